@@ -1,0 +1,1 @@
+//! The one seam through which all matrix products go.

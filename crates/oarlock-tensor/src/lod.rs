@@ -1,0 +1,109 @@
+//! Level of detail: how rows of a tensor group into sequences, and sequences into longer ones.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+/// Offsets per level, outermost first; each level starts at 0 and the last offset of the innermost level is the number of rows.
+/// Shared, so passing a LoD from tensor to tensor copies nothing.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Lod(Option<Arc<Vec<Vec<usize>>>>);
+
+impl Lod {
+    /// No levels: an ordinary tensor.
+    pub const NONE: Lod = Lod(None);
+
+    /// A LoD of these offsets, which the caller knows to be well formed (see [`Lod::check`] for outside data).
+    pub fn new(levels: Vec<Vec<usize>>) -> Lod {
+        if levels.is_empty() { Lod(None) } else { Lod(Some(Arc::new(levels))) }
+    }
+
+    /// A LoD from lengths of sequences instead of offsets, as users write it (`recursive_sequence_lengths`).
+    pub fn from_lengths(lengths: &[Vec<usize>]) -> Lod {
+        Lod::new(
+            lengths
+                .iter()
+                .map(|level| {
+                    let mut offsets = Vec::with_capacity(level.len() + 1);
+                    offsets.push(0);
+                    let mut end = 0;
+                    for n in level {
+                        end += n;
+                        offsets.push(end);
+                    }
+                    offsets
+                })
+                .collect(),
+        )
+    }
+
+    /// The levels, outermost first.
+    pub fn levels(&self) -> &[Vec<usize>] {
+        self.0.as_ref().map_or(&[], |l| l)
+    }
+
+    /// The number of levels.
+    pub fn len(&self) -> usize {
+        self.levels().len()
+    }
+
+    /// No levels at all?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The innermost level, which cuts the rows.
+    pub fn last(&self) -> Option<&[usize]> {
+        self.levels().last().map(Vec::as_slice)
+    }
+
+    /// The LoD without its innermost level.
+    pub fn without_last(&self) -> Lod {
+        match self.levels() {
+            [] | [_] => Lod::NONE,
+            [outer @ .., _] => Lod::new(outer.to_vec()),
+        }
+    }
+
+    /// Lengths of the sequences of each level.
+    pub fn lengths(&self) -> Vec<Vec<usize>> {
+        self.levels().iter().map(|l| l.windows(2).map(|w| w[1] - w[0]).collect()).collect()
+    }
+
+    /// Is this a LoD for `rows` rows? Checks outside data: starts at 0, ascends, each level ends where the next one begins.
+    pub fn check(&self, rows: usize) -> Result<()> {
+        let fail = |level, why| Err(Error::Lod { level, why });
+        for (i, level) in self.levels().iter().enumerate() {
+            if level.first() != Some(&0) {
+                return fail(i, "does not start at 0".into());
+            }
+            if level.windows(2).any(|w| w[0] > w[1]) {
+                return fail(i, format!("does not ascend: {level:?}"));
+            }
+            let below = self.levels().get(i + 1).map_or(rows, |l| l.len().saturating_sub(1));
+            let last = level[level.len() - 1];
+            if last != below {
+                let what = if i + 1 == self.len() { "rows" } else { "sequences of the level below" };
+                return fail(i, format!("ends at {last}, but there are {below} {what}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Lod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.levels()).finish()
+    }
+}
+
+#[test]
+fn checks_name_the_level() {
+    let lod = Lod::new(vec![vec![0, 1, 3], vec![0, 2, 2, 5]]);
+    assert_eq!(lod.check(5), Ok(()));
+    assert_eq!(lod.check(4).unwrap_err().to_string(), "LoD level 1 ends at 5, but there are 4 rows");
+    assert_eq!(Lod::from_lengths(&[vec![1, 2], vec![2, 0, 3]]), lod);
+    let bad = Lod::new(vec![vec![0, 4, 2]]);
+    assert_eq!(bad.check(2).unwrap_err().to_string(), "LoD level 0 does not ascend: [0, 4, 2]");
+}

@@ -1,0 +1,1 @@
+//! The random numbers of Fluid programs.

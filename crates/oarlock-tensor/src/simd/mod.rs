@@ -1,0 +1,1 @@
+//! Loops over slices, compiled for several instruction sets and chosen at run time.
