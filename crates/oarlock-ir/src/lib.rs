@@ -4,15 +4,35 @@
 #![forbid(unsafe_code)]
 
 mod attr;
+mod attr_view;
+mod build;
+mod def;
 mod error;
+mod frame;
+mod fusion;
+mod grad;
+mod infer;
+mod kernel;
 mod name;
 mod op;
 mod program;
+mod registry;
+mod runtime;
 mod var;
 
 pub use attr::{Attr, Attrs};
+pub use attr_view::AttrView;
+pub use build::{append_op, infer, insert_op};
+pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, Traits, nearest};
 pub use error::{Error, Kind, Place, Report, Result};
+pub use frame::{Cell, Frame, SharedVar};
+pub use fusion::{FuseBlock, Fusion};
+pub use grad::{GRAD, Grad, grad_name};
+pub use infer::Infer;
+pub use kernel::{BlockRef, BlockRunner, In, Io, Kernel, Layout, OpNames, Out, Prepare, checked_kernel, kernel};
 pub use name::Name;
 pub use op::{EMPTY, Op, Role, Slots};
 pub use program::{Block, FORMAT_VERSION, MemoryPlan, OpVersions, Program};
+pub use registry::{Entry, Registry};
+pub use runtime::Runtime;
 pub use var::{Clip, Decay, Dim, Shape, Var, VarDType, VarKind, VarMeta, VarType, product};

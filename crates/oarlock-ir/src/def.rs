@@ -1,0 +1,292 @@
+//! What an operator is: one file in `oarlock-ops` implements [`OpDef`] and everything else follows from it.
+
+use crate::attr_view::AttrView;
+use crate::error::{Kind, Result};
+use crate::grad::Grad;
+use crate::infer::Infer;
+use crate::kernel::{Kernel, Prepare};
+use crate::{Attr, fail};
+
+/// The definition of one operator.
+pub trait OpDef: Sync {
+    /// Its type, slots, attributes and their documentation.
+    fn sig(&self) -> Sig;
+
+    /// Computes the types of its outputs when the program is built; sizes may be unknown.
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()>;
+
+    /// Makes its kernel, once per plan: attributes parsed, slots resolved to indices, dtype chosen.
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>>;
+
+    /// Emits the operators that compute its gradient. Without one, a gradient through it is an error that names it.
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.no_gradient()
+    }
+
+    /// What passes may assume of it.
+    fn traits(&self) -> Traits {
+        Traits::NONE
+    }
+}
+
+/// What passes and plans may assume of an operator.
+#[derive(Debug, Clone, Copy)]
+pub struct Traits {
+    /// Pairs (input slot, output slot) whose variables may share memory: the kernel copes with both being one.
+    pub in_place: &'static [(&'static str, &'static str)],
+    /// Input slots of which only sizes and LoD are read.
+    pub shape_only: &'static [&'static str],
+    /// Does something besides writing its outputs; never pruned.
+    pub side_effect: bool,
+    /// Hands over what users feed and fetch; the executor does its work.
+    pub port: Option<Port>,
+    /// Gradients of this operator's outputs do not flow to its inputs, and that is no mistake (a metric, a counter, a comparison).
+    pub gradient_free: bool,
+}
+
+/// The two operators that stand for the outside in a saved inference program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// Its output is fed by the user.
+    Feed,
+    /// Its input is fetched by the user.
+    Fetch,
+}
+
+impl Traits {
+    /// Nothing special.
+    pub const NONE: Traits =
+        Traits { in_place: &[], shape_only: &[], side_effect: false, port: None, gradient_free: false };
+
+    /// No gradient, on purpose.
+    pub const GRADIENT_FREE: Traits = Traits { gradient_free: true, ..Traits::NONE };
+
+    /// An operator whose `Out` may overwrite its `X`.
+    pub const X_TO_OUT: Traits = Traits { in_place: &[("X", "Out")], ..Traits::NONE };
+
+    /// With these pairs that may share memory.
+    pub const fn in_place(self, pairs: &'static [(&'static str, &'static str)]) -> Traits {
+        Traits { in_place: pairs, ..self }
+    }
+
+    /// With these inputs of which only sizes and LoD are read.
+    pub const fn shape_only(self, slots: &'static [&'static str]) -> Traits {
+        Traits { shape_only: slots, ..self }
+    }
+
+    /// Never pruned.
+    pub const fn side_effect(self) -> Traits {
+        Traits { side_effect: true, ..self }
+    }
+}
+
+/// A slot of an operator.
+#[derive(Debug, Clone)]
+pub struct SlotSig {
+    /// Its name, as in saved programs.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Takes any number of variables.
+    pub many: bool,
+    /// May be left out.
+    pub optional: bool,
+}
+
+/// An attribute of an operator.
+#[derive(Debug, Clone)]
+pub struct AttrSig {
+    /// Its name, as in saved programs.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// What it is when not set; `None` if it must be set.
+    pub default: Option<Attr>,
+}
+
+/// The signature of an operator.
+#[derive(Debug, Clone)]
+pub struct Sig {
+    /// The operator's type, as in saved programs.
+    pub op_type: &'static str,
+    /// What it computes, as a formula or a sentence.
+    pub doc: &'static str,
+    /// What it reads.
+    pub inputs: Vec<SlotSig>,
+    /// What it writes.
+    pub outputs: Vec<SlotSig>,
+    /// What can be set.
+    pub attrs: Vec<AttrSig>,
+    /// Attributes that saved programs carry and that cannot change results on a CPU (library choices, memory hints).
+    pub hints: Vec<&'static str>,
+}
+
+impl Sig {
+    /// An operator without slots; `doc` says what it computes.
+    pub fn new(op_type: &'static str, doc: &'static str) -> Sig {
+        Sig { op_type, doc, inputs: Vec::new(), outputs: Vec::new(), attrs: Vec::new(), hints: Vec::new() }
+    }
+
+    fn add_input(mut self, name: &'static str, doc: &'static str, many: bool, optional: bool) -> Sig {
+        self.inputs.push(SlotSig { name, doc, many, optional });
+        self
+    }
+
+    fn add_output(mut self, name: &'static str, doc: &'static str, many: bool, optional: bool) -> Sig {
+        self.outputs.push(SlotSig { name, doc, many, optional });
+        self
+    }
+
+    /// An input of one variable.
+    pub fn input(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_input(name, doc, false, false)
+    }
+
+    /// An input of any number of variables.
+    pub fn inputs(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_input(name, doc, true, false)
+    }
+
+    /// An input that may be left out.
+    pub fn optional_input(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_input(name, doc, false, true)
+    }
+
+    /// An input of any number of variables that may be left out.
+    pub fn optional_inputs(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_input(name, doc, true, true)
+    }
+
+    /// An output of one variable.
+    pub fn output(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_output(name, doc, false, false)
+    }
+
+    /// An output of any number of variables.
+    pub fn outputs(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_output(name, doc, true, false)
+    }
+
+    /// An output that may be left out.
+    pub fn optional_output(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_output(name, doc, false, true)
+    }
+
+    /// An output of any number of variables that may be left out.
+    pub fn optional_outputs(self, name: &'static str, doc: &'static str) -> Sig {
+        self.add_output(name, doc, true, true)
+    }
+
+    /// An attribute with a default.
+    pub fn attr(mut self, name: &'static str, default: impl Into<Attr>, doc: &'static str) -> Sig {
+        self.attrs.push(AttrSig { name, doc, default: Some(default.into()) });
+        self
+    }
+
+    /// An attribute that must be set.
+    pub fn required_attr(mut self, name: &'static str, doc: &'static str) -> Sig {
+        self.attrs.push(AttrSig { name, doc, default: None });
+        self
+    }
+
+    /// Attributes that are accepted because they cannot change results on a CPU.
+    pub fn hints(mut self, names: &[&'static str]) -> Sig {
+        self.hints.extend_from_slice(names);
+        self
+    }
+
+    /// The same attributes as another operator's, as a gradient operator has its forward operator's.
+    pub fn attrs_of(mut self, other: &Sig) -> Sig {
+        self.attrs.extend(other.attrs.iter().cloned());
+        self.hints.extend_from_slice(&other.hints);
+        self
+    }
+
+    /// Checks an operator of a program against this signature: slots and attributes known, what is required there.
+    pub fn check(&self, op: &crate::Op) -> Result<()> {
+        check_slots(self.op_type, "input", &self.inputs, &op.inputs)?;
+        check_slots(self.op_type, "output", &self.outputs, &op.outputs)?;
+        for (name, _) in op.attrs.iter() {
+            self.check_attr(name)?;
+        }
+        for a in self.attrs.iter().filter(|a| a.default.is_none()) {
+            if op.attrs.get(a.name).is_none() {
+                fail!(Kind::Argument, "`{}` needs attribute `{}` ({})", self.op_type, a.name, a.doc);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_attr(&self, name: &str) -> Result<()> {
+        let known = self.attrs.iter().any(|a| a.name == name)
+            || self.hints.contains(&name)
+            || COMMON_ATTRS.contains(&name)
+            || COMMON_HINTS.contains(&name);
+        if known {
+            return Ok(());
+        }
+        let mut all: Vec<&str> = self.attrs.iter().map(|a| a.name).collect();
+        all.sort_unstable();
+        let err = crate::Error::new(Kind::Unknown, format!("`{}` has no attribute `{name}`", self.op_type));
+        Err(match nearest(name, &all) {
+            Some(close) => err.help(format!("did you mean `{close}`?")),
+            None if all.is_empty() => err.help("it takes no attributes"),
+            None => err.help(format!("it takes {}", all.join(", "))),
+        })
+    }
+
+    /// The attributes of `op`, with defaults for those not set.
+    pub fn attrs<'a>(&'a self, op: &'a crate::Op) -> AttrView<'a> {
+        AttrView::new(op, self)
+    }
+}
+
+/// Attributes every operator of a saved program may carry.
+pub const COMMON_ATTRS: &[&str] = &["op_role", "op_role_var", "op_namescope", "op_callstack", "op_device"];
+
+/// Library choices that saved programs carry and that mean nothing here.
+const COMMON_HINTS: &[&str] =
+    &["use_mkldnn", "use_cudnn", "use_quantizer", "mkldnn_data_type", "is_test", "with_quant_attr"];
+
+fn check_slots(op_type: &str, what: &str, sigs: &[SlotSig], slots: &crate::Slots) -> Result<()> {
+    for (name, args) in slots.iter() {
+        match sigs.iter().find(|s| s.name == &**name) {
+            Some(s) if s.many || args.len() <= 1 => {}
+            Some(_) => fail!(Kind::Argument, "`{op_type}` takes one variable in {what} `{name}`, not {}", args.len()),
+            // An empty slot of another release says nothing.
+            None if args.is_empty() => {}
+            None => {
+                let all: Vec<&str> = sigs.iter().map(|s| s.name).collect();
+                fail!(Kind::Unknown, "`{op_type}` has no {what} `{name}`; it has {}", all.join(", "));
+            }
+        }
+    }
+    for s in sigs.iter().filter(|s| !s.optional) {
+        if slots.get(s.name).is_empty() && what == "input" {
+            fail!(Kind::Missing, "`{op_type}` needs {what} `{}` ({})", s.name, s.doc);
+        }
+    }
+    Ok(())
+}
+
+/// The candidate nearest to a misspelt word, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let best = candidates.iter().map(|c| (distance(word, c), *c)).min()?;
+    (best.0 <= 1 + word.len() / 4).then_some(best.1)
+}
+
+/// Edit distance by single characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let change = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,460 @@
+//! Kernels: how one is made ([`Prepare`]) and what it sees while it runs ([`Io`]).
+
+use std::cell::{Ref, RefMut};
+
+use oarlock_tensor::{DType, Dims, Element, Pool, RankTable, SelectedRows, Tensor, TensorArray, Value};
+
+use crate::attr_view::AttrView;
+use crate::def::Sig;
+use crate::error::{Error, Kind, Result};
+use crate::frame::Frame;
+use crate::runtime::Runtime;
+use crate::{EMPTY, Name, Op, Var, fail};
+
+/// An input of a kernel: the index of a value in the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct In(pub usize);
+
+/// An output of a kernel: the index of a value in the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Out(pub usize);
+
+impl Out {
+    /// Does the output overwrite this input?
+    pub fn is(self, input: In) -> bool {
+        self.0 == input.0
+    }
+}
+
+/// A block that a kernel can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRef(pub usize);
+
+/// What an operator does, ready to run. Kernels may keep scratch memory from run to run.
+pub trait Kernel: Send {
+    /// Does it.
+    fn run(&mut self, io: &Io<'_>) -> Result<()>;
+
+    /// For a kernel that cannot fail once its inputs are checked: checks them without writing anything. An optimizer does this,
+    /// so that a run changes either all parameters or none. `None` means the kernel may fail at any time.
+    fn check(&self, _io: &Io<'_>) -> Option<Result<()>> {
+        None
+    }
+}
+
+struct FnKernel<F>(F);
+
+impl<F: FnMut(&Io<'_>) -> Result<()> + Send> Kernel for FnKernel<F> {
+    fn run(&mut self, io: &Io<'_>) -> Result<()> {
+        (self.0)(io)
+    }
+}
+
+/// A kernel of one function.
+pub fn kernel(run: impl FnMut(&Io<'_>) -> Result<()> + Send + 'static) -> Result<Box<dyn Kernel>> {
+    Ok(Box::new(FnKernel(run)))
+}
+
+struct CheckedKernel<C, F>(C, F);
+
+impl<C, F> Kernel for CheckedKernel<C, F>
+where
+    C: Fn(&Io<'_>) -> Result<()> + Send,
+    F: FnMut(&Io<'_>) -> Result<()> + Send,
+{
+    fn run(&mut self, io: &Io<'_>) -> Result<()> {
+        (self.0)(io)?;
+        (self.1)(io)
+    }
+
+    fn check(&self, io: &Io<'_>) -> Option<Result<()>> {
+        Some((self.0)(io))
+    }
+}
+
+/// A kernel that checks its inputs first and then cannot fail.
+pub fn checked_kernel(
+    check: impl Fn(&Io<'_>) -> Result<()> + Send + 'static,
+    run: impl FnMut(&Io<'_>) -> Result<()> + Send + 'static,
+) -> Result<Box<dyn Kernel>> {
+    Ok(Box::new(CheckedKernel(check, run)))
+}
+
+/// Where a plan put the variables of a program.
+pub trait Layout {
+    /// The slot of the variable that `name` means in `block`.
+    fn slot(&self, block: usize, name: &str) -> Option<usize>;
+    /// The declaration of the variable that `name` means in `block`.
+    fn var(&self, block: usize, name: &str) -> Option<&Var>;
+    /// The slots of the variables declared in `block` itself.
+    fn locals(&self, block: usize) -> Vec<usize>;
+}
+
+/// What `OpDef::prepare` sees: the operator, its attributes, and where its variables are.
+pub struct Prepare<'a> {
+    op: &'a Op,
+    sig: &'a Sig,
+    block: usize,
+    layout: &'a dyn Layout,
+    redirect: &'a [(Name, usize)],
+}
+
+impl<'a> Prepare<'a> {
+    /// For an operator of `block`. `redirect` sends outputs that are also inputs to other slots.
+    pub fn new(
+        op: &'a Op,
+        sig: &'a Sig,
+        block: usize,
+        layout: &'a dyn Layout,
+        redirect: &'a [(Name, usize)],
+    ) -> Prepare<'a> {
+        Prepare { op, sig, block, layout, redirect }
+    }
+
+    /// The operator.
+    pub fn op(&self) -> &'a Op {
+        self.op
+    }
+
+    /// The attributes, with defaults.
+    pub fn attrs(&self) -> AttrView<'a> {
+        self.sig.attrs(self.op)
+    }
+
+    fn slot_of(&self, name: &Name) -> Result<usize> {
+        self.layout.slot(self.block, name).ok_or_else(|| Error::internal(format!("`{name}` has no slot in the plan")))
+    }
+
+    /// The one variable of an input slot.
+    pub fn input(&self, slot: &str) -> Result<In> {
+        match self.maybe_input(slot)? {
+            Some(i) => Ok(i),
+            None => fail!(Kind::Missing, "`{}` needs input `{slot}`", self.sig.op_type),
+        }
+    }
+
+    /// The variable of an input slot that may be left out.
+    pub fn maybe_input(&self, slot: &str) -> Result<Option<In>> {
+        match self.op.inputs.get(slot).first() {
+            Some(name) if *name != EMPTY => Ok(Some(In(self.slot_of(name)?))),
+            _ => Ok(None),
+        }
+    }
+
+    /// The variables of an input slot.
+    pub fn inputs(&self, slot: &str) -> Result<Vec<In>> {
+        self.op.inputs.get(slot).iter().filter(|n| **n != EMPTY).map(|n| Ok(In(self.slot_of(n)?))).collect()
+    }
+
+    /// The one variable of an output slot.
+    pub fn output(&self, slot: &str) -> Result<Out> {
+        match self.maybe_output(slot)? {
+            Some(o) => Ok(o),
+            None => fail!(Kind::Missing, "`{}` needs output `{slot}`", self.sig.op_type),
+        }
+    }
+
+    /// The variable of an output slot, if somebody wants it.
+    pub fn maybe_output(&self, slot: &str) -> Result<Option<Out>> {
+        Ok(self.outputs(slot)?.into_iter().next().flatten())
+    }
+
+    /// The variables of an output slot by position; `None` where nobody wants one.
+    pub fn outputs(&self, slot: &str) -> Result<Vec<Option<Out>>> {
+        let find = |n: &Name| {
+            if *n == EMPTY {
+                return Ok(None);
+            }
+            let redirected = self.redirect.iter().find(|(r, _)| r == n).map(|(_, s)| *s);
+            Ok(Some(Out(redirected.map_or_else(|| self.slot_of(n), Ok)?)))
+        };
+        self.op.outputs.get(slot).iter().map(find).collect()
+    }
+
+    /// The declared element type of the first variable of an input slot.
+    pub fn dtype(&self, slot: &str) -> Result<DType> {
+        self.declared(self.op.inputs.get(slot).first(), slot)
+    }
+
+    /// The declared element type of the first variable of an output slot.
+    pub fn out_dtype(&self, slot: &str) -> Result<DType> {
+        self.declared(self.op.outputs.get(slot).first(), slot)
+    }
+
+    fn declared(&self, name: Option<&Name>, slot: &str) -> Result<DType> {
+        let var = name.and_then(|n| self.layout.var(self.block, n));
+        match var {
+            Some(v) => Ok(v.ty().dtype),
+            None => fail!(Kind::Missing, "`{}` needs `{slot}`", self.sig.op_type),
+        }
+    }
+
+    /// The declared element type of an input that must hold f32 or f64.
+    pub fn float(&self, slot: &str) -> Result<DType> {
+        match self.dtype(slot)? {
+            d @ (DType::F32 | DType::F64) => Ok(d),
+            d => fail!(
+                Kind::DType,
+                "`{}` computes in f32 or f64, but `{slot}` = {} is {d}",
+                self.sig.op_type,
+                self.op.inputs.get(slot)[0]
+            ),
+        }
+    }
+
+    /// The declaration of the first variable of an input slot.
+    pub fn var(&self, slot: &str) -> Option<&Var> {
+        self.layout.var(self.block, self.op.inputs.get(slot).first()?)
+    }
+
+    /// A block the operator runs.
+    pub fn block(&self, attr: &str) -> Result<BlockRef> {
+        Ok(BlockRef(self.attrs().block(attr)?))
+    }
+
+    /// The slot of a variable as a sub-block sees it, for operators that name such variables in attributes.
+    pub fn in_block(&self, block: BlockRef, name: &str) -> Result<usize> {
+        match self.layout.slot(block.0, name) {
+            Some(s) => Ok(s),
+            None => {
+                fail!(Kind::Unknown, "`{}` names `{name}`, which block {} does not know", self.sig.op_type, block.0)
+            }
+        }
+    }
+
+    /// The slots of the variables declared in a sub-block.
+    pub fn locals(&self, block: BlockRef) -> Vec<usize> {
+        self.layout.locals(block.0)
+    }
+}
+
+/// Runs blocks of a plan; control flow kernels call it.
+pub trait BlockRunner {
+    /// Runs the operators of a block, once.
+    fn run_block(&self, block: usize, frame: &Frame) -> Result<()>;
+}
+
+/// Variables of an operator by slot, for messages.
+pub struct OpNames<'a> {
+    /// The operator.
+    pub op: &'a Op,
+    /// Where each variable is.
+    pub slots: &'a [(Name, usize)],
+}
+
+impl OpNames<'_> {
+    /// `` input `X` = fc_0.tmp_0 ``
+    fn describe(&self, slot: usize) -> String {
+        let name = self.slots.iter().find(|(_, s)| *s == slot).map(|(n, _)| n);
+        let Some(name) = name else { return format!("value {slot}") };
+        let side = |slots: &crate::Slots, word: &str| {
+            slots.iter().find(|(_, args)| args.contains(name)).map(|(s, _)| format!("{word} `{s}` = `{name}`"))
+        };
+        side(&self.op.inputs, "input")
+            .or_else(|| side(&self.op.outputs, "output"))
+            .unwrap_or_else(|| format!("`{name}`"))
+    }
+}
+
+/// What a kernel sees while it runs.
+pub struct Io<'a> {
+    frame: &'a Frame,
+    blocks: &'a dyn BlockRunner,
+    runtime: &'a Runtime,
+    names: OpNames<'a>,
+}
+
+impl<'a> Io<'a> {
+    /// For one operator of a run.
+    pub fn new(frame: &'a Frame, blocks: &'a dyn BlockRunner, runtime: &'a Runtime, names: OpNames<'a>) -> Io<'a> {
+        Io { frame, blocks, runtime, names }
+    }
+
+    /// The values of the run.
+    pub fn frame(&self) -> &'a Frame {
+        self.frame
+    }
+
+    /// Threads and other resources.
+    pub fn runtime(&self) -> &'a Runtime {
+        self.runtime
+    }
+
+    /// Threads to compute with.
+    pub fn pool(&self) -> &'a Pool {
+        self.runtime.pool()
+    }
+
+    /// Runs a block.
+    pub fn run_block(&self, block: BlockRef) -> Result<()> {
+        self.blocks.run_block(block.0, self.frame)
+    }
+
+    /// Any value.
+    pub fn value(&self, input: In) -> Result<Ref<'a, Value>> {
+        match self.frame.read(input.0) {
+            Some(v) => Ok(v),
+            None => Err(self.clash(input.0)),
+        }
+    }
+
+    /// A dense tensor.
+    pub fn dense(&self, input: In) -> Result<Ref<'a, Tensor>> {
+        self.project(input, Value::dense)
+    }
+
+    /// Selected rows.
+    pub fn rows(&self, input: In) -> Result<Ref<'a, SelectedRows>> {
+        self.project(input, Value::rows)
+    }
+
+    /// A tensor array.
+    pub fn array(&self, input: In) -> Result<Ref<'a, TensorArray>> {
+        self.project(input, Value::array)
+    }
+
+    /// A rank table.
+    pub fn rank_table(&self, input: In) -> Result<Ref<'a, RankTable>> {
+        self.project(input, Value::rank_table)
+    }
+
+    fn project<T>(&self, input: In, get: impl Fn(&Value) -> oarlock_tensor::Result<&T>) -> Result<Ref<'a, T>> {
+        let value = self.value(input)?;
+        match Ref::filter_map(value, |v| get(v).ok()) {
+            Ok(found) => Ok(found),
+            Err(value) => Err(self.unusable(input.0, &value, get)),
+        }
+    }
+
+    #[cold]
+    fn unusable<T>(&self, slot: usize, value: &Value, get: impl Fn(&Value) -> oarlock_tensor::Result<&T>) -> Error {
+        let var = self.names.describe(slot);
+        match (value, get(value)) {
+            (Value::Empty, _) => Error::new(
+                Kind::Missing,
+                format!("`{}` reads {var}, but nothing has written it", self.names.op.op_type),
+            )
+            .help("feed it, or run the startup program that initialises it"),
+            (_, Err(e)) => Error::new(Kind::Argument, format!("`{}`: {var} {e}", self.names.op.op_type)),
+            (_, Ok(_)) => Error::internal("a value changed while it was read"),
+        }
+    }
+
+    #[cold]
+    fn clash(&self, slot: usize) -> Error {
+        let op = &self.names.op.op_type;
+        Error::internal(format!("`{op}` uses {} in two ways at once", self.names.describe(slot)))
+    }
+
+    /// Any value, to write. What it held before is still there.
+    pub fn write(&self, output: Out) -> Result<RefMut<'a, Value>> {
+        match self.frame.write(output.0) {
+            Some(v) => Ok(v),
+            None => Err(self.clash(output.0)),
+        }
+    }
+
+    /// A dense tensor, to write; its old contents may be there or not.
+    pub fn out(&self, output: Out) -> Result<RefMut<'a, Tensor>> {
+        Ok(RefMut::map(self.write(output)?, Value::dense_mut))
+    }
+
+    /// A dense tensor of this type and these sizes, to write; contents are arbitrary.
+    pub fn out_sized(&self, output: Out, dtype: DType, dims: Dims) -> Result<RefMut<'a, Tensor>> {
+        let mut t = self.out(output)?;
+        t.resize(dtype, dims);
+        Ok(t)
+    }
+
+    /// A dense tensor to update: its contents are those of `input`, copied there unless both are one variable already.
+    pub fn update(&self, input: In, output: Out) -> Result<RefMut<'a, Tensor>> {
+        if output.is(input) {
+            let value = self.write(output)?;
+            return match RefMut::filter_map(value, |v| if let Value::Dense(t) = v { Some(t) } else { None }) {
+                Ok(t) => Ok(t),
+                Err(value) => Err(self.unusable(input.0, &value, Value::dense)),
+            };
+        }
+        let from = self.dense(input)?;
+        let mut to = self.out(output)?;
+        to.copy_from(&from);
+        Ok(to)
+    }
+
+    /// The elements of a tensor; the error names the variable.
+    pub fn data<'t, T: Element>(&self, input: In, tensor: &'t Tensor) -> Result<&'t [T]> {
+        tensor.data().map_err(|e| self.about(input.0, e))
+    }
+
+    /// The elements of a tensor, to write; the error names the variable.
+    pub fn data_mut<'t, T: Element>(&self, output: Out, tensor: &'t mut Tensor) -> Result<&'t mut [T]> {
+        tensor.data_mut().map_err(|e| self.about(output.0, e))
+    }
+
+    /// The first element of a tensor, as f64: a learning rate, a condition, an index.
+    pub fn scalar(&self, input: In) -> Result<f64> {
+        fn first<T: Element>(t: &Tensor) -> Option<f64> {
+            t.data::<T>().ok()?.first().map(|v| v.to_f64())
+        }
+        let t = self.dense(input)?;
+        let value = oarlock_tensor::by_element!(t.dtype(), T => first::<T>(&t));
+        value.ok_or_else(|| self.error(Kind::Shape, input, "has no elements, but one is needed"))
+    }
+
+    /// The element of a one-element integer or bool tensor.
+    pub fn index(&self, input: In) -> Result<i64> {
+        fn first<T: Element>(t: &Tensor) -> Option<i64> {
+            t.data::<T>().ok()?.first().map(|v| v.to_i64())
+        }
+        let t = self.dense(input)?;
+        let value = oarlock_tensor::by_element!(t.dtype(), T => first::<T>(&t));
+        value.ok_or_else(|| self.error(Kind::Shape, input, "has no elements, but one is needed"))
+    }
+
+    /// Puts an error about one tensor into words: which operator, which variable.
+    #[cold]
+    pub fn about(&self, slot: usize, e: oarlock_tensor::Error) -> Error {
+        let kind = match e {
+            oarlock_tensor::Error::DType { .. } => Kind::DType,
+            oarlock_tensor::Error::Lod { .. } => Kind::Lod,
+            oarlock_tensor::Error::Count { .. } | oarlock_tensor::Error::Rank(_) => Kind::Shape,
+            _ => Kind::Argument,
+        };
+        Error::new(kind, format!("`{}`: {} {e}", self.names.op.op_type, self.names.describe(slot)))
+    }
+
+    /// An error about one input: `` `mul`: input `X` = x {what} ``.
+    #[cold]
+    pub fn error(&self, kind: Kind, input: In, what: impl std::fmt::Display) -> Error {
+        Error::new(kind, format!("`{}`: {} {what}", self.names.op.op_type, self.names.describe(input.0)))
+    }
+
+    /// `` input `X` = fc_0.tmp_0 ``: an input as messages name it.
+    #[cold]
+    pub fn describe(&self, input: In) -> String {
+        self.names.describe(input.0)
+    }
+
+    /// An error about the operator as a whole.
+    #[cold]
+    pub fn op_error(&self, kind: Kind, what: impl std::fmt::Display) -> Error {
+        Error::new(kind, format!("`{}` {what}", self.names.op.op_type))
+    }
+}
+
+/// Runs an expression with `$T` standing for f32 or f64, as a plan-time choice: `by_float!(p.float("X")?, T => ...)`.
+#[macro_export]
+macro_rules! by_float {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            oarlock_tensor::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            _ => {
+                type $T = f32;
+                $body
+            }
+        }
+    };
+}

@@ -1,0 +1,72 @@
+//! The operators and fusions a system knows.
+
+use std::collections::HashMap;
+
+use crate::def::{OpDef, Sig, nearest};
+use crate::error::{Error, Kind, Result};
+use crate::fusion::Fusion;
+
+/// An operator with its signature computed once.
+pub struct Entry {
+    /// The definition.
+    pub def: &'static dyn OpDef,
+    /// Its signature.
+    pub sig: Sig,
+}
+
+/// All operators and fusions, assembled once from every crate that defines some, and then immutable.
+pub struct Registry {
+    ops: HashMap<&'static str, Entry>,
+    fusions: Vec<&'static dyn Fusion>,
+}
+
+impl Registry {
+    /// Of these operators and fusions. Fusions bring operators of their own.
+    ///
+    /// # Panics
+    /// If two operators have the same type: a mistake of whoever assembles it.
+    pub fn new(
+        ops: impl IntoIterator<Item = &'static dyn OpDef>,
+        fusions: impl IntoIterator<Item = &'static dyn Fusion>,
+    ) -> Registry {
+        let fusions: Vec<_> = fusions.into_iter().collect();
+        let own = fusions.iter().flat_map(|f| f.ops().iter().copied());
+        let mut table = HashMap::new();
+        for def in ops.into_iter().chain(own) {
+            let sig = def.sig();
+            let op_type = sig.op_type;
+            let old = table.insert(op_type, Entry { def, sig });
+            assert!(old.is_none(), "operator `{op_type}` is defined twice");
+        }
+        Registry { ops: table, fusions }
+    }
+
+    /// An operator, if known.
+    pub fn get(&self, op_type: &str) -> Option<&Entry> {
+        self.ops.get(op_type)
+    }
+
+    /// An operator, or an error that names the nearest known one.
+    pub fn entry(&self, op_type: &str) -> Result<&Entry> {
+        self.get(op_type).ok_or_else(|| {
+            let names: Vec<&str> = self.types();
+            let err = Error::new(Kind::Unknown, format!("there is no operator `{op_type}`"));
+            match nearest(op_type, &names) {
+                Some(close) => err.help(format!("did you mean `{close}`?")),
+                None => err.help("docs/ops.md lists the operators of this version"),
+            }
+        })
+    }
+
+    /// The types of all operators, sorted.
+    pub fn types(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = self.ops.keys().copied().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The fusions, in the order they are tried.
+    pub fn fusions(&self) -> &[&'static dyn Fusion] {
+        &self.fusions
+    }
+}
