@@ -1,1 +1,15 @@
-//! Placeholder of the first commit.
+//! From a Program to a Plan to a run.
+//!
+//! An [`Executor`] compiles a program once for each set of feeds and fetches ([`plan`]), binds what lives longer than a run from a
+//! [`Scope`], and runs it. This crate knows no concrete operator, no file and no network.
+#![forbid(unsafe_code)]
+
+mod executor;
+mod instance;
+mod plan;
+mod profile;
+mod scope;
+
+pub use executor::{ExecOptions, Executor, MemoryReport};
+pub use profile::{OpTime, Profile};
+pub use scope::Scope;

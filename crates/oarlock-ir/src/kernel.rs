@@ -35,10 +35,15 @@ pub trait Kernel: Send {
     /// Does it.
     fn run(&mut self, io: &Io<'_>) -> Result<()>;
 
-    /// For a kernel that cannot fail once its inputs are checked: checks them without writing anything. An optimizer does this,
-    /// so that a run changes either all parameters or none. `None` means the kernel may fail at any time.
-    fn check(&self, _io: &Io<'_>) -> Option<Result<()>> {
-        None
+    /// Can the kernel be checked beforehand, and then cannot fail? An optimizer can, so that a run changes either all
+    /// parameters or none.
+    fn can_check(&self) -> bool {
+        false
+    }
+
+    /// Checks the inputs without writing anything; only asked of a kernel that [can](Kernel::can_check).
+    fn check(&self, _io: &Io<'_>) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -67,8 +72,12 @@ where
         (self.1)(io)
     }
 
-    fn check(&self, io: &Io<'_>) -> Option<Result<()>> {
-        Some((self.0)(io))
+    fn can_check(&self) -> bool {
+        true
+    }
+
+    fn check(&self, io: &Io<'_>) -> Result<()> {
+        (self.0)(io)
     }
 }
 

@@ -55,7 +55,7 @@ impl Tensor {
             return Err(Error::Count { dims, found: bytes.len() / dtype.size() });
         }
         let mut buf = Buf::new();
-        if bytes.as_ptr() as usize % dtype.size() == 0 {
+        if (bytes.as_ptr() as usize).is_multiple_of(dtype.size()) {
             buf = Buf::foreign(memory);
         } else {
             buf.resize(bytes.len());

@@ -1,0 +1,215 @@
+//! The executor: plans are made once and kept, runs are taken from them.
+
+use std::sync::Arc;
+
+use oarlock_ir::{Error, Kind, Name, Program, Registry, Result, Runtime};
+use oarlock_tensor::{Tensor, Value};
+use parking_lot::Mutex;
+
+use crate::instance::{Instance, RunCx};
+use crate::plan::Plan;
+use crate::profile::{Profile, Recorder};
+use crate::scope::Scope;
+
+/// How an executor works. Nothing here changes results.
+#[derive(Clone)]
+pub struct ExecOptions {
+    /// The operators and fusions it knows.
+    pub registry: Arc<Registry>,
+    /// Compute threads.
+    pub threads: usize,
+    /// Do neighbours as one where a fusion exists.
+    pub fuse: bool,
+    /// Fusions to leave out, by name.
+    pub without_fusions: Vec<String>,
+    /// After each operator, look for nan and infinity in what it wrote.
+    pub check_nan_inf: bool,
+}
+
+/// The most plans kept; the one unused for longest goes first. Programs that are rebuilt each step would otherwise fill memory.
+const MAX_PLANS: usize = 64;
+
+/// Runs programs.
+pub struct Executor {
+    options: ExecOptions,
+    runtime: Arc<Runtime>,
+    plans: Mutex<Vec<Planned>>,
+    recorder: Mutex<Option<Arc<Recorder>>>,
+}
+
+/// A plan, for what it was made, and its instances that are not running now.
+struct Planned {
+    program: u64,
+    version: u64,
+    feeds: Vec<Name>,
+    fetches: Vec<Name>,
+    plan: Arc<Plan>,
+    idle: Vec<Instance>,
+}
+
+/// Memory of temporaries, as one program's runs used it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// The most bytes that temporaries took at the end of an operator or a run.
+    pub peak_bytes: usize,
+}
+
+impl Planned {
+    fn is_for(&self, program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str]) -> bool {
+        self.program == program.id()
+            && self.version == program.version()
+            && self.feeds.len() == feeds.len()
+            && self.fetches.len() == fetches.len()
+            && self.feeds.iter().zip(feeds).all(|(a, (b, _))| &**a == *b)
+            && self.fetches.iter().zip(fetches).all(|(a, b)| &**a == *b)
+    }
+}
+
+impl Executor {
+    /// An executor with a runtime of its own.
+    pub fn new(options: ExecOptions) -> Executor {
+        let runtime = Arc::new(Runtime::new(options.threads));
+        Executor::with_runtime(options, runtime)
+    }
+
+    /// An executor that shares a runtime.
+    pub fn with_runtime(options: ExecOptions, runtime: Arc<Runtime>) -> Executor {
+        Executor { options, runtime, plans: Mutex::default(), recorder: Mutex::default() }
+    }
+
+    /// Threads and other resources operators find.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// How it works.
+    pub fn options(&self) -> &ExecOptions {
+        &self.options
+    }
+
+    /// Runs a program: feeds by name, fetches by name, variables that outlive the run in `scope`. Returns copies of what is fetched.
+    ///
+    /// If the run fails, every variable of the scope is as it was before.
+    pub fn run(
+        &self,
+        program: &Program,
+        feeds: &[(&str, &Tensor)],
+        fetches: &[&str],
+        scope: &Scope,
+    ) -> Result<Vec<Value>> {
+        let mut fetched = Vec::new();
+        self.run_into(program, feeds, fetches, scope, &mut fetched)?;
+        Ok(fetched)
+    }
+
+    /// Like [`Executor::run`], but reuses the memory of earlier results. A warmed-up training loop then allocates nothing.
+    pub fn run_into(
+        &self,
+        program: &Program,
+        feeds: &[(&str, &Tensor)],
+        fetches: &[&str],
+        scope: &Scope,
+        fetched: &mut Vec<Value>,
+    ) -> Result<()> {
+        let mut instance = self.take(program, feeds, fetches)?;
+        let recorder = self.recorder.lock().clone();
+        let cx =
+            RunCx { runtime: &self.runtime, check_nan_inf: self.options.check_nan_inf, recorder: recorder.as_deref() };
+        let result = instance.run(&cx, scope, feeds, fetched);
+        self.give_back(program, instance);
+        result
+    }
+
+    /// Runs a program and returns the fetched dense tensors.
+    pub fn run_tensors(
+        &self,
+        program: &Program,
+        feeds: &[(&str, &Tensor)],
+        fetches: &[&str],
+        scope: &Scope,
+    ) -> Result<Vec<Tensor>> {
+        let values = self.run(program, feeds, fetches, scope)?;
+        let dense = |(name, v): (&&str, Value)| match v {
+            Value::Dense(t) => Ok(t),
+            other => Err(Error::new(Kind::Argument, format!("fetched `{name}` is {}, not a tensor", other.kind()))),
+        };
+        fetches.iter().zip(values).map(dense).collect()
+    }
+
+    fn take(&self, program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str]) -> Result<Instance> {
+        let mut plans = self.plans.lock();
+        let at = plans.iter().position(|p| p.is_for(program, feeds, fetches));
+        let plan = match at {
+            Some(at) => {
+                // Plans in use stand at the end; the first is the one unused for longest.
+                let last = plans.len() - 1;
+                plans.swap(at, last);
+                if let Some(instance) = plans[last].idle.pop() {
+                    return Ok(instance);
+                }
+                plans[last].plan.clone()
+            }
+            None => {
+                drop(plans);
+                let plan = self.plan(program, feeds, fetches)?;
+                plans = self.plans.lock();
+                // Older versions of this program will not run again.
+                plans.retain(|p| p.program != program.id() || p.version == program.version());
+                if plans.len() >= MAX_PLANS {
+                    plans.remove(0);
+                }
+                plans.push(planned(program, feeds, fetches, plan.clone()));
+                plan
+            }
+        };
+        drop(plans);
+        Instance::new(plan, &self.options)
+    }
+
+    fn plan(&self, program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str]) -> Result<Arc<Plan>> {
+        let feeds: Vec<&str> = feeds.iter().map(|(n, _)| *n).collect();
+        Ok(Arc::new(Plan::compile(program, &feeds, fetches, &self.options)?))
+    }
+
+    fn give_back(&self, program: &Program, instance: Instance) {
+        let mut plans = self.plans.lock();
+        let same = |p: &&mut Planned| p.program == program.id() && Arc::ptr_eq(&p.plan, &instance.plan);
+        if let Some(p) = plans.iter_mut().rev().find(same) {
+            p.idle.push(instance);
+        }
+    }
+
+    /// How much memory temporaries of a program took, over all its plans that are idle now; `None` if it did not run.
+    pub fn memory(&self, program: &Program) -> Option<MemoryReport> {
+        let plans = self.plans.lock();
+        let peaks = plans.iter().filter(|p| p.program == program.id()).flat_map(|p| p.idle.iter().map(|i| i.peak));
+        peaks.max().map(|peak_bytes| MemoryReport { peak_bytes })
+    }
+
+    /// The program as it is run for these feeds and fetches, after fusion: for tools and tests.
+    pub fn planned_program(&self, program: &Program, feeds: &[&str], fetches: &[&str]) -> Result<Program> {
+        Ok(Plan::compile(program, feeds, fetches, &self.options)?.program)
+    }
+
+    /// Starts to record the time of every operator.
+    pub fn start_profile(&self) {
+        *self.recorder.lock() = Some(Arc::new(Recorder::new()));
+    }
+
+    /// Stops recording; `None` if it was not started or a run is still going on.
+    pub fn stop_profile(&self) -> Option<Profile> {
+        let recorder = self.recorder.lock().take()?;
+        Arc::into_inner(recorder).map(Recorder::finish)
+    }
+}
+
+fn planned(program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str], plan: Arc<Plan>) -> Planned {
+    Planned {
+        program: program.id(),
+        version: program.version(),
+        feeds: feeds.iter().map(|(n, _)| (*n).into()).collect(),
+        fetches: fetches.iter().map(|&n| n.into()).collect(),
+        plan,
+        idle: Vec::new(),
+    }
+}

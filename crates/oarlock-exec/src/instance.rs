@@ -1,0 +1,350 @@
+//! One copy of a plan that can run: kernels, values, and what a failed run needs to undo.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oarlock_ir::{BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, OpNames, Result, Runtime, SharedVar};
+use oarlock_tensor::{DType, Tensor, Value};
+
+use crate::executor::ExecOptions;
+use crate::plan::{FeedSlot, Plan, PlanOp};
+use crate::profile::Recorder;
+use crate::scope::Scope;
+
+/// How long a run waits for a variable that somebody else holds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A plan with kernels and values of its own. One thread runs it at a time.
+pub(crate) struct Instance {
+    pub(crate) plan: Arc<Plan>,
+    kernels: Vec<RefCell<Vec<Box<dyn Kernel>>>>,
+    frame: Frame,
+    binding: Option<Binding>,
+    /// Values of `plan.bound` before this run changed them, and whether they were saved in this run.
+    undo: Vec<(Value, bool)>,
+    /// The most bytes temporaries took in a run.
+    pub(crate) peak: usize,
+}
+
+/// The variables of one scope, in the order in which they are locked.
+struct Binding {
+    stamp: (u64, u64),
+    vars: Vec<(usize, SharedVar)>,
+}
+
+/// What a run needs besides the plan.
+pub(crate) struct RunCx<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) check_nan_inf: bool,
+    pub(crate) recorder: Option<&'a Recorder>,
+}
+
+impl Instance {
+    pub(crate) fn new(plan: Arc<Plan>, options: &ExecOptions) -> Result<Instance> {
+        let kernels = plan.kernels(options)?.into_iter().map(RefCell::new).collect();
+        let undo = plan.bound.iter().map(|_| (Value::Empty, false)).collect();
+        Ok(Instance { frame: Frame::new(plan.slots), plan, kernels, binding: None, undo, peak: 0 })
+    }
+
+    /// Runs the plan once; copies what is fetched into `fetched`. On an error every variable of the scope is as it was before.
+    pub(crate) fn run(
+        &mut self,
+        cx: &RunCx<'_>,
+        scope: &Scope,
+        feeds: &[(&str, &Tensor)],
+        fetched: &mut Vec<Value>,
+    ) -> Result<()> {
+        self.lock(scope)?;
+        let result = self.run_locked(cx, feeds, fetched);
+        if result.is_err() {
+            self.restore();
+        }
+        self.unlock();
+        result
+    }
+
+    fn run_locked(&mut self, cx: &RunCx<'_>, feeds: &[(&str, &Tensor)], fetched: &mut Vec<Value>) -> Result<()> {
+        self.feed(feeds)?;
+        self.require()?;
+        for u in &mut self.undo {
+            u.1 = false;
+        }
+        self.execute(cx)?;
+        self.fetch(fetched)?;
+        self.peak = self.peak.max(self.frame.local_bytes());
+        Ok(())
+    }
+
+    /// Locks the variables of the scope, always in the same order, so that two runs cannot wait for each other.
+    fn lock(&mut self, scope: &Scope) -> Result<()> {
+        let stamp = scope.stamp();
+        if self.binding.as_ref().is_none_or(|b| b.stamp != stamp) {
+            let mut vars: Vec<(usize, SharedVar)> =
+                self.plan.bound.iter().enumerate().map(|(i, b)| (i, scope.find_or_create(&b.name))).collect();
+            vars.sort_by_key(|(_, v)| Arc::as_ptr(v) as usize);
+            self.binding = Some(Binding { stamp: scope.stamp(), vars });
+        }
+        let Some(binding) = &self.binding else { return Ok(()) };
+        for (i, var) in &binding.vars {
+            let bound = &self.plan.bound[*i];
+            let cell = if bound.written {
+                var.try_write_arc().or_else(|| var.try_write_arc_for(LOCK_PATIENCE)).map(Cell::Write)
+            } else {
+                var.try_read_arc().or_else(|| var.try_read_arc_for(LOCK_PATIENCE)).map(Cell::Read)
+            };
+            match cell {
+                Some(cell) => self.frame.put(bound.slot, cell),
+                None => {
+                    let what = format!(
+                        "variable `{}` is in use by somebody else for {} s",
+                        bound.name,
+                        LOCK_PATIENCE.as_secs()
+                    );
+                    self.unlock();
+                    return Err(Error::new(Kind::Argument, what)
+                        .help("let go of the variable before the run, or give each run its own scope"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unlock(&mut self) {
+        for b in &self.plan.bound {
+            self.frame.put(b.slot, Cell::Vacant);
+        }
+    }
+
+    fn feed(&mut self, feeds: &[(&str, &Tensor)]) -> Result<()> {
+        for (f, (_, tensor)) in self.plan.feeds.iter().zip(feeds) {
+            check_feed(f, tensor)?;
+            let Some(slot) = f.slot else { continue };
+            if let Some(value) = self.frame.cell_mut(slot).value_mut() {
+                value.dense_mut().copy_from(tensor);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is read before anything writes it must have a value.
+    fn require(&self) -> Result<()> {
+        for b in self.plan.bound.iter().filter(|b| b.required) {
+            if self.frame.read(b.slot).is_some_and(|v| v.is_empty()) {
+                return Err(self.missing(b));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn missing(&self, b: &crate::plan::Bound) -> Error {
+        let reader = b.first_reader.and_then(|i| self.plan.blocks[0].ops.get(i).map(|p| (i, p)));
+        let who = reader.map_or("the fetch list".to_string(), |(_, p)| format!("`{}`", p.op.op_type));
+        let err = if b.is_data && !b.persistable {
+            Error::new(Kind::Missing, format!("{who} needs `{}`, but it is not fed", b.name))
+                .help(format!("add `{}` to the feed", b.name))
+        } else {
+            Error::new(Kind::Missing, format!("{who} needs `{}`, but it has no value in this scope", b.name))
+                .help("run the startup program in this scope first, or load a saved model")
+        };
+        match reader {
+            Some((i, p)) => err.at(|| p.op.place(0, i)),
+            None => err,
+        }
+    }
+
+    fn execute(&mut self, cx: &RunCx<'_>) -> Result<()> {
+        let plan = self.plan.clone();
+        let runner = Runner { plan: &plan, kernels: &self.kernels, cx };
+        // With the nan check on, even the last update may fail: then everything is kept for undoing.
+        let commit = if cx.check_nan_inf { plan.blocks[0].ops.len() } else { plan.commit_from };
+        runner.clear(0, &self.frame);
+        let mut kernels = self.kernels[0].borrow_mut();
+        for (i, p) in plan.blocks[0].ops.iter().enumerate().take(commit) {
+            save(&plan, &self.frame, &mut self.undo, p)?;
+            runner.run_op(0, i, p, &mut *kernels[i], &self.frame)?;
+        }
+        for (i, p) in plan.blocks[0].ops.iter().enumerate().skip(commit) {
+            let io = runner.io(p, &self.frame);
+            kernels[i].check(&io).map_err(|e| e.at(|| p.op.place(0, i)))?;
+        }
+        for (i, p) in plan.blocks[0].ops.iter().enumerate().skip(commit) {
+            runner.run_op(0, i, p, &mut *kernels[i], &self.frame)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the variables of the scope the values they had before this run.
+    #[cold]
+    fn restore(&mut self) {
+        for (b, (old, saved)) in self.plan.bound.iter().zip(&mut self.undo) {
+            if !*saved {
+                continue;
+            }
+            *saved = false;
+            if let Some(value) = self.frame.cell_mut(b.slot).value_mut() {
+                std::mem::swap(value, old);
+            }
+        }
+    }
+
+    fn fetch(&self, fetched: &mut Vec<Value>) -> Result<()> {
+        fetched.resize_with(self.plan.fetches.len(), Value::default);
+        for ((name, slot), to) in self.plan.fetches.iter().zip(fetched) {
+            match self.frame.read(*slot) {
+                Some(value) if !value.is_empty() => {
+                    to.copy_from(&value).map_err(|e| Error::new(Kind::Argument, format!("fetched `{name}` {e}")))?;
+                }
+                _ => {
+                    return Err(Error::new(
+                        Kind::Missing,
+                        format!("`{name}` is fetched, but this run did not write it"),
+                    )
+                    .help("fetch a variable that an operator of this program computes"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Saves the variables of the scope that an operator is about to change, unless this run saved them already.
+fn save(plan: &Plan, frame: &Frame, undo: &mut [(Value, bool)], p: &PlanOp) -> Result<()> {
+    for &i in &p.updates {
+        let (old, saved) = &mut undo[i];
+        if *saved {
+            continue;
+        }
+        let Some(value) = frame.read(plan.bound[i].slot) else { continue };
+        // Internal objects (readers, step scopes) have no copy; they are no state that a failed run must restore.
+        if !matches!(*value, Value::Opaque(_)) {
+            old.copy_from(&value).map_err(|e| Error::internal(e.to_string()))?;
+            *saved = true;
+        }
+    }
+    Ok(())
+}
+
+/// A fed tensor must be what the variable says, where it says so.
+fn check_feed(f: &FeedSlot, tensor: &Tensor) -> Result<()> {
+    tensor.lod().check(tensor.rows()).map_err(|e| Error::new(Kind::Lod, format!("fed `{}`: {e}", f.name)))?;
+    if !f.var.need_check_feed {
+        return Ok(());
+    }
+    let ty = f.var.ty();
+    if tensor.dtype() != ty.dtype {
+        return Err(Error::new(
+            Kind::DType,
+            format!("`{}` is declared {ty}, but a tensor of {}{} is fed", f.name, tensor.dtype(), tensor.dims()),
+        )
+        .help(format!("feed {}, for example with .astype('{}')", ty.dtype, ty.dtype.name())));
+    }
+    if !ty.shape.fits(tensor.dims()) {
+        return Err(Error::new(
+            Kind::Shape,
+            format!("`{}` is declared {ty}, but a tensor of {}{} is fed", f.name, tensor.dtype(), tensor.dims()),
+        )
+        .help("every size but `?` must be as declared"));
+    }
+    Ok(())
+}
+
+/// Runs blocks of a plan.
+struct Runner<'a> {
+    plan: &'a Plan,
+    kernels: &'a [RefCell<Vec<Box<dyn Kernel>>>],
+    cx: &'a RunCx<'a>,
+}
+
+impl Runner<'_> {
+    fn io<'i>(&'i self, p: &'i PlanOp, frame: &'i Frame) -> Io<'i> {
+        Io::new(frame, self, self.cx.runtime, OpNames { op: &p.op, slots: &p.names })
+    }
+
+    fn clear(&self, block: usize, frame: &Frame) {
+        for &slot in &self.plan.blocks[block].clear {
+            if let Some(mut value) = frame.write(slot) {
+                match &mut *value {
+                    Value::Array(a) => a.clear(),
+                    other => *other = Value::Empty,
+                }
+            }
+        }
+    }
+
+    fn run_op(&self, block: usize, i: usize, p: &PlanOp, kernel: &mut dyn Kernel, frame: &Frame) -> Result<()> {
+        if self.cx.runtime.stopping() {
+            return Err(Error::new(Kind::Interrupted, "the run was interrupted"));
+        }
+        let io = self.io(p, frame);
+        let done = match self.cx.recorder {
+            Some(r) => r.time(&p.op, || kernel.run(&io)),
+            None => kernel.run(&io),
+        };
+        done.map_err(|e| e.at(|| p.op.place(block, i)))?;
+        for &(from, to) in &p.swaps {
+            if !frame.swap(from, to) {
+                return Err(Error::internal(format!("`{}` left a value borrowed", p.op.op_type)));
+            }
+        }
+        if self.cx.check_nan_inf {
+            self.check_finite(block, i, p, frame)?;
+        }
+        for &slot in &p.release {
+            if let Some(mut v) = frame.write(slot) {
+                *v = Value::Empty;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_finite(&self, block: usize, i: usize, p: &PlanOp, frame: &Frame) -> Result<()> {
+        for (name, slot) in p.names.iter().filter(|(n, _)| p.op.outputs.args().any(|o| o == n)) {
+            let Some(value) = frame.read(*slot) else { continue };
+            let bad = match &*value {
+                Value::Dense(t) => first_not_finite(t),
+                Value::Rows(r) => first_not_finite(&r.value),
+                _ => None,
+            };
+            if let Some((index, v)) = bad {
+                let what = format!("`{}` wrote {v} into `{name}` (element {index})", p.op.op_type);
+                return Err(Error::new(Kind::Nan, what)
+                    .note("no variable of the scope was changed by this run")
+                    .help("look at this operator's inputs; a smaller learning rate or gradient clipping often helps")
+                    .at(|| p.op.place(block, i)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn first_not_finite(t: &Tensor) -> Option<(usize, f64)> {
+    match t.dtype() {
+        DType::F32 => {
+            let data = t.data::<f32>().ok()?;
+            data.iter().position(|v| !v.is_finite()).map(|i| (i, data[i] as f64))
+        }
+        DType::F64 => {
+            let data = t.data::<f64>().ok()?;
+            data.iter().position(|v| !v.is_finite()).map(|i| (i, data[i]))
+        }
+        _ => None,
+    }
+}
+
+impl BlockRunner for Runner<'_> {
+    fn run_block(&self, block: usize, frame: &Frame) -> Result<()> {
+        let Some(cell) = self.kernels.get(block) else {
+            return Err(Error::internal(format!("there is no block {block}")));
+        };
+        let Ok(mut kernels) = cell.try_borrow_mut() else {
+            return Err(Error::new(Kind::Verify, format!("block {block} runs itself")));
+        };
+        self.clear(block, frame);
+        for (i, p) in self.plan.blocks[block].ops.iter().enumerate() {
+            self.run_op(block, i, p, &mut *kernels[i], frame)?;
+        }
+        Ok(())
+    }
+}

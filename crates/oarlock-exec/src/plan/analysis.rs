@@ -1,0 +1,102 @@
+//! Who reads and writes what, and when.
+
+use std::collections::{HashMap, HashSet};
+
+use oarlock_ir::{Error, Kind, Name, Op, Program, Result};
+
+/// A variable: the block that declares it, and its name.
+pub(crate) type Key = (usize, Name);
+
+/// What an operator reads and writes, its sub-blocks included.
+#[derive(Default, Clone)]
+pub(crate) struct Access {
+    pub(crate) reads: Vec<Key>,
+    pub(crate) writes: Vec<Key>,
+    /// Reads and writes by operators of sub-blocks alone.
+    pub(crate) nested: HashSet<Key>,
+}
+
+/// What each operator of a block reads and writes.
+pub(crate) fn accesses(program: &Program, block: usize) -> Result<Vec<Access>> {
+    let ops = &program.block(block).ops;
+    ops.iter().enumerate().map(|(i, op)| access(program, block, op).map_err(|e| e.at(|| op.place(block, i)))).collect()
+}
+
+fn access(program: &Program, block: usize, op: &Op) -> Result<Access> {
+    let mut found = Access::default();
+    for name in op.inputs.args() {
+        found.reads.push(key(program, block, name, op, "reads")?);
+    }
+    for sub in op.sub_blocks() {
+        for inner in accesses(program, sub)? {
+            found.nested.extend(inner.reads.iter().chain(&inner.writes).cloned());
+            found.nested.extend(inner.nested);
+            found.reads.extend(inner.reads);
+            found.writes.extend(inner.writes);
+        }
+    }
+    for name in op.outputs.args() {
+        found.writes.push(key(program, block, name, op, "writes")?);
+    }
+    Ok(found)
+}
+
+fn key(program: &Program, block: usize, name: &Name, op: &Op, does: &str) -> Result<Key> {
+    match program.resolve(block, name) {
+        Some(home) => Ok((home, name.clone())),
+        None => Err(Error::new(
+            Kind::Unknown,
+            format!("`{}` {does} `{name}`, which the program does not declare", op.op_type),
+        )
+        .help("create the variable in the block, or one around it, before the operator")),
+    }
+}
+
+/// The first and last operator of block 0 that touches a variable.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Life {
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+}
+
+/// How long each variable is in use, in operators of block 0.
+pub(crate) fn lives(accesses: &[Access]) -> HashMap<Key, Life> {
+    let mut lives: HashMap<Key, Life> = HashMap::new();
+    for (i, a) in accesses.iter().enumerate() {
+        for key in a.reads.iter().chain(&a.writes) {
+            lives.entry(key.clone()).and_modify(|l| l.last = i).or_insert(Life { first: i, last: i });
+        }
+    }
+    lives
+}
+
+/// Variables that block 0 reads before it writes them, with the operator that does.
+pub(crate) fn read_first(accesses: &[Access], fed: &dyn Fn(&Key) -> bool) -> HashMap<Key, usize> {
+    let mut written: HashSet<&Key> = HashSet::new();
+    let mut found = HashMap::new();
+    for (i, a) in accesses.iter().enumerate() {
+        for key in a.reads.iter().filter(|k| k.0 == 0 && !fed(k)) {
+            if !written.contains(key) {
+                found.entry(key.clone()).or_insert(i);
+            }
+        }
+        written.extend(&a.writes);
+    }
+    found
+}
+
+/// Variables that are not surely written when they are read: an operator of a sub-block writes them first, if it runs at all.
+pub(crate) fn maybe_written(accesses: &[Access]) -> HashSet<Key> {
+    let mut sure: HashSet<&Key> = HashSet::new();
+    let mut maybe = HashSet::new();
+    for a in accesses {
+        for key in &a.writes {
+            if a.nested.contains(key) && !sure.contains(key) {
+                maybe.insert(key.clone());
+            } else {
+                sure.insert(key);
+            }
+        }
+    }
+    maybe
+}

@@ -1,0 +1,376 @@
+//! Compiling a program into a plan.
+
+use std::collections::{HashMap, HashSet};
+
+use oarlock_ir::{
+    EMPTY, Error, FuseBlock, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, VarKind, nearest,
+};
+
+use super::analysis::{self, Access, Key, Life};
+use super::memory::{self, Colours, Rules};
+use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
+use crate::executor::ExecOptions;
+
+pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
+    check_ops(program, options)?;
+    let feeds = feed_slots(program, feeds)?;
+    check_fetches(program, fetches)?;
+    let mut program = program.clone();
+    drop_ports(&mut program, options);
+    let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
+    if options.fuse {
+        fuse(&mut program, &roots, options)?;
+    }
+    Compiler::new(program, feeds, fetches, options)?.finish(&roots)
+}
+
+/// Every operator is known and fits its signature, and every block it names exists.
+fn check_ops(program: &Program, options: &ExecOptions) -> Result<()> {
+    for block in program.blocks() {
+        for (i, op) in block.ops.iter().enumerate() {
+            let check = || {
+                let entry = options.registry.entry(&op.op_type)?;
+                entry.sig.check(op)?;
+                match op.sub_blocks().into_iter().find(|&b| b == 0 || b >= program.blocks().len()) {
+                    Some(b) => {
+                        Err(Error::new(Kind::Verify, format!("`{}` names block {b}, which it cannot run", op.op_type)))
+                    }
+                    None => Ok(()),
+                }
+            };
+            check().map_err(|e| e.at(|| op.place(block.idx, i)))?;
+        }
+    }
+    Ok(())
+}
+
+fn feed_slots(program: &Program, feeds: &[&str]) -> Result<Vec<FeedSlot>> {
+    let find = |&name: &&str| match program.global().var(name) {
+        Some(var) => Ok(FeedSlot { name: name.into(), slot: None, var: var.clone() }),
+        None => Err(unknown_var(program, name, "fed")),
+    };
+    feeds.iter().map(find).collect()
+}
+
+fn check_fetches(program: &Program, fetches: &[&str]) -> Result<()> {
+    match fetches.iter().find(|f| program.global().var(f).is_none()) {
+        Some(name) => Err(unknown_var(program, name, "fetched")),
+        None => Ok(()),
+    }
+}
+
+fn unknown_var(program: &Program, name: &str, done: &str) -> Error {
+    let known: Vec<&str> = program.global().vars.keys().map(|n| n.as_str()).collect();
+    let err = Error::new(Kind::Unknown, format!("`{name}` is {done}, but the program has no such variable"));
+    match nearest(name, &known) {
+        Some(close) => err.help(format!("did you mean `{close}`?")),
+        None => err.help(format!("pass the name of one of the program's {} variables", known.len())),
+    }
+}
+
+/// Drops the operators that stand for feeding and fetching: the executor does that by name.
+fn drop_ports(program: &mut Program, options: &ExecOptions) {
+    let is_port = |op: &Op| {
+        let port = options.registry.get(&op.op_type).and_then(|e| e.def.traits().port);
+        matches!(port, Some(Port::Feed | Port::Fetch))
+    };
+    program.global_mut().ops.retain(|op| !is_port(op));
+}
+
+fn fuse(program: &mut Program, roots: &HashSet<Name>, options: &ExecOptions) -> Result<()> {
+    // Blocks with sub-blocks keep their operators: what a loop saves for its gradient is chosen by name.
+    if program.blocks().len() > 1 {
+        return Ok(());
+    }
+    let persistable: HashSet<Name> =
+        program.global().vars.values().filter(|v| v.persistable).map(|v| v.name.clone()).collect();
+    let is_root = |name: &str| roots.contains(name) || persistable.contains(name);
+    for fusion in options.registry.fusions() {
+        if options.without_fusions.iter().any(|n| n == fusion.name()) {
+            continue;
+        }
+        let mut g = FuseBlock::new(program.global_mut(), &is_root);
+        let done = fusion.apply(&mut g);
+        g.finish();
+        done?;
+    }
+    Ok(())
+}
+
+/// A compilation under way.
+struct Compiler<'a> {
+    program: Program,
+    feeds: Vec<FeedSlot>,
+    fetches: Vec<Name>,
+    options: &'a ExecOptions,
+    accesses: Vec<Access>,
+    lives: HashMap<Key, Life>,
+    read_first: HashMap<Key, usize>,
+    map: SlotMap,
+    slots: usize,
+    bound: Vec<Bound>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(program: Program, feeds: Vec<FeedSlot>, fetches: &[&str], options: &'a ExecOptions) -> Result<Compiler<'a>> {
+        let accesses = analysis::accesses(&program, 0)?;
+        let fed: HashSet<Name> = feeds.iter().map(|f| f.name.clone()).collect();
+        let read_first = analysis::read_first(&accesses, &|k| fed.contains(&k.1));
+        let lives = analysis::lives(&accesses);
+        let fetches = fetches.iter().map(|&f| f.into()).collect();
+        let (map, slots, bound) = (SlotMap::default(), 0, Vec::new());
+        Ok(Compiler { program, feeds, fetches, options, accesses, lives, read_first, map, slots, bound })
+    }
+
+    fn finish(mut self, roots: &HashSet<Name>) -> Result<Plan> {
+        self.bind();
+        let colours = self.colour(roots);
+        self.place(&colours);
+        let blocks = self.blocks(&colours, roots)?;
+        for f in &mut self.feeds {
+            f.slot = self.map.slots.get(&(0, f.name.clone())).copied();
+        }
+        let fetches = self.fetches.iter().map(|n| Ok((n.clone(), self.fetch_slot(n)?))).collect::<Result<_>>()?;
+        let mut plan = Plan {
+            program: self.program,
+            blocks,
+            slots: self.slots,
+            feeds: self.feeds,
+            fetches,
+            bound: self.bound,
+            commit_from: 0,
+            layout: self.map,
+        };
+        plan.commit_from = commit_from(&plan, self.options)?;
+        Ok(plan)
+    }
+
+    fn new_slot(&mut self) -> usize {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    /// Finds what lives in the scope: persistables, and what block 0 reads before it writes it.
+    fn bind(&mut self) {
+        let written: HashSet<&Key> = self.accesses.iter().flat_map(|a| &a.writes).collect();
+        let fed: HashSet<&Name> = self.feeds.iter().map(|f| &f.name).collect();
+        let mut keys: Vec<Key> = self.lives.keys().cloned().collect();
+        // A fetched variable that no operator touches comes from the scope too.
+        keys.extend(self.fetches.iter().map(|n| (0, n.clone())).filter(|k| !self.lives.contains_key(k)));
+        keys.sort();
+        keys.dedup();
+        let mut bound = Vec::new();
+        for key in keys {
+            let Some(var) = self.program.block(key.0).var(&key.1) else { continue };
+            let first_reader = self.read_first.get(&key).copied();
+            let untouched = key.0 == 0 && !self.lives.contains_key(&key);
+            if fed.contains(&key.1) && key.0 == 0 || !(var.persistable || first_reader.is_some() || untouched) {
+                continue;
+            }
+            if matches!(var.kind, VarKind::FeedList | VarKind::FetchList) {
+                continue;
+            }
+            let direct = first_reader.is_some_and(|i| !self.accesses[i].nested.contains(&key));
+            bound.push(Bound {
+                name: key.1.clone(),
+                slot: 0,
+                written: written.contains(&key),
+                required: (direct || untouched) && var.kind != VarKind::TensorArray,
+                persistable: var.persistable,
+                is_data: var.meta.is_data || var.need_check_feed || !var.persistable,
+                first_reader,
+            });
+            self.map.slots.insert(key, 0);
+        }
+        for b in &mut bound {
+            b.slot = self.slots;
+            self.slots += 1;
+            for home in 0..self.program.blocks().len() {
+                if let Some(s) = self.map.slots.get_mut(&(home, b.name.clone())) {
+                    *s = b.slot;
+                }
+            }
+        }
+        self.bound = bound;
+    }
+
+    fn colour(&self, roots: &HashSet<Name>) -> Colours {
+        let registry = &self.options.registry;
+        let bound: HashSet<&Key> = self.map.slots.keys().collect();
+        memory::colour(&Rules {
+            program: &self.program,
+            accesses: &self.accesses,
+            lives: &self.lives,
+            private: &|k| bound.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
+            traits: &|op_type| memory::traits_of(registry.get(op_type).map(|e| e.def)),
+        })
+    }
+
+    /// Gives every variable that is not bound a slot.
+    fn place(&mut self, colours: &Colours) {
+        let base = self.slots;
+        self.slots += colours.count;
+        let mut keys: Vec<Key> = self.lives.keys().cloned().collect();
+        // Operators of sub-blocks name variables in attributes, too: all variables of sub-blocks have slots.
+        for block in &self.program.blocks()[1..] {
+            keys.extend(block.vars.keys().map(|n| (block.idx, n.clone())));
+        }
+        keys.extend(
+            self.feeds
+                .iter()
+                .map(|f| (0, f.name.clone()))
+                .filter(|k| self.lives.contains_key(k) || self.fetches.contains(&k.1)),
+        );
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            if self.map.slots.contains_key(&key) {
+                continue;
+            }
+            let slot = match colours.of.get(&key) {
+                Some(c) => base + c,
+                None => self.new_slot(),
+            };
+            self.map.slots.insert(key, slot);
+        }
+    }
+
+    fn fetch_slot(&self, name: &Name) -> Result<usize> {
+        match self.map.slots.get(&(0, name.clone())) {
+            Some(s) => Ok(*s),
+            None => Err(Error::internal(format!("fetched `{name}` has no slot"))),
+        }
+    }
+
+    fn slot(&self, block: usize, name: &str) -> Result<usize> {
+        let layout = PlanLayout { program: &self.program, map: &self.map };
+        layout.slot(block, name).ok_or_else(|| Error::internal(format!("`{name}` has no slot in the plan")))
+    }
+
+    fn blocks(&mut self, colours: &Colours, roots: &HashSet<Name>) -> Result<Vec<PlanBlock>> {
+        let mut blocks = Vec::new();
+        for b in 0..self.program.blocks().len() {
+            let accesses = if b == 0 { self.accesses.clone() } else { analysis::accesses(&self.program, b)? };
+            let ops = std::mem::take(&mut self.program.block_mut(b).ops);
+            let mut planned = Vec::new();
+            for (op, access) in ops.iter().zip(&accesses) {
+                planned.push(self.plan_op(b, op, access)?);
+            }
+            if b == 0 && self.program.memory.release {
+                self.releases(&mut planned, colours, roots);
+            }
+            let clear = self.clear_list(b, &accesses);
+            self.program.block_mut(b).ops = ops;
+            blocks.push(PlanBlock { ops: planned, clear });
+        }
+        Ok(blocks)
+    }
+
+    fn plan_op(&mut self, block: usize, op: &Op, access: &Access) -> Result<PlanOp> {
+        let mut names = Vec::new();
+        for name in op.inputs.args().chain(op.outputs.args()) {
+            names.push((name.clone(), self.slot(block, name)?));
+        }
+        let swaps = self.swaps(block, op)?;
+        let writes: HashSet<usize> = access.writes.iter().filter_map(|k| self.map.slots.get(k).copied()).collect();
+        let updates = (0..self.bound.len()).filter(|&i| writes.contains(&self.bound[i].slot)).collect();
+        let mut writes: Vec<usize> = writes.into_iter().collect();
+        writes.sort_unstable();
+        Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, release: Vec::new() })
+    }
+
+    /// Outputs that are inputs too, of an operator that cannot work in place: the kernel writes elsewhere, then both are exchanged.
+    fn swaps(&mut self, block: usize, op: &Op) -> Result<Vec<(usize, usize)>> {
+        let pairs = memory::traits_of(self.options.registry.get(&op.op_type).map(|e| e.def)).in_place;
+        let mut swaps = Vec::new();
+        let mut seen = HashSet::new();
+        for (slot, args) in op.outputs.iter() {
+            for name in args.iter().filter(|n| **n != EMPTY) {
+                let mut same = op.inputs.iter().filter(|(_, args)| args.contains(name)).peekable();
+                if same.peek().is_none() || !seen.insert(name.clone()) {
+                    continue;
+                }
+                let allowed = same.all(|(input, args)| args.len() == 1 && pairs.contains(&(input, slot)));
+                let uses_block = !op.sub_blocks().is_empty();
+                if !allowed && !uses_block {
+                    let elsewhere = self.new_slot();
+                    swaps.push((elsewhere, self.slot(block, name)?));
+                }
+            }
+        }
+        Ok(swaps)
+    }
+
+    /// What a block must find empty: arrays, and what an operator of a sub-block may or may not write.
+    fn clear_list(&self, block: usize, accesses: &[Access]) -> Vec<usize> {
+        let maybe = analysis::maybe_written(accesses);
+        let fed: HashSet<&Name> = self.feeds.iter().map(|f| &f.name).collect();
+        let bound: HashSet<usize> = self.bound.iter().map(|b| b.slot).collect();
+        let own = self.program.block(block).vars.values();
+        let mut clear: Vec<usize> = own
+            .filter(|v| !v.persistable && !(block == 0 && fed.contains(&v.name)))
+            .filter(|v| v.kind == VarKind::TensorArray || maybe.contains(&(block, v.name.clone())))
+            .filter_map(|v| self.map.slots.get(&(block, v.name.clone())).copied())
+            .filter(|s| !bound.contains(s))
+            .collect();
+        clear.sort_unstable();
+        clear
+    }
+
+    /// Which slots are not used after each operator.
+    fn releases(&self, ops: &mut [PlanOp], colours: &Colours, roots: &HashSet<Name>) {
+        let mut last: HashMap<usize, usize> = HashMap::new();
+        for (key, life) in &self.lives {
+            let keep =
+                roots.contains(&key.1) || self.program.memory.keep.contains(&key.1) || !colours.of.contains_key(key);
+            if keep {
+                continue;
+            }
+            let at = last.entry(self.map.slots[key]).or_insert(life.last);
+            *at = (*at).max(life.last);
+        }
+        for (slot, at) in last {
+            ops[at].release.push(slot);
+        }
+    }
+}
+
+/// Makes the kernels of all blocks.
+pub(crate) fn kernels(
+    blocks: &[PlanBlock],
+    layout: &PlanLayout<'_>,
+    options: &ExecOptions,
+) -> Result<Vec<Vec<Box<dyn Kernel>>>> {
+    let one = |b: usize, i: usize, p: &PlanOp| {
+        let entry = options.registry.entry(&p.op.op_type)?;
+        let redirect: Vec<(Name, usize)> = p
+            .swaps
+            .iter()
+            .filter_map(|(from, to)| p.names.iter().find(|(_, s)| s == to).map(|(n, _)| (n.clone(), *from)))
+            .collect();
+        let prepare = Prepare::new(&p.op, &entry.sig, b, layout, &redirect);
+        entry.def.prepare(&prepare).map_err(|e| e.at(|| p.op.place(b, i)))
+    };
+    let all = |(b, block): (usize, &PlanBlock)| block.ops.iter().enumerate().map(|(i, p)| one(b, i, p)).collect();
+    blocks.iter().enumerate().map(all).collect()
+}
+
+/// From which operator on every kernel can be checked first and then cannot fail. Such an operator must not read what another of
+/// them computes, or it could not be checked before that one ran.
+fn commit_from(plan: &Plan, options: &ExecOptions) -> Result<usize> {
+    let kernels = plan.kernels(options)?;
+    let ops = &plan.blocks[0].ops;
+    let persistable: HashSet<usize> = plan.bound.iter().filter(|b| b.persistable).map(|b| b.slot).collect();
+    let mut inputs: HashSet<usize> = HashSet::new();
+    let mut from = ops.len();
+    for (i, p) in ops.iter().enumerate().rev() {
+        let reads = p.op.inputs.args().filter_map(|n| p.names.iter().find(|(m, _)| m == n).map(|(_, s)| *s));
+        let feeds_later = p.writes.iter().any(|w| inputs.contains(w) && !persistable.contains(w));
+        if !kernels[0][i].can_check() || feeds_later {
+            break;
+        }
+        inputs.extend(reads);
+        from = i;
+    }
+    Ok(from)
+}

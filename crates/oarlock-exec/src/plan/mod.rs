@@ -1,0 +1,111 @@
+//! Plans: a program compiled for one set of feeds and fetches.
+//!
+//! Names become slots of a frame, neighbours are fused, temporaries share memory, and it is settled what a run must lock,
+//! clear, check and be able to undo. A plan knows no sizes: they may change from run to run.
+
+mod analysis;
+mod compile;
+mod memory;
+
+use std::collections::HashMap;
+
+use oarlock_ir::{Kernel, Layout, Name, Op, Program, Result, Var};
+
+use crate::executor::ExecOptions;
+
+/// A program compiled for one set of feeds and fetches.
+pub(crate) struct Plan {
+    /// What was compiled: the program's blocks after fusion.
+    pub(crate) program: Program,
+    pub(crate) blocks: Vec<PlanBlock>,
+    pub(crate) slots: usize,
+    pub(crate) feeds: Vec<FeedSlot>,
+    pub(crate) fetches: Vec<(Name, usize)>,
+    pub(crate) bound: Vec<Bound>,
+    /// From this operator of block 0 on, every kernel can be checked beforehand and then cannot fail.
+    pub(crate) commit_from: usize,
+    layout: SlotMap,
+}
+
+/// The operators of one block.
+pub(crate) struct PlanBlock {
+    pub(crate) ops: Vec<PlanOp>,
+    /// Slots to empty before the block runs: what a run may or may not write.
+    pub(crate) clear: Vec<usize>,
+}
+
+/// One operator of a plan.
+pub(crate) struct PlanOp {
+    pub(crate) op: Op,
+    /// Its variables and their slots, for messages.
+    pub(crate) names: Vec<(Name, usize)>,
+    /// Outputs that are inputs too: (where the kernel writes, where the value belongs).
+    pub(crate) swaps: Vec<(usize, usize)>,
+    /// Slots it writes, sub-blocks included.
+    pub(crate) writes: Vec<usize>,
+    /// Positions in `Plan::bound` of persistables it writes, sub-blocks included.
+    pub(crate) updates: Vec<usize>,
+    /// Slots nobody uses after it; emptied if the program wants memory back.
+    pub(crate) release: Vec<usize>,
+}
+
+/// A variable the user feeds.
+pub(crate) struct FeedSlot {
+    pub(crate) name: Name,
+    /// `None` if no operator uses it.
+    pub(crate) slot: Option<usize>,
+    pub(crate) var: Var,
+}
+
+/// A variable that lives in a scope.
+pub(crate) struct Bound {
+    pub(crate) name: Name,
+    pub(crate) slot: usize,
+    pub(crate) written: bool,
+    /// Read by block 0 before anything writes it.
+    pub(crate) required: bool,
+    pub(crate) persistable: bool,
+    pub(crate) is_data: bool,
+    /// The operator of block 0 that reads it first.
+    pub(crate) first_reader: Option<usize>,
+}
+
+/// Where each variable is, by the block that declares it and its name.
+#[derive(Default)]
+pub(crate) struct SlotMap {
+    slots: HashMap<(usize, Name), usize>,
+}
+
+struct PlanLayout<'a> {
+    program: &'a Program,
+    map: &'a SlotMap,
+}
+
+impl Layout for PlanLayout<'_> {
+    fn slot(&self, block: usize, name: &str) -> Option<usize> {
+        let home = self.program.resolve(block, name)?;
+        self.map.slots.get(&(home, name.into())).copied()
+    }
+
+    fn var(&self, block: usize, name: &str) -> Option<&Var> {
+        self.program.find_var(block, name)
+    }
+
+    fn locals(&self, block: usize) -> Vec<usize> {
+        let own = self.program.block(block).vars.values().filter(|v| !v.persistable);
+        own.filter_map(|v| self.map.slots.get(&(block, v.name.clone())).copied()).collect()
+    }
+}
+
+impl Plan {
+    /// Compiles a program. Fails if the program is malformed, an operator unknown, or a feed or fetch not part of it.
+    pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
+        compile::compile(program, feeds, fetches, options)
+    }
+
+    /// Makes the kernels of all blocks. Each instance of a plan has its own, since kernels keep scratch memory.
+    pub(crate) fn kernels(&self, options: &ExecOptions) -> Result<Vec<Vec<Box<dyn Kernel>>>> {
+        let layout = PlanLayout { program: &self.program, map: &self.layout };
+        compile::kernels(&self.blocks, &layout, options)
+    }
+}
