@@ -1,0 +1,188 @@
+//! Writes what can be derived: the tables of operators and fusions, and the operators' documentation.
+//!
+//! An operator or a fusion is one file; nobody edits a list. The results are committed, so that a reader and an editor
+//! see plain modules, and `--check` tells when they are stale.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{files, process};
+
+/// A directory in which every file defines some of the same kind of thing.
+struct Table {
+    dir: &'static str,
+    /// The trait of the things, from `oarlock-ir`.
+    kind: &'static str,
+    /// The constant of each file that lists its things.
+    list: &'static str,
+    doc: &'static str,
+}
+
+const TABLES: [Table; 2] = [
+    Table {
+        dir: "crates/oarlock-ops/src/op",
+        kind: "OpDef",
+        list: "OPS",
+        doc: "The operators of every file, in the order of the files.",
+    },
+    Table {
+        dir: "crates/oarlock-ops/src/fusion",
+        kind: "Fusion",
+        list: "FUSIONS",
+        doc: "The fusions of every file, in the order of the files.",
+    },
+];
+
+const DOCS_EXAMPLE: &str = "crates/oarlock-ops/examples/ops_docs.rs";
+const DOCS: &str = "docs/ops.md";
+
+enum Mode {
+    Write,
+    Check,
+}
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    match args {
+        [] => generate(&Mode::Write),
+        [flag] if flag == "--check" => check(),
+        _ => bail!("unexpected arguments `{}`; known: --check", args.join(" ")),
+    }
+}
+
+/// Fails when a generated file is not what `cargo xtask codegen` would write.
+pub(crate) fn check() -> Result<()> {
+    generate(&Mode::Check)
+}
+
+fn generate(mode: &Mode) -> Result<()> {
+    let mut stale = Vec::new();
+    for table in TABLES.iter().filter(|table| Path::new(table.dir).is_dir()) {
+        let path = format!("{}/mod.rs", table.dir);
+        put(mode, &path, &rustfmt(&module(table, &entries(table)?))?, &mut stale)?;
+    }
+    // The documentation is printed by the compiled operators, so it comes after the tables.
+    if Path::new(DOCS_EXAMPLE).exists() {
+        let mut print = process::cargo();
+        put(
+            mode,
+            DOCS,
+            &process::output(print.args(["run", "-q", "-p", "oarlock-ops", "--example", "ops_docs"]))?,
+            &mut stale,
+        )?;
+    }
+    match (mode, stale.is_empty()) {
+        (Mode::Check, false) => bail!("stale: {}; run `cargo xtask codegen` and commit the result", stale.join(", ")),
+        (_, true) => println!("codegen: everything is fresh"),
+        (Mode::Write, false) => println!("codegen: wrote {}", stale.join(", ")),
+    }
+    Ok(())
+}
+
+/// Notes `path` as stale when it does not hold `text`, and in write mode writes it.
+fn put(mode: &Mode, path: &str, text: &str, stale: &mut Vec<String>) -> Result<()> {
+    let path = Path::new(path);
+    if path.exists() && files::read(path)? == text {
+        return Ok(());
+    }
+    stale.push(path.display().to_string());
+    if matches!(mode, Mode::Write) {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// One file of a table's directory.
+struct Entry {
+    module: String,
+    /// False for what several files of a family share.
+    has_list: bool,
+}
+
+fn entries(table: &Table) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for path in files::list(Path::new(table.dir))? {
+        if path.is_dir() {
+            bail!("{} is a directory: {} is flat, one file per entry", path.display(), table.dir);
+        }
+        let module = files::stem(&path);
+        if module == "mod" || path.extension().is_none_or(|ext| ext != "rs") {
+            continue;
+        }
+        if !is_module_name(&module) {
+            bail!("{}: `{module}` cannot name a module; a keyword takes a `_`, as in while_.rs", path.display());
+        }
+        let has_list = files::read(&path)?.contains(&format!("const {}:", table.list));
+        entries.push(Entry { module, has_list });
+    }
+    Ok(entries)
+}
+
+fn is_module_name(name: &str) -> bool {
+    const KEYWORDS: &str = " abstract as async await become box break const continue crate do dyn else enum extern false \
+        final fn for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct \
+        super trait true try type typeof unsafe unsized use virtual where while yield ";
+    let snake = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    snake && !name.starts_with(|c: char| c.is_ascii_digit()) && !KEYWORDS.contains(&format!(" {name} "))
+}
+
+fn module(table: &Table, entries: &[Entry]) -> String {
+    let Table { kind, list, doc, .. } = table;
+    let mods: String = entries.iter().map(|e| format!("mod {};\n", e.module)).collect();
+    let lists: String = entries.iter().filter(|e| e.has_list).map(|e| format!("{}::{list},\n", e.module)).collect();
+    format!(
+        "//! Generated by `cargo xtask codegen` from the files of this directory; do not edit.\n\n\
+         use oarlock_ir::{kind};\n\n{mods}\n/// {doc}\npub(crate) const ALL: &[&[&dyn {kind}]] = &[\n{lists}];\n"
+    )
+}
+
+/// The text as `cargo fmt` would leave it.
+fn rustfmt(text: &str) -> Result<String> {
+    let mut command = Command::new("rustfmt");
+    command.args(["--edition", "2024", "--config-path", "rustfmt.toml"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().context("cannot start rustfmt; `rustup component add rustfmt` installs it")?;
+    let mut stdin = child.stdin.take().context("rustfmt's input was not piped")?;
+    stdin.write_all(text.as_bytes()).context("cannot write to rustfmt")?;
+    drop(stdin); // the end of the input
+    let out = child.wait_with_output().context("cannot wait for rustfmt")?;
+    if !out.status.success() {
+        bail!("rustfmt refused generated code ({})", out.status);
+    }
+    String::from_utf8(out.stdout).context("rustfmt printed something that is not UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(module: &str, has_list: bool) -> Entry {
+        Entry { module: module.to_string(), has_list }
+    }
+
+    #[test]
+    fn a_table_lists_the_files_that_have_a_list() {
+        let text = module(&TABLES[0], &[entry("activation", false), entry("relu", true), entry("while_", true)]);
+        assert_eq!(
+            text,
+            "//! Generated by `cargo xtask codegen` from the files of this directory; do not edit.\n\n\
+             use oarlock_ir::OpDef;\n\nmod activation;\nmod relu;\nmod while_;\n\n\
+             /// The operators of every file, in the order of the files.\n\
+             pub(crate) const ALL: &[&[&dyn OpDef]] = &[\nrelu::OPS,\nwhile_::OPS,\n];\n"
+        );
+    }
+
+    #[test]
+    fn file_names_are_module_names() {
+        for good in ["relu", "while_", "top_k_v2", "conv2d", "_x"] {
+            assert!(is_module_name(good), "{good}");
+        }
+        for bad in ["while", "type", "top-k", "2d", "Relu", "a.b"] {
+            assert!(!is_module_name(bad), "{bad}");
+        }
+    }
+}
