@@ -1,1 +1,23 @@
-//! Placeholder of the first commit.
+//! Oarlock's operators: one file each under `op/` with signature, inference, kernel, gradient, documentation and test;
+//! and its fusions: one file each under `fusion/` with pattern, legality, kernel and test.
+//!
+//! This crate does no input or output and knows no executor.
+#![forbid(unsafe_code)]
+
+mod elementwise;
+mod fusion;
+mod op;
+#[cfg(test)]
+mod testing;
+
+use oarlock_ir::{Fusion, OpDef};
+
+/// All operators of this crate.
+pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
+    op::ALL.iter().flat_map(|file| file.iter().copied())
+}
+
+/// All fusions of this crate, in the order they are tried.
+pub fn fusions() -> impl Iterator<Item = &'static dyn Fusion> {
+    fusion::ALL.iter().flat_map(|file| file.iter().copied())
+}

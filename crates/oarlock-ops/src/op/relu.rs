@@ -1,0 +1,66 @@
+//! `relu`: max(x, 0), element by element.
+
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+
+use crate::elementwise;
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Relu, &ReluGrad];
+
+struct Relu;
+
+impl OpDef for Relu {
+    fn sig(&self) -> Sig {
+        Sig::new("relu", "Out = max(X, 0)").input("X", "any float tensor").output("Out", "like `X`")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        elementwise::infer_like_x(cx)
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        elementwise::map_kernel(p, |x| x.max(0.0), |x| x.max(0.0))
+    }
+
+    // Reads `Out` rather than `X`, so that `X` can be overwritten.
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.emit("relu_grad", &["Out", "Out@GRAD"], &["X@GRAD"])
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::X_TO_OUT
+    }
+}
+
+struct ReluGrad;
+
+impl OpDef for ReluGrad {
+    fn sig(&self) -> Sig {
+        Sig::new("relu_grad", "X@GRAD = Out@GRAD where Out > 0, else 0")
+            .input("Out", "of the forward operator")
+            .input("Out@GRAD", "gradient of `Out`")
+            .output("X@GRAD", "gradient of `X`")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        elementwise::infer_grad_like(cx, "Out")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let grad = |y: f32, d: f32| if y > 0.0 { d } else { 0.0 };
+        elementwise::grad_kernel(p, "Out", grad, |y, d| if y > 0.0 { d } else { 0.0 })
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
+    }
+}
+
+#[test]
+fn relu() {
+    use crate::testing::{check, tensor};
+    check("relu")
+        .input("X", tensor([2, 2], &[-1.0, 0.5, 2.0, -0.25]))
+        .output("Out", tensor([2, 2], &[0.0, 0.5, 2.0, 0.0]))
+        .grad(&["X"])
+        .run();
+}
