@@ -9,6 +9,7 @@ mod fusion;
 mod op;
 #[cfg(test)]
 mod testing;
+mod unary;
 
 use oarlock_ir::{Fusion, OpDef};
 

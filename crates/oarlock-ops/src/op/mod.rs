@@ -2,7 +2,35 @@
 
 use oarlock_ir::OpDef;
 
+mod ceil;
+mod cos;
+mod exp;
+mod floor;
+mod log;
+mod reciprocal;
 mod relu;
+mod round;
+mod rsqrt;
+mod sigmoid;
+mod sin;
+mod sqrt;
+mod square;
+mod tanh;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[relu::OPS];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    ceil::OPS,
+    cos::OPS,
+    exp::OPS,
+    floor::OPS,
+    log::OPS,
+    reciprocal::OPS,
+    relu::OPS,
+    round::OPS,
+    rsqrt::OPS,
+    sigmoid::OPS,
+    sin::OPS,
+    sqrt::OPS,
+    square::OPS,
+    tanh::OPS,
+];
