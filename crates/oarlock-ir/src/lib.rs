@@ -15,6 +15,7 @@ mod infer;
 mod kernel;
 mod name;
 mod op;
+pub mod pass;
 mod program;
 mod registry;
 mod runtime;

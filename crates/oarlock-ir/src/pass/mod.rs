@@ -1,0 +1,3 @@
+//! Passes: functions that rewrite programs, one file each.
+
+pub mod memory;
