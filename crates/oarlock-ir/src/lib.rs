@@ -6,6 +6,7 @@
 mod attr;
 mod attr_view;
 mod build;
+mod carry;
 mod def;
 mod error;
 mod frame;
@@ -16,13 +17,16 @@ mod kernel;
 mod name;
 mod op;
 mod program;
+mod proto;
 mod registry;
 mod runtime;
 mod var;
+mod wire;
 
 pub use attr::{Attr, Attrs};
 pub use attr_view::AttrView;
 pub use build::{append_op, infer, insert_op};
+pub use carry::{Explicit, UnknownInside};
 pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, Traits, nearest};
 pub use error::{Error, Kind, Place, Report, Result};
 pub use frame::{Cell, Frame, SharedVar};
