@@ -1,0 +1,8 @@
+//! Passes: one file each. A pass takes a program and changes it, or makes a new one; it knows no concrete operator.
+
+mod blocks;
+mod clone_for_test;
+mod prune;
+
+pub use clone_for_test::clone_for_test;
+pub use prune::prune;
