@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Attr, Block, EMPTY, Error, Kind, Name, Op, Program, Result, Slots};
+use crate::{Attr, Block, EMPTY, Error, GRAD, Kind, Name, Op, Program, Result, Slots};
 
 /// Tells whether an operator type is defined.
 pub type KnowsOp<'a> = &'a dyn Fn(&str) -> bool;
@@ -118,7 +118,7 @@ fn args(slots: &Slots) -> impl Iterator<Item = (&Name, &Name)> {
 /// The gradient of a recurrent network reads the gradient of its last state, which nothing computes: there is no next
 /// step. Fluid leaves that variable undeclared, and the operator takes it as zero.
 fn may_be_missing(block: &Block, slot: &Name) -> bool {
-    block.forward.is_some() && slot.ends_with("@GRAD")
+    block.forward.is_some() && slot.ends_with(GRAD)
 }
 
 fn check_attr(program: &Program, block: &Block, name: &Name, attr: &Attr) -> Result<()> {
