@@ -19,6 +19,12 @@ impl Npz {
         Npz { arrays: entries(&bytes).into_iter().map(|(n, b)| (n, npy(b))).collect() }
     }
 
+    /// Only the arrays whose names start with `prefix`, which is cut off.
+    pub fn only(self, prefix: &str) -> Npz {
+        let cut = |(n, t): (String, Tensor)| n.strip_prefix(prefix).map(|n| (n.to_string(), t));
+        Npz { arrays: self.arrays.into_iter().filter_map(cut).collect() }
+    }
+
     /// The names of the arrays, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.arrays.keys().map(String::as_str)
