@@ -7,6 +7,7 @@
 mod elementwise;
 mod fusion;
 mod op;
+mod special;
 #[cfg(test)]
 mod testing;
 mod unary;

@@ -2,35 +2,89 @@
 
 use oarlock_ir::OpDef;
 
+mod abs;
+mod acos;
+mod asin;
+mod atan;
+mod brelu;
 mod ceil;
 mod cos;
+mod elu;
+mod erf;
 mod exp;
 mod floor;
+mod gelu;
+mod hard_shrink;
+mod hard_sigmoid;
+mod hard_swish;
+mod leaky_relu;
 mod log;
+mod log1p;
+mod logsigmoid;
+mod mish;
+mod pow;
 mod reciprocal;
 mod relu;
+mod relu6;
 mod round;
 mod rsqrt;
+mod selu;
 mod sigmoid;
+mod sign;
 mod sin;
+mod soft_relu;
+mod softplus;
+mod softshrink;
+mod softsign;
 mod sqrt;
 mod square;
+mod stanh;
+mod swish;
 mod tanh;
+mod tanh_shrink;
+mod thresholded_relu;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    abs::OPS,
+    acos::OPS,
+    asin::OPS,
+    atan::OPS,
+    brelu::OPS,
     ceil::OPS,
     cos::OPS,
+    elu::OPS,
+    erf::OPS,
     exp::OPS,
     floor::OPS,
+    gelu::OPS,
+    hard_shrink::OPS,
+    hard_sigmoid::OPS,
+    hard_swish::OPS,
+    leaky_relu::OPS,
     log::OPS,
+    log1p::OPS,
+    logsigmoid::OPS,
+    mish::OPS,
+    pow::OPS,
     reciprocal::OPS,
     relu::OPS,
+    relu6::OPS,
     round::OPS,
     rsqrt::OPS,
+    selu::OPS,
     sigmoid::OPS,
+    sign::OPS,
     sin::OPS,
+    soft_relu::OPS,
+    softplus::OPS,
+    softshrink::OPS,
+    softsign::OPS,
     sqrt::OPS,
     square::OPS,
+    stanh::OPS,
+    swish::OPS,
     tanh::OPS,
+    tanh_shrink::OPS,
+    thresholded_relu::OPS,
 ];
