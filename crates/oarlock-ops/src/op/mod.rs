@@ -2,7 +2,27 @@
 
 use oarlock_ir::OpDef;
 
+mod elementwise_add;
+mod elementwise_div;
+mod elementwise_floordiv;
+mod elementwise_max;
+mod elementwise_min;
+mod elementwise_mod;
+mod elementwise_mul;
+mod elementwise_pow;
+mod elementwise_sub;
 mod relu;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[relu::OPS];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    elementwise_add::OPS,
+    elementwise_div::OPS,
+    elementwise_floordiv::OPS,
+    elementwise_max::OPS,
+    elementwise_min::OPS,
+    elementwise_mod::OPS,
+    elementwise_mul::OPS,
+    elementwise_pow::OPS,
+    elementwise_sub::OPS,
+    relu::OPS,
+];
