@@ -4,8 +4,11 @@
 //! This crate does no input or output and knows no executor.
 #![forbid(unsafe_code)]
 
+mod arith;
+mod broadcast;
 mod elementwise;
 mod fusion;
+mod number;
 mod op;
 mod special;
 #[cfg(test)]
