@@ -7,6 +7,8 @@
 mod elementwise;
 mod fusion;
 mod op;
+mod optimize;
+mod rows;
 #[cfg(test)]
 mod testing;
 

@@ -2,7 +2,10 @@
 
 use oarlock_ir::OpDef;
 
+mod adam;
+mod momentum;
 mod relu;
+mod sgd;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[relu::OPS];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[adam::OPS, momentum::OPS, relu::OPS, sgd::OPS];
