@@ -4,13 +4,18 @@
 //! This crate does no input or output and knows no executor.
 #![forbid(unsafe_code)]
 
+mod arith;
+mod broadcast;
 mod elementwise;
 mod fusion;
+mod number;
 mod op;
 mod optimize;
 mod rows;
+mod special;
 #[cfg(test)]
 mod testing;
+mod unary;
 
 use oarlock_ir::{Fusion, OpDef};
 

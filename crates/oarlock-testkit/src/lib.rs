@@ -10,3 +10,4 @@ mod npz;
 pub use close::{Tolerance, assert_close, close};
 pub use golden::{golden_dir, skip};
 pub use npz::Npz;
+pub use serde_json::{self as json, Value as Json};

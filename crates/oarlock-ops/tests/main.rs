@@ -1,0 +1,2 @@
+//! The operators against values that the predecessor computed.
+mod golden_cases;
