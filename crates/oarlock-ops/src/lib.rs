@@ -10,6 +10,8 @@ mod elementwise;
 mod fusion;
 mod number;
 mod op;
+mod optimize;
+mod rows;
 mod special;
 #[cfg(test)]
 mod testing;

@@ -4,11 +4,19 @@ use oarlock_ir::OpDef;
 
 mod abs;
 mod acos;
+mod adadelta;
+mod adagrad;
+mod adam;
+mod adamax;
 mod asin;
 mod atan;
+mod average_accumulates;
 mod brelu;
 mod ceil;
 mod cos;
+mod decayed_adagrad;
+mod dgc_momentum;
+mod dpsgd;
 mod elementwise_add;
 mod elementwise_div;
 mod elementwise_floordiv;
@@ -22,22 +30,30 @@ mod elu;
 mod erf;
 mod exp;
 mod floor;
+mod ftrl;
 mod gelu;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod lamb;
+mod lars_momentum;
 mod leaky_relu;
 mod log;
 mod log1p;
 mod logsigmoid;
 mod mish;
+mod momentum;
 mod pow;
+mod proximal_adagrad;
+mod proximal_gd;
 mod reciprocal;
 mod relu;
 mod relu6;
+mod rmsprop;
 mod round;
 mod rsqrt;
 mod selu;
+mod sgd;
 mod sigmoid;
 mod sign;
 mod sin;
@@ -57,11 +73,19 @@ mod thresholded_relu;
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     abs::OPS,
     acos::OPS,
+    adadelta::OPS,
+    adagrad::OPS,
+    adam::OPS,
+    adamax::OPS,
     asin::OPS,
     atan::OPS,
+    average_accumulates::OPS,
     brelu::OPS,
     ceil::OPS,
     cos::OPS,
+    decayed_adagrad::OPS,
+    dgc_momentum::OPS,
+    dpsgd::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -75,22 +99,30 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     erf::OPS,
     exp::OPS,
     floor::OPS,
+    ftrl::OPS,
     gelu::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    lamb::OPS,
+    lars_momentum::OPS,
     leaky_relu::OPS,
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
     mish::OPS,
+    momentum::OPS,
     pow::OPS,
+    proximal_adagrad::OPS,
+    proximal_gd::OPS,
     reciprocal::OPS,
     relu::OPS,
     relu6::OPS,
+    rmsprop::OPS,
     round::OPS,
     rsqrt::OPS,
     selu::OPS,
+    sgd::OPS,
     sigmoid::OPS,
     sign::OPS,
     sin::OPS,
