@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod elementwise;
+mod fill;
 mod fusion;
 mod op;
+mod random;
 mod special;
 #[cfg(test)]
 mod testing;

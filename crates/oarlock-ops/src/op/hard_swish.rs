@@ -22,7 +22,11 @@ impl Formula for HardSwish {
     const GRAD_READS: Reads = Reads::X;
 
     fn attrs(sig: Sig) -> Sig {
-        sig.attr("threshold", 6.0f32, "end of the ramp").attr("scale", 6.0f32, "divides the output").attr("offset", 3.0f32, "added to `X` before the ramp")
+        sig.attr("threshold", 6.0f32, "end of the ramp").attr("scale", 6.0f32, "divides the output").attr(
+            "offset",
+            3.0f32,
+            "added to `X` before the ramp",
+        )
     }
 
     fn read(attrs: &AttrView<'_>) -> Result<Self> {

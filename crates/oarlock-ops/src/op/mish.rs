@@ -15,8 +15,10 @@ struct Mish {
 impl Formula for Mish {
     const OP: &'static str = "mish";
     const GRAD_OP: &'static str = "mish_grad";
-    const DOC: &'static str = "Out = X * tanh(softplus(X)), with softplus(x) = x above the threshold and exp(x) below its negative";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * (t + X * (1 - t^2) * sp) with t = tanh(softplus(X)) and sp the slope of softplus";
+    const DOC: &'static str =
+        "Out = X * tanh(softplus(X)), with softplus(x) = x above the threshold and exp(x) below its negative";
+    const GRAD_DOC: &'static str =
+        "X@GRAD = Out@GRAD * (t + X * (1 - t^2) * sp) with t = tanh(softplus(X)) and sp the slope of softplus";
     const GRAD_READS: Reads = Reads::X;
 
     fn attrs(sig: Sig) -> Sig {

@@ -5,18 +5,28 @@ use oarlock_ir::OpDef;
 mod abs;
 mod acos;
 mod asin;
+mod assign;
+mod assign_value;
 mod atan;
 mod brelu;
+mod cast;
 mod ceil;
 mod cos;
 mod elu;
 mod erf;
 mod exp;
+mod fill_any_like;
+mod fill_constant;
+mod fill_constant_batch_size_like;
+mod fill_zeros_like;
 mod floor;
+mod gaussian_random;
+mod gaussian_random_batch_size_like;
 mod gelu;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod increment;
 mod leaky_relu;
 mod log;
 mod log1p;
@@ -43,24 +53,37 @@ mod swish;
 mod tanh;
 mod tanh_shrink;
 mod thresholded_relu;
+mod truncated_gaussian_random;
+mod uniform_random;
+mod uniform_random_batch_size_like;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     abs::OPS,
     acos::OPS,
     asin::OPS,
+    assign::OPS,
+    assign_value::OPS,
     atan::OPS,
     brelu::OPS,
+    cast::OPS,
     ceil::OPS,
     cos::OPS,
     elu::OPS,
     erf::OPS,
     exp::OPS,
+    fill_any_like::OPS,
+    fill_constant::OPS,
+    fill_constant_batch_size_like::OPS,
+    fill_zeros_like::OPS,
     floor::OPS,
+    gaussian_random::OPS,
+    gaussian_random_batch_size_like::OPS,
     gelu::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    increment::OPS,
     leaky_relu::OPS,
     log::OPS,
     log1p::OPS,
@@ -87,4 +110,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tanh::OPS,
     tanh_shrink::OPS,
     thresholded_relu::OPS,
+    truncated_gaussian_random::OPS,
+    uniform_random::OPS,
+    uniform_random_batch_size_like::OPS,
 ];
