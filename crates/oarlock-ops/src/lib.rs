@@ -4,9 +4,12 @@
 //! This crate does no input or output and knows no executor.
 #![forbid(unsafe_code)]
 
+mod arith;
+mod broadcast;
 mod elementwise;
 mod fill;
 mod fusion;
+mod number;
 mod op;
 mod random;
 mod special;

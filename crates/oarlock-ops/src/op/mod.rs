@@ -12,6 +12,15 @@ mod brelu;
 mod cast;
 mod ceil;
 mod cos;
+mod elementwise_add;
+mod elementwise_div;
+mod elementwise_floordiv;
+mod elementwise_max;
+mod elementwise_min;
+mod elementwise_mod;
+mod elementwise_mul;
+mod elementwise_pow;
+mod elementwise_sub;
 mod elu;
 mod erf;
 mod exp;
@@ -69,6 +78,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cast::OPS,
     ceil::OPS,
     cos::OPS,
+    elementwise_add::OPS,
+    elementwise_div::OPS,
+    elementwise_floordiv::OPS,
+    elementwise_max::OPS,
+    elementwise_min::OPS,
+    elementwise_mod::OPS,
+    elementwise_mul::OPS,
+    elementwise_pow::OPS,
+    elementwise_sub::OPS,
     elu::OPS,
     erf::OPS,
     exp::OPS,
