@@ -11,7 +11,9 @@ mod fill;
 mod fusion;
 mod number;
 mod op;
+mod optimize;
 mod random;
+mod rows;
 mod special;
 #[cfg(test)]
 mod testing;

@@ -4,14 +4,22 @@ use oarlock_ir::OpDef;
 
 mod abs;
 mod acos;
+mod adadelta;
+mod adagrad;
+mod adam;
+mod adamax;
 mod asin;
 mod assign;
 mod assign_value;
 mod atan;
+mod average_accumulates;
 mod brelu;
 mod cast;
 mod ceil;
 mod cos;
+mod decayed_adagrad;
+mod dgc_momentum;
+mod dpsgd;
 mod elementwise_add;
 mod elementwise_div;
 mod elementwise_floordiv;
@@ -29,6 +37,7 @@ mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
 mod floor;
+mod ftrl;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
@@ -36,18 +45,25 @@ mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
 mod increment;
+mod lamb;
+mod lars_momentum;
 mod leaky_relu;
 mod log;
 mod log1p;
 mod logsigmoid;
 mod mish;
+mod momentum;
 mod pow;
+mod proximal_adagrad;
+mod proximal_gd;
 mod reciprocal;
 mod relu;
 mod relu6;
+mod rmsprop;
 mod round;
 mod rsqrt;
 mod selu;
+mod sgd;
 mod sigmoid;
 mod sign;
 mod sin;
@@ -70,14 +86,22 @@ mod uniform_random_batch_size_like;
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     abs::OPS,
     acos::OPS,
+    adadelta::OPS,
+    adagrad::OPS,
+    adam::OPS,
+    adamax::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
     atan::OPS,
+    average_accumulates::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
     cos::OPS,
+    decayed_adagrad::OPS,
+    dgc_momentum::OPS,
+    dpsgd::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -95,6 +119,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
     floor::OPS,
+    ftrl::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -102,18 +127,25 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_sigmoid::OPS,
     hard_swish::OPS,
     increment::OPS,
+    lamb::OPS,
+    lars_momentum::OPS,
     leaky_relu::OPS,
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
     mish::OPS,
+    momentum::OPS,
     pow::OPS,
+    proximal_adagrad::OPS,
+    proximal_gd::OPS,
     reciprocal::OPS,
     relu::OPS,
     relu6::OPS,
+    rmsprop::OPS,
     round::OPS,
     rsqrt::OPS,
     selu::OPS,
+    sgd::OPS,
     sigmoid::OPS,
     sign::OPS,
     sin::OPS,
