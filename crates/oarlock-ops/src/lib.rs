@@ -7,10 +7,12 @@
 mod arith;
 mod broadcast;
 mod elementwise;
+mod fill;
 mod fusion;
 mod number;
 mod op;
 mod optimize;
+mod random;
 mod rows;
 mod special;
 #[cfg(test)]

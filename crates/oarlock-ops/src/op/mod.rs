@@ -9,9 +9,12 @@ mod adagrad;
 mod adam;
 mod adamax;
 mod asin;
+mod assign;
+mod assign_value;
 mod atan;
 mod average_accumulates;
 mod brelu;
+mod cast;
 mod ceil;
 mod cos;
 mod decayed_adagrad;
@@ -29,12 +32,19 @@ mod elementwise_sub;
 mod elu;
 mod erf;
 mod exp;
+mod fill_any_like;
+mod fill_constant;
+mod fill_constant_batch_size_like;
+mod fill_zeros_like;
 mod floor;
 mod ftrl;
+mod gaussian_random;
+mod gaussian_random_batch_size_like;
 mod gelu;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod increment;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
@@ -68,6 +78,9 @@ mod swish;
 mod tanh;
 mod tanh_shrink;
 mod thresholded_relu;
+mod truncated_gaussian_random;
+mod uniform_random;
+mod uniform_random_batch_size_like;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -78,9 +91,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adam::OPS,
     adamax::OPS,
     asin::OPS,
+    assign::OPS,
+    assign_value::OPS,
     atan::OPS,
     average_accumulates::OPS,
     brelu::OPS,
+    cast::OPS,
     ceil::OPS,
     cos::OPS,
     decayed_adagrad::OPS,
@@ -98,12 +114,19 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elu::OPS,
     erf::OPS,
     exp::OPS,
+    fill_any_like::OPS,
+    fill_constant::OPS,
+    fill_constant_batch_size_like::OPS,
+    fill_zeros_like::OPS,
     floor::OPS,
     ftrl::OPS,
+    gaussian_random::OPS,
+    gaussian_random_batch_size_like::OPS,
     gelu::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    increment::OPS,
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
@@ -137,4 +160,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tanh::OPS,
     tanh_shrink::OPS,
     thresholded_relu::OPS,
+    truncated_gaussian_random::OPS,
+    uniform_random::OPS,
+    uniform_random_batch_size_like::OPS,
 ];
