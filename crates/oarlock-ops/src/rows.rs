@@ -30,11 +30,26 @@ pub(crate) struct RowOrder {
 impl RowOrder {
     /// Orders the rows of all parts; returns how many different ones there are.
     pub(crate) fn sort<'a>(&mut self, parts: impl IntoIterator<Item = &'a [i64]>) -> usize {
-        self.entries.clear();
+        self.clear();
         for (part, rows) in parts.into_iter().enumerate() {
-            let entry = |(at, &row): (usize, &i64)| Entry { row, part: part as u32, at: at as u32 };
-            self.entries.extend(rows.iter().enumerate().map(entry));
+            self.push(part, rows);
         }
+        self.finish()
+    }
+
+    /// Forgets all rows.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Adds the rows of one more part.
+    pub(crate) fn push(&mut self, part: usize, rows: &[i64]) {
+        let entry = |(at, &row): (usize, &i64)| Entry { row, part: part as u32, at: at as u32 };
+        self.entries.extend(rows.iter().enumerate().map(entry));
+    }
+
+    /// Orders the rows added since [`RowOrder::clear`]; returns how many different ones there are.
+    pub(crate) fn finish(&mut self) -> usize {
         if self.entries.len() < FEW {
             self.entries.sort_unstable_by_key(|e| (e.row, e.part, e.at));
         } else {
@@ -61,9 +76,20 @@ impl RowOrder {
     /// Writes each row once, ascending, with the sum of its values in the order in which they came. `values[part]` are the values of
     /// a part, `width` per row; `rows` and `sums` have room for exactly the distinct rows.
     pub(crate) fn gather<T: Float>(&self, width: usize, values: &[&[T]], rows: &mut Vec<i64>, sums: &mut [T]) {
+        self.gather_with(width, rows, sums, |part, at| &values[part][at * width..][..width]);
+    }
+
+    /// Like [`RowOrder::gather`], with the values of a part's row wherever they are.
+    pub(crate) fn gather_with<'v, T: Float>(
+        &self,
+        width: usize,
+        rows: &mut Vec<i64>,
+        sums: &mut [T],
+        values: impl Fn(usize, usize) -> &'v [T],
+    ) {
         rows.clear();
         rows.reserve(self.distinct);
-        let value = |e: &Entry| &values[e.part as usize][e.at as usize * width..][..width];
+        let value = |e: &Entry| values(e.part as usize, e.at as usize);
         let groups = self.entries.chunk_by(|a, b| a.row == b.row);
         for (i, group) in groups.enumerate() {
             rows.push(group[0].row);
