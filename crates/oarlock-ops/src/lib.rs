@@ -10,6 +10,7 @@ mod elementwise;
 mod fusion;
 mod number;
 mod op;
+mod reduce;
 #[cfg(test)]
 mod testing;
 

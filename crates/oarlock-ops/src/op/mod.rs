@@ -11,7 +11,17 @@ mod elementwise_mod;
 mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
+mod mean;
+mod reduce_all;
+mod reduce_any;
+mod reduce_max;
+mod reduce_mean;
+mod reduce_min;
+mod reduce_prod;
+mod reduce_sum;
 mod relu;
+mod scale;
+mod sum;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -24,5 +34,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_mul::OPS,
     elementwise_pow::OPS,
     elementwise_sub::OPS,
+    mean::OPS,
+    reduce_all::OPS,
+    reduce_any::OPS,
+    reduce_max::OPS,
+    reduce_mean::OPS,
+    reduce_min::OPS,
+    reduce_prod::OPS,
+    reduce_sum::OPS,
     relu::OPS,
+    scale::OPS,
+    sum::OPS,
 ];
