@@ -15,6 +15,7 @@ mod optimize;
 mod random;
 mod rows;
 mod special;
+mod reduce;
 #[cfg(test)]
 mod testing;
 mod unary;

@@ -51,17 +51,27 @@ mod leaky_relu;
 mod log;
 mod log1p;
 mod logsigmoid;
+mod mean;
 mod mish;
 mod momentum;
+mod mul;
 mod pow;
 mod proximal_adagrad;
 mod proximal_gd;
 mod reciprocal;
+mod reduce_all;
+mod reduce_any;
+mod reduce_max;
+mod reduce_mean;
+mod reduce_min;
+mod reduce_prod;
+mod reduce_sum;
 mod relu;
 mod relu6;
 mod rmsprop;
 mod round;
 mod rsqrt;
+mod scale;
 mod selu;
 mod sgd;
 mod sigmoid;
@@ -74,6 +84,7 @@ mod softsign;
 mod sqrt;
 mod square;
 mod stanh;
+mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
@@ -133,17 +144,27 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
+    mean::OPS,
     mish::OPS,
     momentum::OPS,
+    mul::OPS,
     pow::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
     reciprocal::OPS,
+    reduce_all::OPS,
+    reduce_any::OPS,
+    reduce_max::OPS,
+    reduce_mean::OPS,
+    reduce_min::OPS,
+    reduce_prod::OPS,
+    reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
     rmsprop::OPS,
     round::OPS,
     rsqrt::OPS,
+    scale::OPS,
     selu::OPS,
     sgd::OPS,
     sigmoid::OPS,
@@ -156,6 +177,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sqrt::OPS,
     square::OPS,
     stanh::OPS,
+    sum::OPS,
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
