@@ -12,7 +12,9 @@ fn main() {
         ops.insert(sig.op_type, (def, sig));
     }
     println!("# Operators\n");
-    println!("Written by `cargo xtask codegen` from the operators' own files (`crates/oarlock-ops/src/op/`); do not edit.");
+    println!(
+        "Written by `cargo xtask codegen` from the operators' own files (`crates/oarlock-ops/src/op/`); do not edit."
+    );
     println!("{} operators, {} of them gradients.\n", ops.len(), ops.keys().filter(|t| is_gradient(t)).count());
     println!("Slots in *italics* may be left out; `[]` marks slots that take several variables.\n");
     for (def, sig) in ops.values().filter(|(_, sig)| !is_gradient(sig.op_type)) {
@@ -21,7 +23,13 @@ fn main() {
     println!("# Gradient operators\n");
     println!("Put into programs by `append_backward`. Their attributes are those of the operator they belong to.\n");
     for (_, sig) in ops.values().filter(|(_, sig)| is_gradient(sig.op_type)) {
-        println!("- **`{}`**: {}. Reads {}; writes {}.", sig.op_type, plain(sig.doc), list(&sig.inputs), list(&sig.outputs));
+        println!(
+            "- **`{}`**: {}. Reads {}; writes {}.",
+            sig.op_type,
+            plain(sig.doc),
+            list(&sig.inputs),
+            list(&sig.outputs)
+        );
     }
 }
 

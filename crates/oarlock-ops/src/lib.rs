@@ -13,9 +13,9 @@ mod number;
 mod op;
 mod optimize;
 mod random;
+mod reduce;
 mod rows;
 mod special;
-mod reduce;
 #[cfg(test)]
 mod testing;
 mod unary;

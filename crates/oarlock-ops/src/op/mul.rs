@@ -1,7 +1,8 @@
 //! `mul`: the product of two matrices, each made of a tensor by joining its leading and its trailing dimensions.
 
 use oarlock_ir::{
-    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType, by_float, fail, kernel, product,
+    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType, by_float, fail, kernel,
+    product,
 };
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, Tensor};
@@ -33,7 +34,10 @@ impl OpDef for Mul {
             return Err(cx
                 .shape_error(format_args!("cannot multiply {} by {}", cx.describe("X"), cx.describe("Y")))
                 .note(format!("columns of `X` ({columns}) must equal rows of `Y` ({rows})"))
-                .help(format!("give {} {columns} rows, or change the layer that makes `X`", cx.op().inputs.get("Y")[0])));
+                .help(format!(
+                    "give {} {columns} rows, or change the layer that makes `X`",
+                    cx.op().inputs.get("Y")[0]
+                )));
         }
         if x.dtype != y.dtype {
             fail!(Kind::DType, "`mul` cannot multiply {} by {}", cx.describe("X"), cx.describe("Y"));
@@ -81,7 +85,12 @@ fn multiply<T: GemmElem>(io: &Io<'_>, x: In, y: In, out: Out, split: (usize, usi
 fn sizes(io: &Io<'_>, x: In, xt: &Tensor, y: In, yt: &Tensor, split: (usize, usize)) -> Result<(usize, usize, usize)> {
     let ((m, k), (rows, n)) = (xt.dims().matrix(split.0), yt.dims().matrix(split.1));
     if k != rows {
-        let what = format_args!("is {}: its {k} columns must equal the {rows} rows of {}, {}", xt.dims(), io.describe(y), yt.dims());
+        let what = format_args!(
+            "is {}: its {k} columns must equal the {rows} rows of {}, {}",
+            xt.dims(),
+            io.describe(y),
+            yt.dims()
+        );
         return Err(io.error(Kind::Shape, x, what));
     }
     Ok((m, n, k))
