@@ -156,7 +156,7 @@ impl Instance {
 
     fn execute(&mut self, cx: &RunCx<'_>) -> Result<()> {
         let plan = self.plan.clone();
-        let runner = Runner { plan: &plan, kernels: &self.kernels, cx };
+        let runner = Runner { plan: &plan, kernels: &self.kernels, cx, peak: std::cell::Cell::new(0) };
         // With the nan check on, even the last update may fail: then everything is kept for undoing.
         let commit = if cx.check_nan_inf { plan.blocks[0].ops.len() } else { plan.commit_from };
         runner.clear(0, &self.frame);
@@ -172,6 +172,7 @@ impl Instance {
         for (i, p) in plan.blocks[0].ops.iter().enumerate().skip(commit) {
             runner.run_op(0, i, p, &mut *kernels[i], &self.frame)?;
         }
+        self.peak = self.peak.max(runner.peak.get());
         Ok(())
     }
 
@@ -255,6 +256,8 @@ struct Runner<'a> {
     plan: &'a Plan,
     kernels: &'a [RefCell<Vec<Box<dyn Kernel>>>],
     cx: &'a RunCx<'a>,
+    /// The most bytes temporaries took when some were about to be released.
+    peak: std::cell::Cell<usize>,
 }
 
 impl Runner<'_> {
@@ -291,12 +294,21 @@ impl Runner<'_> {
         if self.cx.check_nan_inf {
             self.check_finite(block, i, p, frame)?;
         }
+        self.release(p, frame);
+        Ok(())
+    }
+
+    /// Gives memory back that nobody uses any more; notes how much there was before.
+    fn release(&self, p: &PlanOp, frame: &Frame) {
+        if p.release.is_empty() {
+            return;
+        }
+        self.peak.set(self.peak.get().max(frame.local_bytes()));
         for &slot in &p.release {
             if let Some(mut v) = frame.write(slot) {
                 *v = Value::Empty;
             }
         }
-        Ok(())
     }
 
     fn check_finite(&self, block: usize, i: usize, p: &PlanOp, frame: &Frame) -> Result<()> {

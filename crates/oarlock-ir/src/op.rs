@@ -1,7 +1,7 @@
 //! Operators of a block.
 
 use crate::error::Place;
-use crate::{Attr, Attrs, Name};
+use crate::{Attr, Attrs, Explicit, Name, UnknownInside};
 
 /// The name that stands for "no variable" in an argument list.
 pub const EMPTY: &str = "@EMPTY@";
@@ -121,6 +121,10 @@ pub struct Op {
     pub site: Option<Name>,
     /// Fields of the file format that this version does not know, as bytes.
     pub unknown: Vec<u8>,
+    /// Unknown fields inside the messages of slots and attributes, by the place they stand at.
+    pub unknown_inside: UnknownInside,
+    /// Defaults that the file spelled out.
+    pub explicit: Explicit,
 }
 
 impl Op {
@@ -134,6 +138,8 @@ impl Op {
             is_target: false,
             site: None,
             unknown: Vec::new(),
+            unknown_inside: UnknownInside::default(),
+            explicit: Explicit::default(),
         }
     }
 

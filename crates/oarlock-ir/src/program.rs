@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use indexmap::IndexMap;
 
 use crate::error::{Kind, Result};
-use crate::{Name, Op, Var, fail};
+use crate::{Explicit, Name, Op, UnknownInside, Var, fail};
 
 /// A list of operators and the variables they use.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,12 +22,22 @@ pub struct Block {
     pub ops: Vec<Op>,
     /// Fields of the file format that this version does not know, as bytes.
     pub unknown: Vec<u8>,
+    /// Defaults that the file spelled out.
+    pub explicit: Explicit,
 }
 
 impl Block {
     /// A block without operators.
     pub fn new(idx: usize, parent: Option<usize>) -> Block {
-        Block { idx, parent, forward: None, vars: IndexMap::new(), ops: Vec::new(), unknown: Vec::new() }
+        Block {
+            idx,
+            parent,
+            forward: None,
+            vars: IndexMap::new(),
+            ops: Vec::new(),
+            unknown: Vec::new(),
+            explicit: Explicit::default(),
+        }
     }
 
     /// The variable of this block with a name.
@@ -74,6 +84,10 @@ pub struct Program {
     pub memory: MemoryPlan,
     /// Fields of the file format that this version does not know, as bytes.
     pub unknown: Vec<u8>,
+    /// Unknown fields inside the messages about versions, by the place they stand at.
+    pub unknown_inside: UnknownInside,
+    /// Defaults that the file spelled out.
+    pub explicit: Explicit,
     id: u64,
     version: u64,
 }
@@ -110,6 +124,8 @@ impl Program {
             op_versions: OpVersions::default(),
             memory: MemoryPlan::default(),
             unknown: Vec::new(),
+            unknown_inside: UnknownInside::default(),
+            explicit: Explicit::default(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             version: 0,
         }
@@ -256,6 +272,8 @@ impl Clone for Program {
             op_versions: self.op_versions.clone(),
             memory: self.memory.clone(),
             unknown: self.unknown.clone(),
+            unknown_inside: self.unknown_inside.clone(),
+            explicit: self.explicit,
             ..Program::new()
         }
     }
@@ -270,5 +288,6 @@ impl PartialEq for Program {
             && self.op_versions == other.op_versions
             && self.memory == other.memory
             && self.unknown == other.unknown
+            && self.unknown_inside == other.unknown_inside
     }
 }

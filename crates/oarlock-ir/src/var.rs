@@ -4,7 +4,7 @@ use std::fmt;
 
 use oarlock_tensor::{DType, Dims};
 
-use crate::{Attr, Name};
+use crate::{Attr, Explicit, Name, UnknownInside};
 
 /// A size known when the program is built, or not (the batch size).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -354,6 +354,10 @@ pub struct Var {
     pub unknown: Vec<u8>,
     /// Unknown fields inside the `VarType` message.
     pub unknown_type: Vec<u8>,
+    /// Unknown fields deeper inside, by the place they stand at.
+    pub unknown_inside: UnknownInside,
+    /// Defaults that the file spelled out.
+    pub explicit: Explicit,
 }
 
 impl Var {
@@ -372,6 +376,8 @@ impl Var {
             attrs: Vec::new(),
             unknown: Vec::new(),
             unknown_type: Vec::new(),
+            unknown_inside: UnknownInside::default(),
+            explicit: Explicit::default(),
         }
     }
 

@@ -7,12 +7,18 @@
 mod arith;
 mod broadcast;
 mod elementwise;
+mod fill;
 mod fusion;
 mod number;
 mod op;
+mod optimize;
+mod random;
 mod reduce;
+mod rows;
+mod special;
 #[cfg(test)]
 mod testing;
+mod unary;
 
 use oarlock_ir::{Fusion, OpDef};
 

@@ -1,1 +1,329 @@
 //! The one seam through which all matrix products go.
+//!
+//! Callers describe matrices as views (a transpose is a swap of strides); this module picks the kernel. Which one, and
+//! how the work is cut, follows from the shape alone: the bits of a product do not depend on the number of threads.
+
+use crate::simd::blocked::product;
+use crate::simd::dots::{Rows, Target, dots};
+use crate::simd::sums::{Elems, sums};
+use crate::simd::vector::Registers;
+use crate::{Float, Pool};
+
+/// The elements of a product: f32 and f64.
+pub trait GemmElem: Float + Registers {}
+
+impl GemmElem for f32 {}
+impl GemmElem for f64 {}
+
+/// A matrix read in place: any slice with a distance between rows and one between columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Mat<'a, T> {
+    /// Holds every element of the view; checked when the view is made, which the unsafe kernels rely on.
+    data: &'a [T],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl<'a, T> Mat<'a, T> {
+    /// A view with given distances between neighbours, in elements. Panics if the slice is too short for it.
+    pub fn strided(data: &'a [T], rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> Self {
+        if rows > 0 && cols > 0 {
+            let down = (rows - 1).checked_mul(row_stride);
+            let across = (cols - 1).checked_mul(col_stride);
+            let last = down.zip(across).and_then(|(d, a)| d.checked_add(a));
+            assert!(
+                last.is_some_and(|last| last < data.len()),
+                "a matrix of {rows} x {cols} with strides {row_stride} and {col_stride} does not fit a slice of {} elements",
+                data.len()
+            );
+        }
+        Mat { data, rows, cols, row_stride, col_stride }
+    }
+
+    /// A matrix stored row after row. Panics if the slice is too short for it.
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
+        Mat::strided(data, rows, cols, cols, 1)
+    }
+
+    /// The transpose, of the same memory.
+    pub fn t(self) -> Self {
+        Mat { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+
+    /// `rows` rows from `top` and `cols` columns from `left`. Panics if they are not all there.
+    pub fn view(self, top: usize, rows: usize, left: usize, cols: usize) -> Self {
+        assert!(
+            top <= self.rows && rows <= self.rows - top && left <= self.cols && cols <= self.cols - left,
+            "rows {top}+{rows} and columns {left}+{cols} are not all in a matrix of {} x {}",
+            self.rows,
+            self.cols
+        );
+        // An empty view may start past the end.
+        let start = (top * self.row_stride + left * self.col_stride).min(self.data.len());
+        Mat::strided(&self.data[start..], rows, cols, self.row_stride, self.col_stride)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Elements from one row to the next.
+    pub fn row_stride(&self) -> usize {
+        self.row_stride
+    }
+
+    /// Elements from one column to the next.
+    pub fn col_stride(&self) -> usize {
+        self.col_stride
+    }
+
+    /// The slice, from the first element on.
+    pub fn data(&self) -> &'a [T] {
+        self.data
+    }
+
+    /// The view as contiguous rows, if they are.
+    fn contiguous_rows(self) -> Option<Rows<'a, T>> {
+        let contiguous = self.col_stride == 1 || self.cols <= 1;
+        contiguous.then_some(Rows { data: self.data, rows: self.rows, cols: self.cols, stride: self.row_stride })
+    }
+
+    fn elems(self) -> Elems<'a, T> {
+        Elems { data: self.data, row_stride: self.row_stride, col_stride: self.col_stride }
+    }
+}
+
+/// Up to so many rows, a product by sums of rows beats one that packs the right matrix.
+const FEW: usize = 2;
+
+/// Up to so many terms per sum, it does too.
+const SHORT: usize = 4;
+
+/// Up to so many rows or columns, a product by dot products does.
+const THIN: usize = 8;
+
+/// From so many multiplications on, a product is worth more than one thread.
+pub(crate) const PARALLEL: usize = 1 << 21;
+
+/// `c = alpha a b + beta c`, `c` stored row after row. With `beta` 0 the old `c` is not read, so it may hold anything.
+///
+/// Panics if the shapes do not fit: operators check theirs when a program is built.
+pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+    assert!(
+        a.cols == b.rows && a.rows.checked_mul(b.cols) == Some(c.len()),
+        "cannot put the product of {} x {} and {} x {} into {} elements",
+        a.rows,
+        a.cols,
+        b.rows,
+        b.cols,
+        c.len()
+    );
+    let (m, n, k) = (a.rows, b.cols, a.cols);
+    if m == 0 || n == 0 {
+        return;
+    }
+    if k == 0 {
+        return c.iter_mut().for_each(|v| *v = if beta == T::ZERO { T::ZERO } else { *v * beta });
+    }
+    let Some(kernel) = thin_kernel(a, b) else {
+        return product(pool, c, a, b, alpha, beta);
+    };
+    if m.saturating_mul(n).saturating_mul(k) < PARALLEL {
+        return thin_product(kernel, c, a, b, alpha, beta);
+    }
+    // Cut by rows only: a product of few rows is limited by memory in any case.
+    let height = (PARALLEL / n.saturating_mul(k)).next_multiple_of(8).max(8);
+    pool.pieces(c, height.saturating_mul(n), |i, c| {
+        let a = a.view(i * height, c.len() / n, 0, k);
+        thin_product(kernel, c, a, b, alpha, beta);
+    });
+}
+
+/// `gemm` on the calling thread, for callers that share out whole products themselves. The same bits.
+pub fn gemm_inline<T: GemmElem>(c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+    gemm(&Pool::new(1), c, a, b, alpha, beta);
+}
+
+/// How a product that is thin in some direction is made.
+#[derive(Debug, Clone, Copy)]
+enum Thin {
+    /// Rows of the result are sums of rows of the right matrix.
+    Sums,
+    /// Rows of the left matrix times columns of the right one, the left matrix being the larger.
+    DotsOfA,
+    /// The same, the right matrix being the larger.
+    DotsOfB,
+    /// Columns of the result are sums of columns of the left matrix.
+    ColumnSums,
+}
+
+/// The kernel for a thin product, if it is one.
+fn thin_kernel<T: GemmElem>(a: Mat<'_, T>, b: Mat<'_, T>) -> Option<Thin> {
+    let (m, n, k) = (a.rows, b.cols, a.cols);
+    if k <= SHORT || (m <= FEW && b.contiguous_rows().is_some()) {
+        Some(Thin::Sums)
+    } else if n <= THIN && a.contiguous_rows().is_some() {
+        Some(Thin::DotsOfA)
+    } else if m <= THIN && b.t().contiguous_rows().is_some() {
+        Some(Thin::DotsOfB)
+    } else if n <= THIN && a.t().contiguous_rows().is_some() {
+        Some(Thin::ColumnSums)
+    } else {
+        None
+    }
+}
+
+fn thin_product<T: GemmElem>(kernel: Thin, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+    let n = b.cols;
+    match kernel {
+        Thin::Sums => with_rows(b, |b| sums(c, a.elems(), b, alpha, beta)),
+        Thin::DotsOfA => with_rows(a, |a| {
+            with_rows(b.t(), |b| dots(Target { data: c, wide_stride: n, thin_stride: 1, alpha, beta }, a, b));
+        }),
+        Thin::DotsOfB => with_rows(a, |a| {
+            with_rows(b.t(), |b| dots(Target { data: c, wide_stride: 1, thin_stride: n, alpha, beta }, b, a));
+        }),
+        Thin::ColumnSums => with_rows(a.t(), |a| column_sums(c, a, b, alpha, beta)),
+    }
+}
+
+/// `c = alpha a^T b + beta c`: the transpose of the result is summed row by row, then turned.
+fn column_sums<T: GemmElem>(c: &mut [T], a: Rows<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+    if b.cols == 1 {
+        // A single column is its own transpose.
+        return sums(c, b.t().elems(), a, alpha, beta);
+    }
+    let mut turned = vec![T::ZERO; c.len()];
+    sums(&mut turned, b.t().elems(), a, alpha, T::ZERO);
+    for (i, row) in c.chunks_exact_mut(b.cols).enumerate() {
+        for (j, v) in row.iter_mut().enumerate() {
+            let sum = turned[j * a.cols + i];
+            *v = if beta == T::ZERO { sum } else { sum + beta * *v };
+        }
+    }
+}
+
+/// Calls `f` with the matrix as contiguous rows, copied if necessary.
+fn with_rows<T: GemmElem>(m: Mat<'_, T>, f: impl FnOnce(Rows<'_, T>)) {
+    match m.contiguous_rows() {
+        Some(rows) => f(rows),
+        None => f(Rows { data: &packed_rows(m), rows: m.rows, cols: m.cols, stride: m.cols }),
+    }
+}
+
+fn packed_rows<T: GemmElem>(m: Mat<'_, T>) -> Vec<T> {
+    let mut packed = Vec::with_capacity(m.rows * m.cols);
+    for r in 0..m.rows {
+        packed.extend((0..m.cols).map(|c| m.data[r * m.row_stride + c * m.col_stride]));
+    }
+    packed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::fill_uniform;
+
+    /// The definition, in f64.
+    fn plain(c: &[f64], a: Mat<'_, f64>, b: Mat<'_, f64>, alpha: f64, beta: f64) -> Vec<f64> {
+        let at = |m: &Mat<'_, f64>, r: usize, c: usize| m.data[r * m.row_stride + c * m.col_stride];
+        let mut out = Vec::new();
+        for i in 0..a.rows {
+            for j in 0..b.cols {
+                let sum: f64 = (0..a.cols).map(|p| at(&a, i, p) * at(&b, p, j)).sum();
+                let old = if beta == 0.0 { 0.0 } else { beta * c[i * b.cols + j] };
+                out.push(alpha * sum + old);
+            }
+        }
+        out
+    }
+
+    fn uniform(len: usize, seed: u64) -> Vec<f32> {
+        let mut v = vec![0.0; len];
+        fill_uniform(&mut v, seed, -1.0, 1.0, 0);
+        v
+    }
+
+    fn wide(v: &[f32]) -> Vec<f64> {
+        v.iter().map(|x| f64::from(*x)).collect()
+    }
+
+    /// Both operands plain and transposed, with and without what was there.
+    fn check_shape(pool: &Pool, (m, n, k): (usize, usize, usize)) {
+        let (a, b, c) = (uniform(m * k, 12345678), uniform(k * n, 987654321), uniform(m * n, 55555555));
+        let (a64, b64, c64) = (wide(&a), wide(&b), wide(&c));
+        for case in 0..8 {
+            let (ta, tb, beta) = (case & 1 == 1, case & 2 == 2, if case & 4 == 4 { 0.5 } else { 0.0 });
+            let alpha = 0.75;
+            let view_a = if ta { Mat::new(&a, k, m).t() } else { Mat::new(&a, m, k) };
+            let view_b = if tb { Mat::new(&b, n, k).t() } else { Mat::new(&b, k, n) };
+            let wide_a = if ta { Mat::new(&a64, k, m).t() } else { Mat::new(&a64, m, k) };
+            let wide_b = if tb { Mat::new(&b64, n, k).t() } else { Mat::new(&b64, k, n) };
+            let want = plain(&c64, wide_a, wide_b, alpha, beta.into());
+            let old = if beta == 0.0 { vec![f32::NAN; m * n] } else { c.clone() };
+            let mut got = old.clone();
+            gemm(pool, &mut got, view_a, view_b, alpha as f32, beta);
+            for (g, w) in got.iter().zip(&want) {
+                let error = (f64::from(*g) - w).abs();
+                assert!(error <= 1e-6 * (1.0 + w.abs() + (k as f64).sqrt()), "{m}x{n}x{k} case {case}: {g} is not {w}");
+            }
+            let mut again = old;
+            gemm_inline(&mut again, view_a, view_b, alpha as f32, beta);
+            assert!(got.iter().zip(&again).all(|(x, y)| x.to_bits() == y.to_bits()), "{m}x{n}x{k} case {case}: bits");
+            let mut got64 = c64.clone();
+            gemm(pool, &mut got64, wide_a, wide_b, alpha, beta.into());
+            for (g, w) in got64.iter().zip(&want) {
+                assert!((g - w).abs() < 1e-12, "{m}x{n}x{k} case {case} in f64: {g} is not {w}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_equal_the_definition_for_any_thread_count() {
+        let pool = Pool::new(3);
+        let sizes = [1, 2, 3, 5, 8, 9, 17, 33];
+        for m in sizes {
+            for n in sizes {
+                for k in sizes {
+                    check_shape(&pool, (m, n, k));
+                }
+            }
+        }
+        // Large enough to be cut, at uneven places.
+        for shape in [(1000, 10, 300), (530, 270, 40), (7, 3000, 110), (3000, 7, 110), (260, 530, 17), (2000, 700, 2)] {
+            check_shape(&pool, shape);
+        }
+    }
+
+    #[test]
+    fn empty_shapes_and_views() {
+        let pool = Pool::new(1);
+        let none: [f32; 0] = [];
+        gemm(&pool, &mut [], Mat::new(&none, 0, 3), Mat::new(&[0.0; 6], 3, 2), 1.0, 0.0);
+        let mut c = [f32::NAN, 2.0];
+        gemm(&pool, &mut c, Mat::new(&none, 1, 0), Mat::new(&none, 0, 2), 1.0, 0.0);
+        assert_eq!(c, [0.0, 0.0]);
+        let data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+        let view = Mat::new(&data, 2, 3).t().view(1, 2, 0, 2);
+        assert_eq!(packed_rows(view), [1.0, 4.0, 2.0, 5.0]);
+        assert_eq!(Mat::new(&data, 2, 3).view(2, 0, 3, 0).rows(), 0);
+    }
+
+    #[test]
+    fn wrong_shapes_are_refused() {
+        let refused = |f: fn()| std::panic::catch_unwind(f).is_err();
+        assert!(refused(|| _ = Mat::new(&[0.0; 5], 2, 3)));
+        assert!(refused(|| _ = Mat::strided(&[0.0; 5], 2, usize::MAX, 2, usize::MAX)));
+        assert!(refused(|| _ = Mat::new(&[0.0; 6], 2, 3).view(1, 2, 0, 1)));
+        assert!(refused(|| gemm_inline(&mut [0.0; 3], Mat::new(&[0.0; 6], 2, 3), Mat::new(&[0.0; 6], 3, 2), 1.0, 0.0)));
+        assert!(refused(|| gemm_inline(&mut [0.0; 4], Mat::new(&[0.0; 6], 2, 3), Mat::new(&[0.0; 4], 2, 2), 1.0, 0.0)));
+    }
+}

@@ -1,6 +1,7 @@
 //! The compute threads of a process.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A pool of compute threads, started when the first parallel kernel runs. A pool of one thread runs everything inline.
 ///
@@ -24,29 +25,34 @@ impl Pool {
 
     /// Runs `task` for every index below `tasks`, on any thread, and returns when all are done.
     pub fn run(&self, tasks: usize, task: impl Fn(usize) + Sync) {
-        match self.pool() {
-            Some(pool) if tasks > 1 => pool.in_place_scope(|s| {
-                let task = &task;
-                for i in 1..tasks {
-                    s.spawn(move |_| task(i));
-                }
-                task(0);
-            }),
-            _ => (0..tasks).for_each(task),
-        }
+        let next = AtomicUsize::new(0);
+        self.together(tasks, || {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            (i < tasks).then(|| task(i)).is_some()
+        });
     }
 
     /// Runs `task` on pieces of `data` of `piece` elements each (the last may be shorter), giving it the piece's index.
     pub fn pieces<T: Send>(&self, data: &mut [T], piece: usize, task: impl Fn(usize, &mut [T]) + Sync) {
-        let pool = self.pool();
-        match pool {
-            Some(pool) if data.len() > piece => pool.in_place_scope(|s| {
-                let task = &task;
-                for (i, part) in data.chunks_mut(piece.max(1)).enumerate() {
-                    s.spawn(move |_| task(i, part));
-                }
+        let piece = piece.max(1);
+        let tasks = data.len().div_ceil(piece);
+        let parts = Mutex::new(data.chunks_mut(piece).enumerate());
+        // The lock is held while a piece is taken, not while it is worked on, so no panic can poison it.
+        let take = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        self.together(tasks, || take().map(|(i, part)| task(i, part)).is_some());
+    }
+
+    /// Lets all threads, the calling one included, take work until `take_one` finds no more. Threads that come late
+    /// find less, so unequal pieces and busy cores even out.
+    fn together(&self, tasks: usize, take_one: impl Fn() -> bool + Sync) {
+        let work = || while take_one() {};
+        // Asking for the pool costs a system call: not for a single task.
+        match if tasks > 1 { self.pool() } else { None } {
+            Some(pool) => pool.in_place_scope(|s| {
+                (1..self.threads.min(tasks)).for_each(|_| s.spawn(|_| work()));
+                work();
             }),
-            _ => data.chunks_mut(piece.max(1)).enumerate().for_each(|(i, part)| task(i, part)),
+            None => work(),
         }
     }
 
@@ -69,7 +75,6 @@ impl Pool {
 
 #[test]
 fn every_task_runs_once() {
-    use std::sync::atomic::{AtomicUsize, Ordering};
     for threads in [1, 2, 3] {
         let pool = Pool::new(threads);
         let count = AtomicUsize::new(0);

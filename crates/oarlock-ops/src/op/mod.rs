@@ -2,6 +2,24 @@
 
 use oarlock_ir::OpDef;
 
+mod abs;
+mod acos;
+mod adadelta;
+mod adagrad;
+mod adam;
+mod adamax;
+mod asin;
+mod assign;
+mod assign_value;
+mod atan;
+mod average_accumulates;
+mod brelu;
+mod cast;
+mod ceil;
+mod cos;
+mod decayed_adagrad;
+mod dgc_momentum;
+mod dpsgd;
 mod elementwise_add;
 mod elementwise_div;
 mod elementwise_floordiv;
@@ -11,7 +29,35 @@ mod elementwise_mod;
 mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
+mod elu;
+mod erf;
+mod exp;
+mod fill_any_like;
+mod fill_constant;
+mod fill_constant_batch_size_like;
+mod fill_zeros_like;
+mod floor;
+mod ftrl;
+mod gaussian_random;
+mod gaussian_random_batch_size_like;
+mod gelu;
+mod hard_shrink;
+mod hard_sigmoid;
+mod hard_swish;
+mod increment;
+mod lamb;
+mod lars_momentum;
+mod leaky_relu;
+mod log;
+mod log1p;
+mod logsigmoid;
 mod mean;
+mod mish;
+mod momentum;
+mod pow;
+mod proximal_adagrad;
+mod proximal_gd;
+mod reciprocal;
 mod reduce_all;
 mod reduce_any;
 mod reduce_max;
@@ -20,11 +66,52 @@ mod reduce_min;
 mod reduce_prod;
 mod reduce_sum;
 mod relu;
+mod relu6;
+mod rmsprop;
+mod round;
+mod rsqrt;
 mod scale;
+mod selu;
+mod sgd;
+mod sigmoid;
+mod sign;
+mod sin;
+mod soft_relu;
+mod softplus;
+mod softshrink;
+mod softsign;
+mod sqrt;
+mod square;
+mod stanh;
 mod sum;
+mod swish;
+mod tanh;
+mod tanh_shrink;
+mod thresholded_relu;
+mod truncated_gaussian_random;
+mod uniform_random;
+mod uniform_random_batch_size_like;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    abs::OPS,
+    acos::OPS,
+    adadelta::OPS,
+    adagrad::OPS,
+    adam::OPS,
+    adamax::OPS,
+    asin::OPS,
+    assign::OPS,
+    assign_value::OPS,
+    atan::OPS,
+    average_accumulates::OPS,
+    brelu::OPS,
+    cast::OPS,
+    ceil::OPS,
+    cos::OPS,
+    decayed_adagrad::OPS,
+    dgc_momentum::OPS,
+    dpsgd::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -34,7 +121,35 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_mul::OPS,
     elementwise_pow::OPS,
     elementwise_sub::OPS,
+    elu::OPS,
+    erf::OPS,
+    exp::OPS,
+    fill_any_like::OPS,
+    fill_constant::OPS,
+    fill_constant_batch_size_like::OPS,
+    fill_zeros_like::OPS,
+    floor::OPS,
+    ftrl::OPS,
+    gaussian_random::OPS,
+    gaussian_random_batch_size_like::OPS,
+    gelu::OPS,
+    hard_shrink::OPS,
+    hard_sigmoid::OPS,
+    hard_swish::OPS,
+    increment::OPS,
+    lamb::OPS,
+    lars_momentum::OPS,
+    leaky_relu::OPS,
+    log::OPS,
+    log1p::OPS,
+    logsigmoid::OPS,
     mean::OPS,
+    mish::OPS,
+    momentum::OPS,
+    pow::OPS,
+    proximal_adagrad::OPS,
+    proximal_gd::OPS,
+    reciprocal::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
     reduce_max::OPS,
@@ -43,6 +158,29 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_prod::OPS,
     reduce_sum::OPS,
     relu::OPS,
+    relu6::OPS,
+    rmsprop::OPS,
+    round::OPS,
+    rsqrt::OPS,
     scale::OPS,
+    selu::OPS,
+    sgd::OPS,
+    sigmoid::OPS,
+    sign::OPS,
+    sin::OPS,
+    soft_relu::OPS,
+    softplus::OPS,
+    softshrink::OPS,
+    softsign::OPS,
+    sqrt::OPS,
+    square::OPS,
+    stanh::OPS,
     sum::OPS,
+    swish::OPS,
+    tanh::OPS,
+    tanh_shrink::OPS,
+    thresholded_relu::OPS,
+    truncated_gaussian_random::OPS,
+    uniform_random::OPS,
+    uniform_random_batch_size_like::OPS,
 ];

@@ -1,0 +1,69 @@
+//! Large matrix products, by the `gemm` crate: the only place that calls it.
+#![allow(unsafe_code, reason = "the crate takes raw pointers, and panels of columns interleave in memory")]
+
+use crate::Pool;
+use crate::gemm::{GemmElem, Mat, PARALLEL};
+
+/// The largest panel of the result, in rows and columns. Panels are cut by shape alone, never by the number of threads,
+/// because the cut decides how the crate blocks the sum and so the last bit of the result.
+/// This size costs one thread at most a few percent (each panel packs its operands again) and feeds a handful of threads.
+const PANEL: (usize, usize) = (512, 256);
+
+/// The result, shared by threads that each write a different rectangle of it.
+struct Out<T>(*mut T);
+
+// SAFETY: `product` gives every panel to exactly one task, and panels do not overlap.
+unsafe impl<T: Send> Sync for Out<T> {}
+
+/// `c = alpha a b + beta c`, `c` row-major of `a.rows() x b.cols()` elements. `beta` 0 does not read `c`.
+///
+/// Panics if the shapes do not fit; `crate::gemm::gemm` has checked them with better words.
+pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+    let (m, n, k) = (a.rows(), b.cols(), a.cols());
+    assert!(b.rows() == k && c.len() == m * n, "shapes were checked by the caller");
+    let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
+    let (height, width) = if one { (m, n) } else { (part(m, PANEL.0), part(n, PANEL.1)) };
+    let (down, across) = (m.div_ceil(height), n.div_ceil(width));
+    let out = Out(c.as_mut_ptr());
+    let out = &out;
+    pool.run(down * across, |i| {
+        let (top, left) = (i / across * height, i % across * width);
+        let (rows, cols) = (height.min(m - top), width.min(n - left));
+        let (a, b) = (a.view(top, rows, 0, k), b.view(0, k, left, cols));
+        // SAFETY: `c` has m x n elements and is borrowed for the whole of `run`; this task alone touches rows
+        // `top..top + rows` and columns `left..left + cols` of it, which lie inside. The views were checked against
+        // their slices when they were made. Strides within a slice fit an `isize`; one that does not belongs to a
+        // single row or column and is only ever multiplied by 0.
+        unsafe {
+            gemm::gemm(
+                rows,
+                cols,
+                k,
+                out.0.add(top * n + left),
+                1,
+                n as isize,
+                beta != T::ZERO,
+                a.data().as_ptr(),
+                a.col_stride() as isize,
+                a.row_stride() as isize,
+                b.data().as_ptr(),
+                b.col_stride() as isize,
+                b.row_stride() as isize,
+                // The crate scales the destination by its first factor and the product by its second.
+                beta,
+                alpha,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    });
+}
+
+/// The length of the parts when `len` is cut into as few equal parts of at most `max` as possible, a multiple of the
+/// kernel's tile where there are several.
+fn part(len: usize, max: usize) -> usize {
+    let parts = len.div_ceil(max).max(1);
+    len.div_ceil(parts).next_multiple_of(16).min(len.max(1))
+}
