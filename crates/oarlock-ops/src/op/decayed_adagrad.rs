@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn a_row_sparse_gradient_is_refused() {
         let grad = tensor([1, 1], &[1.0]);
-        let e = decayed_adagrad().rows_input("Grad", &[0], 2, grad).any_output("ParamOut").any_output("MomentOut").error();
+        let e =
+            decayed_adagrad().rows_input("Grad", &[0], 2, grad).any_output("ParamOut").any_output("MomentOut").error();
         assert_eq!(
             e,
             "error[unsupported]: `decayed_adagrad`: input `Grad` = `Grad.0` is row-sparse, which this optimizer does not take\n  \

@@ -84,7 +84,11 @@ impl Step {
         io.scalar(self.current)?;
         let ranks = io.scalar(self.ranks)?;
         if ranks < 1.0 {
-            return Err(io.error(Kind::Argument, self.ranks, format!("is {ranks}, but at least one worker is at work")));
+            return Err(io.error(
+                Kind::Argument,
+                self.ranks,
+                format!("is {ranks}, but at least one worker is at work"),
+            ));
         }
         self.momentum.check::<T>(io)
     }
