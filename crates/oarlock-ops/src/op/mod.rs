@@ -17,6 +17,8 @@ mod brelu;
 mod cast;
 mod ceil;
 mod cos;
+mod cross_entropy;
+mod cross_entropy2;
 mod decayed_adagrad;
 mod dgc_momentum;
 mod dpsgd;
@@ -78,6 +80,8 @@ mod sigmoid;
 mod sign;
 mod sin;
 mod soft_relu;
+mod softmax;
+mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
@@ -110,6 +114,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cast::OPS,
     ceil::OPS,
     cos::OPS,
+    cross_entropy::OPS,
+    cross_entropy2::OPS,
     decayed_adagrad::OPS,
     dgc_momentum::OPS,
     dpsgd::OPS,
@@ -171,6 +177,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sign::OPS,
     sin::OPS,
     soft_relu::OPS,
+    softmax::OPS,
+    softmax_with_cross_entropy::OPS,
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
