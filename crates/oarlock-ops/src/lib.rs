@@ -8,6 +8,7 @@ mod arith;
 mod broadcast;
 mod elementwise;
 mod fusion;
+mod lookup;
 mod number;
 mod op;
 mod optimize;

@@ -32,6 +32,7 @@ mod exp;
 mod floor;
 mod ftrl;
 mod gelu;
+mod get_tensor_from_selected_rows;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
@@ -41,6 +42,10 @@ mod leaky_relu;
 mod log;
 mod log1p;
 mod logsigmoid;
+mod lookup_table;
+mod lookup_table_v2;
+mod merge_ids;
+mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod pow;
@@ -61,6 +66,8 @@ mod soft_relu;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split_ids;
+mod split_selected_rows;
 mod sqrt;
 mod square;
 mod stanh;
@@ -101,6 +108,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     floor::OPS,
     ftrl::OPS,
     gelu::OPS,
+    get_tensor_from_selected_rows::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
@@ -110,6 +118,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
+    lookup_table::OPS,
+    lookup_table_v2::OPS,
+    merge_ids::OPS,
+    merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
     pow::OPS,
@@ -130,6 +142,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split_ids::OPS,
+    split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
     stanh::OPS,
