@@ -10,6 +10,7 @@ mod classes;
 mod elementwise;
 mod fill;
 mod fusion;
+mod lookup;
 mod number;
 mod op;
 mod optimize;

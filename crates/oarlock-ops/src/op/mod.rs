@@ -43,6 +43,7 @@ mod ftrl;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
+mod get_tensor_from_selected_rows;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
@@ -53,7 +54,11 @@ mod leaky_relu;
 mod log;
 mod log1p;
 mod logsigmoid;
+mod lookup_table;
+mod lookup_table_v2;
 mod mean;
+mod merge_ids;
+mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod mul;
@@ -85,6 +90,8 @@ mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split_ids;
+mod split_selected_rows;
 mod sqrt;
 mod square;
 mod stanh;
@@ -140,6 +147,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
+    get_tensor_from_selected_rows::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
@@ -150,7 +158,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
+    lookup_table::OPS,
+    lookup_table_v2::OPS,
     mean::OPS,
+    merge_ids::OPS,
+    merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
     mul::OPS,
@@ -182,6 +194,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split_ids::OPS,
+    split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
     stanh::OPS,
