@@ -16,6 +16,7 @@ mod average_accumulates;
 mod brelu;
 mod cast;
 mod ceil;
+mod concat;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
@@ -120,6 +121,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    concat::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
