@@ -11,10 +11,12 @@ mod clipping;
 mod elementwise;
 mod fill;
 mod fusion;
+mod lookup;
 mod number;
 mod op;
 mod optimize;
 mod random;
+mod reduce;
 mod rows;
 mod special;
 #[cfg(test)]

@@ -62,20 +62,26 @@ macro_rules! integers {
 }
 integers!(i32, i64);
 
-/// Sums in sixteen lanes: faster than one by one, rounds less, and always in the same order.
+/// Sums, see [`fold`].
 pub(crate) fn sum<T: Number>(values: &[T]) -> T {
+    fold(values, T::ZERO, T::plus)
+}
+
+/// Folds in sixteen lanes: faster than one by one, rounds less, and always in the same order. `start` must not change what it is
+/// combined with.
+pub(crate) fn fold<T: Copy>(values: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
     const LANES: usize = 16;
-    let mut lanes = [T::ZERO; LANES];
+    let mut lanes = [start; LANES];
     let (whole, rest) = values.as_chunks::<LANES>();
     for chunk in whole {
         for (lane, v) in lanes.iter_mut().zip(chunk) {
-            *lane = lane.plus(*v);
+            *lane = f(*lane, *v);
         }
     }
     for (lane, v) in lanes.iter_mut().zip(rest) {
-        *lane = lane.plus(*v);
+        *lane = f(*lane, *v);
     }
-    lanes.iter().fold(T::ZERO, |sum, lane| sum.plus(*lane))
+    lanes.iter().fold(start, |all, lane| f(all, *lane))
 }
 
 /// Runs an expression with `$T` standing for the number type of a dtype; `$other` is the error for a dtype that is none.

@@ -20,6 +20,7 @@ mod cast;
 mod ceil;
 mod clip;
 mod clip_by_norm;
+mod concat;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
@@ -50,6 +51,7 @@ mod ftrl;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
+mod get_tensor_from_selected_rows;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
@@ -60,18 +62,32 @@ mod leaky_relu;
 mod log;
 mod log1p;
 mod logsigmoid;
+mod lookup_table;
+mod lookup_table_v2;
+mod mean;
+mod merge_ids;
+mod merge_selected_rows;
 mod mish;
 mod momentum;
+mod mul;
 mod pow;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
 mod reciprocal;
+mod reduce_all;
+mod reduce_any;
+mod reduce_max;
+mod reduce_mean;
+mod reduce_min;
+mod reduce_prod;
+mod reduce_sum;
 mod relu;
 mod relu6;
 mod rmsprop;
 mod round;
 mod rsqrt;
+mod scale;
 mod selu;
 mod sgd;
 mod sigmoid;
@@ -84,9 +100,12 @@ mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split_ids;
+mod split_selected_rows;
 mod sqrt;
 mod square;
 mod stanh;
+mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
@@ -115,6 +134,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     ceil::OPS,
     clip::OPS,
     clip_by_norm::OPS,
+    concat::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
@@ -145,6 +165,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
+    get_tensor_from_selected_rows::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
@@ -155,18 +176,32 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
+    lookup_table::OPS,
+    lookup_table_v2::OPS,
+    mean::OPS,
+    merge_ids::OPS,
+    merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
+    mul::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
     reciprocal::OPS,
+    reduce_all::OPS,
+    reduce_any::OPS,
+    reduce_max::OPS,
+    reduce_mean::OPS,
+    reduce_min::OPS,
+    reduce_prod::OPS,
+    reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
     rmsprop::OPS,
     round::OPS,
     rsqrt::OPS,
+    scale::OPS,
     selu::OPS,
     sgd::OPS,
     sigmoid::OPS,
@@ -179,9 +214,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split_ids::OPS,
+    split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
     stanh::OPS,
+    sum::OPS,
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
