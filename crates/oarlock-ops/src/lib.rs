@@ -7,6 +7,7 @@
 mod arith;
 mod broadcast;
 mod classes;
+mod clipping;
 mod elementwise;
 mod fill;
 mod fusion;

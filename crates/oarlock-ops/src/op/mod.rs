@@ -3,6 +3,7 @@
 use oarlock_ir::OpDef;
 
 mod abs;
+mod accuracy;
 mod acos;
 mod adadelta;
 mod adagrad;
@@ -12,10 +13,13 @@ mod asin;
 mod assign;
 mod assign_value;
 mod atan;
+mod auc;
 mod average_accumulates;
 mod brelu;
 mod cast;
 mod ceil;
+mod clip;
+mod clip_by_norm;
 mod concat;
 mod cos;
 mod cross_entropy;
@@ -23,6 +27,7 @@ mod cross_entropy2;
 mod decayed_adagrad;
 mod dgc_momentum;
 mod dpsgd;
+mod dropout;
 mod elementwise_add;
 mod elementwise_div;
 mod elementwise_floordiv;
@@ -35,6 +40,8 @@ mod elementwise_sub;
 mod elu;
 mod erf;
 mod exp;
+mod feed;
+mod fetch;
 mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
@@ -64,6 +71,7 @@ mod mish;
 mod momentum;
 mod mul;
 mod pow;
+mod print;
 mod proximal_adagrad;
 mod proximal_gd;
 mod reciprocal;
@@ -83,6 +91,7 @@ mod scale;
 mod selu;
 mod sgd;
 mod sigmoid;
+mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
 mod soft_relu;
@@ -108,6 +117,7 @@ mod uniform_random_batch_size_like;
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     abs::OPS,
+    accuracy::OPS,
     acos::OPS,
     adadelta::OPS,
     adagrad::OPS,
@@ -117,10 +127,13 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     assign::OPS,
     assign_value::OPS,
     atan::OPS,
+    auc::OPS,
     average_accumulates::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    clip::OPS,
+    clip_by_norm::OPS,
     concat::OPS,
     cos::OPS,
     cross_entropy::OPS,
@@ -128,6 +141,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     decayed_adagrad::OPS,
     dgc_momentum::OPS,
     dpsgd::OPS,
+    dropout::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -140,6 +154,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elu::OPS,
     erf::OPS,
     exp::OPS,
+    feed::OPS,
+    fetch::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
@@ -169,6 +185,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     momentum::OPS,
     mul::OPS,
     pow::OPS,
+    print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
     reciprocal::OPS,
@@ -188,6 +205,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     selu::OPS,
     sgd::OPS,
     sigmoid::OPS,
+    sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
     soft_relu::OPS,
