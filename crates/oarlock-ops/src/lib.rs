@@ -6,6 +6,7 @@
 
 mod arith;
 mod broadcast;
+mod compare;
 mod elementwise;
 mod fill;
 mod fusion;

@@ -8,6 +8,7 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod allclose;
 mod asin;
 mod assign;
 mod assign_value;
@@ -30,6 +31,8 @@ mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
 mod elu;
+mod equal;
+mod equal_reduce;
 mod erf;
 mod exp;
 mod fill_any_like;
@@ -41,19 +44,32 @@ mod ftrl;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
+mod greater_equal;
+mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
 mod increment;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
+mod less_equal;
+mod less_than;
 mod log;
 mod log1p;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
 mod logsigmoid;
 mod mean;
 mod mish;
 mod momentum;
+mod not_equal;
 mod pow;
 mod proximal_adagrad;
 mod proximal_gd;
@@ -100,6 +116,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    allclose::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
@@ -122,6 +139,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_pow::OPS,
     elementwise_sub::OPS,
     elu::OPS,
+    equal::OPS,
+    equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
     fill_any_like::OPS,
@@ -133,19 +152,32 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
+    greater_equal::OPS,
+    greater_than::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
     increment::OPS,
+    is_empty::OPS,
+    isfinite::OPS,
+    isinf::OPS,
+    isnan::OPS,
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
+    less_equal::OPS,
+    less_than::OPS,
     log::OPS,
     log1p::OPS,
+    logical_and::OPS,
+    logical_not::OPS,
+    logical_or::OPS,
+    logical_xor::OPS,
     logsigmoid::OPS,
     mean::OPS,
     mish::OPS,
     momentum::OPS,
+    not_equal::OPS,
     pow::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
