@@ -10,6 +10,7 @@ mod compare;
 mod elementwise;
 mod fill;
 mod fusion;
+mod matrix;
 mod number;
 mod op;
 mod optimize;

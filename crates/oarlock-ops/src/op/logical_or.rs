@@ -4,8 +4,7 @@ use oarlock_ir::OpDef;
 
 use crate::compare::Logical;
 
-pub(crate) const OPS: &[&dyn OpDef] =
-    &[&Logical { op_type: "logical_or", doc: "Out = X or Y", holds: |x, y| x || y }];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Logical { op_type: "logical_or", doc: "Out = X or Y", holds: |x, y| x || y }];
 
 #[test]
 fn logical_or() {

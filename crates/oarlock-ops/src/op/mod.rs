@@ -8,18 +8,21 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod addmm;
 mod allclose;
 mod asin;
 mod assign;
 mod assign_value;
 mod atan;
 mod average_accumulates;
+mod bmm;
 mod brelu;
 mod cast;
 mod ceil;
 mod cos;
 mod decayed_adagrad;
 mod dgc_momentum;
+mod dot;
 mod dpsgd;
 mod elementwise_add;
 mod elementwise_div;
@@ -66,9 +69,11 @@ mod logical_not;
 mod logical_or;
 mod logical_xor;
 mod logsigmoid;
+mod matmul;
 mod mean;
 mod mish;
 mod momentum;
+mod mul;
 mod not_equal;
 mod pow;
 mod proximal_adagrad;
@@ -116,18 +121,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    addmm::OPS,
     allclose::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
     atan::OPS,
     average_accumulates::OPS,
+    bmm::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
     cos::OPS,
     decayed_adagrad::OPS,
     dgc_momentum::OPS,
+    dot::OPS,
     dpsgd::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
@@ -174,9 +182,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logical_or::OPS,
     logical_xor::OPS,
     logsigmoid::OPS,
+    matmul::OPS,
     mean::OPS,
     mish::OPS,
     momentum::OPS,
+    mul::OPS,
     not_equal::OPS,
     pow::OPS,
     proximal_adagrad::OPS,
