@@ -10,6 +10,7 @@ mod classes;
 mod elementwise;
 mod fill;
 mod fusion;
+mod ints;
 mod lookup;
 mod number;
 mod op;
@@ -17,6 +18,7 @@ mod optimize;
 mod random;
 mod reduce;
 mod rows;
+mod sequence;
 mod special;
 #[cfg(test)]
 mod testing;

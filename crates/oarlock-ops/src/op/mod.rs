@@ -51,6 +51,7 @@ mod increment;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
+mod lod_reset;
 mod log;
 mod log1p;
 mod logsigmoid;
@@ -80,6 +81,21 @@ mod round;
 mod rsqrt;
 mod scale;
 mod selu;
+mod sequence_concat;
+mod sequence_conv;
+mod sequence_enumerate;
+mod sequence_erase;
+mod sequence_expand;
+mod sequence_expand_as;
+mod sequence_mask;
+mod sequence_pad;
+mod sequence_pool;
+mod sequence_reshape;
+mod sequence_reverse;
+mod sequence_scatter;
+mod sequence_slice;
+mod sequence_softmax;
+mod sequence_unpad;
 mod sgd;
 mod sigmoid;
 mod sign;
@@ -155,6 +171,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
+    lod_reset::OPS,
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
@@ -184,6 +201,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     rsqrt::OPS,
     scale::OPS,
     selu::OPS,
+    sequence_concat::OPS,
+    sequence_conv::OPS,
+    sequence_enumerate::OPS,
+    sequence_erase::OPS,
+    sequence_expand::OPS,
+    sequence_expand_as::OPS,
+    sequence_mask::OPS,
+    sequence_pad::OPS,
+    sequence_pool::OPS,
+    sequence_reshape::OPS,
+    sequence_reverse::OPS,
+    sequence_scatter::OPS,
+    sequence_slice::OPS,
+    sequence_softmax::OPS,
+    sequence_unpad::OPS,
     sgd::OPS,
     sigmoid::OPS,
     sign::OPS,
