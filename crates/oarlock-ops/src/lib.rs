@@ -11,6 +11,7 @@ mod clipping;
 mod elementwise;
 mod fill;
 mod fusion;
+mod ints;
 mod lookup;
 mod compare;
 mod elementwise;
@@ -23,6 +24,7 @@ mod optimize;
 mod random;
 mod reduce;
 mod rows;
+mod sequence;
 mod special;
 #[cfg(test)]
 mod testing;

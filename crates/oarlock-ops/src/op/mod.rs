@@ -9,12 +9,15 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod addmm;
+mod allclose;
 mod asin;
 mod assign;
 mod assign_value;
 mod atan;
 mod auc;
 mod average_accumulates;
+mod bmm;
 mod brelu;
 mod cast;
 mod ceil;
@@ -26,6 +29,7 @@ mod cross_entropy;
 mod cross_entropy2;
 mod decayed_adagrad;
 mod dgc_momentum;
+mod dot;
 mod dpsgd;
 mod dropout;
 mod elementwise_add;
@@ -38,6 +42,8 @@ mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
 mod elu;
+mod equal;
+mod equal_reduce;
 mod erf;
 mod exp;
 mod feed;
@@ -52,24 +58,39 @@ mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
 mod get_tensor_from_selected_rows;
+mod greater_equal;
+mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
 mod increment;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
+mod less_equal;
+mod less_than;
+mod lod_reset;
 mod log;
 mod log1p;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
+mod matmul;
 mod mean;
 mod merge_ids;
 mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod mul;
+mod not_equal;
 mod pow;
 mod print;
 mod proximal_adagrad;
@@ -89,6 +110,21 @@ mod round;
 mod rsqrt;
 mod scale;
 mod selu;
+mod sequence_concat;
+mod sequence_conv;
+mod sequence_enumerate;
+mod sequence_erase;
+mod sequence_expand;
+mod sequence_expand_as;
+mod sequence_mask;
+mod sequence_pad;
+mod sequence_pool;
+mod sequence_reshape;
+mod sequence_reverse;
+mod sequence_scatter;
+mod sequence_slice;
+mod sequence_softmax;
+mod sequence_unpad;
 mod sgd;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
@@ -123,12 +159,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    addmm::OPS,
+    allclose::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
     atan::OPS,
     auc::OPS,
     average_accumulates::OPS,
+    bmm::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
@@ -140,6 +179,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cross_entropy2::OPS,
     decayed_adagrad::OPS,
     dgc_momentum::OPS,
+    dot::OPS,
     dpsgd::OPS,
     dropout::OPS,
     elementwise_add::OPS,
@@ -152,6 +192,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_pow::OPS,
     elementwise_sub::OPS,
     elu::OPS,
+    equal::OPS,
+    equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
     feed::OPS,
@@ -166,24 +208,39 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
     get_tensor_from_selected_rows::OPS,
+    greater_equal::OPS,
+    greater_than::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
     increment::OPS,
+    is_empty::OPS,
+    isfinite::OPS,
+    isinf::OPS,
+    isnan::OPS,
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
+    less_equal::OPS,
+    less_than::OPS,
+    lod_reset::OPS,
     log::OPS,
     log1p::OPS,
+    logical_and::OPS,
+    logical_not::OPS,
+    logical_or::OPS,
+    logical_xor::OPS,
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    matmul::OPS,
     mean::OPS,
     merge_ids::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
     mul::OPS,
+    not_equal::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
@@ -203,6 +260,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     rsqrt::OPS,
     scale::OPS,
     selu::OPS,
+    sequence_concat::OPS,
+    sequence_conv::OPS,
+    sequence_enumerate::OPS,
+    sequence_erase::OPS,
+    sequence_expand::OPS,
+    sequence_expand_as::OPS,
+    sequence_mask::OPS,
+    sequence_pad::OPS,
+    sequence_pool::OPS,
+    sequence_reshape::OPS,
+    sequence_reverse::OPS,
+    sequence_scatter::OPS,
+    sequence_slice::OPS,
+    sequence_softmax::OPS,
+    sequence_unpad::OPS,
     sgd::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
