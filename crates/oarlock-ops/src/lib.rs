@@ -7,6 +7,7 @@
 mod arith;
 mod broadcast;
 mod classes;
+mod control;
 mod elementwise;
 mod fill;
 mod fusion;
@@ -17,6 +18,7 @@ mod optimize;
 mod random;
 mod reduce;
 mod rows;
+mod pieces;
 mod special;
 #[cfg(test)]
 mod testing;

@@ -8,6 +8,7 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod array_to_lod_tensor;
 mod asin;
 mod assign;
 mod assign_value;
@@ -17,10 +18,12 @@ mod brelu;
 mod cast;
 mod ceil;
 mod concat;
+mod conditional_block;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
 mod decayed_adagrad;
+mod delete_var;
 mod dgc_momentum;
 mod dpsgd;
 mod elementwise_add;
@@ -52,13 +55,18 @@ mod increment;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
+mod lod_array_length;
+mod lod_rank_table;
+mod lod_tensor_to_array;
 mod log;
 mod log1p;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
+mod max_sequence_len;
 mod mean;
 mod merge_ids;
+mod merge_lod_tensor;
 mod merge_selected_rows;
 mod mish;
 mod momentum;
@@ -66,7 +74,9 @@ mod mul;
 mod pow;
 mod proximal_adagrad;
 mod proximal_gd;
+mod read_from_array;
 mod reciprocal;
+mod recurrent;
 mod reduce_all;
 mod reduce_any;
 mod reduce_max;
@@ -76,12 +86,17 @@ mod reduce_prod;
 mod reduce_sum;
 mod relu;
 mod relu6;
+mod reorder_lod_tensor_by_rank;
 mod rmsprop;
+mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
+mod select_input;
+mod select_output;
 mod selu;
 mod sgd;
+mod shrink_rnn_memory;
 mod sigmoid;
 mod sign;
 mod sin;
@@ -92,6 +107,7 @@ mod softplus;
 mod softshrink;
 mod softsign;
 mod split_ids;
+mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
@@ -100,10 +116,13 @@ mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tensor_array_to_tensor;
 mod thresholded_relu;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -113,6 +132,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
@@ -122,10 +142,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cast::OPS,
     ceil::OPS,
     concat::OPS,
+    conditional_block::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     decayed_adagrad::OPS,
+    delete_var::OPS,
     dgc_momentum::OPS,
     dpsgd::OPS,
     elementwise_add::OPS,
@@ -157,13 +179,18 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
+    lod_array_length::OPS,
+    lod_rank_table::OPS,
+    lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    max_sequence_len::OPS,
     mean::OPS,
     merge_ids::OPS,
+    merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
@@ -171,7 +198,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     pow::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    read_from_array::OPS,
     reciprocal::OPS,
+    recurrent::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
     reduce_max::OPS,
@@ -181,12 +210,17 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
+    reorder_lod_tensor_by_rank::OPS,
     rmsprop::OPS,
+    rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    select_input::OPS,
+    select_output::OPS,
     selu::OPS,
     sgd::OPS,
+    shrink_rnn_memory::OPS,
     sigmoid::OPS,
     sign::OPS,
     sin::OPS,
@@ -197,6 +231,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softshrink::OPS,
     softsign::OPS,
     split_ids::OPS,
+    split_lod_tensor::OPS,
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
@@ -205,8 +240,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    while_::OPS,
+    write_to_array::OPS,
 ];
