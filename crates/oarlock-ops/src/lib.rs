@@ -15,10 +15,10 @@ mod lookup;
 mod number;
 mod op;
 mod optimize;
+mod pieces;
 mod random;
 mod reduce;
 mod rows;
-mod pieces;
 mod special;
 #[cfg(test)]
 mod testing;

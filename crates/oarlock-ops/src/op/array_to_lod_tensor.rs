@@ -1,6 +1,6 @@
 //! `array_to_lod_tensor`: the sequences that `lod_tensor_to_array` took apart, in their first order.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
 use oarlock_tensor::Tensor;
 
 use crate::pieces::Pieces;
@@ -18,9 +18,12 @@ impl OpDef for ArrayToLodTensor {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
+        let mut x = cx.input("X")?.with_kind(VarKind::Tensor);
+        if let Some(rows) = x.shape.0.first_mut() {
+            *rows = Dim::Any;
+        }
         let lod = x.lod_level + 1;
-        cx.set("Out", x.with_kind(VarKind::Tensor).with_lod(lod));
+        cx.set("Out", x.with_lod(lod));
         Ok(())
     }
 

@@ -101,6 +101,10 @@ impl OpDef for ConditionalBlock {
         op.attrs.remove("skip_eager_deletion_vars");
         g.push(op)
     }
+
+    fn traits(&self) -> Traits {
+        Traits { branch: true, ..Traits::NONE }
+    }
 }
 
 struct ConditionalBlockInfer;

@@ -1,6 +1,6 @@
 //! `lod_tensor_to_array`: sequences, longest first, as an array with an entry per step.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
 
 use crate::pieces::Pieces;
 
@@ -20,9 +20,12 @@ impl OpDef for LodTensorToArray {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
+        let mut x = cx.input("X")?.with_kind(VarKind::TensorArray);
+        if let Some(rows) = x.shape.0.first_mut() {
+            *rows = Dim::Any;
+        }
         let lod = x.lod_level.saturating_sub(1);
-        cx.set("Out", x.with_kind(VarKind::TensorArray).with_lod(lod));
+        cx.set("Out", x.with_lod(lod));
         Ok(())
     }
 

@@ -65,7 +65,7 @@ impl OpDef for RnnMemoryHelperGrad {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Out"]).maybe_empty(&["Out@GRAD", "Out"])
+        Traits { handed_in: true, ..Traits::NONE }.shape_only(&["X", "Out"]).maybe_empty(&["Out@GRAD", "Out"])
     }
 }
 
