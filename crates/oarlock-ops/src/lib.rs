@@ -8,6 +8,7 @@ mod arith;
 mod broadcast;
 mod classes;
 mod control;
+mod compare;
 mod elementwise;
 mod fill;
 mod fusion;

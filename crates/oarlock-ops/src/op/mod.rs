@@ -8,6 +8,7 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod allclose;
 mod array_to_lod_tensor;
 mod asin;
 mod assign;
@@ -36,6 +37,8 @@ mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
 mod elu;
+mod equal;
+mod equal_reduce;
 mod erf;
 mod exp;
 mod fill_any_like;
@@ -48,18 +51,30 @@ mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
 mod get_tensor_from_selected_rows;
+mod greater_equal;
+mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
 mod increment;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
+mod less_equal;
+mod less_than;
 mod lod_array_length;
 mod lod_rank_table;
 mod lod_tensor_to_array;
 mod log;
 mod log1p;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
@@ -71,6 +86,7 @@ mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod mul;
+mod not_equal;
 mod pow;
 mod proximal_adagrad;
 mod proximal_gd;
@@ -132,6 +148,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    allclose::OPS,
     array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
@@ -160,6 +177,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_pow::OPS,
     elementwise_sub::OPS,
     elu::OPS,
+    equal::OPS,
+    equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
     fill_any_like::OPS,
@@ -172,18 +191,30 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
     get_tensor_from_selected_rows::OPS,
+    greater_equal::OPS,
+    greater_than::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
     increment::OPS,
+    is_empty::OPS,
+    isfinite::OPS,
+    isinf::OPS,
+    isnan::OPS,
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
+    less_equal::OPS,
+    less_than::OPS,
     lod_array_length::OPS,
     lod_rank_table::OPS,
     lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
+    logical_and::OPS,
+    logical_not::OPS,
+    logical_or::OPS,
+    logical_xor::OPS,
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
@@ -195,6 +226,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     mish::OPS,
     momentum::OPS,
     mul::OPS,
+    not_equal::OPS,
     pow::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
