@@ -11,6 +11,7 @@ mod adam;
 mod adamax;
 mod addmm;
 mod allclose;
+mod array_to_lod_tensor;
 mod asin;
 mod assign;
 mod assign_value;
@@ -24,10 +25,12 @@ mod ceil;
 mod clip;
 mod clip_by_norm;
 mod concat;
+mod conditional_block;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
 mod decayed_adagrad;
+mod delete_var;
 mod dgc_momentum;
 mod dot;
 mod dpsgd;
@@ -73,7 +76,10 @@ mod lars_momentum;
 mod leaky_relu;
 mod less_equal;
 mod less_than;
+mod lod_array_length;
+mod lod_rank_table;
 mod lod_reset;
+mod lod_tensor_to_array;
 mod log;
 mod log1p;
 mod logical_and;
@@ -84,8 +90,10 @@ mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
 mod matmul;
+mod max_sequence_len;
 mod mean;
 mod merge_ids;
+mod merge_lod_tensor;
 mod merge_selected_rows;
 mod mish;
 mod momentum;
@@ -95,7 +103,9 @@ mod pow;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
+mod read_from_array;
 mod reciprocal;
+mod recurrent;
 mod reduce_all;
 mod reduce_any;
 mod reduce_max;
@@ -105,10 +115,14 @@ mod reduce_prod;
 mod reduce_sum;
 mod relu;
 mod relu6;
+mod reorder_lod_tensor_by_rank;
 mod rmsprop;
+mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
+mod select_input;
+mod select_output;
 mod selu;
 mod sequence_concat;
 mod sequence_conv;
@@ -126,6 +140,7 @@ mod sequence_slice;
 mod sequence_softmax;
 mod sequence_unpad;
 mod sgd;
+mod shrink_rnn_memory;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
@@ -137,6 +152,7 @@ mod softplus;
 mod softshrink;
 mod softsign;
 mod split_ids;
+mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
@@ -145,10 +161,13 @@ mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tensor_array_to_tensor;
 mod thresholded_relu;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -161,6 +180,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adamax::OPS,
     addmm::OPS,
     allclose::OPS,
+    array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
@@ -174,10 +194,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip::OPS,
     clip_by_norm::OPS,
     concat::OPS,
+    conditional_block::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     decayed_adagrad::OPS,
+    delete_var::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
@@ -223,7 +245,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
+    lod_array_length::OPS,
+    lod_rank_table::OPS,
     lod_reset::OPS,
+    lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
     logical_and::OPS,
@@ -234,8 +259,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     lookup_table::OPS,
     lookup_table_v2::OPS,
     matmul::OPS,
+    max_sequence_len::OPS,
     mean::OPS,
     merge_ids::OPS,
+    merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
@@ -245,7 +272,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    read_from_array::OPS,
     reciprocal::OPS,
+    recurrent::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
     reduce_max::OPS,
@@ -255,10 +284,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
+    reorder_lod_tensor_by_rank::OPS,
     rmsprop::OPS,
+    rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    select_input::OPS,
+    select_output::OPS,
     selu::OPS,
     sequence_concat::OPS,
     sequence_conv::OPS,
@@ -276,6 +309,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_softmax::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
+    shrink_rnn_memory::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
@@ -287,6 +321,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softshrink::OPS,
     softsign::OPS,
     split_ids::OPS,
+    split_lod_tensor::OPS,
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
@@ -295,8 +330,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    while_::OPS,
+    write_to_array::OPS,
 ];
