@@ -7,7 +7,7 @@
 use oarlock_ir::{
     Attr, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, VarKind, kernel,
 };
-use oarlock_tensor::{DType, Dims, Lod, Tensor};
+use oarlock_tensor::{DType, Dims, Lod, Tensor, simd};
 
 use crate::lookup::Lookup;
 use crate::rows::RowOrder;
@@ -269,14 +269,21 @@ fn gather(io: &Io<'_>, part: In, ids: &Tensor, table: &Table<'_>, pooled: bool, 
     let list = io.data::<i64>(part, ids)?;
     check_ids(io, table.slot, part, list, table.rows)?;
     let row = |id: i64| &table.data[id as usize * table.width..][..table.width];
+    let ask_for = |at: usize| {
+        if let Some(&soon) = list.get(at) {
+            simd::prefetch(table.data, soon as usize * table.width, table.width);
+        }
+    };
     if !pooled {
         for (r, &id) in list.iter().enumerate() {
+            ask_for(r + simd::AHEAD);
             to.row(r, table.width).copy_from_slice(row(id));
         }
         return Ok(());
     }
     let offsets = ids.lod().last().unwrap_or(&[]);
     for (r, bounds) in offsets.windows(2).enumerate() {
+        (bounds[0]..bounds[1]).for_each(|at| ask_for(at + simd::AHEAD));
         let sum = to.row(r, table.width);
         match &list[bounds[0]..bounds[1]] {
             [] => sum.fill(0.0),
