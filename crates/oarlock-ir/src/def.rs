@@ -42,6 +42,12 @@ pub struct Traits {
     pub port: Option<Port>,
     /// Gradients of this operator's outputs do not flow to its inputs, and that is no mistake (a metric, a counter, a comparison).
     pub gradient_free: bool,
+    /// Its sub-block runs at most once per call, so only what leads to the operator's outputs needs gradients.
+    /// In a loop every result may matter in a later turn.
+    pub branch: bool,
+    /// The operator around its block hands it its input while the block runs (the memory of a recurrent net),
+    /// so it is of use although nothing in the program computes that input.
+    pub handed_in: bool,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -55,8 +61,15 @@ pub enum Port {
 
 impl Traits {
     /// Nothing special.
-    pub const NONE: Traits =
-        Traits { in_place: &[], shape_only: &[], side_effect: false, port: None, gradient_free: false };
+    pub const NONE: Traits = Traits {
+        in_place: &[],
+        shape_only: &[],
+        side_effect: false,
+        port: None,
+        gradient_free: false,
+        branch: false,
+        handed_in: false,
+    };
 
     /// No gradient, on purpose.
     pub const GRADIENT_FREE: Traits = Traits { gradient_free: true, ..Traits::NONE };

@@ -82,6 +82,8 @@ pub struct Program {
     pub op_versions: OpVersions,
     /// How its memory is planned.
     pub memory: MemoryPlan,
+    /// How many backward passes appended gradients to it; those of later passes have names of their own. Not in files.
+    pub backward_passes: usize,
     /// Fields of the file format that this version does not know, as bytes.
     pub unknown: Vec<u8>,
     /// Unknown fields inside the messages about versions, by the place they stand at.
@@ -123,6 +125,7 @@ impl Program {
             format_version: FORMAT_VERSION,
             op_versions: OpVersions::default(),
             memory: MemoryPlan::default(),
+            backward_passes: 0,
             unknown: Vec::new(),
             unknown_inside: UnknownInside::default(),
             explicit: Explicit::default(),
@@ -271,6 +274,7 @@ impl Clone for Program {
             format_version: self.format_version,
             op_versions: self.op_versions.clone(),
             memory: self.memory.clone(),
+            backward_passes: self.backward_passes,
             unknown: self.unknown.clone(),
             unknown_inside: self.unknown_inside.clone(),
             explicit: self.explicit,

@@ -4,11 +4,23 @@
 //! This crate does no input or output and knows no executor.
 #![forbid(unsafe_code)]
 
+mod arith;
+mod broadcast;
+mod classes;
 mod elementwise;
+mod fill;
 mod fusion;
+mod lookup;
+mod number;
 mod op;
+mod optimize;
+mod random;
+mod reduce;
+mod rows;
+mod special;
 #[cfg(test)]
 mod testing;
+mod unary;
 
 use oarlock_ir::{Fusion, OpDef};
 

@@ -1,5 +1,5 @@
 //! Prints the speed of matrix products at the shapes that training uses: `gemm_rates [threads]`.
-#![allow(clippy::print_stdout, reason = "printing is what it is for")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures and prints")]
 
 use std::hint::black_box;
 use std::time::Instant;

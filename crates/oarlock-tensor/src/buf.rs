@@ -11,6 +11,12 @@ use crate::Element;
 /// One cache line, and the width of the widest vector registers.
 const ALIGN: usize = 64;
 
+/// Where an empty buffer points: nowhere, but aligned, so that it can be seen as a slice of any element type.
+#[repr(align(64))]
+struct Aligned;
+
+const NOWHERE: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
+
 /// Memory of somebody else (a numpy array, a memory map, a received frame) that a buffer may read in place.
 pub type Foreign = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
@@ -34,7 +40,7 @@ unsafe impl Sync for Buf {}
 impl Buf {
     /// No bytes, no allocation.
     pub const fn new() -> Buf {
-        Buf { ptr: NonNull::dangling(), len: 0, cap: 0, foreign: None }
+        Buf { ptr: NOWHERE, len: 0, cap: 0, foreign: None }
     }
 
     /// Bytes read in place from `foreign`, never written: the first write copies.
@@ -87,7 +93,7 @@ impl Buf {
             // SAFETY: `ptr` was allocated in `allocate` with this very layout and is not used afterwards.
             unsafe { dealloc(self.ptr.as_ptr(), layout(self.cap)) };
             self.cap = 0;
-            self.ptr = NonNull::dangling();
+            self.ptr = NOWHERE;
         }
     }
 
@@ -172,6 +178,12 @@ fn stays_at_its_high_water_mark() {
     b.typed_mut::<f32>()[224] = 1.0;
     assert_eq!(b.typed::<f32>().len(), 225);
     assert_eq!(b.bytes().as_ptr() as usize % ALIGN, 0);
+}
+
+#[test]
+fn no_bytes_are_no_elements() {
+    let mut b = Buf::new();
+    assert!(b.typed::<f64>().is_empty() && b.typed_mut::<f64>().is_empty());
 }
 
 #[test]

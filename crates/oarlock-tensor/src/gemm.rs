@@ -91,7 +91,7 @@ impl<'a, T> Mat<'a, T> {
     }
 
     /// The view as contiguous rows, if they are.
-    fn as_rows(self) -> Option<Rows<'a, T>> {
+    fn contiguous_rows(self) -> Option<Rows<'a, T>> {
         let contiguous = self.col_stride == 1 || self.cols <= 1;
         contiguous.then_some(Rows { data: self.data, rows: self.rows, cols: self.cols, stride: self.row_stride })
     }
@@ -168,13 +168,13 @@ enum Thin {
 /// The kernel for a thin product, if it is one.
 fn thin_kernel<T: GemmElem>(a: Mat<'_, T>, b: Mat<'_, T>) -> Option<Thin> {
     let (m, n, k) = (a.rows, b.cols, a.cols);
-    if k <= SHORT || (m <= FEW && b.as_rows().is_some()) {
+    if k <= SHORT || (m <= FEW && b.contiguous_rows().is_some()) {
         Some(Thin::Sums)
-    } else if n <= THIN && a.as_rows().is_some() {
+    } else if n <= THIN && a.contiguous_rows().is_some() {
         Some(Thin::DotsOfA)
-    } else if m <= THIN && b.t().as_rows().is_some() {
+    } else if m <= THIN && b.t().contiguous_rows().is_some() {
         Some(Thin::DotsOfB)
-    } else if n <= THIN && a.t().as_rows().is_some() {
+    } else if n <= THIN && a.t().contiguous_rows().is_some() {
         Some(Thin::ColumnSums)
     } else {
         None
@@ -213,7 +213,7 @@ fn column_sums<T: GemmElem>(c: &mut [T], a: Rows<'_, T>, b: Mat<'_, T>, alpha: T
 
 /// Calls `f` with the matrix as contiguous rows, copied if necessary.
 fn with_rows<T: GemmElem>(m: Mat<'_, T>, f: impl FnOnce(Rows<'_, T>)) {
-    match m.as_rows() {
+    match m.contiguous_rows() {
         Some(rows) => f(rows),
         None => f(Rows { data: &packed_rows(m), rows: m.rows, cols: m.cols, stride: m.cols }),
     }

@@ -192,6 +192,7 @@ pub fn fill_truncated_gaussian<T: Uniform>(out: &mut [T], seed: u64, mean: T, st
 
 /// The `z` at which the normal distribution function is `0.5 + q`, for `|q| < 0.5 - 1e-10`; relative error about 1e-15.
 /// Wichura's algorithm AS 241 (Applied Statistics 37, 1988) without its far tail.
+#[allow(clippy::excessive_precision, reason = "as published")]
 fn normal_quantile(q: f64) -> f64 {
     const CENTRE: [(f64, f64); 8] = [
         (2509.0809287301226727, 5226.4952788528545610),
@@ -257,7 +258,7 @@ pub fn shuffle<T, E: Engine>(items: &mut [T], engine: &mut E) {
     }
     // An even count leaves one swap without a partner; it goes first.
     let mut i = 1;
-    if len % 2 == 0 {
+    if len.is_multiple_of(2) {
         items.swap(1, uniform_int(engine, 0, 1) as usize);
         i = 2;
     }
@@ -321,6 +322,7 @@ impl Engine for Mt19937x64 {
 }
 
 /// A seed for "no seed given": different in each call and each process, never 0.
+#[allow(clippy::disallowed_methods, reason = "chance is wanted here; who wants a replay gives a seed")]
 pub fn fresh_seed() -> u64 {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use oarlock_tensor::{DType, Dims, Tensor};
 
-/// The arrays of an `.npz` file by name; entries must be stored without compression.
+/// The arrays of an `.npz` file by name, compressed or not.
 pub struct Npz {
     arrays: BTreeMap<String, Tensor>,
 }
@@ -16,7 +16,7 @@ impl Npz {
     pub fn read(path: impl AsRef<Path>) -> Npz {
         let path = path.as_ref();
         let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Npz { arrays: entries(&bytes).into_iter().map(|(n, b)| (n, npy(b))).collect() }
+        Npz { arrays: entries(&bytes).into_iter().map(|(n, b)| (n, npy(&b))).collect() }
     }
 
     /// Only the arrays whose names start with `prefix`, which is cut off.
@@ -53,20 +53,26 @@ fn u32_at(b: &[u8], at: usize) -> usize {
 }
 
 /// Names and contents of a zip archive, by its central directory.
-fn entries(zip: &[u8]) -> Vec<(String, &[u8])> {
+fn entries(zip: &[u8]) -> Vec<(String, Vec<u8>)> {
     let end = zip.windows(4).rposition(|w| w == b"PK\x05\x06").expect("a zip archive");
     let (count, mut at) = (u16_at(zip, end + 10), u32_at(zip, end + 16));
     let mut found = Vec::new();
     for _ in 0..count {
-        assert_eq!(u16_at(zip, at + 10), 0, "entries must be stored, not compressed");
+        let deflated = u16_at(zip, at + 10) == 8;
         let (size, name_len) = (u32_at(zip, at + 20), u16_at(zip, at + 28));
         let local = u32_at(zip, at + 42);
         let name = String::from_utf8_lossy(&zip[at + 46..at + 46 + name_len]).into_owned();
         let data = local + 30 + u16_at(zip, local + 26) + u16_at(zip, local + 28);
-        found.push((name.trim_end_matches(".npy").to_string(), &zip[data..data + size]));
+        let stored = &zip[data..data + size];
+        let contents = if deflated { inflate(stored) } else { stored.to_vec() };
+        found.push((name.trim_end_matches(".npy").to_string(), contents));
         at += 46 + name_len + u16_at(zip, at + 30) + u16_at(zip, at + 32);
     }
     found
+}
+
+fn inflate(bytes: &[u8]) -> Vec<u8> {
+    miniz_oxide::inflate::decompress_to_vec(bytes).expect("deflated bytes")
 }
 
 /// An array in numpy's file format.

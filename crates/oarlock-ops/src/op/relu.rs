@@ -1,6 +1,7 @@
 //! `relu`: max(x, 0), element by element.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_tensor::{Float, simd};
 
 use crate::elementwise;
 
@@ -18,7 +19,8 @@ impl OpDef for Relu {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        elementwise::map_kernel(p, |x| x.max(0.0), |x| x.max(0.0))
+        let (x, out) = (p.input("X")?, p.output("Out")?);
+        by_float!(p.float("X")?, T => kernel(move |io| relu_kernel::<T>(io, x, out)))
     }
 
     // Reads `Out` rather than `X`, so that `X` can be overwritten.
@@ -29,6 +31,20 @@ impl OpDef for Relu {
     fn traits(&self) -> Traits {
         Traits::X_TO_OUT
     }
+}
+
+// Through the vector loops, like the fused fully connected layer: a nan stays one in both.
+fn relu_kernel<T: Float>(io: &Io<'_>, x: In, out: Out) -> Result<()> {
+    if out.is(x) {
+        let mut t = io.update(x, out)?;
+        simd::relu_assign(io.data_mut::<T>(out, &mut t)?);
+        return Ok(());
+    }
+    let from = io.dense(x)?;
+    let mut to = io.out_sized(out, T::DTYPE, *from.dims())?;
+    to.set_lod(from.lod().clone());
+    simd::relu(io.data_mut::<T>(out, &mut to)?, io.data::<T>(x, &from)?);
+    Ok(())
 }
 
 struct ReluGrad;

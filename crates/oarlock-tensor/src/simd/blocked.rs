@@ -32,7 +32,8 @@ pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: M
         let (a, b) = (a.view(top, rows, 0, k), b.view(0, k, left, cols));
         // SAFETY: `c` has m x n elements and is borrowed for the whole of `run`; this task alone touches rows
         // `top..top + rows` and columns `left..left + cols` of it, which lie inside. The views were checked against
-        // their slices when they were made, and strides and sizes of slices in memory fit an `isize`.
+        // their slices when they were made. Strides within a slice fit an `isize`; one that does not belongs to a
+        // single row or column and is only ever multiplied by 0.
         unsafe {
             gemm::gemm(
                 rows,

@@ -1,6 +1,19 @@
 //! Loops over slices, compiled for several instruction sets and chosen at run time.
+//!
+//! Element-by-element loops are plain Rust without fused multiply-add, so an element's bits depend neither on the CPU nor
+//! on where a slice is cut. Reductions add in an order fixed by the length. Slices of one call must have one length
+//! (or rows of one width); a mismatch panics, because operators have checked shapes long before.
 
 pub(crate) mod blocked;
 pub(crate) mod dots;
+mod elementwise;
+mod math;
+mod reduce;
 pub(crate) mod sums;
+mod update;
 pub(crate) mod vector;
+
+pub use elementwise::*;
+pub use math::*;
+pub use reduce::*;
+pub use update::*;

@@ -1,0 +1,101 @@
+//! Prints docs/ops.md: every operator, from its own file. Run by `cargo xtask codegen`.
+#![expect(clippy::print_stdout, reason = "printing is its job")]
+
+use std::collections::BTreeMap;
+
+use oarlock_ir::{Attr, Grad, Op, OpDef, Program, Sig, SlotSig};
+
+fn main() {
+    let mut ops: BTreeMap<&str, (&dyn OpDef, Sig)> = BTreeMap::new();
+    for def in oarlock_ops::ops() {
+        let sig = def.sig();
+        ops.insert(sig.op_type, (def, sig));
+    }
+    println!("# Operators\n");
+    println!(
+        "Written by `cargo xtask codegen` from the operators' own files (`crates/oarlock-ops/src/op/`); do not edit."
+    );
+    println!("{} operators, {} of them gradients.\n", ops.len(), ops.keys().filter(|t| is_gradient(t)).count());
+    println!("Slots in *italics* may be left out; `[]` marks slots that take several variables.\n");
+    for (def, sig) in ops.values().filter(|(_, sig)| !is_gradient(sig.op_type)) {
+        print_op(*def, sig);
+    }
+    println!("# Gradient operators\n");
+    println!("Put into programs by `append_backward`. Their attributes are those of the operator they belong to.\n");
+    for (_, sig) in ops.values().filter(|(_, sig)| is_gradient(sig.op_type)) {
+        println!(
+            "- **`{}`**: {}. Reads {}; writes {}.",
+            sig.op_type,
+            plain(sig.doc),
+            list(&sig.inputs),
+            list(&sig.outputs)
+        );
+    }
+}
+
+fn is_gradient(op_type: &str) -> bool {
+    op_type.contains("_grad")
+}
+
+fn print_op(def: &dyn OpDef, sig: &Sig) {
+    println!("## `{}`\n\n{}\n", sig.op_type, sig.doc);
+    println!("| | | |\n|---|---|---|");
+    for s in &sig.inputs {
+        println!("| in | {} | {} |", slot(s), cell(s.doc));
+    }
+    for s in &sig.outputs {
+        println!("| out | {} | {} |", slot(s), cell(s.doc));
+    }
+    for a in &sig.attrs {
+        let default = a.default.as_ref().map_or_else(|| "must be set".to_string(), |d| format!("default {}", value(d)));
+        println!("| attr | `{}` | {} ({}) |", a.name, cell(a.doc), cell(&default));
+    }
+    println!();
+    let traits = def.traits();
+    match gradient(def, sig) {
+        Some(grads) => println!("Gradient: {grads}."),
+        None if traits.gradient_free => println!("No gradient flows through it."),
+        None => println!("It has no gradient."),
+    }
+    for (input, output) in traits.in_place {
+        println!("`{output}` may overwrite `{input}`.");
+    }
+    println!();
+}
+
+/// The gradient operators it emits, asked with one variable in every slot.
+fn gradient(def: &dyn OpDef, sig: &Sig) -> Option<String> {
+    let mut op = Op::new(sig.op_type);
+    for s in &sig.inputs {
+        op.inputs.set(s.name, vec![s.name.into()]);
+    }
+    for s in &sig.outputs {
+        op.outputs.set(s.name, vec![s.name.into()]);
+    }
+    let program = Program::new();
+    let mut g = Grad::new(&program, &op, &|_| false, Some(1));
+    def.grad(&mut g).ok()?;
+    let types: Vec<String> = g.into_ops().iter().map(|o| format!("`{}`", o.op_type)).collect();
+    (!types.is_empty()).then(|| types.join(", "))
+}
+
+fn slot(s: &SlotSig) -> String {
+    let name = format!("`{}`{}", s.name, if s.many { "[]" } else { "" });
+    if s.optional { format!("*{name}*") } else { name }
+}
+
+fn list(slots: &[SlotSig]) -> String {
+    if slots.is_empty() { "nothing".to_string() } else { slots.iter().map(slot).collect::<Vec<_>>().join(", ") }
+}
+
+fn plain(doc: &str) -> &str {
+    doc.trim_end_matches('.')
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn value(a: &Attr) -> String {
+    format!("`{a}`")
+}

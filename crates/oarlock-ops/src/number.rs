@@ -1,0 +1,120 @@
+//! Numbers that arithmetic operators work on: f32, f64, i32 and i64, with the rules Fluid has for each.
+
+use oarlock_tensor::Element;
+
+/// A number. Integers wrap around; division of integers truncates and gives 0 for a divisor of 0, which kernels refuse beforehand.
+pub(crate) trait Number: Element + PartialOrd {
+    const ZERO: Self;
+    const ONE: Self;
+    const LOWEST: Self;
+    const HIGHEST: Self;
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn over(self, other: Self) -> Self;
+    /// Integers take the sign of the dividend, as in C; floats that of the divisor.
+    fn modulo(self, other: Self) -> Self;
+    fn to_the(self, exponent: Self) -> Self;
+    fn is_nan(self) -> bool;
+    fn is_infinite(self) -> bool;
+}
+
+macro_rules! floats {
+    ($($t:ident),*) => {$(
+        impl Number for $t {
+            const ZERO: $t = 0.0;
+            const ONE: $t = 1.0;
+            const LOWEST: $t = $t::NEG_INFINITY;
+            const HIGHEST: $t = $t::INFINITY;
+            fn plus(self, other: $t) -> $t { self + other }
+            fn minus(self, other: $t) -> $t { self - other }
+            fn times(self, other: $t) -> $t { self * other }
+            fn over(self, other: $t) -> $t { self / other }
+            fn modulo(self, other: $t) -> $t {
+                let rest = self % other;
+                if rest != 0.0 && (other < 0.0) != (rest < 0.0) { rest + other } else { rest }
+            }
+            fn to_the(self, exponent: $t) -> $t { self.powf(exponent) }
+            fn is_nan(self) -> bool { $t::is_nan(self) }
+            fn is_infinite(self) -> bool { $t::is_infinite(self) }
+        }
+    )*};
+}
+floats!(f32, f64);
+
+macro_rules! integers {
+    ($($t:ident),*) => {$(
+        impl Number for $t {
+            const ZERO: $t = 0;
+            const ONE: $t = 1;
+            const LOWEST: $t = $t::MIN;
+            const HIGHEST: $t = $t::MAX;
+            fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
+            fn minus(self, other: $t) -> $t { self.wrapping_sub(other) }
+            fn times(self, other: $t) -> $t { self.wrapping_mul(other) }
+            fn over(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_div(other) } }
+            fn modulo(self, other: $t) -> $t { if other == 0 { 0 } else { self.wrapping_rem(other) } }
+            fn to_the(self, exponent: $t) -> $t { (self as f64).powf(exponent as f64) as $t }
+            fn is_nan(self) -> bool { false }
+            fn is_infinite(self) -> bool { false }
+        }
+    )*};
+}
+integers!(i32, i64);
+
+/// Sums, see [`fold`].
+pub(crate) fn sum<T: Number>(values: &[T]) -> T {
+    fold(values, T::ZERO, T::plus)
+}
+
+/// Folds in sixteen lanes: faster than one by one, rounds less, and always in the same order. `start` must not change what it is
+/// combined with.
+pub(crate) fn fold<T: Copy>(values: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
+    const LANES: usize = 16;
+    let mut lanes = [start; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunk in whole {
+        for (lane, v) in lanes.iter_mut().zip(chunk) {
+            *lane = f(*lane, *v);
+        }
+    }
+    for (lane, v) in lanes.iter_mut().zip(rest) {
+        *lane = f(*lane, *v);
+    }
+    lanes.iter().fold(start, |all, lane| f(all, *lane))
+}
+
+/// Runs an expression with `$T` standing for the number type of a dtype; `$other` is the error for a dtype that is none.
+macro_rules! by_number {
+    ($dtype:expr, $T:ident => $body:expr, $found:ident => $other:expr) => {
+        match $dtype {
+            oarlock_tensor::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            oarlock_tensor::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            oarlock_tensor::DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            oarlock_tensor::DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            $found => $other,
+        }
+    };
+}
+pub(crate) use by_number;
+
+#[test]
+fn sums_and_integers() {
+    assert_eq!(sum(&(1..=100).collect::<Vec<i64>>()), 5050);
+    assert_eq!(sum::<f32>(&[]), 0.0);
+    assert_eq!((i32::MIN.over(-1), 7.over(0), (-7).over(2), (-7).modulo(3)), (i32::MIN, 0, -3, -1));
+    assert_eq!((5.5f32.modulo(-2.0), (-5.5f32).modulo(2.0)), (-0.5, 0.5));
+    assert_eq!(3i64.to_the(4), 81);
+}

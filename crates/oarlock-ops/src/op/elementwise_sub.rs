@@ -1,0 +1,50 @@
+//! `elementwise_sub`: x - y, with broadcasting.
+
+use oarlock_ir::{Grad, OpDef, Result};
+use oarlock_tensor::Float;
+
+use crate::arith::{Backward, Derivative, Formula, Forward, emit_grad};
+use crate::number::Number;
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Sub>::OP, &Backward::<Sub>::OP];
+
+struct Sub;
+
+impl Formula for Sub {
+    const TYPE: &'static str = "elementwise_sub";
+    const DOC: &'static str = "Out = X - Y";
+
+    fn value<T: Number>(x: T, y: T) -> T {
+        x.minus(y)
+    }
+
+    fn grad(g: &mut Grad<'_>) -> Result<()> {
+        emit_grad::<Sub>(g)
+    }
+}
+
+impl Derivative for Sub {
+    const GRAD_TYPE: &'static str = "elementwise_sub_grad";
+    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD and Y@GRAD = -Out@GRAD, summed over what was broadcast";
+    const NEEDS_X: bool = false;
+    const NEEDS_Y: bool = false;
+
+    fn dx<T: Float>(_: T, _: T, _: T, d: T) -> T {
+        d
+    }
+
+    fn dy<T: Float>(_: T, _: T, _: T, d: T) -> T {
+        -d
+    }
+}
+
+#[test]
+fn sub() {
+    use crate::testing::{check, tensor};
+    check("elementwise_sub")
+        .input("X", tensor([2, 2], &[1.0, 2.0, 3.0, 4.0]))
+        .input("Y", tensor([2], &[0.5, 5.0]))
+        .output("Out", tensor([2, 2], &[0.5, -3.0, 2.5, -1.0]))
+        .grad(&["X", "Y"])
+        .run();
+}

@@ -1,0 +1,37 @@
+//! `sqrt`: square root, element by element.
+
+use oarlock_ir::OpDef;
+use oarlock_tensor::simd::Math;
+
+use crate::unary::{Formula, Reads, Unary, UnaryGrad};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Sqrt>::OP, &UnaryGrad::<Sqrt>::OP];
+
+#[derive(Clone, Copy, Default)]
+struct Sqrt;
+
+impl Formula for Sqrt {
+    const OP: &'static str = "sqrt";
+    const GRAD_OP: &'static str = "sqrt_grad";
+    const DOC: &'static str = "Out = sqrt(X)";
+    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (2 * Out)";
+    const GRAD_READS: Reads = Reads::Out;
+
+    fn value<T: Math>(self, x: T) -> T {
+        x.sqrt()
+    }
+
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
+        dout * T::of(0.5) / out
+    }
+}
+
+#[test]
+fn sqrt() {
+    use crate::testing::{check, tensor};
+    check("sqrt")
+        .input("X", tensor([3], &[0.25, 1.5, 4.0]))
+        .output("Out", tensor([3], &[0.5, 1.2247449, 2.0]))
+        .grad(&["X"])
+        .run();
+}
