@@ -39,7 +39,7 @@ impl Net {
         need_clip: Option<&NeedClip>,
     ) -> Result<Vec<ParamGrad>> {
         let needs = |pair: &ParamGrad| need_clip.is_none_or(|need| need(pair.param.name()));
-        let clipped = self.name_scope("gradient_clip", |net| {
+        let clipped: Result<Vec<ParamGrad>> = self.name_scope("gradient_clip", |net| {
             let scale = match clip {
                 Clip::GlobalNorm { norm, .. } => {
                     let limited: Vec<&ParamGrad> = pairs.iter().filter(|p| needs(p)).collect();
@@ -49,7 +49,7 @@ impl Net {
             };
             pairs.iter().map(|p| if needs(p) { net.limited(p, clip, scale.as_ref()) } else { Ok(p.clone()) }).collect()
         });
-        let clipped: Vec<ParamGrad> = clipped?;
+        let clipped = clipped?;
         self.correct_roles(&clipped);
         Ok(clipped)
     }
@@ -98,9 +98,7 @@ impl Net {
         let grad = match (clip, scale) {
             (Clip::Value { min, max }, _) => self.clip(&pair.grad, *min, *max)?,
             (Clip::Norm(norm), _) => self.clip_by_norm(&pair.grad, *norm)?,
-            (Clip::GlobalNorm { .. }, Some(scale)) => {
-                self.elementwise_mul(&pair.grad, scale, Elementwise::new())?
-            }
+            (Clip::GlobalNorm { .. }, Some(scale)) => self.elementwise_mul(&pair.grad, scale, Elementwise::new())?,
             (Clip::GlobalNorm { .. }, None) => return Ok(pair.clone()),
         };
         Ok(ParamGrad { param: pair.param.clone(), grad })
@@ -158,7 +156,11 @@ impl Net {
         match groups.get_mut(name) {
             Some(group) if group.norm == norm => group.squares.push(square),
             Some(group) => {
-                fail!(Kind::Argument, "gradients of group `{name}` are limited to {} and to {norm}; a group has one limit", group.norm)
+                fail!(
+                    Kind::Argument,
+                    "gradients of group `{name}` are limited to {} and to {norm}; a group has one limit",
+                    group.norm
+                )
             }
             None => {}
         }

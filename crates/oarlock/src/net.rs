@@ -92,7 +92,12 @@ impl Net {
     }
 
     /// Builds in other programs until the end of `build`, as `fluid.program_guard` does.
-    pub fn with_programs<T>(&mut self, main: &mut Program, startup: &mut Program, build: impl FnOnce(&mut Net) -> T) -> T {
+    pub fn with_programs<T>(
+        &mut self,
+        main: &mut Program,
+        startup: &mut Program,
+        build: impl FnOnce(&mut Net) -> T,
+    ) -> T {
         std::mem::swap(&mut self.main, main);
         std::mem::swap(&mut self.startup, startup);
         let block = std::mem::replace(&mut self.block, 0);

@@ -95,7 +95,9 @@ impl Net {
         let shape = self.shape(x)?;
         match shape.last().and_then(|d| d.known()) {
             Some(width) if shape.rank() == 3 => Ok(width),
-            _ => fail!(Kind::Shape, "attention needs [batch, length, width] of known width, but `{x}` has shape {shape}"),
+            _ => {
+                fail!(Kind::Shape, "attention needs [batch, length, width] of known width, but `{x}` has shape {shape}")
+            }
         }
     }
 

@@ -10,7 +10,11 @@ const NEW_GRAD: &str = "@NEWGRAD@";
 
 impl Net {
     /// Adds to each gradient its parameter's decay, or else the optimizer's.
-    pub(crate) fn append_regularization(&mut self, pairs: Vec<ParamGrad>, decay: Option<Decay>) -> Result<Vec<ParamGrad>> {
+    pub(crate) fn append_regularization(
+        &mut self,
+        pairs: Vec<ParamGrad>,
+        decay: Option<Decay>,
+    ) -> Result<Vec<ParamGrad>> {
         self.name_scope("regularization", |net| {
             let regularized = |pair: ParamGrad| {
                 let own = net.var(&pair.param)?.meta.regularizer;

@@ -36,7 +36,13 @@ impl Net {
 
     /// `fill_constant` with `force_cpu`, which saved programs carry.
     #[track_caller]
-    pub(crate) fn fill_constant_on(&mut self, shape: Ints, dtype: DType, value: f64, force_cpu: bool) -> Result<VarRef> {
+    pub(crate) fn fill_constant_on(
+        &mut self,
+        shape: Ints,
+        dtype: DType,
+        value: f64,
+        force_cpu: bool,
+    ) -> Result<VarRef> {
         let mut layer = self.layer("fill_constant");
         let mut op = Op::new("fill_constant").attr("shape", shape.attr().unwrap_or_default());
         op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList")?;

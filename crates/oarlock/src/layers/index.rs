@@ -78,7 +78,8 @@ impl Net {
         let op = Op::new("shard_index").attr("index_num", index_num).attr("nshards", nshards);
         let mut layer = self.layer("shard_index");
         let dtype = layer.dtype(input)?;
-        let out = layer.out(dtype, op.input("X", [input]).attr("shard_id", shard_id).attr("ignore_value", ignore_value))?;
+        let out =
+            layer.out(dtype, op.input("X", [input]).attr("shard_id", shard_id).attr("ignore_value", ignore_value))?;
         layer.stop_gradient(&out)?;
         Ok(out)
     }

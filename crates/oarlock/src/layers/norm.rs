@@ -211,7 +211,11 @@ impl Net {
         let ty = layer.tensor_type(input)?;
         let channels = layer.channel_count("data_norm", input, Layout::ChannelsFirst)?;
         let mut sums = Vec::new();
-        let firsts = [("batch_size", options.batch_size), ("batch_sum", options.batch_sum), ("batch_square_sum", options.batch_square)];
+        let firsts = [
+            ("batch_size", options.batch_size),
+            ("batch_sum", options.batch_sum),
+            ("batch_square_sum", options.batch_square),
+        ];
         for (suffix, value) in firsts {
             let attr = ParamAttr::name(format!("{name}.{suffix}")).initializer(Initializer::constant(value));
             sums.push(layer.parameter(&attr, Part::Weight, &channels, ty.dtype, None)?);

@@ -178,8 +178,11 @@ impl Net {
         let Some(batch) = shape.iter().position(|d| *d == Dim::Any) else {
             return self.filled(&shape.to_i64(), value, dtype);
         };
-        let sizes: Vec<i32> =
-            shape.iter().enumerate().map(|(i, d)| if i == batch { -1 } else { d.known().unwrap_or(1) as i32 }).collect();
+        let sizes: Vec<i32> = shape
+            .iter()
+            .enumerate()
+            .map(|(i, d)| if i == batch { -1 } else { d.known().unwrap_or(1) as i32 })
+            .collect();
         let out = self.unique("tmp", dtype);
         let op = Op::new("fill_constant_batch_size_like").input("Input", [x]).output("Out", [&out]);
         let op = op.attr("shape", sizes).attr("value", value as f32);

@@ -64,7 +64,10 @@ impl Net {
             fail!(Kind::Argument, "`{op_type}` needs pool_size, unless it is global");
         }
         if options.pool_padding == Padding::Valid && options.ceil_mode {
-            fail!(Kind::Argument, "`{op_type}` with padding VALID never has windows that are not full: ceil_mode must be false");
+            fail!(
+                Kind::Argument,
+                "`{op_type}` with padding VALID never has windows that are not full: ceil_mode must be false"
+            );
         }
         let op = Op::new(op_type)
             .attr("pooling_type", options.pool_type.as_str())
@@ -81,7 +84,12 @@ impl Net {
 
     /// `adaptive_pool2d(input, pool_size, pool_type='max')`: windows as large as gives a result of this size.
     #[track_caller]
-    pub fn adaptive_pool2d(&mut self, input: &VarRef, pool_size: impl Into<Spatial>, pool_type: &str) -> Result<VarRef> {
+    pub fn adaptive_pool2d(
+        &mut self,
+        input: &VarRef,
+        pool_size: impl Into<Spatial>,
+        pool_type: &str,
+    ) -> Result<VarRef> {
         check_type(pool_type)?;
         let ksize = pool_size.into().each(2, "pool_size")?;
         if pool_type == "max" {

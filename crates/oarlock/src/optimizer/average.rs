@@ -133,9 +133,7 @@ fn decay_var(net: &mut Net, decay: f64, thres_steps: Option<&VarRef>) -> Result<
         let young = net.lt(&growing, decay)?;
         let mut switch = Switch::new();
         switch.case(net, &young, |net| net.assign_into(&growing, &var))?;
-        switch.default_case(net, |net| {
-            net.assign_value_into(&Tensor::scalar(decay as f32), &var)
-        })?;
+        switch.default_case(net, |net| net.assign_value_into(&Tensor::scalar(decay as f32), &var))?;
         Ok(var)
     })
 }

@@ -19,7 +19,10 @@ impl<R: Rule> Lookahead<R> {
     /// Around an optimizer.
     pub fn new(inner: Optimizer<R>, alpha: f64, k: i32) -> Result<Lookahead<R>> {
         if !(0.0..=1.0).contains(&alpha) || k < 1 {
-            fail!(Kind::Argument, "lookahead needs alpha between 0 and 1 and k of at least 1, but they are {alpha} and {k}");
+            fail!(
+                Kind::Argument,
+                "lookahead needs alpha between 0 and 1 and k of at least 1, but they are {alpha} and {k}"
+            );
         }
         Ok(Lookahead { inner, alpha, k })
     }
@@ -44,9 +47,8 @@ impl<R: Rule> Lookahead<R> {
         let remainder = net.elementwise_mod(&step, &k, Elementwise::new())?;
         let due = net.eq(&remainder, &zero)?;
         let mut switch = Switch::new();
-        switch.case(net, &due, |net| {
-            weights.iter().try_for_each(|(fast, slow)| follow(net, fast, slow, &alpha, &one))
-        })?;
+        switch
+            .case(net, &due, |net| weights.iter().try_for_each(|(fast, slow)| follow(net, fast, slow, &alpha, &one)))?;
         switch.default_case(net, |_| Ok(()))
     }
 }

@@ -25,8 +25,8 @@ mod rules;
 use std::collections::{HashMap, HashSet};
 
 use oarlock_ir::{
-    BackwardOptions, Clip, Decay, Dim, Error, Kind, Name, Op, Result, Role, Var, VarKind, VarType, append_backward,
-    fail,
+    AfterGradientOp, BackwardOptions, Clip, Decay, Dim, Error, Kind, Name, Op, Result, Role, Var, VarKind, VarType,
+    append_backward, fail,
 };
 
 pub use average::{ExponentialMovingAverage, ModelAverage};
@@ -153,7 +153,7 @@ impl<R: Rule> Optimizer<R> {
         }
         let frozen = net.main.parameters().filter(|p| !p.meta.trainable).map(|p| p.name.clone());
         let clips = net.error_clips.clone();
-        let after_op: &oarlock_ir::AfterOp<'_> =
+        let after_op: &AfterGradientOp<'_> =
             &|program, block, variables| clip_errors(&clips, program, block, variables);
         let options = BackwardOptions {
             parameter_list: self.parameter_list.clone(),

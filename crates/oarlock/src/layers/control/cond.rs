@@ -90,11 +90,7 @@ impl Net {
 
     /// A conditional block whose results are copied out of it.
     #[track_caller]
-    fn branch(
-        &mut self,
-        pred: &VarRef,
-        build: impl FnOnce(&mut Net) -> Result<Vec<VarRef>>,
-    ) -> Result<Vec<VarRef>> {
+    fn branch(&mut self, pred: &VarRef, build: impl FnOnce(&mut Net) -> Result<Vec<VarRef>>) -> Result<Vec<VarRef>> {
         CondBlock::when(self, pred)?.block(self, |net| {
             let inner = build(net)?;
             let mut outer = Vec::new();

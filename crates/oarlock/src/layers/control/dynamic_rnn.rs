@@ -3,7 +3,6 @@
 use oarlock_ir::{Error, Kind, Op, Result, Var, VarKind, fail};
 use oarlock_tensor::DType;
 
-use super::super::Compare;
 use super::super::array::array_of;
 use super::While;
 use crate::net::opaque;

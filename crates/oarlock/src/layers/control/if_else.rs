@@ -34,22 +34,14 @@ impl IfElse {
 
     /// Builds the block of rows for which the condition holds.
     #[track_caller]
-    pub fn true_block(
-        &mut self,
-        net: &mut Net,
-        body: impl FnOnce(&mut Net, &mut IfElse) -> Result<()>,
-    ) -> Result<()> {
+    pub fn true_block(&mut self, net: &mut Net, body: impl FnOnce(&mut Net, &mut IfElse) -> Result<()>) -> Result<()> {
         let block = self.enter_true(net);
         self.body(block, net, body)
     }
 
     /// Builds the block of the other rows.
     #[track_caller]
-    pub fn false_block(
-        &mut self,
-        net: &mut Net,
-        body: impl FnOnce(&mut Net, &mut IfElse) -> Result<()>,
-    ) -> Result<()> {
+    pub fn false_block(&mut self, net: &mut Net, body: impl FnOnce(&mut Net, &mut IfElse) -> Result<()>) -> Result<()> {
         let block = self.enter_false(net);
         self.body(block, net, body)
     }

@@ -83,7 +83,12 @@ impl Net {
         While::new(self, &holds)?.block(self, |net| {
             let new = body(net, loop_vars)?;
             if new.len() != loop_vars.len() {
-                fail!(Kind::Argument, "the body of `while_loop` returns {} variables for {}", new.len(), loop_vars.len());
+                fail!(
+                    Kind::Argument,
+                    "the body of `while_loop` returns {} variables for {}",
+                    new.len(),
+                    loop_vars.len()
+                );
             }
             let still = cond(net, &new)?;
             for (value, var) in new.iter().zip(loop_vars) {

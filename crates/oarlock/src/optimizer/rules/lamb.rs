@@ -1,8 +1,8 @@
 use oarlock_ir::Attr;
 
 use super::adam::states;
-use crate::optimizer::{Optimizer, Rule, State};
 use crate::lr::LearningRate;
+use crate::optimizer::{Optimizer, Rule, State};
 
 /// `Lamb(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, ...,
 /// exclude_from_weight_decay_fn=None, name=None)`
