@@ -7,16 +7,23 @@
 mod arith;
 mod broadcast;
 mod classes;
+mod clipping;
+mod compare;
+mod control;
 mod elementwise;
 mod fill;
 mod fusion;
+mod ints;
 mod lookup;
+mod matrix;
 mod number;
 mod op;
 mod optimize;
+mod pieces;
 mod random;
 mod reduce;
 mod rows;
+mod sequence;
 mod special;
 #[cfg(test)]
 mod testing;
