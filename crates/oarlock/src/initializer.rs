@@ -116,8 +116,10 @@ impl Initializer {
                 .attr("diag_step", *diag_step)
                 .attr("diag_val", *diag_val as f32)),
             Normal { loc, scale, seed } => gaussian("gaussian_random", var, *loc, *scale, seeded(*seed)),
+            // This operator's shape is a list of `int`s, that of the others of `long`s.
             TruncatedNormal { loc, scale, seed } => {
-                gaussian("truncated_gaussian_random", var, *loc, *scale, seeded(*seed))
+                let op = gaussian("truncated_gaussian_random", var, *loc, *scale, seeded(*seed))?;
+                Ok(op.attr("shape", ints(&known_sizes(var)?)))
             }
             Xavier { uniform, fan_in, fan_out, seed } => {
                 let fans = fans(var)?;
@@ -180,14 +182,17 @@ fn known_sizes(var: &Var) -> Result<Vec<usize>> {
     })
 }
 
+fn ints(sizes: &[usize]) -> Vec<i32> {
+    sizes.iter().map(|&n| n as i32).collect()
+}
+
 fn assign(var: &Var, value: &Tensor) -> Result<Op> {
     let sizes = known_sizes(var)?;
     if sizes != **value.dims() {
         fail!(Kind::Shape, "parameter `{}` has shape {}, but its first value {}", var.name, var.shape, value.dims());
     }
     let (name, values) = assigned_values(value)?;
-    let shape: Vec<i32> = sizes.iter().map(|&n| n as i32).collect();
-    Ok(filled("assign_value", var)?.attr("shape", shape).attr("dtype", value.dtype().proto()).attr(name, values))
+    Ok(filled("assign_value", var)?.attr("shape", ints(&sizes)).attr("dtype", value.dtype().proto()).attr(name, values))
 }
 
 /// The attribute of `assign_value` that holds a tensor, and its value.

@@ -33,8 +33,9 @@ impl Net {
             Some(name) => name,
             None => self.names.generate(layer_type),
         };
+        let here = Location::caller();
         let outer_site = self.site.clone();
-        self.site.get_or_insert_with(|| Location::caller().into());
+        self.site.get_or_insert_with(|| here.into());
         Layer { net: self, prefix, outer_site }
     }
 

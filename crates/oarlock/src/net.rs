@@ -146,8 +146,9 @@ impl Net {
     /// Records the caller of the caller as the maker of everything that `build` appends, closures included.
     #[track_caller]
     pub(crate) fn located<T>(&mut self, build: impl FnOnce(&mut Net) -> T) -> T {
+        let here = Location::caller();
         let outer = self.site.clone();
-        self.site.get_or_insert_with(|| Location::caller().into());
+        self.site.get_or_insert_with(|| here.into());
         let result = build(self);
         self.site = outer;
         result
@@ -246,8 +247,9 @@ impl Net {
     /// Inserts an operator into the current block; sets the types of its outputs.
     #[track_caller]
     pub(crate) fn append_op_at(&mut self, at: usize, op: Op) -> Result<()> {
+        let here = Location::caller();
         let outer = self.site.clone();
-        self.site.get_or_insert_with(|| Location::caller().into());
+        self.site.get_or_insert_with(|| here.into());
         let op = self.stamp(op, self.role, self.role_var.clone());
         self.site = outer;
         oarlock_ir::insert_op(&mut self.main, self.block, at, op, &self.registry)

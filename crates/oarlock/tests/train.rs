@@ -54,7 +54,8 @@ fn training_computes_what_fluid_computed() {
 #[test]
 fn schedules_compute_what_fluid_computed() {
     let Some(dir) = dir() else { return };
-    let rates = ["tmp_4", "tmp_4", "tmp_4", "learning_rate_warmup", "tmp_2", "tmp_3", "learning_rate", "tmp_5", "tmp_8"];
+    let rates =
+        ["tmp_4", "tmp_4", "tmp_4", "learning_rate_warmup", "tmp_2", "tmp_3", "learning_rate", "tmp_5", "tmp_8"];
     for ((name, build), rate) in SCHEDULES.iter().zip(rates) {
         let npz = Npz::read(dir.join(format!("ops/programs/{name}.npz")));
         replay(name, *build, &[rate], &npz);

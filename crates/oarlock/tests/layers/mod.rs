@@ -15,11 +15,8 @@ mod unary;
 use std::collections::BTreeMap;
 
 use oarlock::prelude::*;
-use oarlock::Registry;
-use oarlock_ir::{Attr, diff};
-use oarlock_testkit::skip;
 
-use crate::golden::{plain, unknown};
+use crate::golden::{difference, skipped};
 
 /// An example: Fluid's call, and ours.
 pub(crate) struct Case {
@@ -153,28 +150,11 @@ fn all_cases() -> Vec<Case> {
     families.into_iter().flatten().collect()
 }
 
-/// Without the bookkeeping of an ordinary operator, which `fluid.txt` leaves out.
-fn bare(program: &Program, registry: &Registry) -> Program {
-    let ordinary: [(&str, Attr); 3] =
-        [("op_role", 0.into()), ("op_role_var", Attr::Strings(Vec::new())), ("op_namescope", "/".into())];
-    let mut program = plain(program, registry);
-    for op in program.blocks_mut().iter_mut().flat_map(|b| &mut b.ops) {
-        for (name, value) in &ordinary {
-            if op.attrs.get(name) == Some(value) {
-                op.attrs.remove(name);
-            }
-        }
-    }
-    program
-}
-
 /// Why a case is not what Fluid built.
 fn check(case: &Case, expected: &Expected) -> std::result::Result<(), String> {
     let mut net = Net::new();
     let registry = net.registry().clone();
-    let missing = unknown(&expected.main, &registry);
-    if !missing.is_empty() {
-        skip(&format!("{}: there is no operator {}", case.example, missing.join(", ")));
+    if skipped(case.example, &expected.main, &registry) {
         return Ok(());
     }
     let found = (case.build)(&mut net).map_err(|e| e.to_string())?;
@@ -182,11 +162,8 @@ fn check(case: &Case, expected: &Expected) -> std::result::Result<(), String> {
     if names != expected.returns {
         return Err(format!("returns {names:?}, expected {:?}", expected.returns));
     }
-    for (what, ours, theirs) in
-        [("main", &net.main, &expected.main), ("startup", &net.startup, &expected.startup)]
-    {
-        let different = diff(&bare(ours, &registry), &bare(theirs, &registry), &["op_callstack", "op_device"]);
-        if let Some(text) = different {
+    for (what, ours, theirs) in [("main", &net.main, &expected.main), ("startup", &net.startup, &expected.startup)] {
+        if let Some(text) = difference(ours, theirs, &registry) {
             return Err(format!("{what}: {text}"));
         }
     }
