@@ -5,22 +5,31 @@
 #![forbid(unsafe_code)]
 
 mod arith;
+mod blocks;
 mod broadcast;
 mod compare;
 mod elementwise;
 mod fill;
 mod fusion;
+mod ints;
 mod matrix;
 mod number;
+mod one_hot;
 mod op;
 mod optimize;
+mod order;
+mod pick;
 mod random;
 mod reduce;
+mod reform;
 mod rows;
 mod special;
 #[cfg(test)]
 mod testing;
+mod tile;
 mod unary;
+mod view;
+mod window;
 
 use oarlock_ir::{Fusion, OpDef};
 

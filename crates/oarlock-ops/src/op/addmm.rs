@@ -40,7 +40,12 @@ impl OpDef for Addmm {
             }
         };
         if broadcast::infer(&out, &input.shape, -1).is_none() || input.shape.rank() > 2 {
-            let what = format!("cannot add {} to the product of {} and {}", cx.describe("Input"), cx.describe("X"), cx.describe("Y"));
+            let what = format!(
+                "cannot add {} to the product of {} and {}",
+                cx.describe("Input"),
+                cx.describe("X"),
+                cx.describe("Y")
+            );
             return Err(cx.shape_error(what).note("its sizes must be those of the product, or 1"));
         }
         cx.set("Out", x.with_shape(out));

@@ -37,7 +37,8 @@ impl OpDef for Matmul {
         if !a.cols.fits(b.rows) || batches_differ {
             let what = format!("cannot multiply {} by {}", cx.describe("X"), cx.describe("Y"));
             let note = format!(
-                "columns of `X` ({}) must equal rows of `Y` ({}), and both must have one batch size", a.cols, b.rows
+                "columns of `X` ({}) must equal rows of `Y` ({}), and both must have one batch size",
+                a.cols, b.rows
             );
             return Err(cx.shape_error(what).note(note).help(HOW_TO_FIT));
         }

@@ -10,6 +10,9 @@ mod adam;
 mod adamax;
 mod addmm;
 mod allclose;
+mod arg_max;
+mod arg_min;
+mod argsort;
 mod asin;
 mod assign;
 mod assign_value;
@@ -19,7 +22,9 @@ mod bmm;
 mod brelu;
 mod cast;
 mod ceil;
+mod concat;
 mod cos;
+mod cumsum;
 mod decayed_adagrad;
 mod dgc_momentum;
 mod dot;
@@ -38,12 +43,18 @@ mod equal;
 mod equal_reduce;
 mod erf;
 mod exp;
+mod expand;
+mod expand_as;
 mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
+mod flatten;
+mod flatten2;
 mod floor;
 mod ftrl;
+mod gather;
+mod gather_nd;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
@@ -75,9 +86,12 @@ mod mish;
 mod momentum;
 mod mul;
 mod not_equal;
+mod one_hot;
+mod one_hot_v2;
 mod pow;
 mod proximal_adagrad;
 mod proximal_gd;
+mod range;
 mod reciprocal;
 mod reduce_all;
 mod reduce_any;
@@ -88,30 +102,47 @@ mod reduce_prod;
 mod reduce_sum;
 mod relu;
 mod relu6;
+mod reshape;
+mod reshape2;
 mod rmsprop;
 mod round;
 mod rsqrt;
 mod scale;
+mod scatter;
 mod selu;
 mod sgd;
+mod shape;
 mod sigmoid;
 mod sign;
 mod sin;
+mod size;
+mod slice;
 mod soft_relu;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split;
 mod sqrt;
 mod square;
+mod squeeze;
+mod squeeze2;
+mod stack;
 mod stanh;
+mod strided_slice;
 mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
 mod thresholded_relu;
+mod top_k;
+mod transpose;
+mod transpose2;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod unsqueeze;
+mod unsqueeze2;
+mod unstack;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -123,6 +154,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adamax::OPS,
     addmm::OPS,
     allclose::OPS,
+    arg_max::OPS,
+    arg_min::OPS,
+    argsort::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
@@ -132,7 +166,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    concat::OPS,
     cos::OPS,
+    cumsum::OPS,
     decayed_adagrad::OPS,
     dgc_momentum::OPS,
     dot::OPS,
@@ -151,12 +187,18 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
+    expand::OPS,
+    expand_as::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
+    flatten::OPS,
+    flatten2::OPS,
     floor::OPS,
     ftrl::OPS,
+    gather::OPS,
+    gather_nd::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -188,9 +230,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     momentum::OPS,
     mul::OPS,
     not_equal::OPS,
+    one_hot::OPS,
+    one_hot_v2::OPS,
     pow::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    range::OPS,
     reciprocal::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
@@ -201,28 +246,45 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
+    reshape::OPS,
+    reshape2::OPS,
     rmsprop::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    scatter::OPS,
     selu::OPS,
     sgd::OPS,
+    shape::OPS,
     sigmoid::OPS,
     sign::OPS,
     sin::OPS,
+    size::OPS,
+    slice::OPS,
     soft_relu::OPS,
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split::OPS,
     sqrt::OPS,
     square::OPS,
+    squeeze::OPS,
+    squeeze2::OPS,
+    stack::OPS,
     stanh::OPS,
+    strided_slice::OPS,
     sum::OPS,
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
     thresholded_relu::OPS,
+    top_k::OPS,
+    transpose::OPS,
+    transpose2::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unsqueeze::OPS,
+    unsqueeze2::OPS,
+    unstack::OPS,
 ];

@@ -30,7 +30,8 @@ impl OpDef for Mul {
         let (x, y, cut) = (cx.float("X")?, cx.float("Y")?, Cut::parse(cx.attrs())?);
         if x.shape.rank() <= cut.x || y.shape.rank() <= cut.y {
             let what = format!("cannot cut {} and {} into rows and columns", cx.describe("X"), cx.describe("Y"));
-            let note = format!("x_num_col_dims is {}, y_num_col_dims is {}: axes must be left for columns", cut.x, cut.y);
+            let note =
+                format!("x_num_col_dims is {}, y_num_col_dims is {}: axes must be left for columns", cut.x, cut.y);
             return Err(cx.shape_error(what).note(note));
         }
         let (columns, rows) = (product(&x.shape[cut.x..]), product(&y.shape[..cut.y]));
