@@ -1,7 +1,7 @@
 //! What `one_hot` and `one_hot_v2` share: a row with a single one for each number.
 
 use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
-use oarlock_tensor::{Element, by_element};
+use oarlock_tensor::{Dims, Element, MAX_RANK, by_element};
 
 use crate::ints::each_index;
 
@@ -60,10 +60,10 @@ impl OpDef for OneHot {
                 return Err(io.op_error(Kind::Argument, format_args!("needs a depth of at least 0, not {depth}")));
             };
             let dims = tensor.dims();
-            if dims.rank() >= oarlock_tensor::MAX_RANK || (replaces && dims.last() != Some(&1)) {
+            if dims.rank() >= MAX_RANK || (replaces && dims.last() != Some(&1)) {
                 return Err(io.error(Kind::Shape, x, format_args!("is {dims}, which cannot be replaced by rows")));
             }
-            let mut shape = oarlock_tensor::Dims::new(&dims[..dims.rank() - usize::from(replaces)]);
+            let mut shape = Dims::new(&dims[..dims.rank() - usize::from(replaces)]);
             shape.push(width);
             let mut to = io.out_sized(out, T::DTYPE, shape)?;
             to.set_lod(tensor.lod().clone());

@@ -2,6 +2,8 @@
 //!
 //! It knows nothing of operators; which rows a table has is the caller's business.
 
+use std::ops::AddAssign;
+
 use oarlock_tensor::Float;
 
 /// Below this many rows a comparison sort is faster than clearing the counters of a radix sort.
@@ -60,7 +62,13 @@ impl RowOrder {
 
     /// Writes each row once, ascending, with the sum of its values in the order in which they came. `values[part]` are the values of
     /// a part, `width` per row; `rows` and `sums` have room for exactly the distinct rows.
-    pub(crate) fn gather<T: Float>(&self, width: usize, values: &[&[T]], rows: &mut Vec<i64>, sums: &mut [T]) {
+    pub(crate) fn gather<T: Copy + AddAssign>(
+        &self,
+        width: usize,
+        values: &[&[T]],
+        rows: &mut Vec<i64>,
+        sums: &mut [T],
+    ) {
         rows.clear();
         rows.reserve(self.distinct);
         let value = |e: &Entry| &values[e.part as usize][e.at as usize * width..][..width];

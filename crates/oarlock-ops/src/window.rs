@@ -1,6 +1,8 @@
 //! What `slice` and `strided_slice` share: which elements along each axis, and what shape they make.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{
+    Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel,
+};
 use oarlock_tensor::{Dims, Element, Tensor, by_element};
 
 use crate::ints::Ints;
@@ -147,7 +149,7 @@ impl Window {
         Ok(decreased(&out, Dim::Is(1), |i| decrease.contains(&(i as i64))))
     }
 
-    fn nothing(&self, cx: &Infer<'_>, axis: i64, start: i64, end: i64) -> oarlock_ir::Error {
+    fn nothing(&self, cx: &Infer<'_>, axis: i64, start: i64, end: i64) -> Error {
         let what = format!("of {} along axis {axis} from {start} to {end} has no elements", cx.describe("Input"));
         cx.shape_error(what).help("`ends` must be beyond `starts`, in the direction of the step")
     }

@@ -1,6 +1,6 @@
 //! `cumsum`: the sum of what comes before, along an axis.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, fail, kernel};
+use oarlock_ir::{Attr, Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, fail, kernel};
 use oarlock_tensor::Element;
 
 use crate::ints::axis_of;
@@ -57,7 +57,7 @@ impl OpDef for Cumsum {
 
     // An element has part in all sums after it: its gradient is the sum of theirs, from the other end.
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let flag = |name: &str| matches!(g.attr(name), Some(oarlock_ir::Attr::Bool(true)));
+        let flag = |name: &str| matches!(g.attr(name), Some(Attr::Bool(true)));
         let mut op = Op::new("cumsum");
         op.site = g.op().site.clone();
         op.inputs.set("X", g.arguments("Out@GRAD"));

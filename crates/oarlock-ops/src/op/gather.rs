@@ -1,6 +1,6 @@
 //! `gather`: rows by index.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_tensor::Element;
 
 use crate::ints::read_indices;
@@ -26,7 +26,7 @@ impl OpDef for Gather {
         let (x, index) = (cx.input("X")?, cx.integer("Index")?);
         let rows = match index.shape[..] {
             [n] => n,
-            [n, oarlock_ir::Dim::Is(1)] => n,
+            [n, Dim::Is(1)] => n,
             _ => {
                 let what = format!("needs a list of rows, [n] or [n, 1], but has {}", cx.describe("Index"));
                 return Err(cx.shape_error(what));

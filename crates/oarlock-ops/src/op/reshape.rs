@@ -1,7 +1,7 @@
 //! `reshape`: the same elements under other sizes.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kind, OpDef, Prepare, Result, Sig, VarType, product};
-use oarlock_tensor::Dims;
+use oarlock_ir::{Dim, Error, In, Infer, Io, Kind, OpDef, Prepare, Result, Sig, VarType, product};
+use oarlock_tensor::{Dims, MAX_RANK};
 
 use crate::ints::{Ints, Known};
 use crate::reform::{First, FirstGrad, Reform};
@@ -71,7 +71,7 @@ impl Reform for Reshape {
                 size => usize::try_from(size).ok(),
             };
             match size {
-                Some(size) if i < oarlock_tensor::MAX_RANK => dims.push(size),
+                Some(size) if i < MAX_RANK => dims.push(size),
                 _ => return Err(self.misfit(io, x, from)),
             }
         }
@@ -85,7 +85,7 @@ impl Reform for Reshape {
 
 impl Reshape {
     #[cold]
-    fn misfit(&self, io: &Io<'_>, x: In, from: &Dims) -> oarlock_ir::Error {
+    fn misfit(&self, io: &Io<'_>, x: In, from: &Dims) -> Error {
         io.error(Kind::Shape, x, format_args!("is {from}, which cannot take the shape {:?}", self.list))
     }
 }

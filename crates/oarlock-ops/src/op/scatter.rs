@@ -47,12 +47,13 @@ impl OpDef for Scatter {
             let width = to.dims().matrix(1).1;
             read_indices(io, ids, &*io.dense(ids)?, to.rows(), &mut rows)?;
             let updates_tensor = io.dense(updates)?;
-            let values = rows_of::<T>(io, updates, io.data(updates, &updates_tensor)?, rows.len(), width)?;
+            let values = io.data::<T>(updates, &updates_tensor)?;
+            check_rows(io, updates, values.len(), rows.len(), width)?;
             let to = io.data_mut::<T>(out, &mut to)?;
             if !overwrite {
                 rows.iter().for_each(|row| to[row * width..][..width].fill(T::ZERO));
             }
-            for (row, v) in rows.iter().zip(values) {
+            for (row, v) in rows.iter().zip(values.chunks_exact(width.max(1))) {
                 let to = &mut to[row * width..][..width];
                 if overwrite {
                     to.copy_from_slice(v);
@@ -73,18 +74,12 @@ impl OpDef for Scatter {
     }
 }
 
-/// The rows of `data`, of which there must be `count`.
-fn rows_of<'d, T>(
-    io: &Io<'_>,
-    slot: In,
-    data: &'d [T],
-    count: usize,
-    width: usize,
-) -> Result<std::slice::ChunksExact<'d, T>> {
-    if data.len() == count * width {
-        return Ok(data.chunks_exact(width.max(1)));
+/// There must be `count` rows.
+fn check_rows(io: &Io<'_>, slot: In, len: usize, count: usize, width: usize) -> Result<()> {
+    if len == count * width {
+        return Ok(());
     }
-    let what = format_args!("has {} elements, but {count} rows of {width} are needed", data.len());
+    let what = format_args!("has {len} elements, but {count} rows of {width} are needed");
     Err(io.error(Kind::Shape, slot, what))
 }
 
@@ -118,7 +113,7 @@ impl OpDef for ScatterGrad {
                 read_indices(io, ids, &*io.dense(ids)?, d.rows(), &mut rows)?;
                 let mut to = io.out_sized(out, T::DTYPE, *io.dense(updates)?.dims())?;
                 let (to, d) = (io.data_mut::<T>(out, &mut to)?, io.data::<T>(dout, &d)?);
-                rows_of(io, updates, to, rows.len(), width)?;
+                check_rows(io, updates, to.len(), rows.len(), width)?;
                 for (to, row) in to.chunks_exact_mut(width.max(1)).zip(&rows) {
                     to.copy_from_slice(&d[row * width..][..width]);
                 }

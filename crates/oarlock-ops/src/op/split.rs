@@ -1,6 +1,6 @@
 //! `split`: pieces of a tensor along an axis.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, kernel};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, VarType, kernel};
 
 use crate::blocks::{Axis, cut, unknown_like};
 
@@ -93,7 +93,7 @@ impl OpDef for Split {
 }
 
 /// X with another size along an axis. Sequences stay where rows do.
-fn along(x: &oarlock_ir::VarType, axis: usize, size: Dim) -> oarlock_ir::VarType {
+fn along(x: &VarType, axis: usize, size: Dim) -> VarType {
     let mut ty = x.clone();
     ty.shape.0[axis] = size;
     if axis == 0 { ty.with_lod(0) } else { ty }
@@ -121,9 +121,9 @@ impl Cut {
     /// The sizes of `count` pieces of `size`; false if there is no such cut.
     fn sizes(&self, size: usize, count: usize, to: &mut Vec<usize>) -> bool {
         to.clear();
-        if self.num > 0 {
-            to.resize(count, size / self.num);
-            return self.num == count && size.is_multiple_of(self.num);
+        if let Some(each) = size.checked_div(self.num) {
+            to.resize(count, each);
+            return self.num == count && each * count == size;
         }
         let given: i64 = self.sections.iter().filter(|s| **s >= 0).sum();
         let open = self.sections.iter().filter(|s| **s < 0).count();
