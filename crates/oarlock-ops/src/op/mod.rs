@@ -11,6 +11,9 @@ mod adam;
 mod adamax;
 mod addmm;
 mod allclose;
+mod arg_max;
+mod arg_min;
+mod argsort;
 mod array_to_lod_tensor;
 mod asin;
 mod assign;
@@ -29,6 +32,7 @@ mod conditional_block;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
+mod cumsum;
 mod decayed_adagrad;
 mod delete_var;
 mod dgc_momentum;
@@ -49,14 +53,20 @@ mod equal;
 mod equal_reduce;
 mod erf;
 mod exp;
+mod expand;
+mod expand_as;
 mod feed;
 mod fetch;
 mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
+mod flatten;
+mod flatten2;
 mod floor;
 mod ftrl;
+mod gather;
+mod gather_nd;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
@@ -99,10 +109,13 @@ mod mish;
 mod momentum;
 mod mul;
 mod not_equal;
+mod one_hot;
+mod one_hot_v2;
 mod pow;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
+mod range;
 mod read_from_array;
 mod reciprocal;
 mod recurrent;
@@ -116,11 +129,14 @@ mod reduce_sum;
 mod relu;
 mod relu6;
 mod reorder_lod_tensor_by_rank;
+mod reshape;
+mod reshape2;
 mod rmsprop;
 mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
+mod scatter;
 mod select_input;
 mod select_output;
 mod selu;
@@ -140,32 +156,46 @@ mod sequence_slice;
 mod sequence_softmax;
 mod sequence_unpad;
 mod sgd;
+mod shape;
 mod shrink_rnn_memory;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
+mod size;
+mod slice;
 mod soft_relu;
 mod softmax;
 mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split;
 mod split_ids;
 mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
+mod squeeze;
+mod squeeze2;
+mod stack;
 mod stanh;
+mod strided_slice;
 mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
 mod tensor_array_to_tensor;
 mod thresholded_relu;
+mod top_k;
+mod transpose;
+mod transpose2;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod unsqueeze;
+mod unsqueeze2;
+mod unstack;
 mod while_;
 mod write_to_array;
 
@@ -180,6 +210,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adamax::OPS,
     addmm::OPS,
     allclose::OPS,
+    arg_max::OPS,
+    arg_min::OPS,
+    argsort::OPS,
     array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
@@ -198,6 +231,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    cumsum::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
     dgc_momentum::OPS,
@@ -218,14 +252,20 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
+    expand::OPS,
+    expand_as::OPS,
     feed::OPS,
     fetch::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
+    flatten::OPS,
+    flatten2::OPS,
     floor::OPS,
     ftrl::OPS,
+    gather::OPS,
+    gather_nd::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -268,10 +308,13 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     momentum::OPS,
     mul::OPS,
     not_equal::OPS,
+    one_hot::OPS,
+    one_hot_v2::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    range::OPS,
     read_from_array::OPS,
     reciprocal::OPS,
     recurrent::OPS,
@@ -285,11 +328,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     relu::OPS,
     relu6::OPS,
     reorder_lod_tensor_by_rank::OPS,
+    reshape::OPS,
+    reshape2::OPS,
     rmsprop::OPS,
     rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    scatter::OPS,
     select_input::OPS,
     select_output::OPS,
     selu::OPS,
@@ -309,32 +355,46 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_softmax::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
+    shape::OPS,
     shrink_rnn_memory::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
+    size::OPS,
+    slice::OPS,
     soft_relu::OPS,
     softmax::OPS,
     softmax_with_cross_entropy::OPS,
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split::OPS,
     split_ids::OPS,
     split_lod_tensor::OPS,
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
+    squeeze::OPS,
+    squeeze2::OPS,
+    stack::OPS,
     stanh::OPS,
+    strided_slice::OPS,
     sum::OPS,
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
+    top_k::OPS,
+    transpose::OPS,
+    transpose2::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unsqueeze::OPS,
+    unsqueeze2::OPS,
+    unstack::OPS,
     while_::OPS,
     write_to_array::OPS,
 ];
