@@ -8,6 +8,7 @@ mod arith;
 mod broadcast;
 mod classes;
 mod clipping;
+mod conv;
 mod elementwise;
 mod fill;
 mod fusion;
@@ -22,6 +23,7 @@ mod special;
 #[cfg(test)]
 mod testing;
 mod unary;
+mod window;
 
 use oarlock_ir::{Fusion, OpDef};
 

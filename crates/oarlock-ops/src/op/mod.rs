@@ -21,10 +21,12 @@ mod ceil;
 mod clip;
 mod clip_by_norm;
 mod concat;
+mod conv2d;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
 mod decayed_adagrad;
+mod depthwise_conv2d;
 mod dgc_momentum;
 mod dpsgd;
 mod dropout;
@@ -70,6 +72,7 @@ mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod mul;
+mod pool2d;
 mod pow;
 mod print;
 mod proximal_adagrad;
@@ -135,10 +138,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip::OPS,
     clip_by_norm::OPS,
     concat::OPS,
+    conv2d::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     decayed_adagrad::OPS,
+    depthwise_conv2d::OPS,
     dgc_momentum::OPS,
     dpsgd::OPS,
     dropout::OPS,
@@ -184,6 +189,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     mish::OPS,
     momentum::OPS,
     mul::OPS,
+    pool2d::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
