@@ -15,6 +15,7 @@ mod assign_value;
 mod atan;
 mod auc;
 mod average_accumulates;
+mod batch_norm;
 mod brelu;
 mod cast;
 mod ceil;
@@ -132,6 +133,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     atan::OPS,
     auc::OPS,
     average_accumulates::OPS,
+    batch_norm::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,

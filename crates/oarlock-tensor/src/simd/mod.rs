@@ -8,6 +8,7 @@ pub(crate) mod blocked;
 pub(crate) mod dots;
 mod elementwise;
 mod math;
+mod normalize;
 mod reduce;
 mod shifted;
 pub(crate) mod sums;
@@ -16,6 +17,7 @@ pub(crate) mod vector;
 
 pub use elementwise::*;
 pub use math::*;
+pub use normalize::*;
 pub use reduce::*;
 pub use shifted::*;
 pub use update::*;
