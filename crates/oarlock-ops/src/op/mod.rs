@@ -21,6 +21,7 @@ mod assign_value;
 mod atan;
 mod auc;
 mod average_accumulates;
+mod batch_norm;
 mod bmm;
 mod brelu;
 mod cast;
@@ -29,12 +30,14 @@ mod clip;
 mod clip_by_norm;
 mod concat;
 mod conditional_block;
+mod conv2d;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
 mod cumsum;
 mod decayed_adagrad;
 mod delete_var;
+mod depthwise_conv2d;
 mod dgc_momentum;
 mod dot;
 mod dpsgd;
@@ -111,6 +114,7 @@ mod mul;
 mod not_equal;
 mod one_hot;
 mod one_hot_v2;
+mod pool2d;
 mod pow;
 mod print;
 mod proximal_adagrad;
@@ -220,6 +224,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     atan::OPS,
     auc::OPS,
     average_accumulates::OPS,
+    batch_norm::OPS,
     bmm::OPS,
     brelu::OPS,
     cast::OPS,
@@ -228,12 +233,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip_by_norm::OPS,
     concat::OPS,
     conditional_block::OPS,
+    conv2d::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     cumsum::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
+    depthwise_conv2d::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
@@ -310,6 +317,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
+    pool2d::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
