@@ -19,6 +19,8 @@ mod ceil;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
+mod cvm;
+mod data_norm;
 mod decayed_adagrad;
 mod dgc_momentum;
 mod dpsgd;
@@ -38,8 +40,10 @@ mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
+mod filter_by_instag;
 mod floor;
 mod ftrl;
+mod fused_embedding_seq_pool;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
@@ -47,6 +51,7 @@ mod get_tensor_from_selected_rows;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod hash;
 mod increment;
 mod lamb;
 mod lars_momentum;
@@ -97,6 +102,7 @@ mod sequence_slice;
 mod sequence_softmax;
 mod sequence_unpad;
 mod sgd;
+mod shuffle_batch;
 mod sigmoid;
 mod sign;
 mod sin;
@@ -115,6 +121,8 @@ mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tdm_child;
+mod tdm_sampler;
 mod thresholded_relu;
 mod truncated_gaussian_random;
 mod uniform_random;
@@ -139,6 +147,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    cvm::OPS,
+    data_norm::OPS,
     decayed_adagrad::OPS,
     dgc_momentum::OPS,
     dpsgd::OPS,
@@ -158,8 +168,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
+    filter_by_instag::OPS,
     floor::OPS,
     ftrl::OPS,
+    fused_embedding_seq_pool::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -167,6 +179,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    hash::OPS,
     increment::OPS,
     lamb::OPS,
     lars_momentum::OPS,
@@ -217,6 +230,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_softmax::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
+    shuffle_batch::OPS,
     sigmoid::OPS,
     sign::OPS,
     sin::OPS,
@@ -235,6 +249,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tdm_child::OPS,
+    tdm_sampler::OPS,
     thresholded_relu::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
