@@ -115,6 +115,7 @@ pub(crate) fn loss_dims(label: &Tensor, axis: i64, rank: usize) -> Dims {
 /// Class numbers of every row, checked: `None` for rows to ignore.
 pub(crate) struct Labels<'a> {
     labels: Cow<'a, [i64]>,
+    classes: usize,
     ignore: i64,
 }
 
@@ -141,7 +142,12 @@ impl<'a> Labels<'a> {
             let what = format_args!("has label {} in row {row}, but there are {classes} classes", labels[row]);
             return Err(io.error(Kind::Argument, input, what));
         }
-        Ok(Labels { labels, ignore })
+        Ok(Labels { labels, classes, ignore })
+    }
+
+    /// Each row's class, even of rows to ignore; `None` where that label is no class.
+    pub(crate) fn even_ignored(&self) -> impl Iterator<Item = Option<usize>> {
+        self.labels.iter().map(|&l| usize::try_from(l).ok().filter(|&l| l < self.classes))
     }
 
     /// Each row's class; `None` for rows to ignore.

@@ -3,27 +3,40 @@
 use oarlock_ir::OpDef;
 
 mod abs;
+mod accuracy;
 mod acos;
 mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod addmm;
+mod allclose;
+mod array_to_lod_tensor;
 mod asin;
 mod assign;
 mod assign_value;
 mod atan;
+mod auc;
 mod average_accumulates;
+mod bmm;
 mod brelu;
 mod cast;
 mod ceil;
+mod clip;
+mod clip_by_norm;
+mod concat;
+mod conditional_block;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
 mod cvm;
 mod data_norm;
 mod decayed_adagrad;
+mod delete_var;
 mod dgc_momentum;
+mod dot;
 mod dpsgd;
+mod dropout;
 mod elementwise_add;
 mod elementwise_div;
 mod elementwise_floordiv;
@@ -34,8 +47,12 @@ mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
 mod elu;
+mod equal;
+mod equal_reduce;
 mod erf;
 mod exp;
+mod feed;
+mod fetch;
 mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
@@ -48,30 +65,52 @@ mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
 mod get_tensor_from_selected_rows;
+mod greater_equal;
+mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
 mod hash;
 mod increment;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
 mod lamb;
 mod lars_momentum;
 mod leaky_relu;
+mod less_equal;
+mod less_than;
+mod lod_array_length;
+mod lod_rank_table;
 mod lod_reset;
+mod lod_tensor_to_array;
 mod log;
 mod log1p;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
+mod matmul;
+mod max_sequence_len;
 mod mean;
 mod merge_ids;
+mod merge_lod_tensor;
 mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod mul;
+mod not_equal;
 mod pow;
+mod print;
 mod proximal_adagrad;
 mod proximal_gd;
+mod read_from_array;
 mod reciprocal;
+mod recurrent;
 mod reduce_all;
 mod reduce_any;
 mod reduce_max;
@@ -81,10 +120,14 @@ mod reduce_prod;
 mod reduce_sum;
 mod relu;
 mod relu6;
+mod reorder_lod_tensor_by_rank;
 mod rmsprop;
+mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
+mod select_input;
+mod select_output;
 mod selu;
 mod sequence_concat;
 mod sequence_conv;
@@ -102,8 +145,10 @@ mod sequence_slice;
 mod sequence_softmax;
 mod sequence_unpad;
 mod sgd;
+mod shrink_rnn_memory;
 mod shuffle_batch;
 mod sigmoid;
+mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
 mod soft_relu;
@@ -113,6 +158,7 @@ mod softplus;
 mod softshrink;
 mod softsign;
 mod split_ids;
+mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
@@ -123,35 +169,51 @@ mod tanh;
 mod tanh_shrink;
 mod tdm_child;
 mod tdm_sampler;
+mod tensor_array_to_tensor;
 mod thresholded_relu;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     abs::OPS,
+    accuracy::OPS,
     acos::OPS,
     adadelta::OPS,
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    addmm::OPS,
+    allclose::OPS,
+    array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
     atan::OPS,
+    auc::OPS,
     average_accumulates::OPS,
+    bmm::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    clip::OPS,
+    clip_by_norm::OPS,
+    concat::OPS,
+    conditional_block::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     cvm::OPS,
     data_norm::OPS,
     decayed_adagrad::OPS,
+    delete_var::OPS,
     dgc_momentum::OPS,
+    dot::OPS,
     dpsgd::OPS,
+    dropout::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -162,8 +224,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_pow::OPS,
     elementwise_sub::OPS,
     elu::OPS,
+    equal::OPS,
+    equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
+    feed::OPS,
+    fetch::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
@@ -176,30 +242,52 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
     get_tensor_from_selected_rows::OPS,
+    greater_equal::OPS,
+    greater_than::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
     hash::OPS,
     increment::OPS,
+    is_empty::OPS,
+    isfinite::OPS,
+    isinf::OPS,
+    isnan::OPS,
     lamb::OPS,
     lars_momentum::OPS,
     leaky_relu::OPS,
+    less_equal::OPS,
+    less_than::OPS,
+    lod_array_length::OPS,
+    lod_rank_table::OPS,
     lod_reset::OPS,
+    lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
+    logical_and::OPS,
+    logical_not::OPS,
+    logical_or::OPS,
+    logical_xor::OPS,
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    matmul::OPS,
+    max_sequence_len::OPS,
     mean::OPS,
     merge_ids::OPS,
+    merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
     mul::OPS,
+    not_equal::OPS,
     pow::OPS,
+    print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    read_from_array::OPS,
     reciprocal::OPS,
+    recurrent::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
     reduce_max::OPS,
@@ -209,10 +297,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
+    reorder_lod_tensor_by_rank::OPS,
     rmsprop::OPS,
+    rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    select_input::OPS,
+    select_output::OPS,
     selu::OPS,
     sequence_concat::OPS,
     sequence_conv::OPS,
@@ -230,8 +322,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_softmax::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
+    shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
     sigmoid::OPS,
+    sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
     soft_relu::OPS,
@@ -241,6 +335,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softshrink::OPS,
     softsign::OPS,
     split_ids::OPS,
+    split_lod_tensor::OPS,
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
@@ -251,8 +346,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tanh_shrink::OPS,
     tdm_child::OPS,
     tdm_sampler::OPS,
+    tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    while_::OPS,
+    write_to_array::OPS,
 ];

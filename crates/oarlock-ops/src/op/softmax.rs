@@ -1,8 +1,7 @@
 //! `softmax`: scores as probabilities, along one axis.
 
 use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
-use oarlock_tensor::Float;
-use oarlock_tensor::simd;
+use oarlock_tensor::{Float, Lod, simd};
 
 use crate::classes::{Classes, infer_axis};
 
@@ -74,6 +73,7 @@ impl OpDef for SoftmaxGrad {
             let y_data = io.data::<T>(y, &y_tensor)?;
             let mut t = io.update(dy, dx)?;
             crate::classes::same_count(io, y, dy, y_data.len(), t.numel())?;
+            t.set_lod(Lod::NONE);
             backward(classes, y_data, io.data_mut::<T>(dx, &mut t)?);
             Ok(())
         }))

@@ -150,8 +150,10 @@ fn backward<T: Float>(io: &Io<'_>, (softmax, label, dloss): (In, In, In), dx: Ou
         }
         return Ok(());
     }
+    // A row that is ignored costs nothing, yet Fluid's gradient of it is that of any other row if its label is a class:
+    // kept, because runs are compared with Fluid's. A label that is no class (-100) gives no gradient.
     let labels = Labels::new(io, label, &label_tensor, classes.rows(), classes.len, rule.ignore)?;
-    for ((row, &d), class) in d.iter().enumerate().zip(labels.iter()) {
+    for ((row, &d), class) in d.iter().enumerate().zip(labels.even_ignored()) {
         let d = if class.is_some() { d } else { T::ZERO };
         if classes.inner == 1 {
             p[row * classes.len..][..classes.len].iter_mut().for_each(|p| *p *= d);
