@@ -90,9 +90,9 @@ impl Params {
         if groups == 0 {
             fail!(Kind::Argument, "attribute `groups` must be above 0");
         }
-        let dilations = if padding == Padding::Same { [1, 1] } else { window::pair(attrs, "dilations")? };
+        let dilations = if padding == Padding::Same { [1, 1] } else { sliding::pair(attrs, "dilations")? };
         let format = Format::new(attrs, "data_format")?;
-        Ok(Params { strides: window::pair(attrs, "strides")?, dilations, padding, groups, format })
+        Ok(Params { strides: sliding::pair(attrs, "strides")?, dilations, padding, groups, format })
     }
 
     fn side(&self, axis: usize, n: usize, kernel: usize) -> Option<Side> {

@@ -50,8 +50,8 @@ impl Params {
         Ok(Params {
             max,
             // The window of global pooling is the image, whatever the attribute says.
-            ksize: if global { [1, 1] } else { window::pair(attrs, "ksize")? },
-            strides: window::pair(attrs, "strides")?,
+            ksize: if global { [1, 1] } else { sliding::pair(attrs, "ksize")? },
+            strides: sliding::pair(attrs, "strides")?,
             padding: Padding::new(attrs)?,
             global,
             adaptive: attrs.bool("adaptive")?,
