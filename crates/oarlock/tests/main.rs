@@ -2,6 +2,7 @@
 
 mod build;
 mod golden;
+mod golden_runs;
 mod layers;
 mod nets;
 mod programs;
