@@ -5,7 +5,7 @@
 use std::ops::AddAssign;
 
 use oarlock_ir::{In, Io, Kind, Result};
-use oarlock_tensor::{Float, SelectedRows, simd};
+use oarlock_tensor::{Float, SelectedRows};
 
 /// Below this many rows a comparison sort is faster than clearing the counters of a radix sort.
 const FEW: usize = 512;
