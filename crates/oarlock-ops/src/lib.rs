@@ -11,6 +11,7 @@ mod classes;
 mod clipping;
 mod compare;
 mod control;
+mod conv;
 mod elementwise;
 mod fill;
 mod fusion;
@@ -30,6 +31,7 @@ mod reduce;
 mod reform;
 mod rows;
 mod sequence;
+mod sliding;
 mod special;
 #[cfg(test)]
 mod testing;

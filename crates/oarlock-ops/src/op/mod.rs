@@ -21,6 +21,7 @@ mod assign_value;
 mod atan;
 mod auc;
 mod average_accumulates;
+mod batch_norm;
 mod bmm;
 mod brelu;
 mod cast;
@@ -29,12 +30,16 @@ mod clip;
 mod clip_by_norm;
 mod concat;
 mod conditional_block;
+mod conv2d;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
 mod cumsum;
+mod cvm;
+mod data_norm;
 mod decayed_adagrad;
 mod delete_var;
+mod depthwise_conv2d;
 mod dgc_momentum;
 mod dot;
 mod dpsgd;
@@ -61,10 +66,12 @@ mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
+mod filter_by_instag;
 mod flatten;
 mod flatten2;
 mod floor;
 mod ftrl;
+mod fused_embedding_seq_pool;
 mod gather;
 mod gather_nd;
 mod gaussian_random;
@@ -76,6 +83,7 @@ mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod hash;
 mod increment;
 mod is_empty;
 mod isfinite;
@@ -111,6 +119,7 @@ mod mul;
 mod not_equal;
 mod one_hot;
 mod one_hot_v2;
+mod pool2d;
 mod pow;
 mod print;
 mod proximal_adagrad;
@@ -158,6 +167,7 @@ mod sequence_unpad;
 mod sgd;
 mod shape;
 mod shrink_rnn_memory;
+mod shuffle_batch;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
@@ -185,6 +195,8 @@ mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tdm_child;
+mod tdm_sampler;
 mod tensor_array_to_tensor;
 mod thresholded_relu;
 mod top_k;
@@ -220,6 +232,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     atan::OPS,
     auc::OPS,
     average_accumulates::OPS,
+    batch_norm::OPS,
     bmm::OPS,
     brelu::OPS,
     cast::OPS,
@@ -228,12 +241,16 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip_by_norm::OPS,
     concat::OPS,
     conditional_block::OPS,
+    conv2d::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     cumsum::OPS,
+    cvm::OPS,
+    data_norm::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
+    depthwise_conv2d::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
@@ -260,10 +277,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
+    filter_by_instag::OPS,
     flatten::OPS,
     flatten2::OPS,
     floor::OPS,
     ftrl::OPS,
+    fused_embedding_seq_pool::OPS,
     gather::OPS,
     gather_nd::OPS,
     gaussian_random::OPS,
@@ -275,6 +294,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    hash::OPS,
     increment::OPS,
     is_empty::OPS,
     isfinite::OPS,
@@ -310,6 +330,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
+    pool2d::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
@@ -357,6 +378,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sgd::OPS,
     shape::OPS,
     shrink_rnn_memory::OPS,
+    shuffle_batch::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
@@ -384,6 +406,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tdm_child::OPS,
+    tdm_sampler::OPS,
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,
