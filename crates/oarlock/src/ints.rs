@@ -57,36 +57,54 @@ impl Ints {
     }
 
     /// Gives an operator the variables: one for all in slot `whole`, or one per entry in slot `each`.
-    pub(crate) fn feed(&self, layer: &mut Layer<'_>, op: Op, whole: &str, each: &str) -> Result<Op> {
+    pub(crate) fn feed(&self, layer: &mut Layer<'_>, op: Op, whole: &str, each: &str, style: Style) -> Result<Op> {
         match self {
             Ints::Known(_) => Ok(op),
-            Ints::Var(var) => {
-                layer.stop_gradient(var)?;
-                Ok(op.input(whole, [var]))
-            }
+            Ints::Var(var) => Ok(op.input(whole, [&layer.int_var(var, style)?])),
             Ints::Mixed(list) => {
-                let mut vars = Vec::new();
-                for entry in list {
-                    vars.push(match entry {
-                        IntOrVar::Int(v) => layer.int(*v)?,
-                        IntOrVar::Var(var) => {
-                            layer.stop_gradient(var)?;
-                            var.clone()
-                        }
-                    });
-                }
+                let entry = |entry: &IntOrVar| match entry {
+                    IntOrVar::Int(v) => layer.int(*v, style),
+                    IntOrVar::Var(var) => layer.int_var(var, style),
+                };
+                let vars: Vec<VarRef> = list.iter().map(entry).collect::<Result<_>>()?;
                 Ok(op.input(each, &vars))
             }
         }
     }
 }
 
+/// How Fluid makes variables of the known entries of a mixed list; it differs by layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Temporaries of the layer, i32.
+    I32,
+    /// Temporaries of the layer, i64.
+    I64,
+    /// Layers of their own, i32; variables of i64 are cast.
+    Cast,
+}
+
 impl Layer<'_> {
-    /// A temporary of the layer that holds one i32.
-    fn int(&mut self, value: i64) -> Result<VarRef> {
-        let out = self.temp(DType::I32);
-        self.fill_into(&out, &[1], DType::I32, value as f64, true)?;
+    /// A variable that holds a known entry.
+    fn int(&mut self, value: i64, style: Style) -> Result<VarRef> {
+        let dtype = match style {
+            Style::Cast => return self.fill_constant_on([1].into(), DType::I32, value as f64, true),
+            Style::I32 => DType::I32,
+            Style::I64 => DType::I64,
+        };
+        let out = self.temp(dtype);
+        self.fill_into(&out, &[1], dtype, value as f64, true)?;
         Ok(out)
+    }
+
+    /// A variable of the user's that holds an entry, or all of them.
+    fn int_var(&mut self, var: &VarRef, style: Style) -> Result<VarRef> {
+        self.stop_gradient(var)?;
+        if style == Style::Cast && self.dtype(var)? == DType::I64 {
+            self.cast(var, DType::I32)
+        } else {
+            Ok(var.clone())
+        }
     }
 }
 

@@ -166,3 +166,49 @@ fn an_error_clip_follows_the_gradient() {
     assert_eq!(ops[at - 1].op_type, "mean_grad");
     assert_eq!(ops[at].inputs.get("X"), ops[at].outputs.get("Out"));
 }
+
+#[test]
+fn rows_are_merged_before_a_global_norm() {
+    let mut net = Net::new();
+    let ids = net.data("ids", Data::shape([1]).dtype(DType::I64)).unwrap();
+    let rows = net.embedding(&ids, Embedding::size(10, 4).is_sparse(true)).unwrap();
+    let loss = net.mean(&rows).unwrap();
+    let clip = Clip::GlobalNorm { norm: 1.0, group: "default_group".into() };
+    optimizer::sgd(0.1).grad_clip(clip).minimize(&mut net, &loss).unwrap();
+    let ops: Vec<&str> = net.main.global().ops.iter().map(|op| op.op_type.as_str()).collect();
+    assert_eq!(
+        ops[5..],
+        [
+            "merge_selected_rows",
+            "get_tensor_from_selected_rows",
+            "square",
+            "reduce_sum",
+            "sum",
+            "sqrt",
+            "fill_constant",
+            "elementwise_max",
+            "elementwise_div",
+            "elementwise_mul",
+            "sgd"
+        ]
+    );
+}
+
+#[test]
+fn a_parameter_without_a_clip_keeps_its_gradient() {
+    let mut net = Net::new();
+    let x = net.data("x", Data::shape([4])).unwrap();
+    let y = net.fc(&x, Fc::size(3)).unwrap();
+    let loss = net.mean(&y).unwrap();
+    net.set_gradient_clip(&Clip::Norm(1.0), Some(&[&VarRef::new("fc_0.w_0", 0)])).unwrap();
+    optimizer::sgd(0.1).minimize(&mut net, &loss).unwrap();
+    let grads: Vec<String> = net
+        .main
+        .global()
+        .ops
+        .iter()
+        .filter(|op| op.op_type == "sgd")
+        .map(|op| op.inputs.get("Grad")[0].to_string())
+        .collect();
+    assert_eq!(grads, ["fc_0.b_0@GRAD", "clip_by_norm_0.tmp_0"]);
+}

@@ -3,7 +3,7 @@
 mod allocations;
 mod build;
 mod errors;
-mod golden;
+mod fluid;
 mod golden_runs;
 mod layers;
 mod nets;

@@ -3,7 +3,8 @@
 use oarlock::prelude::*;
 use oarlock_ir::clone_for_test;
 
-use crate::golden::{assert_same, dir, read, skipped, without_scope_numbers};
+use crate::fluid::{assert_same, skipped, without_scope_numbers};
+use crate::golden_runs::{GoldenRun, assert_losses, executor, train};
 
 /// A network with its loss; the rest of training is the optimizer's.
 pub(crate) type Build = fn(&mut Net) -> Result<VarRef>;
@@ -90,25 +91,41 @@ pub(crate) const NETS: [(&str, Build, Minimize); 7] = [
     ("ctr_dnn_lod_sgd", ctr_dnn_lod, |net, loss| optimizer::sgd(0.1).minimize(net, loss).map(|_| ())),
 ];
 
+/// The programs of a network: training, first values, testing.
+fn programs(name: &str, build: Build, minimize: Minimize) -> (Net, Program) {
+    let mut net = Net::new();
+    net.seed(90);
+    let loss = build(&mut net).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let test = clone_for_test(&net.main).unwrap_or_else(|e| panic!("{name}: {e}"));
+    minimize(&mut net, &loss).unwrap_or_else(|e| panic!("{name}: {e}"));
+    (net, test)
+}
+
 #[test]
 fn networks_are_the_programs_that_fluid_saved() {
-    let Some(dir) = dir() else { return };
     for (name, build, minimize) in NETS {
-        let mut net = Net::new();
-        let read = |file: &str| {
-            let bytes = std::fs::read(dir.join(name).join(format!("{file}.program"))).expect("a golden program");
-            read(&format!("{name} {file}"), &bytes)
-        };
-        if skipped(name, &read("main"), net.registry()) {
+        let run = GoldenRun::read(name);
+        if skipped(name, &run.main, &oarlock::registry()) {
             continue;
         }
-        net.seed(90);
-        let loss = build(&mut net).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let test = clone_for_test(&net.main).unwrap_or_else(|e| panic!("{name}: {e}"));
-        minimize(&mut net, &loss).unwrap_or_else(|e| panic!("{name}: {e}"));
-        for (file, program) in [("main", &net.main), ("startup", &net.startup), ("test", &test)] {
-            let [ours, theirs] = [program.clone(), read(file)].map(without_scope_numbers);
-            assert_same(&format!("{name} {file}"), &ours, &theirs, net.registry());
+        let (net, test) = programs(name, build, minimize);
+        let pairs = [("main", &net.main, run.main), ("startup", &net.startup, run.startup), ("test", &test, run.test)];
+        for (what, ours, theirs) in pairs {
+            let [ours, theirs] = [ours.clone(), theirs].map(without_scope_numbers);
+            assert_same(&format!("{name} {what}"), &ours, &theirs, net.registry());
         }
+    }
+}
+
+#[test]
+fn networks_train_as_they_did_in_fluid() {
+    for (name, build, minimize) in NETS {
+        let run = GoldenRun::read(name);
+        if skipped(name, &run.main, &oarlock::registry()) {
+            continue;
+        }
+        let (net, _) = programs(name, build, minimize);
+        let (losses, _) = train(&executor(1, true), &net.startup, &net.main, &run);
+        assert_losses(name, &losses, &run.loss);
     }
 }

@@ -4,7 +4,7 @@ use oarlock::optimizer::ExponentialMovingAverage;
 use oarlock::prelude::*;
 use oarlock_testkit::Npz;
 
-use crate::golden::{assert_same, dir, read};
+use crate::fluid::{assert_same, dir, read};
 
 /// Builds a program of the golden set.
 pub(crate) type Build = fn(&mut Net) -> Result<()>;

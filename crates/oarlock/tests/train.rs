@@ -3,7 +3,7 @@
 use oarlock::prelude::*;
 use oarlock_testkit::{Npz, Tolerance, assert_close};
 
-use crate::golden::dir;
+use crate::fluid::dir;
 use crate::programs::{ATTRIBUTES, Build, OPTIMIZERS, SCHEDULES};
 
 /// Losses of a few steps of training.

@@ -4,7 +4,7 @@ use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
 use crate::initializer::assigned_values;
-use crate::ints::Ints;
+use crate::ints::{Ints, Style};
 use crate::{Net, VarRef};
 
 /// A number as saved programs write it in `str_value`: integers for integer types, else the shortest decimal that reads back.
@@ -45,8 +45,8 @@ impl Net {
     ) -> Result<VarRef> {
         let mut layer = self.layer("fill_constant");
         let mut op = Op::new("fill_constant").attr("shape", shape.attr().unwrap_or_default());
-        op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList")?;
         let out = layer.temp_without_gradient(dtype);
+        op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList", Style::Cast)?;
         layer.append_op(fill_op(op, &out, dtype, value, force_cpu))?;
         Ok(out)
     }
@@ -201,8 +201,14 @@ impl Net {
         seed: i32,
         dtype: DType,
     ) -> Result<VarRef> {
+        let shape = shape.into();
+        let mut layer = self.layer("gaussian_random");
+        let out = layer.temp(dtype);
         let op = Op::new("gaussian_random").attr("mean", mean).attr("std", std).attr("seed", seed);
-        self.random(op, shape.into(), dtype)
+        let op = op.attr("dtype", dtype.proto()).attr("shape", shape.attr().unwrap_or_default());
+        let op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList", Style::Cast)?;
+        layer.append_op(op.output("Out", [&out]))?;
+        Ok(out)
     }
 
     /// `randint(low, high=None, shape=None, dtype=None, seed=0)`: whole numbers in `[low, high)`.
@@ -229,7 +235,7 @@ impl Net {
         if let Some(shape) = shape.attr() {
             op = op.attr("shape", shape);
         }
-        let op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList")?;
+        let op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList", Style::I64)?;
         layer.out(dtype, op)
     }
 

@@ -3,7 +3,7 @@
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
-use crate::ints::Ints;
+use crate::ints::{IntOrVar, Ints, Style};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Act, Net, VarRef};
@@ -55,7 +55,7 @@ impl Net {
             check_reshape(&shape, layer.shape(x)?.rank())?;
             op = op.attr("shape", shape);
         }
-        op = options.shape.feed(&mut layer, op, "Shape", "ShapeTensor")?;
+        op = options.shape.feed(&mut layer, op, "Shape", "ShapeTensor", Style::I32)?;
         if let (Some(actual), false) = (&options.actual_shape, options.shape.has_vars()) {
             layer.stop_gradient(actual)?;
             op = op.input("Shape", [actual]);
@@ -195,12 +195,12 @@ impl Net {
         let mut op = Op::new(op_type).input("Input", [input]).attr("axes", axes.to_vec());
         for (name, list) in lists {
             let title = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
-            op = list.feed(&mut layer, op, &format!("{title}Tensor"), &format!("{title}TensorList"))?;
+            op = list.feed(&mut layer, op, &format!("{title}Tensor"), &format!("{title}TensorList"), Style::I32)?;
             match list {
                 Ints::Var(_) => flags.fill(-1),
                 Ints::Mixed(entries) => {
                     for (flag, entry) in flags.iter_mut().zip(entries) {
-                        if matches!(entry, crate::ints::IntOrVar::Var(_)) {
+                        if matches!(entry, IntOrVar::Var(_)) {
                             *flag = -1;
                         }
                     }
@@ -227,7 +227,7 @@ impl Net {
         if let Some(list) = times.attr_i32() {
             op = op.attr("expand_times", list);
         }
-        let op = times.feed(&mut layer, op, "ExpandTimes", "expand_times_tensor")?;
+        let op = times.feed(&mut layer, op, "ExpandTimes", "expand_times_tensor", Style::I32)?;
         layer.out(dtype, op)
     }
 

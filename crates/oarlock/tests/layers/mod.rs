@@ -7,6 +7,7 @@ mod dense;
 mod fill;
 mod flow;
 mod loss;
+mod more;
 mod schedules;
 mod sequence;
 mod shape;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 
 use oarlock::prelude::*;
 
-use crate::golden::{difference, skipped};
+use crate::fluid::{difference, skipped, without_scope_numbers};
 
 /// An example: Fluid's call, and ours.
 pub(crate) struct Case {
@@ -146,6 +147,7 @@ fn all_cases() -> Vec<Case> {
         sequence::cases(),
         flow::cases(),
         schedules::cases(),
+        more::cases(),
     ];
     families.into_iter().flatten().collect()
 }
@@ -163,7 +165,7 @@ fn check(case: &Case, expected: &Expected) -> std::result::Result<(), String> {
         return Err(format!("returns {names:?}, expected {:?}", expected.returns));
     }
     for (what, ours, theirs) in [("main", &net.main, &expected.main), ("startup", &net.startup, &expected.startup)] {
-        if let Some(text) = difference(ours, theirs, &registry) {
+        if let Some(text) = difference(&without_scope_numbers(ours.clone()), theirs, &registry) {
             return Err(format!("{what}: {text}"));
         }
     }
