@@ -224,11 +224,13 @@ impl<'a> Compiler<'a> {
     fn colour(&self, roots: &HashSet<Name>) -> Colours {
         let registry = &self.options.registry;
         let bound: HashSet<&Key> = self.map.slots.keys().collect();
+        // What must be found empty when nothing was written must not find what another variable left there.
+        let maybe = analysis::maybe_written(&self.accesses);
         memory::colour(&Rules {
             program: &self.program,
             accesses: &self.accesses,
             lives: &self.lives,
-            private: &|k| bound.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
+            private: &|k| bound.contains(k) || maybe.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
             traits: &|op_type| memory::traits_of(registry.get(op_type).map(|e| e.def)),
         })
     }

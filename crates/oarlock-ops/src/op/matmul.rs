@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn every_form() {
-        let forms: [(&[usize], &[usize], bool, bool, &[usize]); 12] = [
+        type Form = (&'static [usize], &'static [usize], bool, bool, &'static [usize]);
+        let forms: [Form; 12] = [
             (&[2, 3], &[3, 4], false, false, &[2, 4]),
             (&[3, 2], &[4, 3], true, true, &[2, 4]),
             (&[2, 2, 3], &[2, 3, 2], false, false, &[2, 2, 2]),

@@ -11,6 +11,9 @@ mod adam;
 mod adamax;
 mod addmm;
 mod allclose;
+mod arg_max;
+mod arg_min;
+mod argsort;
 mod array_to_lod_tensor;
 mod asin;
 mod assign;
@@ -18,6 +21,7 @@ mod assign_value;
 mod atan;
 mod auc;
 mod average_accumulates;
+mod batch_norm;
 mod bmm;
 mod brelu;
 mod cast;
@@ -26,13 +30,16 @@ mod clip;
 mod clip_by_norm;
 mod concat;
 mod conditional_block;
+mod conv2d;
 mod cos;
 mod cross_entropy;
 mod cross_entropy2;
+mod cumsum;
 mod cvm;
 mod data_norm;
 mod decayed_adagrad;
 mod delete_var;
+mod depthwise_conv2d;
 mod dgc_momentum;
 mod dot;
 mod dpsgd;
@@ -51,6 +58,8 @@ mod equal;
 mod equal_reduce;
 mod erf;
 mod exp;
+mod expand;
+mod expand_as;
 mod feed;
 mod fetch;
 mod fill_any_like;
@@ -58,9 +67,13 @@ mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
 mod filter_by_instag;
+mod flatten;
+mod flatten2;
 mod floor;
 mod ftrl;
 mod fused_embedding_seq_pool;
+mod gather;
+mod gather_nd;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
@@ -104,10 +117,14 @@ mod mish;
 mod momentum;
 mod mul;
 mod not_equal;
+mod one_hot;
+mod one_hot_v2;
+mod pool2d;
 mod pow;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
+mod range;
 mod read_from_array;
 mod reciprocal;
 mod recurrent;
@@ -121,11 +138,14 @@ mod reduce_sum;
 mod relu;
 mod relu6;
 mod reorder_lod_tensor_by_rank;
+mod reshape;
+mod reshape2;
 mod rmsprop;
 mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
+mod scatter;
 mod select_input;
 mod select_output;
 mod selu;
@@ -145,24 +165,32 @@ mod sequence_slice;
 mod sequence_softmax;
 mod sequence_unpad;
 mod sgd;
+mod shape;
 mod shrink_rnn_memory;
 mod shuffle_batch;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
+mod size;
+mod slice;
 mod soft_relu;
 mod softmax;
 mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split;
 mod split_ids;
 mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
+mod squeeze;
+mod squeeze2;
+mod stack;
 mod stanh;
+mod strided_slice;
 mod sum;
 mod swish;
 mod tanh;
@@ -171,9 +199,15 @@ mod tdm_child;
 mod tdm_sampler;
 mod tensor_array_to_tensor;
 mod thresholded_relu;
+mod top_k;
+mod transpose;
+mod transpose2;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod unsqueeze;
+mod unsqueeze2;
+mod unstack;
 mod while_;
 mod write_to_array;
 
@@ -188,6 +222,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adamax::OPS,
     addmm::OPS,
     allclose::OPS,
+    arg_max::OPS,
+    arg_min::OPS,
+    argsort::OPS,
     array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
@@ -195,6 +232,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     atan::OPS,
     auc::OPS,
     average_accumulates::OPS,
+    batch_norm::OPS,
     bmm::OPS,
     brelu::OPS,
     cast::OPS,
@@ -203,13 +241,16 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip_by_norm::OPS,
     concat::OPS,
     conditional_block::OPS,
+    conv2d::OPS,
     cos::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    cumsum::OPS,
     cvm::OPS,
     data_norm::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
+    depthwise_conv2d::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
@@ -228,6 +269,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
+    expand::OPS,
+    expand_as::OPS,
     feed::OPS,
     fetch::OPS,
     fill_any_like::OPS,
@@ -235,9 +278,13 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
     filter_by_instag::OPS,
+    flatten::OPS,
+    flatten2::OPS,
     floor::OPS,
     ftrl::OPS,
     fused_embedding_seq_pool::OPS,
+    gather::OPS,
+    gather_nd::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -281,10 +328,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     momentum::OPS,
     mul::OPS,
     not_equal::OPS,
+    one_hot::OPS,
+    one_hot_v2::OPS,
+    pool2d::OPS,
     pow::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    range::OPS,
     read_from_array::OPS,
     reciprocal::OPS,
     recurrent::OPS,
@@ -298,11 +349,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     relu::OPS,
     relu6::OPS,
     reorder_lod_tensor_by_rank::OPS,
+    reshape::OPS,
+    reshape2::OPS,
     rmsprop::OPS,
     rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    scatter::OPS,
     select_input::OPS,
     select_output::OPS,
     selu::OPS,
@@ -322,24 +376,32 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_softmax::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
+    shape::OPS,
     shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
+    size::OPS,
+    slice::OPS,
     soft_relu::OPS,
     softmax::OPS,
     softmax_with_cross_entropy::OPS,
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split::OPS,
     split_ids::OPS,
     split_lod_tensor::OPS,
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
+    squeeze::OPS,
+    squeeze2::OPS,
+    stack::OPS,
     stanh::OPS,
+    strided_slice::OPS,
     sum::OPS,
     swish::OPS,
     tanh::OPS,
@@ -348,9 +410,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tdm_sampler::OPS,
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
+    top_k::OPS,
+    transpose::OPS,
+    transpose2::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unsqueeze::OPS,
+    unsqueeze2::OPS,
+    unstack::OPS,
     while_::OPS,
     write_to_array::OPS,
 ];
