@@ -159,7 +159,7 @@ impl Instance {
         let runner = Runner { plan: &plan, kernels: &self.kernels, cx, peak: std::cell::Cell::new(0) };
         // With the nan check on, even the last update may fail: then everything is kept for undoing.
         let commit = if cx.check_nan_inf { plan.blocks[0].ops.len() } else { plan.commit_from };
-        runner.clear(0, &self.frame);
+        runner.clear_block(0, &self.frame);
         let mut kernels = self.kernels[0].borrow_mut();
         for (i, p) in plan.blocks[0].ops.iter().enumerate().take(commit) {
             save(&plan, &self.frame, &mut self.undo, p)?;
@@ -265,17 +265,6 @@ impl Runner<'_> {
         Io::new(frame, self, self.cx.runtime, OpNames { op: &p.op, slots: &p.names })
     }
 
-    fn clear(&self, block: usize, frame: &Frame) {
-        for &slot in &self.plan.blocks[block].clear {
-            if let Some(mut value) = frame.write(slot) {
-                match &mut *value {
-                    Value::Array(a) => a.clear(),
-                    other => *other = Value::Empty,
-                }
-            }
-        }
-    }
-
     fn run_op(&self, block: usize, i: usize, p: &PlanOp, kernel: &mut dyn Kernel, frame: &Frame) -> Result<()> {
         if self.cx.runtime.stopping() {
             return Err(Error::new(Kind::Interrupted, "the run was interrupted"));
@@ -346,6 +335,17 @@ fn first_not_finite(t: &Tensor) -> Option<(usize, f64)> {
 }
 
 impl BlockRunner for Runner<'_> {
+    fn clear_block(&self, block: usize, frame: &Frame) {
+        for &slot in self.plan.blocks.get(block).iter().flat_map(|b| &b.clear) {
+            if let Some(mut value) = frame.write(slot) {
+                match &mut *value {
+                    Value::Array(a) => a.clear(),
+                    other => *other = Value::Empty,
+                }
+            }
+        }
+    }
+
     fn run_block(&self, block: usize, frame: &Frame) -> Result<()> {
         let Some(cell) = self.kernels.get(block) else {
             return Err(Error::internal(format!("there is no block {block}")));
@@ -353,7 +353,6 @@ impl BlockRunner for Runner<'_> {
         let Ok(mut kernels) = cell.try_borrow_mut() else {
             return Err(Error::new(Kind::Verify, format!("block {block} runs itself")));
         };
-        self.clear(block, frame);
         for (i, p) in self.plan.blocks[block].ops.iter().enumerate() {
             self.run_op(block, i, p, &mut *kernels[i], frame)?;
         }

@@ -147,24 +147,25 @@ fn json_string(s: &str) -> String {
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |d: Duration| d.as_secs_f64() * 1e3;
+        let us = |d: Duration| d.as_secs_f64() * 1e6;
         let times = self.by_type();
         let all: Duration = times.iter().map(|t| t.total).sum();
         writeln!(
             f,
-            "{:<32} {:>8} {:>12} {:>10} {:>10} {:>10} {:>6}",
-            "operator", "calls", "total ms", "mean ms", "min ms", "max ms", "share"
+            "{:<32} {:>9} {:>12} {:>12} {:>12} {:>12} {:>6}",
+            "operator", "calls", "total ms", "mean us", "min us", "max us", "share"
         )?;
         for t in &times {
             let share = if all.is_zero() { 0.0 } else { 100.0 * t.total.as_secs_f64() / all.as_secs_f64() };
             writeln!(
                 f,
-                "{:<32} {:>8} {:>12.3} {:>10.4} {:>10.4} {:>10.4} {:>5.1}%",
+                "{:<32} {:>9} {:>12.3} {:>12.3} {:>12.3} {:>12.3} {:>5.1}%",
                 t.op_type,
                 t.calls,
                 ms(t.total),
-                ms(t.total) / t.calls as f64,
-                ms(t.min),
-                ms(t.max),
+                us(t.total) / t.calls as f64,
+                us(t.min),
+                us(t.max),
                 share
             )?;
         }

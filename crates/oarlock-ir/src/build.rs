@@ -28,7 +28,8 @@ pub fn infer(program: &Program, block: usize, op: &Op, registry: &Registry) -> R
     Ok(cx.into_found())
 }
 
-fn set_types(program: &mut Program, block: usize, types: Vec<(crate::Name, VarType)>) {
+/// Gives variables of `block`, or around it, the types that were inferred.
+pub(crate) fn set_types(program: &mut Program, block: usize, types: Vec<(crate::Name, VarType)>) {
     for (name, ty) in types {
         if let Some(var) = program.find_var_mut(block, &name) {
             var.set_ty(ty);

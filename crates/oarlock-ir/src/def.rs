@@ -36,12 +36,20 @@ pub struct Traits {
     pub in_place: &'static [(&'static str, &'static str)],
     /// Input slots of which only sizes and LoD are read.
     pub shape_only: &'static [&'static str],
+    /// Input slots whose variables may have no value when the operator runs: gradients nothing computed, branches not taken.
+    pub maybe_empty: &'static [&'static str],
     /// Does something besides writing its outputs; never pruned.
     pub side_effect: bool,
     /// Hands over what users feed and fetch; the executor does its work.
     pub port: Option<Port>,
     /// Gradients of this operator's outputs do not flow to its inputs, and that is no mistake (a metric, a counter, a comparison).
     pub gradient_free: bool,
+    /// Its sub-block runs at most once per call, so only what leads to the operator's outputs needs gradients.
+    /// In a loop every result may matter in a later turn.
+    pub branch: bool,
+    /// The operator around its block hands it its input while the block runs (the memory of a recurrent net),
+    /// so it is of use although nothing in the program computes that input.
+    pub handed_in: bool,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -55,8 +63,16 @@ pub enum Port {
 
 impl Traits {
     /// Nothing special.
-    pub const NONE: Traits =
-        Traits { in_place: &[], shape_only: &[], side_effect: false, port: None, gradient_free: false };
+    pub const NONE: Traits = Traits {
+        in_place: &[],
+        shape_only: &[],
+        maybe_empty: &[],
+        side_effect: false,
+        port: None,
+        gradient_free: false,
+        branch: false,
+        handed_in: false,
+    };
 
     /// No gradient, on purpose.
     pub const GRADIENT_FREE: Traits = Traits { gradient_free: true, ..Traits::NONE };
@@ -72,6 +88,11 @@ impl Traits {
     /// With these inputs of which only sizes and LoD are read.
     pub const fn shape_only(self, slots: &'static [&'static str]) -> Traits {
         Traits { shape_only: slots, ..self }
+    }
+
+    /// With these inputs that may have no value.
+    pub const fn maybe_empty(self, slots: &'static [&'static str]) -> Traits {
+        Traits { maybe_empty: slots, ..self }
     }
 
     /// Never pruned.

@@ -53,18 +53,24 @@ impl<'a> Grad<'a> {
         !self.arguments(slot).is_empty()
     }
 
-    /// The variables of a forward slot; for `S@GRAD` with a forward output `S`, their gradients.
+    /// The variables of a forward slot; for `S@GRAD` with a forward output `S`, their gradients. When the forward operator
+    /// is itself a gradient operator, `Out@GRAD` may be a slot of its own.
     pub fn arguments(&self, slot: &str) -> Vec<Name> {
-        if let Some(base) = slot.strip_suffix(GRAD) {
-            return self.op.outputs.get(base).iter().map(|n| grad_name(n)).collect();
+        for slots in [&self.op.inputs, &self.op.outputs] {
+            if !slots.get(slot).is_empty() {
+                return slots.get(slot).to_vec();
+            }
         }
-        let inputs = self.op.inputs.get(slot);
-        if inputs.is_empty() { self.op.outputs.get(slot).to_vec() } else { inputs.to_vec() }
+        let output = slot.strip_suffix(GRAD).unwrap_or_default();
+        self.op.outputs.get(output).iter().map(|n| grad_name(n)).collect()
     }
 
     /// The gradients of the variables of a forward input slot; `@EMPTY@` where nobody wants it.
     pub fn input_grads(&self, slot: &str) -> Vec<Name> {
-        let want = |n: &Name| if (self.no_grad)(&grad_name(n)) { EMPTY.into() } else { grad_name(n) };
+        let want = |n: &Name| {
+            let grad = grad_name(n);
+            if *n == EMPTY || (self.no_grad)(&grad) { EMPTY.into() } else { grad }
+        };
         self.op.inputs.get(slot).iter().map(want).collect()
     }
 

@@ -41,7 +41,10 @@ pub use infer::Infer;
 pub use kernel::{BlockRef, BlockRunner, In, Io, Kernel, Layout, OpNames, Out, Prepare, checked_kernel, kernel};
 pub use name::Name;
 pub use op::{EMPTY, Op, Role, Slots};
-pub use pass::{MemoryOptions, clone_for_test, memory_optimize, prune, release_memory};
+pub use pass::{
+    AfterGradientOp, BackwardOptions, GradientTargets, MemoryOptions, append_backward, clone_for_test, gradients,
+    memory_optimize, prune, release_memory,
+};
 pub use program::{Block, FORMAT_VERSION, MemoryPlan, OpVersions, Program};
 pub use registry::{Entry, Registry};
 pub use runtime::Runtime;

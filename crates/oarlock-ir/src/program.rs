@@ -82,6 +82,8 @@ pub struct Program {
     pub op_versions: OpVersions,
     /// How its memory is planned.
     pub memory: MemoryPlan,
+    /// How many backward passes appended gradients to it; those of later passes have names of their own. Not in files.
+    pub backward_passes: usize,
     /// Fields of the file format that this version does not know, as bytes.
     pub unknown: Vec<u8>,
     /// Unknown fields inside the messages about versions, by the place they stand at.
@@ -123,6 +125,7 @@ impl Program {
             format_version: FORMAT_VERSION,
             op_versions: OpVersions::default(),
             memory: MemoryPlan::default(),
+            backward_passes: 0,
             unknown: Vec::new(),
             unknown_inside: UnknownInside::default(),
             explicit: Explicit::default(),
@@ -193,33 +196,16 @@ impl Program {
     }
 
     /// The block in which `name`, as seen from `block`, is declared: the block itself, then (for a block of gradients)
-    /// the block it differentiates, then outwards.
+    /// the block it differentiates, then outwards. The block around a block of gradients differentiates the block around
+    /// the forward one, so a gradient of a loop in a loop finds the gradients of the outer loop before those outside.
     pub fn resolve(&self, block: usize, name: &str) -> Option<usize> {
         let mut at = Some(block);
         // A well-formed program ends at block 0; the bound keeps a malformed one from looping.
-        for _ in 0..=2 * self.blocks.len() {
-            let b = self.blocks.get(at?)?;
-            if b.vars.contains_key(name) {
-                return Some(b.idx);
-            }
-            if let Some(f) = b.forward.and_then(|f| self.resolve_forward(f, b.parent, name)) {
-                return Some(f);
-            }
-            at = b.parent;
-        }
-        None
-    }
-
-    /// Looks from a forward block outwards until the gradient block's own parent.
-    fn resolve_forward(&self, forward: usize, stop: Option<usize>, name: &str) -> Option<usize> {
-        let mut at = Some(forward);
         for _ in 0..=self.blocks.len() {
-            if at == stop {
-                return None;
-            }
             let b = self.blocks.get(at?)?;
-            if b.vars.contains_key(name) {
-                return Some(b.idx);
+            let forward = b.forward.and_then(|f| self.blocks.get(f));
+            if let Some(home) = [Some(b), forward].into_iter().flatten().find(|b| b.vars.contains_key(name)) {
+                return Some(home.idx);
             }
             at = b.parent;
         }
@@ -271,6 +257,7 @@ impl Clone for Program {
             format_version: self.format_version,
             op_versions: self.op_versions.clone(),
             memory: self.memory.clone(),
+            backward_passes: self.backward_passes,
             unknown: self.unknown.clone(),
             unknown_inside: self.unknown_inside.clone(),
             explicit: self.explicit,

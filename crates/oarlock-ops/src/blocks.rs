@@ -5,7 +5,7 @@
 use oarlock_ir::{Dim, In, Infer, Io, Kind, Out, Prepare, Result, VarType};
 use oarlock_tensor::{Dims, Tensor};
 
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 
 /// The axis, from an attribute or from a tensor.
 #[derive(Debug, Clone, Copy)]

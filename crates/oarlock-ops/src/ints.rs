@@ -1,98 +1,54 @@
-//! Lists of integers that an operator takes from an attribute, from one tensor, or from several tensors of one number each:
-//! shapes, axes, starts and ends.
+//! Integers of a tensor, whichever of the two widths it holds them in.
 
-use oarlock_ir::{In, Infer, Io, Kind, Prepare, Result};
+use oarlock_ir::{In, Io, Kind, Result};
 use oarlock_tensor::{DType, Tensor};
 
-/// Where such a list comes from. Several tensors go before one, one before the attribute.
-#[derive(Debug, Clone)]
-pub(crate) enum Ints {
-    /// The attribute.
-    Attr(Vec<i64>),
-    /// All elements of one tensor.
-    Tensor(In),
-    /// The first element of each tensor.
-    Tensors(Vec<In>),
+/// The elements of an i32 or i64 tensor.
+#[derive(Clone, Copy)]
+pub(crate) enum Ints<'t> {
+    Narrow(&'t [i32]),
+    Wide(&'t [i64]),
 }
 
-/// What is known of such a list when the program is built.
-pub(crate) enum Known {
-    /// All of it.
-    All(Vec<i64>),
-    /// Only how long it is, if that.
-    Length(Option<usize>),
-}
-
-impl Ints {
-    /// Finds the source of a list.
-    pub(crate) fn prepare(p: &Prepare<'_>, attr: &str, tensor: &str, tensors: &str) -> Result<Ints> {
-        let several = p.inputs(tensors)?;
-        if !several.is_empty() {
-            return Ok(Ints::Tensors(several));
-        }
-        match p.maybe_input(tensor)? {
-            Some(one) => Ok(Ints::Tensor(one)),
-            None => Ok(Ints::Attr(p.attrs().ints(attr)?)),
+impl<'t> Ints<'t> {
+    /// The elements of an input.
+    pub(crate) fn of(io: &Io<'_>, input: In, tensor: &'t Tensor) -> Result<Ints<'t>> {
+        match tensor.dtype() {
+            DType::I32 => Ok(Ints::Narrow(io.data(input, tensor)?)),
+            DType::I64 => Ok(Ints::Wide(io.data(input, tensor)?)),
+            d => Err(io.error(Kind::DType, input, format!("holds {d}, but i32 or i64 is needed"))),
         }
     }
 
-    /// What is known of the list when the program is built.
-    pub(crate) fn infer(cx: &Infer<'_>, attr: &str, tensor: &str, tensors: &str) -> Result<Known> {
-        let several = cx.inputs(tensors)?;
-        if !several.is_empty() {
-            return Ok(Known::Length(Some(several.len())));
-        }
-        if cx.has(tensor) {
-            return Ok(Known::Length(cx.input(tensor)?.shape.numel()));
-        }
-        Ok(Known::All(cx.attrs().ints(attr)?))
-    }
-
-    /// The list, now.
-    pub(crate) fn read(&self, io: &Io<'_>, to: &mut Vec<i64>) -> Result<()> {
-        to.clear();
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
         match self {
-            Ints::Attr(list) => to.extend_from_slice(list),
-            Ints::Tensor(slot) => each_index(io, *slot, &*io.dense(*slot)?, |v| to.push(v))?,
-            Ints::Tensors(slots) => {
-                for &slot in slots {
-                    to.push(io.index(slot)?);
-                }
+            Ints::Narrow(v) => v.len(),
+            Ints::Wide(v) => v.len(),
+        }
+    }
+
+    /// The one at `index`, which must be less than [`Ints::len`].
+    pub(crate) fn at(&self, index: usize) -> i64 {
+        match self {
+            Ints::Narrow(v) => v[index] as i64,
+            Ints::Wide(v) => v[index],
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn iter(self) -> impl Iterator<Item = i64> + 't {
+        (0..self.len()).map(move |i| self.at(i))
+    }
+
+    /// The one at `index`, which the operator needs to be at least 0.
+    pub(crate) fn count(&self, io: &Io<'_>, input: In, index: usize) -> Result<usize> {
+        let v = self.at(index);
+        match usize::try_from(v) {
+            Ok(n) => Ok(n),
+            Err(_) => {
+                Err(io.error(Kind::Range, input, format!("holds {v} at position {index}, which must not be negative")))
             }
         }
-        Ok(())
     }
-}
-
-/// Calls `f` with every element of a tensor of i32 or i64.
-pub(crate) fn each_index(io: &Io<'_>, slot: In, tensor: &Tensor, mut f: impl FnMut(i64)) -> Result<()> {
-    match tensor.dtype() {
-        DType::I32 => io.data::<i32>(slot, tensor)?.iter().for_each(|v| f((*v).into())),
-        DType::I64 => io.data::<i64>(slot, tensor)?.iter().for_each(|v| f(*v)),
-        other => return Err(io.error(Kind::DType, slot, format_args!("holds {other}, but i32 or i64 is needed"))),
-    }
-    Ok(())
-}
-
-/// The elements of a tensor of i32 or i64, each of which must be below `limit`.
-pub(crate) fn read_indices(io: &Io<'_>, slot: In, tensor: &Tensor, limit: usize, to: &mut Vec<usize>) -> Result<()> {
-    to.clear();
-    let mut wrong = None;
-    each_index(io, slot, tensor, |v| match usize::try_from(v) {
-        Ok(i) if i < limit => to.push(i),
-        _ => wrong = wrong.or(Some((to.len(), v))),
-    })?;
-    match wrong {
-        None => Ok(()),
-        Some((at, v)) => {
-            let what = format_args!("has index {v} at element {at}, but only 0 to {} exist", limit as i64 - 1);
-            Err(io.error(Kind::Range, slot, what))
-        }
-    }
-}
-
-/// An axis counted from the front, if a tensor of that rank has it; negative ones count from the end.
-pub(crate) fn axis_of(axis: i64, rank: usize) -> Option<usize> {
-    let from_front = if axis < 0 { axis + rank as i64 } else { axis };
-    usize::try_from(from_front).ok().filter(|a| *a < rank)
 }

@@ -6,7 +6,7 @@
 use std::cell::{Ref, RefMut};
 
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Out, Prepare, Result, VarKind, checked_kernel};
-use oarlock_tensor::{Element, Float, SelectedRows, Tensor, Value};
+use oarlock_tensor::{Element, Float, SelectedRows, Tensor, Value, simd};
 
 use crate::rows::RowMerger;
 
@@ -190,6 +190,12 @@ impl<const N: usize> Update<N> {
         Update { grad, ..self }
     }
 
+    /// The same variables once more, after a first part of the step has written them.
+    pub(crate) fn written(self) -> Update<N> {
+        let again = |pair: Pair| Pair { from: In(pair.to.0), ..pair };
+        Update { param: again(self.param), states: self.states.map(again), ..self }
+    }
+
     /// The same for a rule that keeps no states.
     pub(crate) fn without_states(self) -> Update<0> {
         Update { param: self.param, states: [], grad: self.grad, sparse: self.sparse }
@@ -243,7 +249,7 @@ impl<const N: usize> Update<N> {
 
     /// The norms of the parameter and of a dense gradient.
     pub(crate) fn norms<T: Float>(&self, io: &Io<'_>) -> Result<(T, T)> {
-        let of = |input: In| Ok(norm(io.data::<T>(input, &*io.dense(input)?)?.iter().copied()));
+        let of = |input: In| Ok(simd::sum_of_squares(io.data::<T>(input, &*io.dense(input)?)?).sqrt());
         Ok((of(self.param.from)?, of(self.grad)?))
     }
 
@@ -280,6 +286,11 @@ impl<T: Float, const N: usize> Table<'_, '_, T, N> {
 
     fn update_rows(&mut self, rule: &impl RowRule<T, N>, rows: &[i64], grad: &[T]) {
         for (i, &row) in rows.iter().enumerate() {
+            if let Some(&soon) = rows.get(i + simd::AHEAD) {
+                let start = soon as usize * self.width;
+                simd::prefetch(self.param, start, self.width);
+                self.state.iter().for_each(|s| simd::prefetch(s, start, self.width));
+            }
             let start = row as usize * self.width;
             self.update(rule, start..start + self.width, &grad[i * self.width..][..self.width]);
         }
@@ -305,11 +316,6 @@ impl<T: Float, const N: usize> Table<'_, '_, T, N> {
             start = end;
         }
     }
-}
-
-/// The root of the sum of squares, in f64 and in a fixed order.
-pub(crate) fn norm<T: Float>(values: impl Iterator<Item = T>) -> T {
-    T::of(values.map(|v| v.f64() * v.f64()).sum::<f64>().sqrt())
 }
 
 /// All results, or the first error.

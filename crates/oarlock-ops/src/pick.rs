@@ -7,7 +7,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{DType, Dims};
 
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 use crate::number::{Number, by_number};
 use crate::order::along;
 

@@ -1,10 +1,9 @@
-//! Summing the repeated rows of row-sparse tensors: what `sum`, `merge_selected_rows` and sparse optimizers share.
+//! Row-sparse tensors: summing repeated rows, choosing some. `sum`, `merge_selected_rows` and sparse optimizers share it.
 //!
-//! It knows nothing of operators; which rows a table has is the caller's business.
+//! It knows no single operator; which rows a table has is the caller's business.
 
-use std::ops::AddAssign;
-
-use oarlock_tensor::Float;
+use oarlock_ir::{In, Io, Kind, Result};
+use oarlock_tensor::{Float, SelectedRows, simd};
 
 /// Below this many rows a comparison sort is faster than clearing the counters of a radix sort.
 const FEW: usize = 512;
@@ -32,11 +31,26 @@ pub(crate) struct RowOrder {
 impl RowOrder {
     /// Orders the rows of all parts; returns how many different ones there are.
     pub(crate) fn sort<'a>(&mut self, parts: impl IntoIterator<Item = &'a [i64]>) -> usize {
-        self.entries.clear();
+        self.clear();
         for (part, rows) in parts.into_iter().enumerate() {
-            let entry = |(at, &row): (usize, &i64)| Entry { row, part: part as u32, at: at as u32 };
-            self.entries.extend(rows.iter().enumerate().map(entry));
+            self.push(part, rows);
         }
+        self.finish()
+    }
+
+    /// Forgets all rows.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Adds the rows of one more part.
+    pub(crate) fn push(&mut self, part: usize, rows: &[i64]) {
+        let entry = |(at, &row): (usize, &i64)| Entry { row, part: part as u32, at: at as u32 };
+        self.entries.extend(rows.iter().enumerate().map(entry));
+    }
+
+    /// Orders the rows added since [`RowOrder::clear`]; returns how many different ones there are.
+    pub(crate) fn finish(&mut self) -> usize {
         if self.entries.len() < FEW {
             self.entries.sort_unstable_by_key(|e| (e.row, e.part, e.at));
         } else {
@@ -62,25 +76,28 @@ impl RowOrder {
 
     /// Writes each row once, ascending, with the sum of its values in the order in which they came. `values[part]` are the values of
     /// a part, `width` per row; `rows` and `sums` have room for exactly the distinct rows.
-    pub(crate) fn gather<T: Copy + AddAssign>(
+    pub(crate) fn gather<T: Float>(&self, width: usize, values: &[&[T]], rows: &mut Vec<i64>, sums: &mut [T]) {
+        self.gather_with(width, rows, sums, |part, at| &values[part][at * width..][..width]);
+    }
+
+    /// Like [`RowOrder::gather`], with the values of a part's row wherever they are.
+    pub(crate) fn gather_with<'v, T: Float>(
         &self,
         width: usize,
-        values: &[&[T]],
         rows: &mut Vec<i64>,
         sums: &mut [T],
+        values: impl Fn(usize, usize) -> &'v [T],
     ) {
         rows.clear();
         rows.reserve(self.distinct);
-        let value = |e: &Entry| &values[e.part as usize][e.at as usize * width..][..width];
+        let value = |e: &Entry| values(e.part as usize, e.at as usize);
         let groups = self.entries.chunk_by(|a, b| a.row == b.row);
         for (i, group) in groups.enumerate() {
             rows.push(group[0].row);
             let sum = &mut sums[i * width..][..width];
             sum.copy_from_slice(value(&group[0]));
             for more in &group[1..] {
-                for (s, v) in sum.iter_mut().zip(value(more)) {
-                    *s += *v;
-                }
+                simd::add_assign(sum, value(more));
             }
         }
     }
@@ -125,6 +142,34 @@ impl<T: Float> RowMerger<T> {
     }
 }
 
+/// Does the tensor hold as many rows of values as it lists?
+pub(crate) fn check(io: &Io<'_>, input: In, rows: &SelectedRows) -> Result<()> {
+    if rows.value.rows() == rows.rows.len() {
+        return Ok(());
+    }
+    let what = format!("lists {} rows, but holds {}", rows.rows.len(), rows.value.dims());
+    Err(io.error(Kind::Shape, input, what))
+}
+
+/// Copies the rows that are `wanted` under the name that `rename` gives them, in their order. The height stays.
+pub(crate) fn select(
+    from: &SelectedRows,
+    to: &mut SelectedRows,
+    wanted: impl Fn(&i64) -> bool,
+    rename: impl Fn(i64) -> i64,
+) {
+    to.height = from.height;
+    to.rows.clear();
+    to.rows.extend(from.rows.iter().copied().filter(&wanted).map(rename));
+    to.value.resize(from.value.dtype(), from.value.dims().with_rows(to.rows.len()));
+    let bytes = from.width() * from.value.dtype().size();
+    let pieces = from.rows.iter().zip(from.value.bytes().chunks_exact(bytes.max(1)));
+    let chosen = pieces.filter(|(row, _)| wanted(row));
+    for (to, (_, piece)) in to.value.bytes_mut().chunks_exact_mut(bytes.max(1)).zip(chosen) {
+        to.copy_from_slice(piece);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +197,7 @@ mod tests {
 
     #[test]
     fn both_sorts_agree() {
-        let ids = |n: usize| (0..n as u64).map(|i| (i * 2_654_435_761 % 100_003 * 40_000_000_007 >> 20) as i64 % 977);
+        let ids = |n: usize| (0..n as i64).map(|i| i * 2_654_435_761 % 100_003 % 977);
         let rows: Vec<i64> = ids(3 * FEW).collect();
         let mut expected: Vec<(i64, u32)> = rows.iter().zip(0..).map(|(&r, i)| (r, i)).collect();
         expected.sort_unstable();
@@ -164,7 +209,7 @@ mod tests {
 
     #[test]
     fn rows_of_any_size_are_sorted() {
-        let rows: Vec<i64> = (0..FEW as i64).map(|i| i64::MAX - i * 0x1234_5678_9abc_d % i64::MAX).collect();
+        let rows: Vec<i64> = (0..FEW as i64).map(|i| i64::MAX - i * 320_255_973_501_901).collect();
         let mut order = RowOrder::default();
         assert_eq!(order.sort([&rows[..]]), FEW);
         assert!(order.entries.windows(2).all(|w| w[0].row < w[1].row));

@@ -451,3 +451,55 @@ fn type_of(value: &Value, first_dim: &impl Fn(usize) -> Dim) -> VarType {
         _ => VarType::tensor(DType::F32, Shape::default()).with_kind(VarKind::Raw),
     }
 }
+
+/// Checks that a program gives the same bits with fusions and without, and that it really is fused.
+pub(crate) struct FusionCheck {
+    program: Program,
+    inputs: Vec<(Name, Tensor)>,
+}
+
+/// Starts a check of fusions with a program in its text form; `inputs` are the variables it reads.
+#[track_caller]
+pub(crate) fn fusion(text: &str, inputs: Vec<(&str, Tensor)>) -> FusionCheck {
+    let mut program = Program::from_text(text).unwrap_or_else(|e| panic!("{e}"));
+    let ops = std::mem::take(&mut program.global_mut().ops);
+    for op in ops {
+        append_op(&mut program, 0, op, &registry()).unwrap_or_else(|e| panic!("{e}"));
+    }
+    FusionCheck { program, inputs: inputs.into_iter().map(|(n, t)| (n.into(), t)).collect() }
+}
+
+impl FusionCheck {
+    /// Appends gradients of a loss with respect to these parameters.
+    #[track_caller]
+    pub(crate) fn gradients(mut self, loss: &str, parameters: &[&str]) -> FusionCheck {
+        let options = oarlock_ir::BackwardOptions {
+            parameter_list: Some(parameters.iter().map(|&p| p.into()).collect()),
+            no_grad_set: Default::default(),
+            after_op: None,
+        };
+        let made = oarlock_ir::append_backward(&mut self.program, (0, loss), &registry(), &options);
+        made.unwrap_or_else(|e| panic!("{e}"));
+        self
+    }
+
+    /// Runs both ways, fetches these, and compares; the fused plan must hold these operators (each as often as listed).
+    #[track_caller]
+    pub(crate) fn run(self, fetches: &[&str], fused: &[&str]) {
+        let inputs: Vec<(&str, &Tensor)> = self.inputs.iter().map(|(n, t)| (n.as_str(), t)).collect();
+        let names: Vec<&str> = inputs.iter().map(|(n, _)| *n).collect();
+        let planned = executor(true).planned_program(&self.program, &names, fetches).unwrap_or_else(|e| panic!("{e}"));
+        for op_type in fused {
+            let want = fused.iter().filter(|t| *t == op_type).count();
+            let found = planned.global().ops.iter().filter(|op| op.op_type == *op_type).count();
+            assert_eq!(found, want, "`{op_type}` in\n{}", planned.summary());
+        }
+        let run = |fuse: bool| {
+            let result = executor(fuse).run(&self.program, &inputs, fetches, &Scope::new());
+            result.unwrap_or_else(|e| panic!("fused: {fuse}: {e}"))
+        };
+        for ((name, with), without) in fetches.iter().zip(run(true)).zip(run(false)) {
+            compare(&format!("fused `{name}`"), &with, &without, Tolerance::EXACT);
+        }
+    }
+}

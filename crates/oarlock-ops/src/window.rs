@@ -5,7 +5,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{Dims, Element, Tensor, by_element};
 
-use crate::ints::Ints;
+use crate::int_list::IntList;
 use crate::view::View;
 
 /// The elements along one axis: the first, how far apart, how many.
@@ -166,22 +166,22 @@ struct Cut {
     op: [&'static str; 2],
     strided: bool,
     axes: Vec<i64>,
-    starts: Ints,
-    ends: Ints,
-    strides: Option<Ints>,
+    starts: IntList,
+    ends: IntList,
+    strides: Option<IntList>,
     decrease: Vec<i64>,
     lists: [Vec<i64>; 3],
 }
 
 impl Cut {
     fn prepare(p: &Prepare<'_>, op: &Window) -> Result<Cut> {
-        let strides = || Ints::prepare(p, "strides", "StridesTensor", "StridesTensorList");
+        let strides = || IntList::prepare(p, "strides", "StridesTensor", "StridesTensorList");
         Ok(Cut {
             op: op.types,
             strided: op.strided,
             axes: p.attrs().ints("axes")?,
-            starts: Ints::prepare(p, "starts", "StartsTensor", "StartsTensorList")?,
-            ends: Ints::prepare(p, "ends", "EndsTensor", "EndsTensorList")?,
+            starts: IntList::prepare(p, "starts", "StartsTensor", "StartsTensorList")?,
+            ends: IntList::prepare(p, "ends", "EndsTensor", "EndsTensorList")?,
             strides: if op.strided { Some(strides()?) } else { None },
             decrease: p.attrs().ints("decrease_axis")?,
             lists: Default::default(),

@@ -3,7 +3,7 @@
 //! Saves a pass over the output per operator in each direction. The products are the same calls of the gemm seam as in `mul`,
 //! and the rest is the same arithmetic in the same order, so the bits are the same.
 
-use oarlock_ir::{FuseBlock, Fusion, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, kernel};
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, simd};
 
@@ -22,7 +22,8 @@ fn adds_bias(g: &FuseBlock<'_>, mul: &Op, add: &Op) -> bool {
     let bias = add.inputs.get("Y").first().and_then(|n| g.block.var(n));
     let columns = int(mul, "x_num_col_dims", 1);
     let axis = int(add, "axis", -1);
-    bias.is_some_and(|b| b.shape.rank() == 1)
+    // A bias of one value is summed in another order by `elementwise_add_grad`, as a number and not as a row.
+    bias.is_some_and(|b| b.shape.rank() == 1 && b.shape[0] != Dim::Is(1) && b.shape[0] != Dim::Any)
         && (axis == -1 || axis == columns)
         && int(mul, "y_num_col_dims", 1) == 1
         && mul.inputs.get("Y").first().and_then(|n| g.block.var(n)).is_some_and(|w| w.shape.rank() == 2)
@@ -242,5 +243,61 @@ impl OpDef for FcGrad {
                 Ok(())
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{FusionCheck, fusion, noise};
+
+    const NET: &str = "program 1008005
+block 0 {
+  var x: f32[?, 7]
+  var w0: f32[7, 20]
+  var b0: f32[20]
+  var w1: f32[20, 3]
+  var b1: f32[3]
+  var p0: f32[]
+  var s0: f32[]
+  var h: f32[]
+  var p1: f32[]
+  var s1: f32[]
+  var loss: f32[]
+  p0 = mul(X: x, Y: w0)
+  s0 = elementwise_add(X: p0, Y: b0) {axis: 1}
+  h = relu(X: s0)
+  p1 = mul(X: h, Y: w1)
+  s1 = elementwise_add(X: p1, Y: b1) {axis: 1}
+  loss = mean(X: s1)
+}
+";
+
+    fn net() -> FusionCheck {
+        let inputs = [
+            ("x", noise([9, 7], 1)),
+            ("w0", noise([7, 20], 2)),
+            ("b0", noise([20], 3)),
+            ("w1", noise([20, 3], 4)),
+            ("b1", noise([3], 5)),
+        ];
+        fusion(NET, inputs.into())
+    }
+
+    #[test]
+    fn layers() {
+        net().run(&["loss", "s1"], &["fused_fc", "fused_fc"]);
+    }
+
+    #[test]
+    fn what_is_fetched_stays() {
+        // `s0` is fetched, so the activation stands alone; `p1` is fetched, so the second layer does.
+        net().run(&["s0", "p1", "loss"], &["fused_fc", "relu", "mul", "elementwise_add"]);
+    }
+
+    #[test]
+    fn gradients() {
+        let grads = ["w0@GRAD", "b0@GRAD", "w1@GRAD", "b1@GRAD", "loss"];
+        let fused = ["fused_fc", "fused_fc", "fused_fc_grad", "fused_fc_grad"];
+        net().gradients("loss", &["w0", "b0", "w1", "b1"]).run(&grads, &fused);
     }
 }

@@ -3,7 +3,8 @@
 use oarlock_ir::Fusion;
 
 mod fc;
+mod lookup_concat;
 mod softmax_cross_entropy;
 
 /// The fusions of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn Fusion]] = &[fc::FUSIONS, softmax_cross_entropy::FUSIONS];
+pub(crate) const ALL: &[&[&dyn Fusion]] = &[fc::FUSIONS, lookup_concat::FUSIONS, softmax_cross_entropy::FUSIONS];

@@ -99,3 +99,25 @@ impl OpDef for SoftmaxCrossEntropyGrad {
         }))
     }
 }
+
+#[test]
+fn gradients() {
+    use crate::testing::{fusion, noise, tensor_of};
+    let net = "program 1008005
+block 0 {
+  var x: f32[?, 5]
+  var label: i64[?, 1]
+  var p: f32[]
+  var y: f32[]
+  var match: f32[]
+  var xshape: f32[]
+  var loss: f32[]
+  p = softmax(X: x)
+  Y: y, MatchX: match, XShape: xshape = cross_entropy2(X: p, Label: label) {ignore_index: 4}
+  loss = mean(X: y)
+}
+";
+    let inputs = vec![("x", noise([6, 5], 1)), ("label", tensor_of([6, 1], &[0i64, 4, 2, 1, 3, 3]))];
+    let check = fusion(net, inputs).gradients("loss", &["x"]);
+    check.run(&["x@GRAD", "loss"], &["fused_softmax_cross_entropy_grad"]);
+}

@@ -1,7 +1,7 @@
 //! `abs`: absolute value, element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::op::sign::sign;
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
@@ -19,11 +19,11 @@ impl Formula for Abs {
     const GRAD_READS: Reads = Reads::X;
     const INTEGER: Option<fn(i64) -> i64> = Some(i64::wrapping_abs);
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.abs()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         dout * sign(x)
     }
 }

@@ -16,7 +16,9 @@ impl OpDef for Adadelta {
     fn sig(&self) -> Sig {
         Sig::new(
             "adadelta",
-            "s = rho * s + (1 - rho) * g^2; d = -sqrt((u + epsilon) / (s + epsilon)) * g; u = rho * u + (1 - rho) * d^2; p += d",
+            "s = rho * s + (1 - rho) * g^2; u = rho * u + (1 - rho) * (u + epsilon) / (s + epsilon) * g^2; \
+             p -= sqrt((u + epsilon) / (s + epsilon)) * g. The step uses the mean of steps that already contains it, \
+             as saved runs expect",
         )
         .input("Param", "the parameter")
         .input("Grad", "gradient of `Param`")
@@ -57,9 +59,9 @@ impl<T: Float> RowRule<T, 2> for AdadeltaRule<T> {
         let AdadeltaRule { rho, epsilon } = *self;
         for (((p, s), u), &g) in param.iter_mut().zip(squared_grad).zip(squared_update).zip(grad) {
             *s = rho * *s + (T::ONE - rho) * (g * g);
-            let step = -((*u + epsilon) / (*s + epsilon)).sqrt() * g;
-            *u = rho * *u + (T::ONE - rho) * (step * step);
-            *p += step;
+            let step = |u: T| ((u + epsilon) / (*s + epsilon)).sqrt() * g;
+            *u = rho * *u + (T::ONE - rho) * (step(*u) * step(*u));
+            *p -= step(*u);
         }
     }
 }
@@ -76,6 +78,6 @@ fn adadelta() {
         .attr("epsilon", 1.0f32)
         .output("AvgSquaredGradOut", tensor([2], &[3.0, 1.0]))
         .output("AvgSquaredUpdateOut", tensor([2], &[0.125, 1.0]))
-        .output("ParamOut", tensor([2], &[0.5, 2.0]))
+        .output("ParamOut", tensor([2], &[1.0 - (1.125f32 / 4.0).sqrt(), 2.0]))
         .run();
 }

@@ -1,7 +1,7 @@
 //! `adagrad`: steps that shrink with the sum of squared gradients.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
-use oarlock_tensor::Float;
+use oarlock_tensor::{Float, simd};
 
 use crate::optimize::{self, PARAM, RowRule, Sparse, Update};
 
@@ -52,10 +52,7 @@ struct AdagradRule<T> {
 
 impl<T: Float> RowRule<T, 1> for AdagradRule<T> {
     fn update(&self, param: &mut [T], [moment]: [&mut [T]; 1], grad: &[T]) {
-        for ((p, m), &g) in param.iter_mut().zip(moment).zip(grad) {
-            *m += g * g;
-            *p -= self.lr * g / (m.sqrt() + self.epsilon);
-        }
+        simd::adagrad(param, moment, grad, self.lr, self.epsilon);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `adam`: steps scaled by running means of the gradient and of its square.
 
 use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
-use oarlock_tensor::Float;
+use oarlock_tensor::{Float, simd};
 
 use crate::optimize::{self, PARAM, Pair, RowRule, Scratch, Sparse, Update};
 
@@ -103,16 +103,15 @@ impl Scalars {
         self.beta2_pow.check_number::<T>(io)
     }
 
-    fn rule<T: Float>(&self, io: &Io<'_>, powers: Powers) -> Result<AdamRule<T>> {
+    fn rule<T: Float>(&self, io: &Io<'_>, powers: Powers) -> Result<simd::Adam<T>> {
         let beta = |(attr, tensor): (f32, Option<In>)| tensor.map_or(Ok(attr as f64), |t| io.scalar(t)).map(T::of);
         let (beta1, beta2) = (beta(self.beta1)?, beta(self.beta2)?);
         let power = |pair: Pair, beta: T| {
             let stored = T::of(pair.scalar(io)?);
             Ok(if powers == Powers::Advanced && pair.is_one() { stored * beta } else { stored })
         };
-        let (beta1_pow, beta2_pow) = (power(self.beta1_pow, beta1)?, power(self.beta2_pow, beta2)?);
-        let correction = (T::ONE - beta2_pow).sqrt() / (T::ONE - beta1_pow);
-        Ok(AdamRule { lr: T::of(io.scalar(self.lr)?) * correction, beta1, beta2, epsilon: T::of(self.epsilon as f64) })
+        let powers = (power(self.beta1_pow, beta1)?, power(self.beta2_pow, beta2)?);
+        Ok(simd::Adam::new(T::of(io.scalar(self.lr)?), (beta1, beta2), powers, T::of(self.epsilon as f64)))
     }
 
     fn run<T: Float>(&self, io: &Io<'_>, update: Update<2>, scratch: &mut Scratch<T>) -> Result<()> {
@@ -136,23 +135,9 @@ enum Powers {
     Advanced,
 }
 
-/// Adam of one row. The bias correction is part of the learning rate.
-pub(crate) struct AdamRule<T> {
-    pub(crate) lr: T,
-    pub(crate) beta1: T,
-    pub(crate) beta2: T,
-    pub(crate) epsilon: T,
-}
-
-impl<T: Float> RowRule<T, 2> for AdamRule<T> {
+impl<T: Float> RowRule<T, 2> for simd::Adam<T> {
     fn update(&self, param: &mut [T], [moment1, moment2]: [&mut [T]; 2], grad: &[T]) {
-        let AdamRule { lr, beta1, beta2, epsilon } = *self;
-        let (rest1, rest2) = (T::ONE - beta1, T::ONE - beta2);
-        for (((p, m), v), &g) in param.iter_mut().zip(moment1).zip(moment2).zip(grad) {
-            *m = beta1 * *m + rest1 * g;
-            *v = beta2 * *v + rest2 * g * g;
-            *p -= lr * (*m / (v.sqrt() + epsilon));
-        }
+        simd::adam(param, moment1, moment2, grad, *self);
     }
 }
 

@@ -3,7 +3,7 @@
 use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
 use oarlock_tensor::{DType, Element};
 
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 use crate::number::by_number;
 use crate::order::{along, larger_first, put_back, smaller_first};
 

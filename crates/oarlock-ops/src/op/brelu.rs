@@ -1,7 +1,7 @@
 //! `brelu`: x cut off at two bounds, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -28,11 +28,11 @@ impl Formula for Brelu {
         Ok(Brelu { t_min: attrs.f32("t_min")?, t_max: attrs.f32("t_max")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.min(T::of(self.t_max.into())).max(T::of(self.t_min.into()))
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         if x > T::of(self.t_min.into()) && x < T::of(self.t_max.into()) { dout } else { T::ZERO }
     }
 }

@@ -1,7 +1,7 @@
 //! `cast`: the same numbers in another element type.
 
 use oarlock_ir::{Grad, Infer, Kernel, Op, OpDef, Prepare, Result, Sig, grad_name, kernel};
-use oarlock_tensor::{DType, Element, Tensor, by_element};
+use oarlock_tensor::{Element, Tensor, by_element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Cast];
 
@@ -67,7 +67,7 @@ fn convert<A: Element, B: Element>(x: &Tensor, out: &mut Tensor) -> oarlock_tens
 #[test]
 fn cast() {
     use crate::testing::{check, tensor, tensor_of};
-    use oarlock_tensor::B8;
+    use oarlock_tensor::{B8, DType};
     let between = |from: DType, to: DType| check("cast").attr("in_dtype", from.proto()).attr("out_dtype", to.proto());
     between(DType::F32, DType::I64)
         .input("X", tensor([3], &[-1.5, 0.5, 2.0]))

@@ -3,7 +3,7 @@
 use oarlock_ir::{Attr, Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, fail, kernel};
 use oarlock_tensor::Element;
 
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 use crate::number::{Number, by_number};
 use crate::order::along;
 

@@ -1,7 +1,7 @@
 //! `elu`: x, but alpha * (exp(x) - 1) below 0, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,12 +27,12 @@ impl Formula for Elu {
         Ok(Elu { alpha: attrs.f32("alpha")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
-        x.max(T::ZERO) + (T::of(self.alpha.into()) * (x.exp() - T::ONE)).min(T::ZERO)
+    fn value<T: Math>(self, x: T) -> T {
+        x.max(T::ZERO) + (T::of(self.alpha.into()) * (x.fast_exp() - T::ONE)).min(T::ZERO)
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
-        if x > T::ZERO { dout } else { dout * T::of(self.alpha.into()) * x.exp() }
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
+        if x > T::ZERO { dout } else { dout * T::of(self.alpha.into()) * x.fast_exp() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `erf`: the error function, element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::special;
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
@@ -18,12 +18,12 @@ impl Formula for Erf {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * 2 / sqrt(pi) * exp(-X^2)";
     const GRAD_READS: Reads = Reads::X;
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         special::erf(x)
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
-        dout * T::of(std::f64::consts::FRAC_2_SQRT_PI) * (-x * x).exp()
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
+        dout * T::of(std::f64::consts::FRAC_2_SQRT_PI) * (-x * x).fast_exp()
     }
 }
 

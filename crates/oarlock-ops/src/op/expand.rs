@@ -3,7 +3,7 @@
 use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_tensor::Dims;
 
-use crate::ints::{Ints, Known};
+use crate::int_list::{IntList, Known};
 use crate::tile::{tile, tile_grad};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Expand, &ExpandGrad];
@@ -24,7 +24,7 @@ impl OpDef for Expand {
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let x = cx.input("X")?;
-        let shape = match Ints::infer(cx, "expand_times", "ExpandTimes", "expand_times_tensor")? {
+        let shape = match IntList::infer(cx, "expand_times", "ExpandTimes", "expand_times_tensor")? {
             Known::Length(_) => vec![Dim::Any; x.shape.rank()],
             Known::All(times) => {
                 if times.len() != x.shape.rank() || times.iter().any(|t| *t < 1) {
@@ -59,13 +59,13 @@ impl OpDef for Expand {
 
 /// How often, along each axis.
 struct Times {
-    source: Ints,
+    source: IntList,
     list: Vec<i64>,
 }
 
 impl Times {
     fn prepare(p: &Prepare<'_>) -> Result<Times> {
-        let source = Ints::prepare(p, "expand_times", "ExpandTimes", "expand_times_tensor")?;
+        let source = IntList::prepare(p, "expand_times", "ExpandTimes", "expand_times_tensor")?;
         Ok(Times { source, list: Vec::new() })
     }
 

@@ -1,7 +1,7 @@
 //! `fill_any_like`: a tensor of one value of another tensor's shape.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
-use oarlock_tensor::{DType, Element, by_element};
+use oarlock_tensor::{Element, by_element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FillAnyLike];
 
@@ -43,6 +43,7 @@ impl OpDef for FillAnyLike {
 #[test]
 fn fill_any_like() {
     use crate::testing::{check, noise, tensor, tensor_of};
+    use oarlock_tensor::DType;
     check("fill_any_like")
         .input("X", tensor_of([2], &[1i64, 2]))
         .attr("value", 3.0f32)

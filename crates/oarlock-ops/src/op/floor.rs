@@ -1,7 +1,7 @@
 //! `floor`: the largest integer not above x, element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,11 @@ impl Formula for Floor {
     const GRAD_DOC: &'static str = "X@GRAD = 0";
     const GRAD_READS: Reads = Reads::Nothing;
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.floor()
     }
 
-    fn grad<T: Float>(self, _at: T, _dout: T) -> T {
+    fn grad<T: Math>(self, _at: T, _dout: T) -> T {
         T::ZERO
     }
 }

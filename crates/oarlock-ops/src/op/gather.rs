@@ -3,7 +3,7 @@
 use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_tensor::Element;
 
-use crate::ints::read_indices;
+use crate::int_list::read_indices;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Gather, &GatherGrad];
 

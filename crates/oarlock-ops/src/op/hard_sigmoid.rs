@@ -1,7 +1,7 @@
 //! `hard_sigmoid`: slope * x + offset cut off at 0 and 1, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -28,11 +28,11 @@ impl Formula for HardSigmoid {
         Ok(HardSigmoid { slope: attrs.f32("slope")?, offset: attrs.f32("offset")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         (x * T::of(self.slope.into()) + T::of(self.offset.into())).min(T::ONE).max(T::ZERO)
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         if out > T::ZERO && out < T::ONE { dout * T::of(self.slope.into()) } else { T::ZERO }
     }
 }

@@ -1,7 +1,7 @@
 //! `hard_swish`: x times a ramp from 0 to 1, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -33,12 +33,12 @@ impl Formula for HardSwish {
         Ok(HardSwish { threshold: attrs.f32("threshold")?, scale: attrs.f32("scale")?, offset: attrs.f32("offset")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         let [threshold, scale, offset] = [self.threshold, self.scale, self.offset].map(|v| T::of(v.into()));
         (x + offset).max(T::ZERO).min(threshold) * x / scale
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         let [threshold, scale, offset] = [self.threshold, self.scale, self.offset].map(|v| T::of(v.into()));
         let ramp = x + offset;
         if ramp >= threshold {

@@ -1,9 +1,9 @@
 //! `lamb`: Adam's direction with a step as long as the parameter is large.
 
 use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
-use oarlock_tensor::Float;
+use oarlock_tensor::{Float, simd};
 
-use crate::optimize::{self, PARAM, RowRule, Scratch, Sparse, Update, norm};
+use crate::optimize::{self, PARAM, RowRule, Scratch, Sparse, Update};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Lamb];
 
@@ -89,7 +89,7 @@ impl<T: Float> LambRule<T> {
         let lr = T::of(io.scalar(lr)?);
         let skip = update.is_empty(io)?;
         update.apply(io, self, scratch)?;
-        update.whole(io, |param, [moment1, moment2]| {
+        update.written().whole(io, |param, [moment1, moment2]| {
             if !skip {
                 self.descend(param, moment1, moment2, lr);
             }
@@ -100,8 +100,9 @@ impl<T: Float> LambRule<T> {
     fn descend(&self, param: &mut [T], moment1: &[T], moment2: &[T], lr: T) {
         let direction = |p: T, m: T, v: T| m / (v.sqrt() + self.epsilon) + self.decay * p;
         let moments = || moment1.iter().zip(moment2);
-        let param_norm = norm(param.iter().copied());
-        let direction_norm = norm(param.iter().zip(moments()).map(|(&p, (&m, &v))| direction(p, m, v)));
+        let param_norm = simd::sum_of_squares(param).sqrt();
+        let square = |(&p, (&m, &v)): (&T, (&T, &T))| direction(p, m, v).f64().powi(2);
+        let direction_norm = T::of(param.iter().zip(moments()).map(square).sum::<f64>().sqrt());
         let usable = param_norm > T::ZERO && direction_norm > T::ZERO;
         let rate = if usable { lr * (param_norm / direction_norm) } else { lr };
         for (p, (&m, &v)) in param.iter_mut().zip(moments()) {

@@ -1,7 +1,7 @@
 //! `leaky_relu`: x, but alpha * x below 0, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,11 +27,11 @@ impl Formula for LeakyRelu {
         Ok(LeakyRelu { alpha: attrs.f32("alpha")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.max(T::of(self.alpha.into()) * x)
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         if out > T::ZERO { dout } else { T::of(self.alpha.into()) * dout }
     }
 }

@@ -1,7 +1,7 @@
 //! `log`: natural logarithm, element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::{self, Math};
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,19 @@ impl Formula for Log {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / X";
     const GRAD_READS: Reads = Reads::X;
 
-    fn value<T: Float>(self, x: T) -> T {
-        x.ln()
+    fn value<T: Math>(self, x: T) -> T {
+        x.fast_ln()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn values<T: Math>(self, out: &mut [T], x: &[T]) {
+        simd::ln(out, x);
+    }
+
+    fn values_in_place<T: Math>(self, x: &mut [T]) {
+        simd::ln_assign(x);
+    }
+
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         dout / x
     }
 }

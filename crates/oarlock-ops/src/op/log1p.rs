@@ -1,7 +1,7 @@
 //! `log1p`: ln(1 + x), element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,11 @@ impl Formula for Log1p {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (1 + X)";
     const GRAD_READS: Reads = Reads::X;
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.ln_1p()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         dout / (T::ONE + x)
     }
 }
@@ -30,8 +30,8 @@ impl Formula for Log1p {
 fn log1p() {
     use crate::testing::{check, tensor};
     check("log1p")
-        .input("X", tensor([3], &[-0.5, 0.25, 3.0]))
-        .output("Out", tensor([3], &[-0.6931472, 0.22314355, 1.3862944]))
+        .input("X", tensor([3], &[-0.25, 0.25, 3.0]))
+        .output("Out", tensor([3], &[-0.2876821, 0.22314355, 1.3862944]))
         .grad(&["X"])
         .run();
 }

@@ -1,7 +1,7 @@
 //! `logsigmoid`: ln(sigmoid(x)), element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,12 +17,12 @@ impl Formula for Logsigmoid {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (1 + exp(X))";
     const GRAD_READS: Reads = Reads::X;
 
-    fn value<T: Float>(self, x: T) -> T {
-        x.min(T::ZERO) - (-x.abs()).exp().ln_1p()
+    fn value<T: Math>(self, x: T) -> T {
+        x.min(T::ZERO) - (-x.abs()).fast_exp().ln_1p()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
-        dout / (T::ONE + x.exp())
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
+        dout / (T::ONE + x.fast_exp())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `mish`: x * tanh(softplus(x)), element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -29,27 +29,27 @@ impl Formula for Mish {
         Ok(Mish { threshold: attrs.f32("threshold")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
-        x * self.softplus(x).tanh()
+    fn value<T: Math>(self, x: T) -> T {
+        x * self.softplus(x).fast_tanh()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         let sp = self.softplus(x);
-        let t = sp.tanh();
+        let t = sp.fast_tanh();
         // The slope of softplus is 1 - exp(-softplus).
-        dout * (t + x * (T::ONE - t * t) * (T::ONE - (-sp).exp()))
+        dout * (t + x * (T::ONE - t * t) * (T::ONE - (-sp).fast_exp()))
     }
 }
 
 impl Mish {
-    fn softplus<T: Float>(self, x: T) -> T {
+    fn softplus<T: Math>(self, x: T) -> T {
         let threshold = T::of(self.threshold.into());
         if x > threshold {
             x
         } else if x < -threshold {
-            x.exp()
+            x.fast_exp()
         } else {
-            x.exp().ln_1p()
+            x.fast_exp().ln_1p()
         }
     }
 }

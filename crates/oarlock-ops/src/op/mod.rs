@@ -3,6 +3,7 @@
 use oarlock_ir::OpDef;
 
 mod abs;
+mod accuracy;
 mod acos;
 mod adadelta;
 mod adagrad;
@@ -13,22 +14,31 @@ mod allclose;
 mod arg_max;
 mod arg_min;
 mod argsort;
+mod array_to_lod_tensor;
 mod asin;
 mod assign;
 mod assign_value;
 mod atan;
+mod auc;
 mod average_accumulates;
 mod bmm;
 mod brelu;
 mod cast;
 mod ceil;
+mod clip;
+mod clip_by_norm;
 mod concat;
+mod conditional_block;
 mod cos;
+mod cross_entropy;
+mod cross_entropy2;
 mod cumsum;
 mod decayed_adagrad;
+mod delete_var;
 mod dgc_momentum;
 mod dot;
 mod dpsgd;
+mod dropout;
 mod elementwise_add;
 mod elementwise_div;
 mod elementwise_floordiv;
@@ -45,6 +55,8 @@ mod erf;
 mod exp;
 mod expand;
 mod expand_as;
+mod feed;
+mod fetch;
 mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
@@ -58,6 +70,7 @@ mod gather_nd;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
+mod get_tensor_from_selected_rows;
 mod greater_equal;
 mod greater_than;
 mod hard_shrink;
@@ -73,6 +86,10 @@ mod lars_momentum;
 mod leaky_relu;
 mod less_equal;
 mod less_than;
+mod lod_array_length;
+mod lod_rank_table;
+mod lod_reset;
+mod lod_tensor_to_array;
 mod log;
 mod log1p;
 mod logical_and;
@@ -80,8 +97,14 @@ mod logical_not;
 mod logical_or;
 mod logical_xor;
 mod logsigmoid;
+mod lookup_table;
+mod lookup_table_v2;
 mod matmul;
+mod max_sequence_len;
 mod mean;
+mod merge_ids;
+mod merge_lod_tensor;
+mod merge_selected_rows;
 mod mish;
 mod momentum;
 mod mul;
@@ -89,10 +112,13 @@ mod not_equal;
 mod one_hot;
 mod one_hot_v2;
 mod pow;
+mod print;
 mod proximal_adagrad;
 mod proximal_gd;
 mod range;
+mod read_from_array;
 mod reciprocal;
+mod recurrent;
 mod reduce_all;
 mod reduce_any;
 mod reduce_max;
@@ -102,26 +128,52 @@ mod reduce_prod;
 mod reduce_sum;
 mod relu;
 mod relu6;
+mod reorder_lod_tensor_by_rank;
 mod reshape;
 mod reshape2;
 mod rmsprop;
+mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
 mod scatter;
+mod select_input;
+mod select_output;
 mod selu;
+mod sequence_concat;
+mod sequence_conv;
+mod sequence_enumerate;
+mod sequence_erase;
+mod sequence_expand;
+mod sequence_expand_as;
+mod sequence_mask;
+mod sequence_pad;
+mod sequence_pool;
+mod sequence_reshape;
+mod sequence_reverse;
+mod sequence_scatter;
+mod sequence_slice;
+mod sequence_softmax;
+mod sequence_unpad;
 mod sgd;
 mod shape;
+mod shrink_rnn_memory;
 mod sigmoid;
+mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
 mod size;
 mod slice;
 mod soft_relu;
+mod softmax;
+mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
 mod split;
+mod split_ids;
+mod split_lod_tensor;
+mod split_selected_rows;
 mod sqrt;
 mod square;
 mod squeeze;
@@ -133,6 +185,7 @@ mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tensor_array_to_tensor;
 mod thresholded_relu;
 mod top_k;
 mod transpose;
@@ -143,10 +196,13 @@ mod uniform_random_batch_size_like;
 mod unsqueeze;
 mod unsqueeze2;
 mod unstack;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     abs::OPS,
+    accuracy::OPS,
     acos::OPS,
     adadelta::OPS,
     adagrad::OPS,
@@ -157,22 +213,31 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     arg_max::OPS,
     arg_min::OPS,
     argsort::OPS,
+    array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
     atan::OPS,
+    auc::OPS,
     average_accumulates::OPS,
     bmm::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    clip::OPS,
+    clip_by_norm::OPS,
     concat::OPS,
+    conditional_block::OPS,
     cos::OPS,
+    cross_entropy::OPS,
+    cross_entropy2::OPS,
     cumsum::OPS,
     decayed_adagrad::OPS,
+    delete_var::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
+    dropout::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -189,6 +254,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     exp::OPS,
     expand::OPS,
     expand_as::OPS,
+    feed::OPS,
+    fetch::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
@@ -202,6 +269,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
+    get_tensor_from_selected_rows::OPS,
     greater_equal::OPS,
     greater_than::OPS,
     hard_shrink::OPS,
@@ -217,6 +285,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
+    lod_array_length::OPS,
+    lod_rank_table::OPS,
+    lod_reset::OPS,
+    lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
     logical_and::OPS,
@@ -224,8 +296,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logical_or::OPS,
     logical_xor::OPS,
     logsigmoid::OPS,
+    lookup_table::OPS,
+    lookup_table_v2::OPS,
     matmul::OPS,
+    max_sequence_len::OPS,
     mean::OPS,
+    merge_ids::OPS,
+    merge_lod_tensor::OPS,
+    merge_selected_rows::OPS,
     mish::OPS,
     momentum::OPS,
     mul::OPS,
@@ -233,10 +311,13 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     one_hot::OPS,
     one_hot_v2::OPS,
     pow::OPS,
+    print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
     range::OPS,
+    read_from_array::OPS,
     reciprocal::OPS,
+    recurrent::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
     reduce_max::OPS,
@@ -246,26 +327,52 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
+    reorder_lod_tensor_by_rank::OPS,
     reshape::OPS,
     reshape2::OPS,
     rmsprop::OPS,
+    rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
     scatter::OPS,
+    select_input::OPS,
+    select_output::OPS,
     selu::OPS,
+    sequence_concat::OPS,
+    sequence_conv::OPS,
+    sequence_enumerate::OPS,
+    sequence_erase::OPS,
+    sequence_expand::OPS,
+    sequence_expand_as::OPS,
+    sequence_mask::OPS,
+    sequence_pad::OPS,
+    sequence_pool::OPS,
+    sequence_reshape::OPS,
+    sequence_reverse::OPS,
+    sequence_scatter::OPS,
+    sequence_slice::OPS,
+    sequence_softmax::OPS,
+    sequence_unpad::OPS,
     sgd::OPS,
     shape::OPS,
+    shrink_rnn_memory::OPS,
     sigmoid::OPS,
+    sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
     size::OPS,
     slice::OPS,
     soft_relu::OPS,
+    softmax::OPS,
+    softmax_with_cross_entropy::OPS,
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
     split::OPS,
+    split_ids::OPS,
+    split_lod_tensor::OPS,
+    split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
     squeeze::OPS,
@@ -277,6 +384,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,
     transpose::OPS,
@@ -287,4 +395,6 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,
+    while_::OPS,
+    write_to_array::OPS,
 ];

@@ -1,7 +1,7 @@
 //! `momentum`: gradient descent with a velocity.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
-use oarlock_tensor::Float;
+use oarlock_tensor::{Float, simd};
 
 use crate::optimize::{self, PARAM, RowRule, Sparse, Update};
 
@@ -56,11 +56,8 @@ pub(crate) struct MomentumRule<T> {
 
 impl<T: Float> RowRule<T, 1> for MomentumRule<T> {
     fn update(&self, param: &mut [T], [velocity]: [&mut [T]; 1], grad: &[T]) {
-        let MomentumRule { lr, mu, nesterov } = *self;
-        for ((p, v), &g) in param.iter_mut().zip(velocity).zip(grad) {
-            *v = *v * mu + g;
-            *p -= if nesterov { (g + *v * mu) * lr } else { lr * *v };
-        }
+        let step = if self.nesterov { simd::nesterov } else { simd::momentum };
+        step(param, velocity, grad, self.lr, self.mu);
     }
 }
 

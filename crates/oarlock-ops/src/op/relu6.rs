@@ -1,7 +1,7 @@
 //! `relu6`: max(x, 0) cut off at a threshold, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,11 +27,11 @@ impl Formula for Relu6 {
         Ok(Relu6 { threshold: attrs.f32("threshold")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.max(T::ZERO).min(T::of(self.threshold.into()))
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         if out > T::ZERO && out < T::of(self.threshold.into()) { dout } else { T::ZERO }
     }
 }

@@ -3,13 +3,13 @@
 use oarlock_ir::{Dim, Error, In, Infer, Io, Kind, OpDef, Prepare, Result, Sig, VarType, product};
 use oarlock_tensor::{Dims, MAX_RANK};
 
-use crate::ints::{Ints, Known};
+use crate::int_list::{IntList, Known};
 use crate::reform::{First, FirstGrad, Reform};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&First::<Reshape>::OP, &FirstGrad::<Reshape>::OP];
 
 pub(super) struct Reshape {
-    shape: Ints,
+    shape: IntList,
     list: Vec<i64>,
 }
 
@@ -38,7 +38,7 @@ impl Reform for Reshape {
 
     fn infer(cx: &Infer<'_>, x: &VarType) -> Result<Vec<Dim>> {
         let wanted = cx.attrs().ints("shape")?;
-        let known = match Ints::infer(cx, "shape", "Shape", "ShapeTensor")? {
+        let known = match IntList::infer(cx, "shape", "Shape", "ShapeTensor")? {
             Known::All(list) => list,
             // Fluid's layers leave a hint in the attribute: -1 where only the tensor knows.
             Known::Length(_) if !wanted.is_empty() => {
@@ -54,7 +54,7 @@ impl Reform for Reshape {
     }
 
     fn prepare(p: &Prepare<'_>) -> Result<Reshape> {
-        Ok(Reshape { shape: Ints::prepare(p, "shape", "Shape", "ShapeTensor")?, list: Vec::new() })
+        Ok(Reshape { shape: IntList::prepare(p, "shape", "Shape", "ShapeTensor")?, list: Vec::new() })
     }
 
     fn dims(&mut self, io: &Io<'_>, x: In, from: &Dims) -> Result<Dims> {

@@ -1,7 +1,7 @@
 //! `round`: the nearest integer, element by element; halves go away from 0.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,11 @@ impl Formula for Round {
     const GRAD_DOC: &'static str = "X@GRAD = 0";
     const GRAD_READS: Reads = Reads::Nothing;
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x.round()
     }
 
-    fn grad<T: Float>(self, _at: T, _dout: T) -> T {
+    fn grad<T: Math>(self, _at: T, _dout: T) -> T {
         T::ZERO
     }
 }

@@ -1,7 +1,7 @@
 //! `rsqrt`: 1 / sqrt(x), element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,11 @@ impl Formula for Rsqrt {
     const GRAD_DOC: &'static str = "X@GRAD = -Out@GRAD * Out^3 / 2";
     const GRAD_READS: Reads = Reads::Out;
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         T::ONE / x.sqrt()
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         T::of(-0.5) * dout * out * out * out
     }
 }

@@ -3,7 +3,7 @@
 use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, fail, kernel};
 use oarlock_tensor::Element;
 
-use crate::ints::read_indices;
+use crate::int_list::read_indices;
 use crate::number::{Number, by_number};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Scatter, &ScatterGrad];

@@ -1,7 +1,7 @@
 //! `selu`: self-normalising elu, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -28,12 +28,12 @@ impl Formula for Selu {
         Ok(Selu { scale: attrs.f32("scale")?, alpha: attrs.f32("alpha")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         let (scale, alpha) = (T::of(self.scale.into()), T::of(self.alpha.into()));
-        if x > T::ZERO { scale * x } else { scale * alpha * (x.exp() - T::ONE) }
+        if x > T::ZERO { scale * x } else { scale * alpha * (x.fast_exp() - T::ONE) }
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         let (scale, alpha) = (T::of(self.scale.into()), T::of(self.alpha.into()));
         if out > T::ZERO { scale * dout } else { (out + scale * alpha) * dout }
     }

@@ -1,7 +1,7 @@
 //! `sgd`: gradient descent.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
-use oarlock_tensor::Float;
+use oarlock_tensor::{Float, simd};
 
 use crate::optimize::{self, PARAM, RowRule, Sparse, Update};
 
@@ -40,9 +40,7 @@ pub(crate) struct SgdRule<T> {
 
 impl<T: Float> RowRule<T, 0> for SgdRule<T> {
     fn update(&self, param: &mut [T], []: [&mut [T]; 0], grad: &[T]) {
-        for (p, g) in param.iter_mut().zip(grad) {
-            *p -= self.lr * *g;
-        }
+        simd::sgd(param, grad, self.lr);
     }
 }
 

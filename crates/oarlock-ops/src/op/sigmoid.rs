@@ -1,7 +1,7 @@
 //! `sigmoid`: 1 / (1 + exp(-x)), element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::{self, Math};
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,19 @@ impl Formula for Sigmoid {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * Out * (1 - Out)";
     const GRAD_READS: Reads = Reads::Out;
 
-    fn value<T: Float>(self, x: T) -> T {
-        T::ONE / (T::ONE + (-x).exp())
+    fn value<T: Math>(self, x: T) -> T {
+        x.fast_sigmoid()
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn values<T: Math>(self, out: &mut [T], x: &[T]) {
+        simd::sigmoid(out, x);
+    }
+
+    fn values_in_place<T: Math>(self, x: &mut [T]) {
+        simd::sigmoid_assign(x);
+    }
+
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         dout * out * (T::ONE - out)
     }
 }

@@ -1,7 +1,7 @@
 //! `soft_relu`: ln(1 + exp(x)) with x cut off at a threshold, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,14 +27,14 @@ impl Formula for SoftRelu {
         Ok(SoftRelu { threshold: attrs.f32("threshold")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         let threshold = T::of(self.threshold.into());
-        x.max(-threshold).min(threshold).exp().ln_1p()
+        x.max(-threshold).min(threshold).fast_exp().ln_1p()
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         let threshold = T::of(self.threshold.into());
-        if out > -threshold && out < threshold { dout * (T::ONE - (-out).exp()) } else { T::ZERO }
+        if out > -threshold && out < threshold { dout * (T::ONE - (-out).fast_exp()) } else { T::ZERO }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `softshrink`: x moved towards 0 by lambda, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,7 +27,7 @@ impl Formula for Softshrink {
         Ok(Softshrink { lambda: attrs.f32("lambda")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         let lambda = T::of(self.lambda.into());
         if x > lambda {
             x - lambda
@@ -38,7 +38,7 @@ impl Formula for Softshrink {
         }
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         if x.abs() > T::of(self.lambda.into()) { dout } else { T::ZERO }
     }
 }

@@ -1,7 +1,7 @@
 //! `softsign`: x / (1 + |x|), element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,11 @@ impl Formula for Softsign {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (1 + |X|)^2";
     const GRAD_READS: Reads = Reads::X;
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x / (T::ONE + x.abs())
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         let d = T::ONE + x.abs();
         dout / (d * d)
     }

@@ -1,7 +1,7 @@
 //! `square`: x * x, element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -18,11 +18,11 @@ impl Formula for Square {
     const GRAD_READS: Reads = Reads::X;
     const INTEGER: Option<fn(i64) -> i64> = Some(|x| x.wrapping_mul(x));
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         x * x
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         dout * T::of(2.0) * x
     }
 }

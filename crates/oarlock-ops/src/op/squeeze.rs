@@ -3,7 +3,7 @@
 use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kind, OpDef, Prepare, Result, Sig, VarType};
 use oarlock_tensor::Dims;
 
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 use crate::reform::{First, FirstGrad, Reform};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&First::<Squeeze>::OP, &FirstGrad::<Squeeze>::OP];

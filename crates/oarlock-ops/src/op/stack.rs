@@ -4,7 +4,7 @@ use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Va
 use oarlock_tensor::Dims;
 
 use crate::blocks::{block, cut, put};
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Stack, &StackGrad];
 

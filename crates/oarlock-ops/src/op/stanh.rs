@@ -1,7 +1,7 @@
 //! `stanh`: scaled hyperbolic tangent, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -28,13 +28,13 @@ impl Formula for Stanh {
         Ok(Stanh { scale_a: attrs.f32("scale_a")?, scale_b: attrs.f32("scale_b")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
-        T::of(self.scale_b.into()) * (T::of(self.scale_a.into()) * x).tanh()
+    fn value<T: Math>(self, x: T) -> T {
+        T::of(self.scale_b.into()) * (T::of(self.scale_a.into()) * x).fast_tanh()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         let (a, b) = (T::of(self.scale_a.into()), T::of(self.scale_b.into()));
-        let t = (a * x).tanh();
+        let t = (a * x).fast_tanh();
         dout * a * b * (T::ONE - t * t)
     }
 }

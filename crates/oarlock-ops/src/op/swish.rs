@@ -1,7 +1,7 @@
 //! `swish`: x * sigmoid(beta * x), element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,13 +27,13 @@ impl Formula for Swish {
         Ok(Swish { beta: attrs.f32("beta")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
-        x / (T::ONE + (-T::of(self.beta.into()) * x).exp())
+    fn value<T: Math>(self, x: T) -> T {
+        x / (T::ONE + (-T::of(self.beta.into()) * x).fast_exp())
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         let beta = T::of(self.beta.into());
-        let s = T::ONE / (T::ONE + (-beta * x).exp());
+        let s = T::ONE / (T::ONE + (-beta * x).fast_exp());
         let out = x * s;
         dout * (beta * out + s * (T::ONE - beta * out))
     }

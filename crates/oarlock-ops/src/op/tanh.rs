@@ -1,7 +1,7 @@
 //! `tanh`: hyperbolic tangent, element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::{self, Math};
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,11 +17,19 @@ impl Formula for Tanh {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * (1 - Out^2)";
     const GRAD_READS: Reads = Reads::Out;
 
-    fn value<T: Float>(self, x: T) -> T {
-        x.tanh()
+    fn value<T: Math>(self, x: T) -> T {
+        x.fast_tanh()
     }
 
-    fn grad<T: Float>(self, out: T, dout: T) -> T {
+    fn values<T: Math>(self, out: &mut [T], x: &[T]) {
+        simd::tanh(out, x);
+    }
+
+    fn values_in_place<T: Math>(self, x: &mut [T]) {
+        simd::tanh_assign(x);
+    }
+
+    fn grad<T: Math>(self, out: T, dout: T) -> T {
         dout * (T::ONE - out * out)
     }
 }

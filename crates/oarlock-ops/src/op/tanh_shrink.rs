@@ -1,7 +1,7 @@
 //! `tanh_shrink`: x - tanh(x), element by element.
 
 use oarlock_ir::OpDef;
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -17,12 +17,12 @@ impl Formula for TanhShrink {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * tanh(X)^2";
     const GRAD_READS: Reads = Reads::X;
 
-    fn value<T: Float>(self, x: T) -> T {
-        x - x.tanh()
+    fn value<T: Math>(self, x: T) -> T {
+        x - x.fast_tanh()
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
-        let t = x.tanh();
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
+        let t = x.fast_tanh();
         dout * t * t
     }
 }

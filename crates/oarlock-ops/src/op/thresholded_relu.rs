@@ -1,7 +1,7 @@
 //! `thresholded_relu`: x above a threshold, else 0, element by element.
 
 use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::Float;
+use oarlock_tensor::simd::Math;
 
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
@@ -27,11 +27,11 @@ impl Formula for ThresholdedRelu {
         Ok(ThresholdedRelu { threshold: attrs.f32("threshold")? })
     }
 
-    fn value<T: Float>(self, x: T) -> T {
+    fn value<T: Math>(self, x: T) -> T {
         if x > T::of(self.threshold.into()) { x } else { T::ZERO }
     }
 
-    fn grad<T: Float>(self, x: T, dout: T) -> T {
+    fn grad<T: Math>(self, x: T, dout: T) -> T {
         if x > T::of(self.threshold.into()) { dout } else { T::ZERO }
     }
 }

@@ -3,13 +3,13 @@
 use oarlock_ir::{Dim, In, Infer, Io, Kind, OpDef, Prepare, Result, Sig, VarType};
 use oarlock_tensor::{Dims, MAX_RANK};
 
-use crate::ints::{Ints, Known, axis_of};
+use crate::int_list::{IntList, Known, axis_of};
 use crate::reform::{First, FirstGrad, Reform};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&First::<Unsqueeze>::OP, &FirstGrad::<Unsqueeze>::OP];
 
 pub(super) struct Unsqueeze {
-    axes: Ints,
+    axes: IntList,
     list: Vec<i64>,
 }
 
@@ -25,7 +25,7 @@ impl Reform for Unsqueeze {
 
     fn infer(cx: &Infer<'_>, x: &VarType) -> Result<Vec<Dim>> {
         let axes = cx.attrs().ints("axes")?;
-        let axes = match Ints::infer(cx, "axes", "AxesTensor", "AxesTensorList")? {
+        let axes = match IntList::infer(cx, "axes", "AxesTensor", "AxesTensorList")? {
             Known::All(axes) => axes,
             // Unlike elsewhere, the attribute goes first.
             Known::Length(_) if !axes.is_empty() => axes,
@@ -44,8 +44,8 @@ impl Reform for Unsqueeze {
 
     fn prepare(p: &Prepare<'_>) -> Result<Unsqueeze> {
         let axes = p.attrs().ints("axes")?;
-        let tensors = || Ints::prepare(p, "axes", "AxesTensor", "AxesTensorList");
-        Ok(Unsqueeze { axes: if axes.is_empty() { tensors()? } else { Ints::Attr(axes) }, list: Vec::new() })
+        let tensors = || IntList::prepare(p, "axes", "AxesTensor", "AxesTensorList");
+        Ok(Unsqueeze { axes: if axes.is_empty() { tensors()? } else { IntList::Attr(axes) }, list: Vec::new() })
     }
 
     fn dims(&mut self, io: &Io<'_>, x: In, from: &Dims) -> Result<Dims> {

@@ -4,7 +4,7 @@ use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Va
 
 use super::stack::{inserted, without};
 use crate::blocks::{block, cut, put};
-use crate::ints::axis_of;
+use crate::int_list::axis_of;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Unstack, &UnstackGrad];
 

@@ -8,6 +8,7 @@ pub(crate) mod blocked;
 pub(crate) mod dots;
 mod elementwise;
 mod math;
+mod prefetch;
 mod reduce;
 pub(crate) mod sums;
 mod update;
@@ -15,5 +16,6 @@ pub(crate) mod vector;
 
 pub use elementwise::*;
 pub use math::*;
+pub use prefetch::{AHEAD, prefetch};
 pub use reduce::*;
 pub use update::*;

@@ -1,0 +1,260 @@
+//! What embedding lookups share: rows of a table by id, and the two forms of their gradient.
+//!
+//! It knows nothing of remote tables: an operator that must ask parameter servers is refused here.
+
+use std::collections::HashMap;
+
+use oarlock_ir::{
+    Error, Grad, In, Infer, Io, Kernel, Kind, Out, Prepare, Result, Sig, VarKind, VarType, by_float, kernel,
+};
+use oarlock_tensor::{DType, Dims, Element, Float, MAX_RANK, SelectedRows, Tensor, Value, simd};
+
+/// `padding_idx` of a lookup without padding.
+const NO_PADDING: i64 = -1;
+
+/// The attributes of a lookup; `padding_idx` and `is_sparse` decide, the others describe remote tables.
+pub(crate) fn attrs(sig: Sig) -> Sig {
+    sig.attr("is_sparse", false, "make the gradient row-sparse")
+        .attr("padding_idx", NO_PADDING, "the id whose row is zeros; -1 for none")
+        .attr("is_distributed", false, "the table lives on parameter servers once the program is transpiled")
+        .attr("remote_prefetch", false, "ask the parameter servers for the rows")
+        .attr("trainer_id", 0, "who asks")
+        .attr("epmap", Vec::<String>::new(), "the servers")
+        .attr("table_names", Vec::<String>::new(), "the parts of the table on the servers")
+        .attr("height_sections", Vec::<i64>::new(), "rows of each part")
+}
+
+/// Inference of a lookup; `index_dims` are the sizes that the output keeps of `Ids`.
+pub(crate) fn infer(cx: &mut Infer<'_>, index_dims: Vec<oarlock_ir::Dim>) -> Result<()> {
+    let (w, ids) = (cx.float("W")?, cx.integer("Ids")?);
+    if w.shape.rank() != 2 {
+        return Err(cx.shape_error(format!("needs a table of two dimensions, but has {}", cx.describe("W"))));
+    }
+    let mut dims = index_dims;
+    dims.push(w.shape[1]);
+    cx.set("Out", VarType::tensor(w.dtype, dims).with_lod(ids.lod_level));
+    Ok(())
+}
+
+/// Inference of the gradient of a lookup.
+pub(crate) fn infer_grad(cx: &mut Infer<'_>) -> Result<()> {
+    let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
+    let w = cx.input("W")?;
+    cx.set("W@GRAD", w.with_kind(kind).with_lod(0));
+    Ok(())
+}
+
+/// Emits the gradient operator of a lookup.
+pub(crate) fn emit_grad(g: &mut Grad<'_>, op_type: &str) -> Result<()> {
+    g.emit(op_type, &["Ids", "Out@GRAD", "W"], &["W@GRAD"])
+}
+
+/// The signature of the gradient operator.
+pub(crate) fn grad_sig(op_type: &'static str, forward: &Sig) -> Sig {
+    Sig::new(
+        op_type,
+        "W@GRAD[Ids[i]] += Out@GRAD[i]; row-sparse: the rows Ids with the values Out@GRAD, padding included",
+    )
+    .input("Ids", "of the forward operator")
+    .input("Out@GRAD", "gradient of `Out`")
+    .input("W", "of the forward operator, for its sizes")
+    .output("W@GRAD", "gradient of `W`, dense or row-sparse")
+    .attrs_of(forward)
+}
+
+/// Where the rows come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Lookup {
+    pub(crate) table: In,
+    pub(crate) ids: In,
+    /// The id whose row is zeros.
+    pub(crate) padding: Option<i64>,
+}
+
+impl Lookup {
+    /// The slots `W` and `Ids` and the attribute `padding_idx`.
+    pub(crate) fn new(p: &Prepare<'_>) -> Result<Lookup> {
+        let padding = Some(p.attrs().int("padding_idx")?).filter(|&id| id != NO_PADDING);
+        Ok(Lookup { table: p.input("W")?, ids: p.input("Ids")?, padding })
+    }
+
+    /// The error of an id that the table does not have.
+    #[cold]
+    pub(crate) fn unknown_id(&self, io: &Io<'_>, id: i64, at: usize, rows: usize) -> Error {
+        let what = format!("holds id {id} at position {at}, but {} has {rows} rows", io.describe(self.table));
+        io.error(Kind::Range, self.ids, what).help(format!(
+            "ids must be at least 0 and less than {rows}: enlarge the table, or map the ids (id % {rows})"
+        ))
+    }
+
+    /// Copies the rows of `ids` to `out`, which has room for exactly those.
+    fn gather<I: Element, T: Float>(
+        &self,
+        io: &Io<'_>,
+        ids: &[I],
+        table: &[T],
+        width: usize,
+        out: &mut [T],
+    ) -> Result<()> {
+        let rows = table.len() / width.max(1);
+        for (at, (id, out)) in ids.iter().zip(out.chunks_exact_mut(width.max(1))).enumerate() {
+            if let Some(soon) = ids.get(at + simd::AHEAD) {
+                simd::prefetch(table, (soon.to_i64() as usize).saturating_mul(width), width);
+            }
+            let id = id.to_i64();
+            if self.padding == Some(id) {
+                out.fill(T::ZERO);
+            } else if id as u64 >= rows as u64 {
+                return Err(self.unknown_id(io, id, at, rows));
+            } else {
+                out.copy_from_slice(&table[id as usize * width..][..width]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same from a table that holds some rows only; rows it does not hold are zeros.
+    fn gather_held<I: Element, T: Float>(&self, ids: &[I], held: &Held<'_, T>, out: &mut [T]) {
+        for (id, out) in ids.iter().zip(out.chunks_exact_mut(held.width.max(1))) {
+            let id = id.to_i64();
+            match held.at.get(&id).filter(|_| self.padding != Some(id)) {
+                Some(&at) => out.copy_from_slice(&held.values[at * held.width..][..held.width]),
+                None => out.fill(T::ZERO),
+            }
+        }
+    }
+
+    /// Looks the ids up; `out_dims` makes the output's sizes from those of the ids and the width of the table.
+    fn run<I: Element, T: Float>(
+        &self,
+        io: &Io<'_>,
+        out: Out,
+        index: &mut HashMap<i64, usize>,
+        out_dims: fn(&Dims, usize) -> Dims,
+    ) -> Result<()> {
+        let (table, ids) = (io.value(self.table)?, io.dense(self.ids)?);
+        let id_data = io.data::<I>(self.ids, &ids)?;
+        let (width, whole) = match &*table {
+            Value::Rows(r) => (r.width(), &r.value),
+            _ => {
+                let t = table.dense().map_err(|e| io.about(self.table.0, e))?;
+                (t.dims().matrix(1).1, t)
+            }
+        };
+        let values = io.data::<T>(self.table, whole)?;
+        if ids.dims().rank() == MAX_RANK {
+            return Err(io.error(Kind::Shape, self.ids, "has too many dimensions to add one"));
+        }
+        let dims = out_dims(ids.dims(), width);
+        if dims.numel() != id_data.len() * width {
+            let what = format!("has the sizes {}, of which the last must be 1", ids.dims());
+            return Err(io.error(Kind::Shape, self.ids, what));
+        }
+        let mut to = io.out_sized(out, T::DTYPE, dims)?;
+        to.set_lod(ids.lod().clone());
+        let to = io.data_mut::<T>(out, &mut to)?;
+        let Value::Rows(r) = &*table else { return self.gather(io, id_data, values, width, to) };
+        index.clear();
+        index.extend(r.rows.iter().zip(0..values.len() / width.max(1)).map(|(&id, at)| (id, at)));
+        self.gather_held(id_data, &Held { at: index, values, width }, to);
+        Ok(())
+    }
+}
+
+/// A table that holds some rows only.
+struct Held<'a, T> {
+    at: &'a HashMap<i64, usize>,
+    values: &'a [T],
+    width: usize,
+}
+
+/// The kernel of a lookup; `out_dims` makes the output's sizes from those of the ids and the width of the table.
+pub(crate) fn lookup_kernel(p: &Prepare<'_>, out_dims: fn(&Dims, usize) -> Dims) -> Result<Box<dyn Kernel>> {
+    if p.attrs().bool("remote_prefetch")? && !p.attrs().strs("epmap")?.is_empty() {
+        let what =
+            format!("`{}` asks parameter servers for its rows, but runs without a client for them", p.op().op_type);
+        return Err(Error::new(Kind::Unsupported, what)
+            .help("run the trainer's program through fleet, or the program before it was transpiled"));
+    }
+    let (lookup, out) = (Lookup::new(p)?, p.output("Out")?);
+    let mut index = HashMap::new();
+    by_float!(p.float("W")?, T => match p.dtype("Ids")? {
+        DType::I32 => kernel(move |io| lookup.run::<i32, T>(io, out, &mut index, out_dims)),
+        _ => kernel(move |io| lookup.run::<i64, T>(io, out, &mut index, out_dims)),
+    })
+}
+
+/// The kernel of the gradient of a lookup.
+pub(crate) fn grad_kernel(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    let grad = LookupGrad { lookup: Lookup::new(p)?, dout: p.input("Out@GRAD")?, dw: p.output("W@GRAD")? };
+    let (sparse, ids) = (p.attrs().bool("is_sparse")?, p.dtype("Ids")?);
+    by_float!(p.float("W")?, T => match (sparse, ids) {
+        (true, DType::I32) => kernel(move |io| grad.sparse::<i32, T>(io)),
+        (true, _) => kernel(move |io| grad.sparse::<i64, T>(io)),
+        (false, DType::I32) => kernel(move |io| grad.dense::<i32, T>(io)),
+        (false, _) => kernel(move |io| grad.dense::<i64, T>(io)),
+    })
+}
+
+#[derive(Clone, Copy)]
+struct LookupGrad {
+    lookup: Lookup,
+    dout: In,
+    dw: Out,
+}
+
+impl LookupGrad {
+    /// The gradient must have one row per id.
+    fn check(&self, io: &Io<'_>, dout: &Tensor, ids: &Tensor, width: usize) -> Result<()> {
+        if dout.numel() == ids.numel() * width {
+            return Ok(());
+        }
+        let what = format!("is {}, but there are {} ids and rows of {width}", dout.dims(), ids.numel());
+        Err(io.error(Kind::Shape, self.dout, what))
+    }
+
+    fn sparse<I: Element, T: Float>(&self, io: &Io<'_>) -> Result<()> {
+        let (ids, dout, whole) = (io.dense(self.lookup.ids)?, io.dense(self.dout)?, self.table_dims(io)?);
+        self.check(io, &dout, &ids, whole[1])?;
+        let mut dw = io.write(self.dw)?;
+        let SelectedRows { rows, height, value } = dw.rows_mut();
+        rows.clear();
+        rows.extend(io.data::<I>(self.lookup.ids, &ids)?.iter().map(|id| id.to_i64()));
+        *height = whole[0] as i64;
+        value.resize(T::DTYPE, Dims::from([rows.len(), whole[1]]));
+        io.data_mut::<T>(self.dw, value)?.copy_from_slice(io.data::<T>(self.dout, &dout)?);
+        Ok(())
+    }
+
+    fn dense<I: Element, T: Float>(&self, io: &Io<'_>) -> Result<()> {
+        let (ids, dout, whole) = (io.dense(self.lookup.ids)?, io.dense(self.dout)?, self.table_dims(io)?);
+        let [rows, width] = [whole[0], whole[1]];
+        self.check(io, &dout, &ids, width)?;
+        let mut dw = io.out_sized(self.dw, T::DTYPE, whole)?;
+        let dw = io.data_mut::<T>(self.dw, &mut dw)?;
+        dw.fill(T::ZERO);
+        let values = io.data::<T>(self.dout, &dout)?.chunks_exact(width.max(1));
+        for (at, (id, value)) in io.data::<I>(self.lookup.ids, &ids)?.iter().zip(values).enumerate() {
+            let id = id.to_i64();
+            if self.lookup.padding == Some(id) {
+                continue;
+            }
+            if id as u64 >= rows as u64 {
+                return Err(self.lookup.unknown_id(io, id, at, rows));
+            }
+            simd::add_assign(&mut dw[id as usize * width..][..width], value);
+        }
+        Ok(())
+    }
+
+    /// The rows and the width of the table.
+    fn table_dims(&self, io: &Io<'_>) -> Result<Dims> {
+        let table = io.value(self.lookup.table)?;
+        let dims = match &*table {
+            Value::Rows(r) => r.whole_dims(),
+            _ => *table.dense().map_err(|e| io.about(self.lookup.table.0, e))?.dims(),
+        };
+        let (rows, width) = dims.matrix(1);
+        Ok(Dims::from([rows, width]))
+    }
+}
