@@ -61,6 +61,7 @@ mod hard_swish;
 mod increment;
 mod lamb;
 mod lars_momentum;
+mod layer_norm;
 mod leaky_relu;
 mod log;
 mod log1p;
@@ -179,6 +180,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     increment::OPS,
     lamb::OPS,
     lars_momentum::OPS,
+    layer_norm::OPS,
     leaky_relu::OPS,
     log::OPS,
     log1p::OPS,
