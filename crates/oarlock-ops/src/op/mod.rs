@@ -91,6 +91,7 @@ mod isinf;
 mod isnan;
 mod lamb;
 mod lars_momentum;
+mod layer_norm;
 mod leaky_relu;
 mod less_equal;
 mod less_than;
@@ -302,6 +303,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     isnan::OPS,
     lamb::OPS,
     lars_momentum::OPS,
+    layer_norm::OPS,
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
