@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(c, [0.0, 0.0]);
         let data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
         let view = Mat::new(&data, 2, 3).t().view(1, 2, 0, 2);
-        assert_eq!(packed_rows(view), [1.0, 4.0, 2.0, 5.0]);
+        with_rows(view, |rows| assert_eq!(rows.data, [1.0, 4.0, 2.0, 5.0]));
         assert_eq!(Mat::new(&data, 2, 3).view(2, 0, 3, 0).rows(), 0);
     }
 

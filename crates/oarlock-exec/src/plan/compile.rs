@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use oarlock_ir::{
     EMPTY, Error, FuseBlock, GRAD, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, Shape, Var, VarKind,
-    VarType, nearest,
+    VarType, nearest, verify,
 };
 use oarlock_tensor::DType;
 
@@ -14,6 +14,7 @@ use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
 use crate::executor::ExecOptions;
 
 pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
+    verify(program, None)?;
     check_ops(program, options)?;
     let feeds = feed_slots(program, feeds)?;
     check_fetches(program, fetches)?;
@@ -111,6 +112,7 @@ fn fuse(program: &mut Program, roots: &HashSet<Name>, options: &ExecOptions) -> 
         let done = fusion.apply(&mut g);
         g.finish();
         done?;
+        verify(program, None).map_err(|e| e.note(format!("after fusion `{}`", fusion.name())))?;
     }
     Ok(())
 }
