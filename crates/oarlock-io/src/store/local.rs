@@ -233,7 +233,7 @@ impl Store for Local {
         let remove = || {
             // Out of the way first: what is killed while deleting must not leave half a folder under its name.
             self.disk.rename(&path, &away)?;
-            self.disk.remove_dir_all(&away)
+            self.remove_stale()
         };
         remove().map_err(|e| io_error("delete", path.display(), &e))
     }
