@@ -97,7 +97,7 @@ pub fn import_safetensors(store: &dyn Store, file: &str, vars: &[&Var], values: 
 
 /// Reads all tensors of a file.
 pub fn read_safetensors(view: &dyn View, file: &str) -> Result<BTreeMap<String, Tensor>> {
-    view.open(file)?.decode(|r| read_all(r))
+    view.open(file)?.decode(|r: &mut Reader<'_, _>| read_all(r))
 }
 
 /// Reads all tensors from bytes; `origin` names them in messages.

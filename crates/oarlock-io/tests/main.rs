@@ -1,9 +1,3 @@
-//! Files as users meet them: compatible, checked, safe against crashes. One binary, a module per concern.
+//! Files as users meet them. One binary, a module per concern.
 
-mod checkpoints;
-mod common;
-mod crash;
-mod golden;
-mod hostile;
-mod mismatch;
-mod predecessor;
+mod files;

@@ -13,7 +13,7 @@ use oarlock_io::{
 use oarlock_ir::{Result, Vars};
 use oarlock_tensor::{Dims, Tensor, Value};
 
-use crate::common::{TempDir, Values, names, small_program, small_values};
+use super::common::{TempDir, Values, names, small_program, small_values};
 
 /// What the child process is told: the form to save, the step to die at, where, and the value of all elements.
 const CHILD: &str = "OARLOCK_TEST_CRASH";
@@ -99,7 +99,7 @@ fn run_child(form: &str, die_at: usize, dir: &Path, v: f32) -> bool {
     let exe = std::env::current_exe().unwrap();
     let orders = format!("{form}\n{die_at}\n{}\n{v}", dir.display());
     let mut child = Command::new(exe);
-    child.args(["--exact", "crash::child"]).env(CHILD, orders).stdout(Stdio::null()).stderr(Stdio::null());
+    child.args(["--exact", "files::crash::child"]).env(CHILD, orders).stdout(Stdio::null()).stderr(Stdio::null());
     child.status().unwrap().success()
 }
 
@@ -167,8 +167,7 @@ fn a_step_that_fails_is_an_error_and_the_old_or_the_new_save_loads() {
 fn a_full_disk_is_an_error_and_the_old_save_loads() {
     let dir = TempDir::new();
     let exe = std::env::current_exe().unwrap();
-    let script =
-        "mount -t tmpfs -o size=64k tmpfs \"$1\" || exit 7; exec \"$2\" --exact crash::full_disk_child --nocapture";
+    let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" || exit 7; exec \"$2\" --exact files::crash::full_disk_child --nocapture";
     let mut child = Command::new("unshare");
     child.args(["-m", "sh", "-c", script, "sh"]).arg(dir.path()).arg(exe).env(CHILD, dir.path());
     match child.output() {

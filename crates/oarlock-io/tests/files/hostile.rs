@@ -11,7 +11,7 @@ use oarlock_io::{
 };
 use oarlock_ir::Result;
 
-use crate::common::{TempDir, Values, golden, read, small_program, small_values};
+use super::common::{TempDir, Values, golden, read, small_program, small_values};
 
 const CHILD: &str = "OARLOCK_TEST_HOSTILE";
 const ROUNDS: usize = 20_000;
@@ -136,6 +136,7 @@ fn child() {
 #[test]
 fn mutated_files_neither_panic_nor_take_much_memory() {
     let exe = std::env::current_exe().unwrap();
-    let out = Command::new(exe).args(["--exact", "hostile::child", "--nocapture"]).env(CHILD, "1").output().unwrap();
+    let out =
+        Command::new(exe).args(["--exact", "files::hostile::child", "--nocapture"]).env(CHILD, "1").output().unwrap();
     assert!(out.status.success(), "{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
 }

@@ -11,7 +11,7 @@ use oarlock_io::{
 use oarlock_ir::Name;
 use oarlock_tensor::{DType, Dims, Element, Tensor, by_element};
 
-use crate::common::{TempDir, Values, golden, nets, program, read};
+use super::common::{TempDir, Values, golden, nets, program, read};
 
 #[expect(clippy::disallowed_methods, reason = "the place where these tests look for the predecessor")]
 fn python() -> String {

@@ -8,7 +8,7 @@ use oarlock_io::{
 use oarlock_ir::{Dim, Error, Kind, Program, Shape, VarDType};
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 
-use crate::common::{TempDir, Values, names, read, small_program, small_values};
+use super::common::{TempDir, Values, names, read, small_program, small_values};
 
 /// Without the paths, which differ from run to run.
 fn text(e: &Error, dir: &TempDir) -> String {

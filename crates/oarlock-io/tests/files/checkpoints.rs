@@ -6,7 +6,7 @@ use oarlock_io::{Checkpoints, Difference, Local, Position};
 use oarlock_ir::Program;
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
-use crate::common::{TempDir, Values, small_program, small_values};
+use super::common::{TempDir, Values, small_program, small_values};
 
 fn position(step: u64) -> Position {
     Position { epoch: 1, step, notes: BTreeMap::from([("reader".into(), format!("shard 3, line {step}"))]) }

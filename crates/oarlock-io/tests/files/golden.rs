@@ -10,7 +10,7 @@ use oarlock_io::{
 use oarlock_ir::{Name, Program, VarKind};
 use oarlock_tensor::Tensor;
 
-use crate::common::{TempDir, Values, golden, names, nets, program, read, tensors};
+use super::common::{TempDir, Values, golden, names, nets, program, read, tensors};
 
 /// All files below a directory.
 fn files(dir: &Path, found: &mut Vec<PathBuf>) {
