@@ -19,6 +19,12 @@ pub fn write_tensor(tensor: &Tensor, out: &mut dyn Write) -> io::Result<()> {
     write_plain(tensor, out)
 }
 
+/// Appends a tensor with its LoD to bytes in memory.
+pub fn encode_tensor(tensor: &Tensor, out: &mut Vec<u8>) {
+    // A vector takes everything: there is no error to pass on.
+    write_tensor(tensor, out).unwrap_or_default();
+}
+
 /// Writes selected rows.
 pub fn write_rows(rows: &SelectedRows, out: &mut dyn Write) -> io::Result<()> {
     let mut head = 0u32.to_le_bytes().to_vec();

@@ -11,7 +11,7 @@ use oarlock_tensor::{Dims, Tensor, Value};
 use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
 use crate::reader::Reader;
-use crate::store::{Local, Source, Staging, Store, View};
+use crate::store::{Local, Source, Staging, Store, View, WriteFile};
 use crate::tensor_stream::{read_part, read_rows, read_tensor, write_rows, write_tensor};
 
 /// The parameters of a program: what `save_params` saves.
@@ -52,21 +52,21 @@ pub(crate) fn hold(vars: &[&Var], values: &dyn Vars) -> Result<Vec<Held>> {
     let mut held = Vec::with_capacity(vars.len());
     for var in vars {
         let value = values.find(&var.name).unwrap_or_default().read_arc();
-        if !matches!(*value, Value::Dense(_) | Value::Rows(_)) {
-            return Err(cannot_save(&var.name, &value));
-        }
+        check_saveable(&var.name, &value)?;
         held.push((var.name.clone(), value));
     }
     Ok(held)
 }
 
-fn cannot_save(name: &Name, value: &Value) -> Error {
+/// Refuses values that files do not hold.
+pub(crate) fn check_saveable(name: &str, value: &Value) -> Result<()> {
     match value {
-        Value::Empty => Error::new(Kind::Missing, format!("variable `{name}` has no value to save"))
-            .help("run the startup program or load values first"),
+        Value::Dense(_) | Value::Rows(_) => Ok(()),
+        Value::Empty => Err(Error::new(Kind::Missing, format!("variable `{name}` has no value to save"))
+            .help("run the startup program or load values first")),
         other => {
-            Error::new(Kind::Unsupported, format!("variable `{name}` is {}, which files do not hold", other.kind()))
-                .help("leave it out: only tensors and selected rows can be saved")
+            let what = format!("variable `{name}` is {}, which files do not hold", other.kind());
+            Err(Error::new(Kind::Unsupported, what).help("leave it out: only tensors and selected rows can be saved"))
         }
     }
 }
@@ -90,11 +90,11 @@ fn stage_combined(staging: &mut dyn Staging, file: &str, held: &[Held]) -> Resul
     staging.file(file, &names, &mut |out| sorted.iter().try_for_each(|(_, value)| write_value(value, out)))
 }
 
-fn write_value(value: &Value, out: &mut dyn Write) -> std::io::Result<()> {
+pub(crate) fn write_value(value: &Value, out: &mut dyn Write) -> std::io::Result<()> {
     match value {
         Value::Dense(tensor) => write_tensor(tensor, out),
         Value::Rows(rows) => write_rows(rows, out),
-        // `hold` lets nothing else pass.
+        // `hold` and `check_saveable` let nothing else pass.
         _ => Ok(()),
     }
 }
@@ -134,7 +134,7 @@ pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) {
 /// Reads variables and checks them against what the program says, without setting any.
 pub fn read_vars(view: &dyn View, combined: Option<&str>, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
     match combined {
-        Some(file) => read_combined_file(view.open(file)?, vars),
+        Some(file) => read_combined_file(view.open(file)?, &sorted(vars)),
         None => vars.iter().map(|var| read_one(view, var)).collect(),
     }
 }
@@ -146,12 +146,17 @@ fn read_one(view: &dyn View, var: &Var) -> Result<(Name, Value)> {
             "load what was saved from this program; if all variables are in one file, give its name (`filename`)",
         ));
     }
-    let value = view.open(&var.name)?.decode(|r| {
+    Ok((var.name.clone(), read_var(view.open(&var.name)?, var)?))
+}
+
+/// Reads a file of one variable.
+pub(crate) fn read_var(file: Source, var: &Var) -> Result<Value> {
+    let value = file.decode(|r| {
         let value = read_value(r, var)?;
         repeats_or_nothing(r, &value)?;
         Ok(value)
     });
-    value.map(|value| (var.name.clone(), value)).map_err(|e| e.note(format!("while loading variable `{}`", var.name)))
+    value.map_err(|e| e.note(format!("while loading variable `{}`", var.name)))
 }
 
 /// What may follow the tensor in a file of its own: nothing, or the single element again. A distributed save of Fluid's
@@ -182,12 +187,12 @@ fn sorted<'a>(vars: &[&'a Var]) -> Vec<&'a Var> {
     sorted
 }
 
-fn read_combined_file(file: Source, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
-    let vars = sorted(vars);
+/// Reads a file of several variables, which are in this order.
+pub(crate) fn read_combined_file(file: Source, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
     if let Some(seal) = file.seal().filter(|seal| !seal.variables.is_empty()) {
-        same_names(file.origin(), &seal.variables, &vars)?;
+        same_names(file.origin(), &seal.variables, vars)?;
     }
-    file.decode(|r| read_combined(r, &vars))
+    file.decode(|r| read_combined(r, vars))
 }
 
 /// A combined file holds no names. Where they were noted, variables of another program cannot pass for this one's.
@@ -209,7 +214,7 @@ fn same_names(origin: &str, saved: &[Name], vars: &[&Var]) -> Result<()> {
     Err(error.help("load it into the program it was saved from, or choose the variables to load"))
 }
 
-/// Reads a combined file to its end: the variables in the order of their names.
+/// Reads a combined file to its end.
 fn read_combined<R: Read>(r: &mut Reader<'_, R>, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
     let mut loaded = Vec::with_capacity(vars.len());
     for (i, var) in vars.iter().enumerate() {
@@ -270,8 +275,7 @@ pub(crate) fn check(var: &Var, value: &Value) -> Result<()> {
 
 /// Reads a file that holds one tensor and nothing else.
 pub fn read_tensor_file(path: &Path) -> Result<Tensor> {
-    let (folder, name) = Local::around(path)?;
-    folder.view()?.open(&name)?.decode(|r| {
+    open_one(path)?.decode(|r| {
         let tensor = read_tensor(r)?;
         nothing_left(r)?;
         Ok(tensor)
@@ -281,12 +285,17 @@ pub fn read_tensor_file(path: &Path) -> Result<Tensor> {
 /// Reads a part of a file that holds one tensor: `dims` many elements after the first `seek`, as a server reads its
 /// share of a parameter.
 pub fn read_tensor_part(path: &Path, seek: usize, dims: Dims) -> Result<Tensor> {
-    let (folder, name) = Local::around(path)?;
-    folder.view()?.open(&name)?.decode(|r| {
+    open_one(path)?.decode(|r| {
         let tensor = read_part(r, seek, dims)?;
         nothing_left(r)?;
         Ok(tensor)
     })
+}
+
+/// Opens a file by its path.
+pub(crate) fn open_one(path: &Path) -> Result<Source> {
+    let (folder, name) = Local::around(path)?;
+    folder.view()?.open(&name)
 }
 
 fn nothing_left<R: Read>(r: &Reader<'_, R>) -> Result<()> {
@@ -300,8 +309,12 @@ fn nothing_left<R: Read>(r: &Reader<'_, R>) -> Result<()> {
 /// Writes a file that holds one tensor, replacing an old one at once. The manifest of the folder is kept up to date if
 /// there is one, but none is made for a single file.
 pub fn write_tensor_file(path: &Path, tensor: &Tensor) -> Result<()> {
+    write_one_file(path, &mut |out| write_tensor(tensor, out))
+}
+
+/// Replaces one file at once, as [`write_tensor_file`] does.
+pub(crate) fn write_one_file(path: &Path, write: &mut WriteFile<'_>) -> Result<()> {
     let (folder, name) = Local::around(path)?;
-    let write = &mut |out: &mut dyn Write| write_tensor(tensor, out);
     if !folder.root().is_dir() || folder.view()?.manifest().is_none() {
         return folder.replace_file(&name, write);
     }
