@@ -13,6 +13,7 @@ mod elementwise;
 mod fill;
 mod fusion;
 mod lookup;
+mod losses;
 mod number;
 mod op;
 mod optimize;

@@ -1,13 +1,18 @@
 //! `layer_norm`: every row moved and scaled to mean 0 and variance 1, then to a learned mean and scale per column.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel, product};
+use oarlock_ir::{
+    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel, product,
+};
 use oarlock_tensor::{Dims, Float, simd};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&LayerNorm, &LayerNormGrad];
 
 fn attrs(sig: Sig) -> Sig {
-    sig.attr("begin_norm_axis", 1, "sizes before this axis count rows, the others columns")
-        .attr("epsilon", 1e-5f32, "added to the variance")
+    sig.attr("begin_norm_axis", 1, "sizes before this axis count rows, the others columns").attr(
+        "epsilon",
+        1e-5f32,
+        "added to the variance",
+    )
 }
 
 struct LayerNorm;
@@ -28,13 +33,15 @@ impl OpDef for LayerNorm {
         let x = cx.float("X")?;
         let axis = cx.attrs().count("begin_norm_axis")?;
         if axis == 0 || axis >= x.shape.rank() {
-            let what = format!("has begin_norm_axis {axis}, which does not cut {} in rows and columns", cx.describe("X"));
+            let what =
+                format!("has begin_norm_axis {axis}, which does not cut {} in rows and columns", cx.describe("X"));
             return Err(cx.shape_error(what));
         }
         let columns = product(&x.shape[axis..]);
         for slot in ["Scale", "Bias"].into_iter().filter(|s| cx.has(s)) {
             if !product(&cx.float(slot)?.shape).fits(columns) {
-                let what = format!("needs {columns} values, the columns of {}, in {}", cx.describe("X"), cx.describe(slot));
+                let what =
+                    format!("needs {columns} values, the columns of {}, in {}", cx.describe("X"), cx.describe(slot));
                 return Err(cx.shape_error(what));
             }
         }
@@ -78,7 +85,8 @@ fn forward<T: Float>(
     let x = io.data::<T>(x, &x_tensor)?;
     let mut mean_tensor = io.out_sized(mean, T::DTYPE, Dims::from([rows]))?;
     let mut variance_tensor = io.out_sized(variance, T::DTYPE, Dims::from([rows]))?;
-    let (mean, variance) = (io.data_mut::<T>(mean, &mut mean_tensor)?, io.data_mut::<T>(variance, &mut variance_tensor)?);
+    let (mean, variance) =
+        (io.data_mut::<T>(mean, &mut mean_tensor)?, io.data_mut::<T>(variance, &mut variance_tensor)?);
     let mut t = io.out_sized(y, T::DTYPE, *x_tensor.dims())?;
     t.set_lod(x_tensor.lod().clone());
     let y = io.data_mut::<T>(y, &mut t)?;
@@ -271,5 +279,8 @@ fn rows_are_normalised() {
         .output("Variance", tensor([2], &[1.0, 16.0]))
         .run();
     let e = check("layer_norm").input("X", noise([2, 3], 1)).input("Scale", noise([2], 1)).any_output("Y").error();
-    assert!(e.contains("`layer_norm` needs 3 values, the columns of `X` = X.0 f32[2, 3], in `Scale` = Scale.0 f32[2]"), "{e}");
+    assert!(
+        e.contains("`layer_norm` needs 3 values, the columns of `X` = X.0 f32[2, 3], in `Scale` = Scale.0 f32[2]"),
+        "{e}"
+    );
 }

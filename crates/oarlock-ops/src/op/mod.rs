@@ -16,6 +16,7 @@ mod atan;
 mod auc;
 mod average_accumulates;
 mod batch_norm;
+mod bpr_loss;
 mod brelu;
 mod cast;
 mod ceil;
@@ -24,6 +25,7 @@ mod clip_by_norm;
 mod concat;
 mod conv2d;
 mod cos;
+mod cos_sim;
 mod cross_entropy;
 mod cross_entropy2;
 mod decayed_adagrad;
@@ -58,27 +60,39 @@ mod get_tensor_from_selected_rows;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod hinge_loss;
+mod huber_loss;
 mod increment;
+mod kldiv_loss;
+mod l1_norm;
+mod label_smooth;
 mod lamb;
 mod lars_momentum;
 mod layer_norm;
 mod leaky_relu;
 mod log;
 mod log1p;
+mod log_loss;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
+mod margin_rank_loss;
+mod maxout;
 mod mean;
 mod merge_ids;
 mod merge_selected_rows;
 mod mish;
+mod modified_huber_loss;
 mod momentum;
 mod mul;
+mod norm;
 mod pool2d;
 mod pow;
+mod prelu;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
+mod rank_loss;
 mod reciprocal;
 mod reduce_all;
 mod reduce_any;
@@ -99,6 +113,7 @@ mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
+mod smooth_l1_loss;
 mod soft_relu;
 mod softmax;
 mod softmax_with_cross_entropy;
@@ -109,11 +124,14 @@ mod split_ids;
 mod split_selected_rows;
 mod sqrt;
 mod square;
+mod squared_l2_distance;
+mod squared_l2_norm;
 mod stanh;
 mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod teacher_student_sigmoid_loss;
 mod thresholded_relu;
 mod truncated_gaussian_random;
 mod uniform_random;
@@ -135,6 +153,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     auc::OPS,
     average_accumulates::OPS,
     batch_norm::OPS,
+    bpr_loss::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
@@ -143,6 +162,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     concat::OPS,
     conv2d::OPS,
     cos::OPS,
+    cos_sim::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     decayed_adagrad::OPS,
@@ -177,27 +197,39 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    hinge_loss::OPS,
+    huber_loss::OPS,
     increment::OPS,
+    kldiv_loss::OPS,
+    l1_norm::OPS,
+    label_smooth::OPS,
     lamb::OPS,
     lars_momentum::OPS,
     layer_norm::OPS,
     leaky_relu::OPS,
     log::OPS,
     log1p::OPS,
+    log_loss::OPS,
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    margin_rank_loss::OPS,
+    maxout::OPS,
     mean::OPS,
     merge_ids::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
+    modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
+    norm::OPS,
     pool2d::OPS,
     pow::OPS,
+    prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    rank_loss::OPS,
     reciprocal::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
@@ -218,6 +250,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
+    smooth_l1_loss::OPS,
     soft_relu::OPS,
     softmax::OPS,
     softmax_with_cross_entropy::OPS,
@@ -228,11 +261,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
+    squared_l2_distance::OPS,
+    squared_l2_norm::OPS,
     stanh::OPS,
     sum::OPS,
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    teacher_student_sigmoid_loss::OPS,
     thresholded_relu::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
