@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock_ir::{BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, OpNames, Result, Runtime, SharedVar};
+use oarlock_ir::{BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, OpNames, Result, Runtime, SharedVar, VarDType};
 use oarlock_tensor::{DType, Tensor, Value};
 
 use crate::executor::ExecOptions;
@@ -159,7 +159,7 @@ impl Instance {
         let runner = Runner { plan: &plan, kernels: &self.kernels, cx, peak: std::cell::Cell::new(0) };
         // With the nan check on, even the last update may fail: then everything is kept for undoing.
         let commit = if cx.check_nan_inf { plan.blocks[0].ops.len() } else { plan.commit_from };
-        runner.clear(0, &self.frame);
+        runner.clear_block(0, &self.frame);
         let mut kernels = self.kernels[0].borrow_mut();
         for (i, p) in plan.blocks[0].ops.iter().enumerate().take(commit) {
             save(&plan, &self.frame, &mut self.undo, p)?;
@@ -233,22 +233,25 @@ fn check_feed(f: &FeedSlot, tensor: &Tensor) -> Result<()> {
     if !f.var.need_check_feed {
         return Ok(());
     }
-    let ty = f.var.ty();
-    if tensor.dtype() != ty.dtype {
-        return Err(Error::new(
-            Kind::DType,
-            format!("`{}` is declared {ty}, but a tensor of {}{} is fed", f.name, tensor.dtype(), tensor.dims()),
-        )
-        .help(format!("feed {}, for example with .astype('{}')", ty.dtype, ty.dtype.name())));
+    if f.var.dtype != VarDType::Is(tensor.dtype()) {
+        let ty = f.var.ty();
+        return Err(wrong_feed(Kind::DType, f, tensor).help(format!(
+            "feed {}, for example with .astype('{}')",
+            ty.dtype,
+            ty.dtype.name()
+        )));
     }
-    if !ty.shape.fits(tensor.dims()) {
-        return Err(Error::new(
-            Kind::Shape,
-            format!("`{}` is declared {ty}, but a tensor of {}{} is fed", f.name, tensor.dtype(), tensor.dims()),
-        )
-        .help("every size but `?` must be as declared"));
+    if !f.var.shape.fits(tensor.dims()) {
+        return Err(wrong_feed(Kind::Shape, f, tensor).help("every size but `?` must be as declared"));
     }
     Ok(())
+}
+
+#[cold]
+fn wrong_feed(kind: Kind, f: &FeedSlot, tensor: &Tensor) -> Error {
+    let what =
+        format!("`{}` is declared {}, but a tensor of {}{} is fed", f.name, f.var.ty(), tensor.dtype(), tensor.dims());
+    Error::new(kind, what)
 }
 
 /// Runs blocks of a plan.
@@ -263,17 +266,6 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn io<'i>(&'i self, p: &'i PlanOp, frame: &'i Frame) -> Io<'i> {
         Io::new(frame, self, self.cx.runtime, OpNames { op: &p.op, slots: &p.names })
-    }
-
-    fn clear(&self, block: usize, frame: &Frame) {
-        for &slot in &self.plan.blocks[block].clear {
-            if let Some(mut value) = frame.write(slot) {
-                match &mut *value {
-                    Value::Array(a) => a.clear(),
-                    other => *other = Value::Empty,
-                }
-            }
-        }
     }
 
     fn run_op(&self, block: usize, i: usize, p: &PlanOp, kernel: &mut dyn Kernel, frame: &Frame) -> Result<()> {
@@ -346,6 +338,17 @@ fn first_not_finite(t: &Tensor) -> Option<(usize, f64)> {
 }
 
 impl BlockRunner for Runner<'_> {
+    fn clear_block(&self, block: usize, frame: &Frame) {
+        for &slot in self.plan.blocks.get(block).iter().flat_map(|b| &b.clear) {
+            if let Some(mut value) = frame.write(slot) {
+                match &mut *value {
+                    Value::Array(a) => a.clear(),
+                    other => *other = Value::Empty,
+                }
+            }
+        }
+    }
+
     fn run_block(&self, block: usize, frame: &Frame) -> Result<()> {
         let Some(cell) = self.kernels.get(block) else {
             return Err(Error::internal(format!("there is no block {block}")));
@@ -353,7 +356,6 @@ impl BlockRunner for Runner<'_> {
         let Ok(mut kernels) = cell.try_borrow_mut() else {
             return Err(Error::new(Kind::Verify, format!("block {block} runs itself")));
         };
-        self.clear(block, frame);
         for (i, p) in self.plan.blocks[block].ops.iter().enumerate() {
             self.run_op(block, i, p, &mut *kernels[i], frame)?;
         }

@@ -36,6 +36,8 @@ pub struct Traits {
     pub in_place: &'static [(&'static str, &'static str)],
     /// Input slots of which only sizes and LoD are read.
     pub shape_only: &'static [&'static str],
+    /// Input slots whose variables may have no value when the operator runs: gradients nothing computed, branches not taken.
+    pub maybe_empty: &'static [&'static str],
     /// Does something besides writing its outputs; never pruned.
     pub side_effect: bool,
     /// Hands over what users feed and fetch; the executor does its work.
@@ -64,6 +66,7 @@ impl Traits {
     pub const NONE: Traits = Traits {
         in_place: &[],
         shape_only: &[],
+        maybe_empty: &[],
         side_effect: false,
         port: None,
         gradient_free: false,
@@ -85,6 +88,11 @@ impl Traits {
     /// With these inputs of which only sizes and LoD are read.
     pub const fn shape_only(self, slots: &'static [&'static str]) -> Traits {
         Traits { shape_only: slots, ..self }
+    }
+
+    /// With these inputs that may have no value.
+    pub const fn maybe_empty(self, slots: &'static [&'static str]) -> Traits {
+        Traits { maybe_empty: slots, ..self }
     }
 
     /// Never pruned.

@@ -9,7 +9,7 @@ use crate::def::Sig;
 use crate::error::{Error, Kind, Result};
 use crate::frame::Frame;
 use crate::runtime::Runtime;
-use crate::{EMPTY, Name, Op, Var, fail};
+use crate::{EMPTY, Name, Op, Program, Var, fail};
 
 /// An input of a kernel: the index of a value in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,8 @@ pub fn checked_kernel(
 
 /// Where a plan put the variables of a program.
 pub trait Layout {
+    /// The program, as it is planned.
+    fn program(&self) -> &Program;
     /// The slot of the variable that `name` means in `block`.
     fn slot(&self, block: usize, name: &str) -> Option<usize>;
     /// The declaration of the variable that `name` means in `block`.
@@ -130,6 +132,11 @@ impl<'a> Prepare<'a> {
         self.sig.attrs(self.op)
     }
 
+    /// The program, as it is planned.
+    pub fn program(&self) -> &'a Program {
+        self.layout.program()
+    }
+
     fn slot_of(&self, name: &Name) -> Result<usize> {
         self.layout.slot(self.block, name).ok_or_else(|| Error::internal(format!("`{name}` has no slot in the plan")))
     }
@@ -153,6 +160,12 @@ impl<'a> Prepare<'a> {
     /// The variables of an input slot.
     pub fn inputs(&self, slot: &str) -> Result<Vec<In>> {
         self.op.inputs.get(slot).iter().filter(|n| **n != EMPTY).map(|n| Ok(In(self.slot_of(n)?))).collect()
+    }
+
+    /// The variables of an input slot by position; `None` for `@EMPTY@`.
+    pub fn inputs_by_position(&self, slot: &str) -> Result<Vec<Option<In>>> {
+        let find = |n: &Name| if *n == EMPTY { Ok(None) } else { Ok(Some(In(self.slot_of(n)?))) };
+        self.op.inputs.get(slot).iter().map(find).collect()
     }
 
     /// The one variable of an output slot.
@@ -223,12 +236,17 @@ impl<'a> Prepare<'a> {
 
     /// The slot of a variable as a sub-block sees it, for operators that name such variables in attributes.
     pub fn in_block(&self, block: BlockRef, name: &str) -> Result<usize> {
-        match self.layout.slot(block.0, name) {
+        match self.maybe_in_block(block, name) {
             Some(s) => Ok(s),
             None => {
                 fail!(Kind::Unknown, "`{}` names `{name}`, which block {} does not know", self.sig.op_type, block.0)
             }
         }
+    }
+
+    /// The slot of a variable as a sub-block sees it, if there is such a variable.
+    pub fn maybe_in_block(&self, block: BlockRef, name: &str) -> Option<usize> {
+        self.layout.slot(block.0, name)
     }
 
     /// The slots of the variables declared in a sub-block.
@@ -239,6 +257,8 @@ impl<'a> Prepare<'a> {
 
 /// Runs blocks of a plan; control flow kernels call it.
 pub trait BlockRunner {
+    /// Empties the variables that a block must not find from an earlier run.
+    fn clear_block(&self, block: usize, frame: &Frame);
     /// Runs the operators of a block, once.
     fn run_block(&self, block: usize, frame: &Frame) -> Result<()>;
 }
@@ -296,6 +316,13 @@ impl<'a> Io<'a> {
 
     /// Runs a block.
     pub fn run_block(&self, block: BlockRef) -> Result<()> {
+        self.run_block_with(block, || Ok(()))
+    }
+
+    /// Runs a block of which some variables are given values first.
+    pub fn run_block_with(&self, block: BlockRef, give: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.blocks.clear_block(block.0, self.frame);
+        give()?;
         self.blocks.run_block(block.0, self.frame)
     }
 

@@ -196,33 +196,16 @@ impl Program {
     }
 
     /// The block in which `name`, as seen from `block`, is declared: the block itself, then (for a block of gradients)
-    /// the block it differentiates, then outwards.
+    /// the block it differentiates, then outwards. The block around a block of gradients differentiates the block around
+    /// the forward one, so a gradient of a loop in a loop finds the gradients of the outer loop before those outside.
     pub fn resolve(&self, block: usize, name: &str) -> Option<usize> {
         let mut at = Some(block);
         // A well-formed program ends at block 0; the bound keeps a malformed one from looping.
-        for _ in 0..=2 * self.blocks.len() {
-            let b = self.blocks.get(at?)?;
-            if b.vars.contains_key(name) {
-                return Some(b.idx);
-            }
-            if let Some(f) = b.forward.and_then(|f| self.resolve_forward(f, b.parent, name)) {
-                return Some(f);
-            }
-            at = b.parent;
-        }
-        None
-    }
-
-    /// Looks from a forward block outwards until the gradient block's own parent.
-    fn resolve_forward(&self, forward: usize, stop: Option<usize>, name: &str) -> Option<usize> {
-        let mut at = Some(forward);
         for _ in 0..=self.blocks.len() {
-            if at == stop {
-                return None;
-            }
             let b = self.blocks.get(at?)?;
-            if b.vars.contains_key(name) {
-                return Some(b.idx);
+            let forward = b.forward.and_then(|f| self.blocks.get(f));
+            if let Some(home) = [Some(b), forward].into_iter().flatten().find(|b| b.vars.contains_key(name)) {
+                return Some(home.idx);
             }
             at = b.parent;
         }
@@ -294,4 +277,27 @@ impl PartialEq for Program {
             && self.unknown == other.unknown
             && self.unknown_inside == other.unknown_inside
     }
+}
+
+#[test]
+fn a_gradient_of_a_loop_in_a_loop_looks_inside_out() {
+    use crate::{VarType, grad_name};
+    let mut program = Program::new();
+    let (outer, inner) = (program.add_block(0), program.add_block(1));
+    let (outer_grad, inner_grad) = (program.add_block(0), program.add_block(3));
+    program.block_mut(outer_grad).forward = Some(outer);
+    program.block_mut(inner_grad).forward = Some(inner);
+    let declare = |program: &mut Program, block: usize, name: Name| {
+        program.block_mut(block).set_var(Var::new(name, VarType::tensor(oarlock_tensor::DType::F32, Vec::new())));
+    };
+    for block in [0, outer] {
+        declare(&mut program, block, "x".into());
+    }
+    for block in [0, outer_grad] {
+        declare(&mut program, block, grad_name("x"));
+    }
+    // Gradients and values of the outer loop stand nearer than those outside.
+    assert_eq!(program.resolve(inner_grad, "x@GRAD"), Some(outer_grad));
+    assert_eq!(program.resolve(inner_grad, "x"), Some(outer));
+    assert_eq!(program.resolve(inner, "x@GRAD"), Some(0));
 }

@@ -72,8 +72,10 @@ fn gradient(def: &dyn OpDef, sig: &Sig) -> Option<String> {
     for s in &sig.outputs {
         op.outputs.set(s.name, vec![s.name.into()]);
     }
-    let program = Program::new();
-    let mut g = Grad::new(&program, &op, &|_| false, Some(1));
+    let mut program = Program::new();
+    let (forward, gradients) = (program.add_block(0), program.add_block(0));
+    program.block_mut(gradients).forward = Some(forward);
+    let mut g = Grad::new(&program, &op, &|_| false, Some(gradients));
     def.grad(&mut g).ok()?;
     let types: Vec<String> = g.into_ops().iter().map(|o| format!("`{}`", o.op_type)).collect();
     (!types.is_empty()).then(|| types.join(", "))

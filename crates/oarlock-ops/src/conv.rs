@@ -11,7 +11,7 @@ use oarlock_tensor::gemm::{GemmElem, Mat, gemm, gemm_inline};
 use oarlock_tensor::simd::{Pairs, Shifted, shifted_dots, shifted_product};
 use oarlock_tensor::{Dims, Pool};
 
-use crate::window::{self, Format, Padding};
+use crate::sliding::{self, Format, Padding};
 
 /// Attributes of library-specific fusions; only their neutral values mean the same here.
 const FUSED: [&str; 5] =
@@ -90,9 +90,9 @@ impl Params {
         if groups == 0 {
             fail!(Kind::Argument, "attribute `groups` must be above 0");
         }
-        let dilations = if padding == Padding::Same { [1, 1] } else { window::pair(attrs, "dilations")? };
+        let dilations = if padding == Padding::Same { [1, 1] } else { sliding::pair(attrs, "dilations")? };
         let format = Format::new(attrs, "data_format")?;
-        Ok(Params { strides: window::pair(attrs, "strides")?, dilations, padding, groups, format })
+        Ok(Params { strides: sliding::pair(attrs, "strides")?, dilations, padding, groups, format })
     }
 
     fn side(&self, axis: usize, n: usize, kernel: usize) -> Option<Side> {

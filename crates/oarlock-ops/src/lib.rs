@@ -5,25 +5,40 @@
 #![forbid(unsafe_code)]
 
 mod arith;
+mod blocks;
 mod broadcast;
 mod classes;
 mod clipping;
+mod compare;
+mod control;
 mod conv;
 mod elementwise;
 mod fill;
 mod fusion;
+mod int_list;
+mod ints;
 mod lookup;
 mod losses;
+mod matrix;
 mod number;
+mod one_hot;
 mod op;
 mod optimize;
+mod order;
+mod pick;
+mod pieces;
 mod random;
 mod reduce;
+mod reform;
 mod rows;
+mod sequence;
+mod sliding;
 mod special;
 #[cfg(test)]
 mod testing;
+mod tile;
 mod unary;
+mod view;
 mod window;
 
 use oarlock_ir::{Fusion, OpDef};

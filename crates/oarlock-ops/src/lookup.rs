@@ -98,6 +98,9 @@ impl Lookup {
     ) -> Result<()> {
         let rows = table.len() / width.max(1);
         for (at, (id, out)) in ids.iter().zip(out.chunks_exact_mut(width.max(1))).enumerate() {
+            if let Some(soon) = ids.get(at + simd::AHEAD) {
+                simd::prefetch(table, (soon.to_i64() as usize).saturating_mul(width), width);
+            }
             let id = id.to_i64();
             if self.padding == Some(id) {
                 out.fill(T::ZERO);

@@ -286,6 +286,11 @@ impl<T: Float, const N: usize> Table<'_, '_, T, N> {
 
     fn update_rows(&mut self, rule: &impl RowRule<T, N>, rows: &[i64], grad: &[T]) {
         for (i, &row) in rows.iter().enumerate() {
+            if let Some(&soon) = rows.get(i + simd::AHEAD) {
+                let start = soon as usize * self.width;
+                simd::prefetch(self.param, start, self.width);
+                self.state.iter().for_each(|s| simd::prefetch(s, start, self.width));
+            }
             let start = row as usize * self.width;
             self.update(rule, start..start + self.width, &grad[i * self.width..][..self.width]);
         }

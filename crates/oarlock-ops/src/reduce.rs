@@ -5,12 +5,13 @@
 use std::marker::PhantomData;
 
 use oarlock_ir::{
-    AttrView, Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType,
-    by_float, fail, kernel,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
+    fail, kernel,
 };
 use oarlock_tensor::{B8, DType, Dims, Element, Float, Tensor, by_element};
 
 use crate::broadcast::Spread;
+use crate::compare::infer_bool;
 use crate::number::{Number, by_number, fold};
 
 /// Folds numbers.
@@ -323,11 +324,7 @@ impl OpDef for ReduceBool {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
-        if x.dtype != DType::Bool {
-            let what = format!("`{}` needs bool in {}", self.op_type, cx.describe("X"));
-            return Err(Error::new(Kind::DType, what).help("compare or cast it first"));
-        }
+        let x = infer_bool(cx, "X")?;
         let out = Axes::parse(cx.attrs())?.infer(cx, &x)?;
         cx.set("Out", out);
         Ok(())

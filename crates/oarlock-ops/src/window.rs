@@ -1,142 +1,287 @@
-//! Windows that slide over images: formats, padding and output sizes, for convolutions and pooling.
+//! What `slice` and `strided_slice` share: which elements along each axis, and what shape they make.
 
-use oarlock_ir::{AttrView, Kind, Result, fail};
-use oarlock_tensor::{Dims, Float};
+use oarlock_ir::{
+    Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel,
+};
+use oarlock_tensor::{Dims, Element, Tensor, by_element};
 
-/// The order of an image tensor's dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// Batch, channels, height, width.
-    Nchw,
-    /// Batch, height, width, channels.
-    Nhwc,
+use crate::int_list::IntList;
+use crate::view::View;
+
+/// The elements along one axis: the first, how far apart, how many.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Range {
+    pub(crate) start: usize,
+    pub(crate) step: isize,
+    pub(crate) count: usize,
 }
 
-impl Format {
-    /// That of an attribute.
-    pub(crate) fn new(attrs: &AttrView<'_>, name: &str) -> Result<Format> {
-        match attrs.str(name)? {
-            "NHWC" => Ok(Format::Nhwc),
-            "NCHW" | "AnyLayout" => Ok(Format::Nchw),
-            other => fail!(Kind::Argument, "attribute `{name}` is `{other}`; it can be `NCHW` or `NHWC`"),
+/// The two operators: how they are called, and the elements along an axis of `size` from `start` to before `end`.
+pub(crate) struct Window {
+    /// Operator types: forward and gradient.
+    pub(crate) types: [&'static str; 2],
+    /// What it computes.
+    pub(crate) doc: &'static str,
+    /// Takes steps other than 1.
+    pub(crate) strided: bool,
+}
+
+/// Its gradient.
+pub(crate) struct WindowGrad(pub(crate) &'static Window);
+
+impl Window {
+    fn with_attrs(&self, mut sig: Sig) -> Sig {
+        sig = sig
+            .optional_input("StartsTensor", "the starts as one i32 tensor, instead of attribute `starts`")
+            .optional_input("EndsTensor", "the ends as one i32 tensor, instead of attribute `ends`")
+            .optional_inputs("StartsTensorList", "the starts as i32 tensors of one number each, instead of all else")
+            .optional_inputs("EndsTensorList", "the ends as i32 tensors of one number each, instead of all else");
+        if self.strided {
+            sig = sig
+                .optional_input("StridesTensor", "the steps as one i32 tensor, instead of attribute `strides`")
+                .optional_inputs(
+                    "StridesTensorList",
+                    "the steps as i32 tensors of one number each, instead of all else",
+                )
+                .attr("strides", Vec::<i32>::new(), "the step along each axis; negative ones go backwards");
         }
+        sig.required_attr("axes", "the axes that are cut")
+            .attr("starts", Vec::<i32>::new(), "the first element along each axis; negative ones count from the end")
+            .attr(
+                "ends",
+                Vec::<i32>::new(),
+                "the element after the last one along each axis; negative ones count from the end",
+            )
+            .attr("decrease_axis", Vec::<i32>::new(), "axes of one element that are dropped afterwards")
+            .attr("infer_flags", Vec::<i32>::new(), "-1 for an axis whose start or end only a tensor knows")
     }
 
-    /// Channels, height and width.
-    pub(crate) fn split<D: Copy>(self, dims: &[D]) -> Option<(D, D, D)> {
-        match (self, dims) {
-            (Format::Nchw, [_, c, h, w]) | (Format::Nhwc, [_, h, w, c]) => Some((*c, *h, *w)),
-            _ => None,
+    /// The elements along an axis; `None` if there are none. Going backwards Fluid takes the elements that going forwards would
+    /// find in the same stretch, and then reverses them: 4 to 0 by -2 is 3, 1.
+    fn range(&self, size: usize, start: i64, end: i64, step: i64) -> Option<Range> {
+        let size = size as i64;
+        let start = if start < 0 { start + size } else { start };
+        // Going backwards, -1 is what comes before the first element.
+        let end = if end < 0 && !(end == -1 && step < 0) { end + size } else { end };
+        let (left, right) = if step < 0 { (end + 1, start + 1) } else { (start, end) };
+        let (left, right) = (left.max(0), right.min(size));
+        if step == 0 || right <= left {
+            return None;
         }
+        let count = (right - left).unsigned_abs().div_ceil(step.unsigned_abs()) as usize;
+        let last = left + (count as i64 - 1) * step.abs();
+        let first = if step < 0 { last } else { left };
+        Some(Range { start: first as usize, step: step as isize, count })
+    }
+}
+
+impl OpDef for Window {
+    fn sig(&self) -> Sig {
+        let sig = Sig::new(self.types[0], self.doc);
+        self.with_attrs(
+            sig.input("Input", "any tensor").output("Out", "the elements from each start to before each end"),
+        )
     }
 
-    /// The shape of an image tensor.
-    pub(crate) fn join<D>(self, n: D, c: D, h: D, w: D) -> [D; 4] {
-        match self {
-            Format::Nchw => [n, c, h, w],
-            Format::Nhwc => [n, h, w, c],
-        }
-    }
-
-    /// The elements in the order NCHW; `scratch` holds them if they must be moved.
-    pub(crate) fn to_nchw<'a, T: Float>(self, dims: &Dims, x: &'a [T], scratch: &'a mut Vec<T>) -> &'a [T] {
-        if self == Format::Nchw {
-            return x;
-        }
-        scratch.resize(x.len(), T::ZERO);
-        let (images, channels) = (dims[0], dims[3]);
-        turn(x, scratch, images, dims[1] * dims[2], channels);
-        scratch
-    }
-
-    /// Lets `fill` write `out` in the order NCHW and puts the elements in this order; `scratch` holds them meanwhile.
-    pub(crate) fn from_nchw<T: Float>(
-        self,
-        dims: &Dims,
-        out: &mut [T],
-        scratch: &mut Vec<T>,
-        fill: impl FnOnce(&mut [T]) -> Result<()>,
-    ) -> Result<()> {
-        if self == Format::Nchw {
-            return fill(out);
-        }
-        scratch.resize(out.len(), T::ZERO);
-        fill(scratch)?;
-        turn(scratch, out, dims[0], dims[3], dims[1] * dims[2]);
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        let input = cx.input("Input")?;
+        let out = self.infer_shape(cx, &input)?;
+        let keeps_rows = !cx.attrs().ints("axes")?.contains(&0);
+        let lod = if keeps_rows { input.lod_level } else { 0 };
+        cx.set("Out", VarType::tensor(input.dtype, out).with_lod(lod));
         Ok(())
     }
-}
 
-/// Transposes each of `images` matrices of `rows` rows.
-fn turn<T: Float>(from: &[T], to: &mut [T], images: usize, rows: usize, cols: usize) {
-    let size = rows * cols;
-    for i in 0..images {
-        let (from, to) = (&from[i * size..][..size], &mut to[i * size..][..size]);
-        for r in 0..rows {
-            for c in 0..cols {
-                to[c * rows + r] = from[r * cols + c];
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (input, out) = (p.input("Input")?, p.output("Out")?);
+        let mut cut = Cut::prepare(p, self)?;
+        kernel(move |io| {
+            let tensor = io.dense(input)?;
+            let view = cut.view(io, input, tensor.dims())?;
+            let mut to = io.out_sized(out, tensor.dtype(), cut.decreased(view.dims()))?;
+            if cut.keeps_rows() {
+                to.set_lod(tensor.lod().clone());
             }
+            by_element!(tensor.dtype(), T => {
+                view.gather(io.data::<T>(input, &tensor)?, io.data_mut::<T>(out, &mut to)?);
+                Ok(())
+            })
+        })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        let mut reads = vec!["Input", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"];
+        if self.strided {
+            reads.extend(["StridesTensor", "StridesTensorList"]);
         }
+        reads.push("Out@GRAD");
+        g.emit(self.types[1], &reads, &["Input@GRAD"])
     }
 }
 
-/// How images are extended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Padding {
-    /// By these sizes: top, bottom, left, right.
-    Explicit([usize; 4]),
-    /// So that the output is as large as the input, divided by the stride.
-    Same,
-    /// Not at all.
-    Valid,
-}
-
-impl Padding {
-    /// That of attributes `padding_algorithm` and `paddings`.
-    pub(crate) fn new(attrs: &AttrView<'_>) -> Result<Padding> {
-        match attrs.str("padding_algorithm")? {
-            "SAME" => return Ok(Padding::Same),
-            "VALID" => return Ok(Padding::Valid),
-            "EXPLICIT" => {}
-            other => fail!(
-                Kind::Argument,
-                "attribute `padding_algorithm` is `{other}`; it can be `EXPLICIT`, `SAME` or `VALID`"
-            ),
+impl Window {
+    fn infer_shape(&self, cx: &Infer<'_>, input: &VarType) -> Result<Vec<Dim>> {
+        let attrs = cx.attrs();
+        let (axes, flags) = (attrs.ints("axes")?, attrs.ints("infer_flags")?);
+        let (starts, ends) = (attrs.ints("starts")?, attrs.ints("ends")?);
+        let strides = if self.strided { attrs.ints("strides")? } else { Vec::new() };
+        let lists = ["StartsTensor", "EndsTensor", "StridesTensor"];
+        let by_tensor = lists.iter().any(|l| cx.has(l) || cx.has(&format!("{l}List")));
+        let mut out = input.shape.0.clone();
+        for (i, axis) in axes.iter().enumerate() {
+            let Some(dim) = usize::try_from(*axis).ok().and_then(|a| out.get_mut(a)) else {
+                return Err(cx.shape_error(format!("has no axis {axis} in {}", cx.describe("Input"))));
+            };
+            let known = starts.get(i).zip(ends.get(i));
+            let open = flags.get(i) == Some(&-1) || (by_tensor && (flags.is_empty() || known.is_none()));
+            *dim = match (*dim, known) {
+                _ if open => Dim::Any,
+                (Dim::Any, _) => Dim::Any,
+                (Dim::Is(size), Some((start, end))) => {
+                    let step = strides.get(i).copied().unwrap_or(1);
+                    let range = self.range(size, *start, *end, step);
+                    Dim::Is(range.ok_or_else(|| self.nothing(cx, *axis, *start, *end))?.count)
+                }
+                (_, None) => return Err(cx.shape_error(format!("needs a start and an end for axis {axis}"))),
+            };
         }
-        match sizes(attrs, "paddings")?[..] {
-            [y, x] => Ok(Padding::Explicit([y, y, x, x])),
-            [top, bottom, left, right] => Ok(Padding::Explicit([top, bottom, left, right])),
-            ref other => fail!(Kind::Argument, "attribute `paddings` has {} sizes; it can have 2 or 4", other.len()),
-        }
+        let decrease = attrs.ints("decrease_axis")?;
+        Ok(decreased(&out, Dim::Is(1), |i| decrease.contains(&(i as i64))))
     }
 
-    /// Before and after an axis of `n` elements (0: vertical, 1: horizontal).
-    pub(crate) fn around(self, axis: usize, n: usize, kernel: usize, stride: usize) -> (usize, usize) {
-        match self {
-            Padding::Explicit(p) => (p[2 * axis], p[2 * axis + 1]),
-            Padding::Valid => (0, 0),
-            Padding::Same => {
-                let total = ((n.div_ceil(stride)).saturating_sub(1) * stride + kernel).saturating_sub(n);
-                (total / 2, total - total / 2)
+    fn nothing(&self, cx: &Infer<'_>, axis: i64, start: i64, end: i64) -> Error {
+        let what = format!("of {} along axis {axis} from {start} to {end} has no elements", cx.describe("Input"));
+        cx.shape_error(what).help("`ends` must be beyond `starts`, in the direction of the step")
+    }
+}
+
+/// The sizes without the axes that are dropped; a number is [1].
+fn decreased<D: Copy>(dims: &[D], one: D, dropped: impl Fn(usize) -> bool) -> Vec<D> {
+    let left: Vec<D> = dims.iter().enumerate().filter(|(i, _)| !dropped(*i)).map(|(_, d)| *d).collect();
+    if left.is_empty() { vec![one] } else { left }
+}
+
+/// What to cut out, as a kernel needs it.
+struct Cut {
+    op: [&'static str; 2],
+    strided: bool,
+    axes: Vec<i64>,
+    starts: IntList,
+    ends: IntList,
+    strides: Option<IntList>,
+    decrease: Vec<i64>,
+    lists: [Vec<i64>; 3],
+}
+
+impl Cut {
+    fn prepare(p: &Prepare<'_>, op: &Window) -> Result<Cut> {
+        let strides = || IntList::prepare(p, "strides", "StridesTensor", "StridesTensorList");
+        Ok(Cut {
+            op: op.types,
+            strided: op.strided,
+            axes: p.attrs().ints("axes")?,
+            starts: IntList::prepare(p, "starts", "StartsTensor", "StartsTensorList")?,
+            ends: IntList::prepare(p, "ends", "EndsTensor", "EndsTensorList")?,
+            strides: if op.strided { Some(strides()?) } else { None },
+            decrease: p.attrs().ints("decrease_axis")?,
+            lists: Default::default(),
+        })
+    }
+
+    fn keeps_rows(&self) -> bool {
+        !self.axes.contains(&0)
+    }
+
+    /// The elements to cut out of a tensor of these sizes.
+    fn view(&mut self, io: &Io<'_>, input: In, dims: &Dims) -> Result<View> {
+        let [starts, ends, strides] = &mut self.lists;
+        self.starts.read(io, starts)?;
+        self.ends.read(io, ends)?;
+        if let Some(list) = &self.strides {
+            list.read(io, strides)?;
+        }
+        let op = Window { types: self.op, doc: "", strided: self.strided };
+        let mut view = View::whole(dims);
+        for (i, axis) in self.axes.iter().enumerate() {
+            let size = usize::try_from(*axis).ok().and_then(|a| dims.get(a));
+            let step = strides.get(i).copied().unwrap_or(1);
+            let (Some(size), Some(start), Some(end)) = (size, starts.get(i), ends.get(i)) else {
+                return Err(io.error(
+                    Kind::Shape,
+                    input,
+                    format_args!("is {dims}: no start and end for its axis {axis}"),
+                ));
+            };
+            let Some(r) = op.range(*size, *start, *end, step) else {
+                let what = format_args!("is {dims}: along axis {axis} there is nothing from {start} to {end}");
+                return Err(io.error(Kind::Shape, input, what));
+            };
+            view = view.sliced(*axis as usize, r.start, r.step, r.count);
+        }
+        Ok(view)
+    }
+
+    fn decreased(&self, dims: &Dims) -> Dims {
+        Dims::new(&decreased(dims, 1, |i| self.decrease.contains(&(i as i64))))
+    }
+}
+
+impl OpDef for WindowGrad {
+    fn sig(&self) -> Sig {
+        let sig = Sig::new(self.0.types[1], "Input@GRAD = Out@GRAD where it was cut out, 0 elsewhere")
+            .input("Input", "of the forward operator")
+            .input("Out@GRAD", "gradient of `Out`")
+            .output("Input@GRAD", "gradient of `Input`");
+        self.0.with_attrs(sig)
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.grads_of(&["Input"])
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (input, dout, dinput) = (p.input("Input")?, p.input("Out@GRAD")?, p.output("Input@GRAD")?);
+        let mut cut = Cut::prepare(p, self.0)?;
+        kernel(move |io| {
+            let tensor = io.dense(input)?;
+            let view = cut.view(io, input, tensor.dims())?;
+            let d = io.dense(dout)?;
+            if d.numel() != view.dims().numel() {
+                let what = format_args!("is {}, but what was cut out is {}", d.dims(), view.dims());
+                return Err(io.error(Kind::Shape, dout, what));
             }
-        }
+            by_element!(d.dtype(), T => put_back::<T>(io, &view, (dout, &d), &tensor, dinput))
+        })
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.shape_only(&["Input"])
     }
 }
 
-/// A list of sizes, none negative.
-pub(crate) fn sizes(attrs: &AttrView<'_>, name: &str) -> Result<Vec<usize>> {
-    let values = attrs.ints(name)?;
-    let sizes: Option<Vec<usize>> = values.iter().map(|&v| usize::try_from(v).ok()).collect();
-    match sizes {
-        Some(s) => Ok(s),
-        None => fail!(Kind::Argument, "attribute `{name}` is {values:?}, but sizes cannot be negative"),
-    }
+fn put_back<T: Element>(io: &Io<'_>, view: &View, (dout, d): (In, &Tensor), like: &Tensor, out: Out) -> Result<()> {
+    let mut to = io.out_sized(out, T::DTYPE, *like.dims())?;
+    let to = io.data_mut::<T>(out, &mut to)?;
+    to.fill(T::default());
+    view.scatter(io.data::<T>(dout, d)?, to);
+    Ok(())
 }
 
-/// Two sizes, vertical and horizontal, none of them 0.
-pub(crate) fn pair(attrs: &AttrView<'_>, name: &str) -> Result<[usize; 2]> {
-    match sizes(attrs, name)?[..] {
-        [y, x] if y > 0 && x > 0 => Ok([y, x]),
-        ref other => fail!(Kind::Argument, "attribute `{name}` is {other:?}; it needs two sizes above 0"),
-    }
+#[test]
+fn ranges() {
+    let op = Window { types: [""; 2], doc: "", strided: true };
+    let all = |size, start, end, step| {
+        let r = op.range(size, start, end, step);
+        r.map(|r| (0..r.count).map(|i| r.start as isize + i as isize * r.step).collect::<Vec<_>>())
+    };
+    assert_eq!(all(6, 1, 5, 2), Some(vec![1, 3]));
+    assert_eq!(all(5, -3, 10, 1), Some(vec![2, 3, 4]));
+    assert_eq!(all(5, 4, 0, -2), Some(vec![3, 1]));
+    assert_eq!(all(6, 5, -7, -2), Some(vec![4, 2, 0]));
+    assert_eq!(all(3, 9, -1, -1), Some(vec![2, 1, 0]));
+    assert_eq!(all(4, -1, i64::from(i32::MAX), 1), Some(vec![3]));
+    assert_eq!(all(4, 2, 2, 1), None);
+    assert_eq!(all(4, 9, 12, 1), None);
+    assert_eq!(all(0, 0, 5, 1), None);
+    assert_eq!(all(4, 0, 1, 0), None);
 }

@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use oarlock_ir::{
-    EMPTY, Error, FuseBlock, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, VarKind, nearest,
+    EMPTY, Error, FuseBlock, GRAD, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, Shape, Var, VarKind,
+    VarType, nearest,
 };
+use oarlock_tensor::DType;
 
 use super::analysis::{self, Access, Key, Life};
 use super::memory::{self, Colours, Rules};
@@ -17,6 +19,7 @@ pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], optio
     check_fetches(program, fetches)?;
     let mut program = program.clone();
     drop_ports(&mut program, options);
+    declare_gradients(&mut program);
     let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
     if options.fuse {
         fuse(&mut program, &roots, options)?;
@@ -31,7 +34,8 @@ fn check_ops(program: &Program, options: &ExecOptions) -> Result<()> {
             let check = || {
                 let entry = options.registry.entry(&op.op_type)?;
                 entry.sig.check(op)?;
-                match op.sub_blocks().into_iter().find(|&b| b == 0 || b >= program.blocks().len()) {
+                // Blocks stand after the block they are run from, so that no block can come to run itself.
+                match op.sub_blocks().into_iter().find(|&b| b <= block.idx || b >= program.blocks().len()) {
                     Some(b) => {
                         Err(Error::new(Kind::Verify, format!("`{}` names block {b}, which it cannot run", op.op_type)))
                     }
@@ -77,6 +81,20 @@ fn drop_ports(program: &mut Program, options: &ExecOptions) {
     program.global_mut().ops.retain(|op| !is_port(op));
 }
 
+/// Declares the gradients that blocks of gradients read and nothing computes: Fluid leaves them undeclared, and the operator that
+/// runs the block gives them values.
+fn declare_gradients(program: &mut Program) {
+    let mut missing = Vec::new();
+    for block in program.blocks().iter().filter(|b| b.forward.is_some()) {
+        let grads = block.ops.iter().flat_map(|op| op.inputs.iter()).filter(|(slot, _)| slot.ends_with(GRAD));
+        let unknown = |n: &&Name| **n != EMPTY && program.resolve(block.idx, n).is_none();
+        missing.extend(grads.flat_map(|(_, args)| args).filter(unknown).map(|n| (block.idx, n.clone())));
+    }
+    for (block, name) in missing {
+        program.block_mut(block).set_var(Var::new(name, VarType::tensor(DType::F32, Shape::default())));
+    }
+}
+
 fn fuse(program: &mut Program, roots: &HashSet<Name>, options: &ExecOptions) -> Result<()> {
     // Blocks with sub-blocks keep their operators: what a loop saves for its gradient is chosen by name.
     if program.blocks().len() > 1 {
@@ -97,6 +115,11 @@ fn fuse(program: &mut Program, roots: &HashSet<Name>, options: &ExecOptions) -> 
     Ok(())
 }
 
+/// The input slots of an operator whose variables may have no value.
+fn maybe_empty(options: &ExecOptions, op: &Op) -> &'static [&'static str] {
+    memory::traits_of(options.registry.get(&op.op_type).map(|e| e.def)).maybe_empty
+}
+
 /// A compilation under way.
 struct Compiler<'a> {
     program: Program,
@@ -113,7 +136,7 @@ struct Compiler<'a> {
 
 impl<'a> Compiler<'a> {
     fn new(program: Program, feeds: Vec<FeedSlot>, fetches: &[&str], options: &'a ExecOptions) -> Result<Compiler<'a>> {
-        let accesses = analysis::accesses(&program, 0)?;
+        let accesses = analysis::accesses(&program, 0, &|op| maybe_empty(options, op))?;
         let fed: HashSet<Name> = feeds.iter().map(|f| f.name.clone()).collect();
         let read_first = analysis::read_first(&accesses, &|k| fed.contains(&k.1));
         let lives = analysis::lives(&accesses);
@@ -170,6 +193,10 @@ impl<'a> Compiler<'a> {
             if matches!(var.kind, VarKind::FeedList | VarKind::FetchList) {
                 continue;
             }
+            // An array that the program fills is new in every run, even if a loop looks at it before it writes the first entry.
+            if var.kind == VarKind::TensorArray && !var.persistable && written.contains(&key) {
+                continue;
+            }
             let direct = first_reader.is_some_and(|i| !self.accesses[i].nested.contains(&key));
             bound.push(Bound {
                 name: key.1.clone(),
@@ -197,11 +224,13 @@ impl<'a> Compiler<'a> {
     fn colour(&self, roots: &HashSet<Name>) -> Colours {
         let registry = &self.options.registry;
         let bound: HashSet<&Key> = self.map.slots.keys().collect();
+        // What must be found empty when nothing was written must not find what another variable left there.
+        let maybe = analysis::maybe_written(&self.accesses);
         memory::colour(&Rules {
             program: &self.program,
             accesses: &self.accesses,
             lives: &self.lives,
-            private: &|k| bound.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
+            private: &|k| bound.contains(k) || maybe.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
             traits: &|op_type| memory::traits_of(registry.get(op_type).map(|e| e.def)),
         })
     }
@@ -250,7 +279,8 @@ impl<'a> Compiler<'a> {
     fn blocks(&mut self, colours: &Colours, roots: &HashSet<Name>) -> Result<Vec<PlanBlock>> {
         let mut blocks = Vec::new();
         for b in 0..self.program.blocks().len() {
-            let accesses = if b == 0 { self.accesses.clone() } else { analysis::accesses(&self.program, b)? };
+            let lenient = |op: &Op| maybe_empty(self.options, op);
+            let accesses = if b == 0 { self.accesses.clone() } else { analysis::accesses(&self.program, b, &lenient)? };
             let ops = std::mem::take(&mut self.program.block_mut(b).ops);
             let mut planned = Vec::new();
             for (op, access) in ops.iter().zip(&accesses) {

@@ -82,6 +82,10 @@ struct PlanLayout<'a> {
 }
 
 impl Layout for PlanLayout<'_> {
+    fn program(&self) -> &Program {
+        self.program
+    }
+
     fn slot(&self, block: usize, name: &str) -> Option<usize> {
         let home = self.program.resolve(block, name)?;
         self.map.slots.get(&(home, name.into())).copied()

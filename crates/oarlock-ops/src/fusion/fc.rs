@@ -3,7 +3,7 @@
 //! Saves a pass over the output per operator in each direction. The products are the same calls of the gemm seam as in `mul`,
 //! and the rest is the same arithmetic in the same order, so the bits are the same.
 
-use oarlock_ir::{FuseBlock, Fusion, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, kernel};
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, simd};
 
@@ -22,7 +22,8 @@ fn adds_bias(g: &FuseBlock<'_>, mul: &Op, add: &Op) -> bool {
     let bias = add.inputs.get("Y").first().and_then(|n| g.block.var(n));
     let columns = int(mul, "x_num_col_dims", 1);
     let axis = int(add, "axis", -1);
-    bias.is_some_and(|b| b.shape.rank() == 1)
+    // A bias of one value is summed in another order by `elementwise_add_grad`, as a number and not as a row.
+    bias.is_some_and(|b| b.shape.rank() == 1 && b.shape[0] != Dim::Is(1) && b.shape[0] != Dim::Any)
         && (axis == -1 || axis == columns)
         && int(mul, "y_num_col_dims", 1) == 1
         && mul.inputs.get("Y").first().and_then(|n| g.block.var(n)).is_some_and(|w| w.shape.rank() == 2)

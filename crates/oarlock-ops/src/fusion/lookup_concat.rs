@@ -7,7 +7,7 @@
 use oarlock_ir::{
     Attr, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, VarKind, kernel,
 };
-use oarlock_tensor::{DType, Dims, Lod, Tensor};
+use oarlock_tensor::{DType, Dims, Lod, Tensor, simd};
 
 use crate::lookup::Lookup;
 use crate::rows::RowOrder;
@@ -21,18 +21,15 @@ fn flag(op: &Op, name: &str) -> bool {
     matches!(op.attrs.get(name), Some(Attr::Bool(true)))
 }
 
-/// An ordinary lookup: no padding row, nothing remote, an f32 tensor as the table, ids in i64.
+/// An ordinary lookup: no padding row, no servers to ask, an f32 tensor as the table, ids in i64.
 fn plain_lookup(g: &FuseBlock<'_>, op: &Op) -> bool {
     let padding = !matches!(op.attrs.get("padding_idx"), None | Some(Attr::Long(-1)));
+    let servers = matches!(op.attrs.get("epmap"), Some(Attr::Strings(list)) if !list.is_empty());
     let is = |slot: &str, dtype: DType| {
         let var = op.inputs.get(slot).first().and_then(|n| g.block.var(n));
         var.is_some_and(|v| v.kind == VarKind::Tensor && v.ty().dtype == dtype && v.shape.rank() == 2)
     };
-    is("W", DType::F32)
-        && is("Ids", DType::I64)
-        && !padding
-        && !flag(op, "remote_prefetch")
-        && !flag(op, "is_distributed")
+    is("W", DType::F32) && is("Ids", DType::I64) && !padding && !servers
 }
 
 /// A pooling of sequences by sum.
@@ -272,14 +269,21 @@ fn gather(io: &Io<'_>, part: In, ids: &Tensor, table: &Table<'_>, pooled: bool, 
     let list = io.data::<i64>(part, ids)?;
     check_ids(io, table.slot, part, list, table.rows)?;
     let row = |id: i64| &table.data[id as usize * table.width..][..table.width];
+    let ask_for = |at: usize| {
+        if let Some(&soon) = list.get(at) {
+            simd::prefetch(table.data, soon as usize * table.width, table.width);
+        }
+    };
     if !pooled {
         for (r, &id) in list.iter().enumerate() {
+            ask_for(r + simd::AHEAD);
             to.row(r, table.width).copy_from_slice(row(id));
         }
         return Ok(());
     }
     let offsets = ids.lod().last().unwrap_or(&[]);
     for (r, bounds) in offsets.windows(2).enumerate() {
+        (bounds[0]..bounds[1]).for_each(|at| ask_for(at + simd::AHEAD));
         let sum = to.row(r, table.width);
         match &list[bounds[0]..bounds[1]] {
             [] => sum.fill(0.0),
@@ -458,4 +462,69 @@ fn left_edges(io: &Io<'_>, order: &[bool], others: &[In], width: usize, lefts: &
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use oarlock_tensor::Tensor;
+
+    use crate::testing::{FusionCheck, fusion, noise, tensor_of, with_lod};
+
+    /// Two slots on both sides of a dense tensor; `pool` between lookup and concatenation, or nothing.
+    fn net(ids: [Tensor; 2], pooled: bool) -> FusionCheck {
+        let pool = |i: usize| match pooled {
+            true => format!("  Out: p{i}, MaxIndex: m{i} = sequence_pool(X: e{i}) {{pooltype: \"SUM\"}}\n"),
+            false => String::new(),
+        };
+        let e = if pooled { "p" } else { "e" };
+        let text = format!(
+            "program 1008005
+block 0 {{
+  var w: f32[50, 3]
+  var dense: f32[?, 2] stop_gradient
+  var a: i64[?, 1] lod {lod} stop_gradient
+  var b: i64[?, 1] lod {lod} stop_gradient
+  var e0: f32[]
+  var e1: f32[]
+  var p0: f32[]
+  var p1: f32[]
+  var m0: i32[]
+  var m1: i32[]
+  var x: f32[]
+  var y: f32[]
+  var loss: f32[]
+  e0 = lookup_table(Ids: a, W: w) {{is_sparse: true}}
+  e1 = lookup_table(Ids: b, W: w) {{is_sparse: true}}
+{}{}  x = concat(X: [{e}0, dense, {e}1]) {{axis: 1}}
+  y = square(X: x)
+  loss = mean(X: y)
+}}
+",
+            pool(0),
+            pool(1),
+            lod = usize::from(pooled),
+        );
+        let [a, b] = ids;
+        let inputs = vec![("w", noise([50, 3], 1)), ("dense", noise([4, 2], 2)), ("a", a), ("b", b)];
+        fusion(&text, inputs).gradients("loss", &["w"])
+    }
+
+    #[test]
+    fn one_id_per_sample() {
+        let ids = [tensor_of([4, 1], &[7i64, 3, 7, 49]), tensor_of([4, 1], &[3i64, 0, 7, 3])];
+        net(ids, false).run(&["w@GRAD", "x", "loss"], &["fused_lookup_concat", "fused_lookup_concat_grad"]);
+    }
+
+    #[test]
+    fn sequences_of_ids() {
+        let a = with_lod(tensor_of([6, 1], &[7i64, 3, 7, 49, 1, 7]), &[&[0, 2, 3, 3, 6]]);
+        let b = with_lod(tensor_of([5, 1], &[3i64, 0, 7, 3, 3]), &[&[0, 1, 2, 3, 5]]);
+        net([a, b], true).run(&["w@GRAD", "x", "loss"], &["fused_lookup_concat", "fused_lookup_concat_grad"]);
+    }
+
+    #[test]
+    fn what_is_fetched_stays() {
+        let ids = [tensor_of([4, 1], &[7i64, 3, 7, 49]), tensor_of([4, 1], &[3i64, 0, 7, 3])];
+        net(ids, false).run(&["e0@GRAD", "loss"], &["concat", "concat_grad"]);
+    }
 }

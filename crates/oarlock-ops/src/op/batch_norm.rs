@@ -6,7 +6,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{Dims, Float, Pool, simd};
 
-use crate::window::Format;
+use crate::sliding::Format;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&BatchNorm, &BatchNormGrad];
 

@@ -1,166 +1,140 @@
-//! `concat`: tensors side by side along one axis.
+//! `concat`: tensors one after the other along an axis.
 
-use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, fail, kernel,
-};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, fail, kernel};
 use oarlock_tensor::{Dims, Lod};
 
+use crate::blocks::{Axis, block, cut, put, unknown_like};
+
 pub(crate) const OPS: &[&dyn OpDef] = &[&Concat, &ConcatGrad];
+
+fn with_axis(sig: Sig) -> Sig {
+    sig.optional_input("AxisTensor", "the axis as an i32 tensor of one number, instead of attribute `axis`").attr(
+        "axis",
+        0,
+        "the axis; negative ones count from the end",
+    )
+}
 
 struct Concat;
 
 impl OpDef for Concat {
     fn sig(&self) -> Sig {
-        Sig::new("concat", "Out = the tensors of X, one after the other along `axis`")
-            .inputs("X", "tensors that differ in the size of `axis` only")
-            .optional_input("AxisTensor", "the axis, instead of the attribute")
-            .output("Out", "sizes of `X`, those of `axis` added up")
-            .attr("axis", 0, "negative: from the end")
+        let sig = Sig::new("concat", "Out = all X, one after the other along an axis")
+            .inputs("X", "any tensors of one dtype, with the same sizes but along `axis`");
+        with_axis(sig.output("Out", "as large along `axis` as all X together"))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let parts = cx.inputs("X")?;
-        let Some(first) = parts.first() else { fail!(Kind::Missing, "`concat` needs at least one tensor in `X`") };
-        if cx.has("AxisTensor") {
-            let unknown = vec![Dim::Any; first.shape.rank()];
-            cx.set("Out", first.clone().with_shape(unknown));
+        let all = cx.inputs("X")?;
+        let Some(first) = all.first() else { fail!(Kind::Missing, "`concat` needs input `X`") };
+        let Some(axis) = Axis::infer(cx, first)? else {
+            cx.set("Out", unknown_like(first));
             return Ok(());
-        }
-        let axis = normal_axis(cx.attrs().int("axis")?, first.shape.rank())?;
-        let mut shape = first.shape.0.clone();
-        for (i, part) in parts.iter().enumerate().skip(1) {
-            let name = &cx.op().inputs.get("X")[i];
-            if part.shape.rank() != shape.len() {
-                let what = format_args!("cannot join {name} {part} to {first}: they have different ranks");
-                return Err(cx.shape_error(what));
+        };
+        let mut out = first.shape.0.clone();
+        for (name, x) in cx.op().inputs.get("X").iter().zip(&all).skip(1) {
+            let same_rank = x.shape.rank() == out.len();
+            let fits = |(i, (a, b)): (usize, (&Dim, &Dim))| i == axis || a.fits(*b);
+            if !same_rank || !out.iter().zip(x.shape.iter()).enumerate().all(fits) || x.dtype != first.dtype {
+                let what = format!("cannot put {name} {x} after {first} along axis {axis}");
+                return Err(cx.shape_error(what).help("dtypes, and sizes along the other axes, must be the same"));
             }
-            if part.dtype != first.dtype {
-                fail!(Kind::DType, "`concat` cannot join {name} {part} to {first}: cast one of them");
-            }
-            for (d, (size, &other)) in shape.iter_mut().zip(part.shape.iter()).enumerate() {
-                if d == axis {
-                    *size = size.known().zip(other.known()).map_or(Dim::Any, |(a, b)| Dim::Is(a + b));
-                } else if !size.fits(other) {
-                    let what = format_args!("cannot join {name} {part} to {first} along axis {axis}");
-                    return Err(cx
-                        .shape_error(what)
-                        .note(format!("dimension {d} must be the same: {size} and {other}")));
-                } else {
-                    *size = size.or(other);
-                }
+            for (i, (o, d)) in out.iter_mut().zip(x.shape.iter()).enumerate() {
+                *o = if i == axis { add(*o, *d) } else { o.or(*d) };
             }
         }
-        let lod = parts.iter().map(|p| p.lod_level).max().unwrap_or(0);
-        cx.set("Out", first.clone().with_shape(shape).with_lod(lod).with_kind(VarKind::Tensor));
+        let out = first.clone().with_shape(out);
+        cx.set("Out", out);
         Ok(())
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (parts, out) = (p.inputs("X")?, p.output("Out")?);
-        let axis = Axis::new(p)?;
-        kernel(move |io| join(io, &parts, out, axis))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_keeping("concat_grad", &["AxisTensor", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-}
-
-/// The axis: given when the program is built, or computed.
-#[derive(Clone, Copy)]
-enum Axis {
-    Is(i64),
-    In(In),
-}
-
-impl Axis {
-    fn new(p: &Prepare<'_>) -> Result<Axis> {
-        Ok(match p.maybe_input("AxisTensor")? {
-            Some(input) => Axis::In(input),
-            None => Axis::Is(p.attrs().int("axis")?),
+        let (xs, out, axis) = (p.inputs("X")?, p.output("Out")?, Axis::prepare(p)?);
+        kernel(move |io| {
+            let (axis, dims) = whole(io, &xs, axis)?;
+            let first = io.dense(xs[0])?;
+            let mut to = io.out_sized(out, first.dtype(), dims)?;
+            to.set_lod(if axis == 0 { joined_lod(io, &xs)? } else { first.lod().clone() });
+            let row = block(&to, axis);
+            let mut at = 0;
+            for &x in &xs {
+                let part = io.dense(x)?;
+                let block = block(&part, axis);
+                put(part.bytes(), block, to.bytes_mut(), row, at);
+                // What has no elements may have any shape.
+                at += if part.numel() == 0 { 0 } else { block };
+            }
+            Ok(())
         })
     }
 
-    fn of(self, io: &Io<'_>, rank: usize) -> Result<usize> {
-        let axis = match self {
-            Axis::Is(a) => a,
-            Axis::In(input) => io.index(input)?,
-        };
-        normal_axis(axis, rank)
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.emit_keeping("concat_grad", &["X", "AxisTensor", "Out@GRAD"], &["X@GRAD"])
     }
 }
 
-fn normal_axis(axis: i64, rank: usize) -> Result<usize> {
-    let from_start = if axis < 0 { axis + rank as i64 } else { axis };
-    match usize::try_from(from_start).ok().filter(|&a| a < rank) {
-        Some(a) => Ok(a),
-        None => fail!(Kind::Argument, "axis {axis} is outside a tensor of {rank} dimensions"),
-    }
+fn add(a: Dim, b: Dim) -> Dim {
+    a.known().zip(b.known()).map_or(Dim::Any, |(a, b)| Dim::Is(a + b))
 }
 
-fn join(io: &Io<'_>, parts: &[In], out: Out, axis: Axis) -> Result<()> {
-    let Some(&first) = parts.first() else { return Err(io.op_error(Kind::Missing, "has no tensors to join")) };
-    let first_tensor = io.dense(first)?;
-    let axis = axis.of(io, first_tensor.dims().rank())?;
-    let mut dims = *first_tensor.dims();
+/// The axis and the shape of the result. Tensors without elements may have any shape, if one has some.
+fn whole(io: &Io<'_>, xs: &[In], axis: Axis) -> Result<(usize, Dims)> {
+    let Some(&first) = xs.first() else { return Err(io.op_error(Kind::Missing, "needs input `X`")) };
+    let mut model = first;
+    for &x in xs {
+        if io.dense(model)?.numel() == 0 {
+            model = x;
+        }
+    }
+    let like = io.dense(model)?;
+    let mut dims = *like.dims();
+    let axis = axis.of(io, model, &dims)?;
     dims[axis] = 0;
-    for &part in parts {
-        let t = io.dense(part)?;
-        check_part(io, part, first, t.dims(), &dims, axis)?;
-        dims[axis] += t.dims()[axis];
-    }
-    let dtype = first_tensor.dtype();
-    let lod = if axis == 0 { Lod::NONE } else { first_tensor.lod().clone() };
-    let mut to = io.out_sized(out, dtype, dims)?;
-    to.set_lod(lod);
-    let (rows, width) = (Dims::matrix(&dims, axis).0, row_bytes(&dims, axis, dtype.size()));
-    let bytes = to.bytes_mut();
-    let mut left = 0;
-    for &part in parts {
-        let t = io.dense(part)?;
-        if t.dtype() != dtype {
-            return Err(io.error(
-                Kind::DType,
-                part,
-                format_args!("holds {}, but {} holds {dtype}", t.dtype(), io.describe(first)),
-            ));
+    for &x in xs {
+        let part = io.dense(x)?;
+        let (own, all) = (part.dims(), like.dims());
+        let fits = own.rank() == all.rank() && (0..all.rank()).all(|i| i == axis || own[i] == all[i]);
+        if fits && part.dtype() == like.dtype() {
+            dims[axis] += own[axis];
+        } else if part.numel() > 0 || like.numel() == 0 {
+            let (a, b) = (part.dtype(), like.dtype());
+            let what = format_args!("is {a}{own}, which does not go with {b}{all} along axis {axis}");
+            return Err(io.error(Kind::Shape, x, what));
         }
-        let part_width = row_bytes(t.dims(), axis, dtype.size());
-        for r in 0..rows {
-            bytes[r * width + left..][..part_width].copy_from_slice(&t.bytes()[r * part_width..][..part_width]);
-        }
-        left += part_width;
     }
-    Ok(())
+    Ok((axis, dims))
 }
 
-/// Bytes of one row of the matrix whose columns begin at `axis`.
-fn row_bytes(dims: &Dims, axis: usize, size: usize) -> usize {
-    dims.matrix(axis).1 * size
-}
-
-fn check_part(io: &Io<'_>, part: In, first: In, dims: &Dims, expected: &Dims, axis: usize) -> Result<()> {
-    let same = dims.rank() == expected.rank() && (0..dims.rank()).all(|d| d == axis || dims[d] == expected[d]);
-    if same {
-        return Ok(());
+/// The sequences of all inputs, one after the other; none if an input has none or they have different numbers of levels.
+fn joined_lod(io: &Io<'_>, xs: &[In]) -> Result<Lod> {
+    let mut levels: Vec<Vec<usize>> = Vec::new();
+    for (i, &x) in xs.iter().enumerate() {
+        let part = io.dense(x)?;
+        let more = part.lod().levels();
+        if i == 0 {
+            levels = more.to_vec();
+            continue;
+        }
+        if more.len() != levels.len() || levels.is_empty() {
+            return Ok(Lod::NONE);
+        }
+        for (level, more) in levels.iter_mut().zip(more) {
+            let end = level.last().copied().unwrap_or(0);
+            level.extend(more.iter().skip(1).map(|o| end + o));
+        }
     }
-    Err(io.error(
-        Kind::Shape,
-        part,
-        format_args!("is {dims}, which cannot stand beside {} along axis {axis}", io.describe(first)),
-    ))
+    Ok(Lod::new(levels))
 }
 
 struct ConcatGrad;
 
 impl OpDef for ConcatGrad {
     fn sig(&self) -> Sig {
-        Sig::new("concat_grad", "X@GRAD = the parts of Out@GRAD that came from each tensor of X")
-            .inputs("X", "of the forward operator, for their sizes")
-            .optional_input("AxisTensor", "of the forward operator")
+        let sig = Sig::new("concat_grad", "X@GRAD = the pieces of Out@GRAD")
+            .inputs("X", "of the forward operator")
             .input("Out@GRAD", "gradient of `Out`")
-            .outputs("X@GRAD", "gradients of `X`, where wanted")
-            .attrs_of(&Concat.sig())
+            .outputs("X@GRAD", "gradients of `X`");
+        with_axis(sig)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -168,9 +142,17 @@ impl OpDef for ConcatGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (parts, dout, grads) = (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?);
-        let axis = Axis::new(p)?;
-        kernel(move |io| cut(io, &parts, dout, &grads, axis))
+        let (xs, dout, dxs, axis) = (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Axis::prepare(p)?);
+        kernel(move |io| {
+            let (axis, dims) = whole(io, &xs, axis)?;
+            let d = io.dense(dout)?;
+            if *d.dims() != dims || dxs.len() > xs.len() {
+                let what = format_args!("is {}, but the forward operator's result is {dims}", d.dims());
+                return Err(io.error(Kind::Shape, dout, what));
+            }
+            cut(io, &d, axis, &dxs, |i| Ok(*io.dense(xs[i])?.dims()))?;
+            give_lod(io, &xs, &dxs)
+        })
     }
 
     fn traits(&self) -> Traits {
@@ -178,64 +160,50 @@ impl OpDef for ConcatGrad {
     }
 }
 
-fn cut(io: &Io<'_>, parts: &[In], dout: In, grads: &[Option<Out>], axis: Axis) -> Result<()> {
-    let from = io.dense(dout)?;
-    let axis = axis.of(io, from.dims().rank())?;
-    let size = from.dtype().size();
-    let (rows, width) = (from.dims().matrix(axis).0, row_bytes(from.dims(), axis, size));
-    let mut left = 0;
-    for (&part, grad) in parts.iter().zip(grads) {
-        let x = io.dense(part)?;
-        let part_width = row_bytes(x.dims(), axis, size);
-        if left + part_width > width || x.dims().matrix(axis).0 != rows {
-            return Err(io.error(
-                Kind::Shape,
-                part,
-                format_args!("is {}, which is no part of {}", x.dims(), from.dims()),
-            ));
+fn give_lod(io: &Io<'_>, xs: &[In], dxs: &[Option<Out>]) -> Result<()> {
+    for (&x, dx) in xs.iter().zip(dxs) {
+        if let Some(dx) = dx {
+            io.out(*dx)?.set_lod(io.dense(x)?.lod().clone());
         }
-        if let Some(grad) = *grad {
-            let mut to = io.out_sized(grad, from.dtype(), *x.dims())?;
-            to.set_lod(x.lod().clone());
-            let bytes = to.bytes_mut();
-            for r in 0..rows {
-                bytes[r * part_width..][..part_width].copy_from_slice(&from.bytes()[r * width + left..][..part_width]);
-            }
-        }
-        left += part_width;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{check, noise, tensor};
+    use crate::testing::{check, tensor, tensor_of, with_lod};
 
     #[test]
-    fn concat() {
-        let (a, b) = (tensor([2, 1], &[1.0, 2.0]), tensor([2, 2], &[3.0, 4.0, 5.0, 6.0]));
-        let out = tensor([2, 3], &[1.0, 3.0, 4.0, 2.0, 5.0, 6.0]);
+    fn columns() {
         check("concat")
-            .inputs("X", vec![a.clone(), b.clone()])
+            .inputs("X", vec![tensor([2, 1], &[1.0, 4.0]), tensor([2, 2], &[2.0, 3.0, 5.0, 6.0])])
             .attr("axis", 1)
-            .output("Out", out.clone())
+            .output("Out", tensor([2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
             .grad(&["X"])
             .run();
-        check("concat").inputs("X", vec![a, b]).attr("axis", -1).output("Out", out).run();
-        check("concat").inputs("X", vec![noise([1, 3], 1), noise([2, 3], 2)]).any_output("Out").grad(&["X"]).run();
     }
 
     #[test]
-    fn the_message_names_the_tensor_that_does_not_fit() {
-        let e = check("concat")
-            .inputs("X", vec![noise([2, 3], 1), noise([3, 3], 2)])
-            .attr("axis", 1)
-            .any_output("Out")
-            .error();
+    fn rows_join_their_sequences() {
+        let a = with_lod(tensor([3, 1], &[1.0, 2.0, 3.0]), &[&[0, 1, 3]]);
+        let b = with_lod(tensor([1, 1], &[4.0]), &[&[0, 1]]);
+        let out = with_lod(tensor([4, 1], &[1.0, 2.0, 3.0, 4.0]), &[&[0, 1, 3, 4]]);
+        check("concat").inputs("X", vec![a, b]).attr("axis", -2).output("Out", out).grad(&["X"]).run();
+    }
+
+    #[test]
+    fn integers_and_nothing() {
+        let parts = vec![tensor_of::<i64>([2], &[1, 2]), tensor_of::<i64>([0], &[]), tensor_of::<i64>([1], &[3])];
+        check("concat").inputs("X", parts).output("Out", tensor_of::<i64>([3], &[1, 2, 3])).run();
+    }
+
+    #[test]
+    fn parts_that_do_not_fit() {
+        let parts = vec![tensor([2, 1], &[1.0; 2]), tensor([3, 1], &[1.0; 3])];
         assert_eq!(
-            e,
-            "error[shape]: `concat` cannot join X.1 f32[3, 3] to f32[2, 3] along axis 1\n  \
-             at (`concat`, block 0, op 0)\n  dimension 0 must be the same: 2 and 3"
+            check("concat").inputs("X", parts).attr("axis", 1).any_output("Out").error(),
+            "error[shape]: `concat` cannot put X.1 f32[3, 1] after f32[2, 1] along axis 1\n  \
+             at (`concat`, block 0, op 0)\n  help: dtypes, and sizes along the other axes, must be the same"
         );
     }
 }

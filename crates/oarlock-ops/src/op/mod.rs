@@ -9,6 +9,12 @@ mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
+mod addmm;
+mod allclose;
+mod arg_max;
+mod arg_min;
+mod argsort;
+mod array_to_lod_tensor;
 mod asin;
 mod assign;
 mod assign_value;
@@ -16,6 +22,7 @@ mod atan;
 mod auc;
 mod average_accumulates;
 mod batch_norm;
+mod bmm;
 mod bpr_loss;
 mod brelu;
 mod cast;
@@ -23,14 +30,20 @@ mod ceil;
 mod clip;
 mod clip_by_norm;
 mod concat;
+mod conditional_block;
 mod conv2d;
 mod cos;
 mod cos_sim;
 mod cross_entropy;
 mod cross_entropy2;
+mod cumsum;
+mod cvm;
+mod data_norm;
 mod decayed_adagrad;
+mod delete_var;
 mod depthwise_conv2d;
 mod dgc_momentum;
+mod dot;
 mod dpsgd;
 mod dropout;
 mod elementwise_add;
@@ -43,26 +56,43 @@ mod elementwise_mul;
 mod elementwise_pow;
 mod elementwise_sub;
 mod elu;
+mod equal;
+mod equal_reduce;
 mod erf;
 mod exp;
+mod expand;
+mod expand_as;
 mod feed;
 mod fetch;
 mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
+mod filter_by_instag;
+mod flatten;
+mod flatten2;
 mod floor;
 mod ftrl;
+mod fused_embedding_seq_pool;
+mod gather;
+mod gather_nd;
 mod gaussian_random;
 mod gaussian_random_batch_size_like;
 mod gelu;
 mod get_tensor_from_selected_rows;
+mod greater_equal;
+mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod hash;
 mod hinge_loss;
 mod huber_loss;
 mod increment;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
 mod kldiv_loss;
 mod l1_norm;
 mod label_smooth;
@@ -70,30 +100,49 @@ mod lamb;
 mod lars_momentum;
 mod layer_norm;
 mod leaky_relu;
+mod less_equal;
+mod less_than;
+mod lod_array_length;
+mod lod_rank_table;
+mod lod_reset;
+mod lod_tensor_to_array;
 mod log;
 mod log1p;
 mod log_loss;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
 mod margin_rank_loss;
+mod matmul;
+mod max_sequence_len;
 mod maxout;
 mod mean;
 mod merge_ids;
+mod merge_lod_tensor;
 mod merge_selected_rows;
 mod mish;
 mod modified_huber_loss;
 mod momentum;
 mod mul;
 mod norm;
+mod not_equal;
+mod one_hot;
+mod one_hot_v2;
 mod pool2d;
 mod pow;
 mod prelu;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
+mod range;
 mod rank_loss;
+mod read_from_array;
 mod reciprocal;
+mod recurrent;
 mod reduce_all;
 mod reduce_any;
 mod reduce_max;
@@ -103,16 +152,43 @@ mod reduce_prod;
 mod reduce_sum;
 mod relu;
 mod relu6;
+mod reorder_lod_tensor_by_rank;
+mod reshape;
+mod reshape2;
 mod rmsprop;
+mod rnn_memory_helper;
 mod round;
 mod rsqrt;
 mod scale;
+mod scatter;
+mod select_input;
+mod select_output;
 mod selu;
+mod sequence_concat;
+mod sequence_conv;
+mod sequence_enumerate;
+mod sequence_erase;
+mod sequence_expand;
+mod sequence_expand_as;
+mod sequence_mask;
+mod sequence_pad;
+mod sequence_pool;
+mod sequence_reshape;
+mod sequence_reverse;
+mod sequence_scatter;
+mod sequence_slice;
+mod sequence_softmax;
+mod sequence_unpad;
 mod sgd;
+mod shape;
+mod shrink_rnn_memory;
+mod shuffle_batch;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
+mod size;
+mod slice;
 mod smooth_l1_loss;
 mod soft_relu;
 mod softmax;
@@ -120,22 +196,39 @@ mod softmax_with_cross_entropy;
 mod softplus;
 mod softshrink;
 mod softsign;
+mod split;
 mod split_ids;
+mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
 mod squared_l2_distance;
 mod squared_l2_norm;
+mod squeeze;
+mod squeeze2;
+mod stack;
 mod stanh;
+mod strided_slice;
 mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tdm_child;
+mod tdm_sampler;
 mod teacher_student_sigmoid_loss;
+mod tensor_array_to_tensor;
 mod thresholded_relu;
+mod top_k;
+mod transpose;
+mod transpose2;
 mod truncated_gaussian_random;
 mod uniform_random;
 mod uniform_random_batch_size_like;
+mod unsqueeze;
+mod unsqueeze2;
+mod unstack;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -146,6 +239,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    addmm::OPS,
+    allclose::OPS,
+    arg_max::OPS,
+    arg_min::OPS,
+    argsort::OPS,
+    array_to_lod_tensor::OPS,
     asin::OPS,
     assign::OPS,
     assign_value::OPS,
@@ -153,6 +252,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     auc::OPS,
     average_accumulates::OPS,
     batch_norm::OPS,
+    bmm::OPS,
     bpr_loss::OPS,
     brelu::OPS,
     cast::OPS,
@@ -160,14 +260,20 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip::OPS,
     clip_by_norm::OPS,
     concat::OPS,
+    conditional_block::OPS,
     conv2d::OPS,
     cos::OPS,
     cos_sim::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    cumsum::OPS,
+    cvm::OPS,
+    data_norm::OPS,
     decayed_adagrad::OPS,
+    delete_var::OPS,
     depthwise_conv2d::OPS,
     dgc_momentum::OPS,
+    dot::OPS,
     dpsgd::OPS,
     dropout::OPS,
     elementwise_add::OPS,
@@ -180,26 +286,43 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     elementwise_pow::OPS,
     elementwise_sub::OPS,
     elu::OPS,
+    equal::OPS,
+    equal_reduce::OPS,
     erf::OPS,
     exp::OPS,
+    expand::OPS,
+    expand_as::OPS,
     feed::OPS,
     fetch::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
+    filter_by_instag::OPS,
+    flatten::OPS,
+    flatten2::OPS,
     floor::OPS,
     ftrl::OPS,
+    fused_embedding_seq_pool::OPS,
+    gather::OPS,
+    gather_nd::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
     get_tensor_from_selected_rows::OPS,
+    greater_equal::OPS,
+    greater_than::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    hash::OPS,
     hinge_loss::OPS,
     huber_loss::OPS,
     increment::OPS,
+    is_empty::OPS,
+    isfinite::OPS,
+    isinf::OPS,
+    isnan::OPS,
     kldiv_loss::OPS,
     l1_norm::OPS,
     label_smooth::OPS,
@@ -207,30 +330,49 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     lars_momentum::OPS,
     layer_norm::OPS,
     leaky_relu::OPS,
+    less_equal::OPS,
+    less_than::OPS,
+    lod_array_length::OPS,
+    lod_rank_table::OPS,
+    lod_reset::OPS,
+    lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
     log_loss::OPS,
+    logical_and::OPS,
+    logical_not::OPS,
+    logical_or::OPS,
+    logical_xor::OPS,
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
     margin_rank_loss::OPS,
+    matmul::OPS,
+    max_sequence_len::OPS,
     maxout::OPS,
     mean::OPS,
     merge_ids::OPS,
+    merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
     modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
     norm::OPS,
+    not_equal::OPS,
+    one_hot::OPS,
+    one_hot_v2::OPS,
     pool2d::OPS,
     pow::OPS,
     prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    range::OPS,
     rank_loss::OPS,
+    read_from_array::OPS,
     reciprocal::OPS,
+    recurrent::OPS,
     reduce_all::OPS,
     reduce_any::OPS,
     reduce_max::OPS,
@@ -240,16 +382,43 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reduce_sum::OPS,
     relu::OPS,
     relu6::OPS,
+    reorder_lod_tensor_by_rank::OPS,
+    reshape::OPS,
+    reshape2::OPS,
     rmsprop::OPS,
+    rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
     scale::OPS,
+    scatter::OPS,
+    select_input::OPS,
+    select_output::OPS,
     selu::OPS,
+    sequence_concat::OPS,
+    sequence_conv::OPS,
+    sequence_enumerate::OPS,
+    sequence_erase::OPS,
+    sequence_expand::OPS,
+    sequence_expand_as::OPS,
+    sequence_mask::OPS,
+    sequence_pad::OPS,
+    sequence_pool::OPS,
+    sequence_reshape::OPS,
+    sequence_reverse::OPS,
+    sequence_scatter::OPS,
+    sequence_slice::OPS,
+    sequence_softmax::OPS,
+    sequence_unpad::OPS,
     sgd::OPS,
+    shape::OPS,
+    shrink_rnn_memory::OPS,
+    shuffle_batch::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
+    size::OPS,
+    slice::OPS,
     smooth_l1_loss::OPS,
     soft_relu::OPS,
     softmax::OPS,
@@ -257,20 +426,37 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    split::OPS,
     split_ids::OPS,
+    split_lod_tensor::OPS,
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
     squared_l2_distance::OPS,
     squared_l2_norm::OPS,
+    squeeze::OPS,
+    squeeze2::OPS,
+    stack::OPS,
     stanh::OPS,
+    strided_slice::OPS,
     sum::OPS,
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tdm_child::OPS,
+    tdm_sampler::OPS,
     teacher_student_sigmoid_loss::OPS,
+    tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
+    top_k::OPS,
+    transpose::OPS,
+    transpose2::OPS,
     truncated_gaussian_random::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unsqueeze::OPS,
+    unsqueeze2::OPS,
+    unstack::OPS,
+    while_::OPS,
+    write_to_array::OPS,
 ];

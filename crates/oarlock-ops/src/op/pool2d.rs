@@ -5,7 +5,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{Dims, Float, Pool};
 
-use crate::window::{self, Format, Padding};
+use crate::sliding::{self, Format, Padding};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Pool2d, &Pool2dGrad];
 
@@ -50,8 +50,8 @@ impl Params {
         Ok(Params {
             max,
             // The window of global pooling is the image, whatever the attribute says.
-            ksize: if global { [1, 1] } else { window::pair(attrs, "ksize")? },
-            strides: window::pair(attrs, "strides")?,
+            ksize: if global { [1, 1] } else { sliding::pair(attrs, "ksize")? },
+            strides: sliding::pair(attrs, "strides")?,
             padding: Padding::new(attrs)?,
             global,
             adaptive: attrs.bool("adaptive")?,

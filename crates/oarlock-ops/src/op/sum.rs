@@ -1,12 +1,13 @@
 //! `sum`: adds tensors, selected rows or arrays; how gradients of a variable used several times are gathered.
 
 use oarlock_ir::{
-    Dim, EMPTY, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Shape, Sig, VarKind, VarType, fail,
-    kernel,
+    Dim, EMPTY, Error, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Shape, Sig, VarKind,
+    VarType, by_float, fail, kernel,
 };
-use oarlock_tensor::{SelectedRows, Tensor, Value};
+use oarlock_tensor::{Dims, Float, SelectedRows, Tensor, Value};
 
 use crate::number::{Number, by_number};
+use crate::rows::RowOrder;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Sum];
 
@@ -42,13 +43,17 @@ impl OpDef for Sum {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (xs, out) = (p.inputs("X")?, p.output("Out")?);
-        by_number!(p.dtype("X")?, T => kernel(move |io| match kind(io, &xs)? {
-            Some(VarKind::TensorArray) => sum_arrays::<T>(io, &xs, out),
-            Some(VarKind::SelectedRows) => sum_rows::<T>(io, &xs, out),
-            Some(_) => sum_dense::<T>(io, &xs, out),
-            None => Err(io.op_error(Kind::Missing, "has nothing to add: none of its inputs has been written")),
-        }), other => fail!(Kind::DType, "`sum` works on f32, f64, i32 and i64, not on {other}"))
+        let (xs, out, dtype) = (p.inputs("X")?, p.output("Out")?, p.dtype("X")?);
+        if dtype.is_float() {
+            let mut order = RowOrder::default();
+            return by_float!(p.float("X")?, T => kernel(move |io| match kind(io, &xs)? {
+                VarKind::SelectedRows => sum_rows::<T>(io, &xs, out, &mut order),
+                kind => sum::<T>(io, &xs, out, kind),
+            }));
+        }
+        by_number!(dtype, T => kernel(move |io| sum::<T>(io, &xs, out, kind(io, &xs)?)), other => {
+            fail!(Kind::DType, "`sum` works on f32, f64, i32 and i64, not on {other}")
+        })
     }
 
     // Each X gets the whole gradient: a scale by 1 for each.
@@ -71,28 +76,32 @@ fn merge(a: &Shape, b: &Shape) -> Option<Shape> {
     fits.then(|| Shape(a.iter().zip(b.iter()).map(|(a, b)| Dim::or(*a, *b)).collect()))
 }
 
-fn misfit(cx: &Infer<'_>, first: &VarType, other: &VarType) -> oarlock_ir::Error {
+fn misfit(cx: &Infer<'_>, first: &VarType, other: &VarType) -> Error {
     cx.shape_error(format!("cannot add {first} and {other}"))
         .help("all `X` must have one shape; reshape or slice them first")
 }
 
-/// What the result is, judged by what the inputs hold now; `None` if nothing.
-fn kind(io: &Io<'_>, xs: &[In]) -> Result<Option<VarKind>> {
+/// What the result is, judged by what the inputs hold now.
+fn kind(io: &Io<'_>, xs: &[In]) -> Result<VarKind> {
     let mut found = None;
     for &x in xs {
         match &*io.value(x)? {
-            Value::Array(_) => return Ok(Some(VarKind::TensorArray)),
+            Value::Array(_) => return Ok(VarKind::TensorArray),
             Value::Dense(_) => found = Some(VarKind::Tensor),
             Value::Rows(_) => found = found.or(Some(VarKind::SelectedRows)),
             _ => {}
         }
     }
-    Ok(found)
+    found.ok_or_else(|| io.op_error(Kind::Missing, "has nothing to add: none of its inputs has been written"))
+}
+
+fn sum<T: Number>(io: &Io<'_>, xs: &[In], out: Out, kind: VarKind) -> Result<()> {
+    if kind == VarKind::TensorArray { sum_arrays::<T>(io, xs, out) } else { sum_dense::<T>(io, xs, out) }
 }
 
 fn sum_dense<T: Number>(io: &Io<'_>, xs: &[In], out: Out) -> Result<()> {
     let mut to = io.out(out)?;
-    to.resize(T::DTYPE, oarlock_tensor::Dims::EMPTY);
+    to.resize(T::DTYPE, Dims::EMPTY);
     for &x in xs {
         match &*io.value(x)? {
             Value::Empty => {}
@@ -155,46 +164,34 @@ fn checked_row(io: &Io<'_>, x: In, row: i64, height: i64) -> Result<usize> {
     Err(io.error(Kind::Range, x, format_args!("has row {row}, but rows are 0 to {}", height - 1)))
 }
 
-/// Adds selected rows to selected rows: each row once, ascending. Rows are added in the order of the inputs.
-fn sum_rows<T: Number>(io: &Io<'_>, xs: &[In], out: Out) -> Result<()> {
+/// Adds selected rows to selected rows: each row once, ascending; values are added in the order of the inputs.
+fn sum_rows<T: Float>(io: &Io<'_>, xs: &[In], out: Out, order: &mut RowOrder) -> Result<()> {
+    let mut parts = Vec::with_capacity(xs.len());
+    for &x in xs {
+        if let Value::Rows(_) = &*io.value(x)? {
+            parts.push((x, io.rows(x)?));
+        }
+    }
+    // An input without rows may not know its width.
+    let like = parts.iter().find(|(_, p)| !p.rows.is_empty()).or(parts.first());
+    let Some(whole) = like.map(|(_, p)| p.whole_dims()) else { return Ok(()) };
+    parts.retain(|(_, p)| !p.rows.is_empty());
+    let mut values = Vec::with_capacity(parts.len());
+    for (x, part) in &parts {
+        if part.whole_dims() != whole || part.value.rows() != part.rows.len() {
+            let what =
+                format_args!("is {} rows of {}, but others are rows of {whole}", part.rows.len(), part.whole_dims());
+            return Err(io.error(Kind::Shape, *x, what));
+        }
+        values.push(io.data::<T>(*x, &part.value)?);
+    }
+    let distinct = order.sort(parts.iter().map(|(_, p)| &p.rows[..]));
     let mut value = io.write(out)?;
     let to = value.rows_mut();
-    to.rows.clear();
-    let mut like = None;
-    for &x in xs {
-        let Value::Rows(from) = &*io.value(x)? else { continue };
-        let (whole, width) = (from.whole_dims(), from.width());
-        if from.value.numel() != from.rows.len() * width {
-            return Err(io.error(Kind::Shape, x, "has not as many values as rows"));
-        }
-        // An input without rows may not know its width.
-        if from.rows.is_empty() && like.is_some() {
-            continue;
-        }
-        let first = *like.get_or_insert(whole);
-        if first != whole && !to.rows.is_empty() {
-            return Err(io.error(Kind::Shape, x, format_args!("is rows of {whole}, but others are rows of {first}")));
-        }
-        like = Some(whole);
-        to.rows.extend_from_slice(&from.rows);
-        to.height = from.height;
-    }
-    to.rows.sort_unstable();
-    to.rows.dedup();
-    let dims = like.map_or(oarlock_tensor::Dims::EMPTY, |whole| whole.with_rows(to.rows.len()));
-    to.value.resize(T::DTYPE, dims);
+    to.height = whole[0] as i64;
+    to.value.resize(T::DTYPE, whole.with_rows(distinct));
     let width = to.width();
-    let sums = io.data_mut::<T>(out, &mut to.value)?;
-    sums.fill(T::ZERO);
-    for &x in xs {
-        let Value::Rows(from) = &*io.value(x)? else { continue };
-        let values = io.data::<T>(x, &from.value)?;
-        for (row, v) in from.rows.iter().zip(values.chunks_exact(width.max(1))) {
-            // Every row was put into the list above.
-            let Ok(at) = to.rows.binary_search(row) else { continue };
-            sums[at * width..][..width].iter_mut().zip(v).for_each(|(s, v)| *s = s.plus(*v));
-        }
-    }
+    order.gather(width, &values, &mut to.rows, io.data_mut::<T>(out, &mut to.value)?);
     Ok(())
 }
 
