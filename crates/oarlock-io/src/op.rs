@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, Var, VarDType, kernel};
+use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, Var, VarDType, kernel};
 use oarlock_tensor::{DType, Dims, Element, Tensor, Value, by_element, f16};
 
 use crate::vars::{
@@ -84,7 +84,7 @@ fn refuse_memory(p: &Prepare<'_>, attr: &str) -> Result<()> {
 
 fn save_kernel(p: &Prepare<'_>, inputs: Vec<In>) -> Result<Box<dyn Kernel>> {
     let attrs = p.attrs();
-    let (path, overwrite) = (PathBuf::from(attrs.string("file_path")?), attrs.bool("overwrite")?);
+    let (path, overwrite) = (PathBuf::from(attrs.str("file_path")?), attrs.bool("overwrite")?);
     let as_f16 = attrs.bool("save_as_fp16")?;
     let names = p.op().inputs.get("X").to_vec();
     kernel(move |io| {
@@ -142,9 +142,9 @@ impl OpDef for Load {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let out = p.output("Out")?;
         let attrs = p.attrs();
-        let (path, as_f16) = (PathBuf::from(attrs.string("file_path")?), attrs.bool("load_as_fp16")?);
-        let part = match usize::try_from(attrs.long("seek")?) {
-            Ok(seek) => Some((seek, part_dims(&attrs.longs("shape")?)?)),
+        let (path, as_f16) = (PathBuf::from(attrs.str("file_path")?), attrs.bool("load_as_fp16")?);
+        let part = match usize::try_from(attrs.int("seek")?) {
+            Ok(seek) => Some((seek, part_dims(&attrs.ints("shape")?)?)),
             Err(_) => None,
         };
         let vars = declared(p)?;
@@ -155,7 +155,8 @@ impl OpDef for Load {
                 Some((seek, dims)) => Value::Dense(read_tensor_part(&path, seek, dims)?),
                 None => read_var(open_one(&path)?, &any_dtype(&var, as_f16))?,
             };
-            set(io, out, &var, value, as_f16)
+            *io.write(out)? = converted(&var, value, as_f16)?;
+            Ok(())
         })
     }
 
@@ -182,14 +183,16 @@ impl OpDef for LoadCombine {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         refuse_memory(p, "model_from_memory")?;
         let attrs = p.attrs();
-        let (path, as_f16) = (PathBuf::from(attrs.string("file_path")?), attrs.bool("load_as_fp16")?);
+        let (path, as_f16) = (PathBuf::from(attrs.str("file_path")?), attrs.bool("load_as_fp16")?);
         let (outs, vars) = (p.outputs("Out")?, declared(p)?);
         kernel(move |io| {
             let wanted: Vec<Var> = vars.iter().map(|var| any_dtype(var, as_f16)).collect();
             let loaded = read_combined_file(open_one(&path)?, &wanted.iter().collect::<Vec<_>>())?;
-            for ((out, var), (_, value)) in outs.iter().zip(&vars).zip(loaded) {
+            let fit = |((_, value), var): ((_, Value), &Var)| converted(var, value, as_f16);
+            let values = loaded.into_iter().zip(&vars).map(fit).collect::<Result<Vec<Value>>>()?;
+            for (out, value) in outs.iter().zip(values) {
                 if let Some(out) = out {
-                    set(io, *out, var, value, as_f16)?;
+                    *io.write(*out)? = value;
                 }
             }
             Ok(())
@@ -228,12 +231,12 @@ fn any_dtype(var: &Var, converts: bool) -> Var {
     var
 }
 
-fn set(io: &Io<'_>, out: Out, var: &Var, value: Value, as_f16: bool) -> Result<()> {
+/// What was loaded, as the variable is declared.
+fn converted(var: &Var, value: Value, as_f16: bool) -> Result<Value> {
     let value = match value {
         Value::Dense(tensor) if as_f16 => Value::Dense(to_f16(&tensor)),
         other => other,
     };
     check(var, &value)?;
-    *io.write(out)? = value;
-    Ok(())
+    Ok(value)
 }
