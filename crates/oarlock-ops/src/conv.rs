@@ -249,7 +249,7 @@ pub(crate) fn grad(g: &mut Grad<'_>, op_type: &str) -> Result<()> {
 fn sizes(io: &Io<'_>, input: In, params: &Params, image: &Dims, filter: &Dims) -> Result<Conv> {
     let parts = params.format.split(image).zip(Format::Nchw.split(filter));
     let conv = parts.and_then(|((c, h, w), (per_group, kh, kw))| {
-        let fits = c == per_group * params.groups && filter[0] % params.groups == 0 && filter.numel() > 0;
+        let fits = c == per_group * params.groups && filter[0].is_multiple_of(params.groups) && filter.numel() > 0;
         fits.then_some(Conv {
             images: image[0],
             groups: params.groups,
@@ -289,7 +289,7 @@ fn forward<T: GemmElem>(
     let Scratch { images, results, tasks, .. } = scratch;
     let images = params.format.to_nchw(image_tensor.dims(), io.data::<T>(input, &image_tensor)?, images);
     let dims = *t.dims();
-    params.format.from_nchw(&dims, io.data_mut::<T>(output, &mut t)?, results, |out| {
+    params.format.fill_nchw(&dims, io.data_mut::<T>(output, &mut t)?, results, |out| {
         each_image(io.pool(), tasks, out, conv.out_len(), |i, task, out| {
             let image = &images[i * conv.image_len()..][..conv.image_len()];
             convolve(&conv, image, filters, out, task);
@@ -537,7 +537,7 @@ fn backward<T: GemmElem>(
         let mut t = io.out_sized(dinput, T::DTYPE, *image_tensor.dims())?;
         let dims = *t.dims();
         let Scratch { results, turned, tasks, .. } = &mut *scratch;
-        params.format.from_nchw(&dims, io.data_mut::<T>(dinput, &mut t)?, results, |dx| {
+        params.format.fill_nchw(&dims, io.data_mut::<T>(dinput, &mut t)?, results, |dx| {
             input_grad(&conv, io.pool(), filters, d, dx, turned, tasks);
             Ok(())
         })?;

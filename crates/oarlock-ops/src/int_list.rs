@@ -2,7 +2,9 @@
 //! shapes, axes, starts and ends.
 
 use oarlock_ir::{In, Infer, Io, Kind, Prepare, Result};
-use oarlock_tensor::{DType, Tensor};
+use oarlock_tensor::Tensor;
+
+use crate::ints::Ints;
 
 /// Where such a list comes from. Several tensors go before one, one before the attribute.
 #[derive(Debug, Clone)]
@@ -53,7 +55,7 @@ impl IntList {
         to.clear();
         match self {
             IntList::Attr(list) => to.extend_from_slice(list),
-            IntList::Tensor(slot) => each_index(io, *slot, &*io.dense(*slot)?, |v| to.push(v))?,
+            IntList::Tensor(slot) => to.extend(Ints::of(io, *slot, &*io.dense(*slot)?)?.iter()),
             IntList::Tensors(slots) => {
                 for &slot in slots {
                     to.push(io.index(slot)?);
@@ -64,31 +66,19 @@ impl IntList {
     }
 }
 
-/// Calls `f` with every element of a tensor of i32 or i64.
-pub(crate) fn each_index(io: &Io<'_>, slot: In, tensor: &Tensor, mut f: impl FnMut(i64)) -> Result<()> {
-    match tensor.dtype() {
-        DType::I32 => io.data::<i32>(slot, tensor)?.iter().for_each(|v| f((*v).into())),
-        DType::I64 => io.data::<i64>(slot, tensor)?.iter().for_each(|v| f(*v)),
-        other => return Err(io.error(Kind::DType, slot, format_args!("holds {other}, but i32 or i64 is needed"))),
-    }
-    Ok(())
-}
-
 /// The elements of a tensor of i32 or i64, each of which must be below `limit`.
 pub(crate) fn read_indices(io: &Io<'_>, slot: In, tensor: &Tensor, limit: usize, to: &mut Vec<usize>) -> Result<()> {
     to.clear();
-    let mut wrong = None;
-    each_index(io, slot, tensor, |v| match usize::try_from(v) {
-        Ok(i) if i < limit => to.push(i),
-        _ => wrong = wrong.or(Some((to.len(), v))),
-    })?;
-    match wrong {
-        None => Ok(()),
-        Some((at, v)) => {
-            let what = format_args!("has index {v} at element {at}, but only 0 to {} exist", limit as i64 - 1);
-            Err(io.error(Kind::Range, slot, what))
+    for (at, v) in Ints::of(io, slot, tensor)?.iter().enumerate() {
+        match usize::try_from(v) {
+            Ok(i) if i < limit => to.push(i),
+            _ => {
+                let what = format_args!("has index {v} at element {at}, but only 0 to {} exist", limit as i64 - 1);
+                return Err(io.error(Kind::Range, slot, what));
+            }
         }
     }
+    Ok(())
 }
 
 /// An axis counted from the front, if a tensor of that rank has it; negative ones count from the end.

@@ -18,6 +18,7 @@ mod fusion;
 mod int_list;
 mod ints;
 mod lookup;
+mod losses;
 mod matrix;
 mod number;
 mod one_hot;

@@ -3,7 +3,7 @@
 use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
 use oarlock_tensor::{Dims, Element, MAX_RANK, by_element};
 
-use crate::int_list::each_index;
+use crate::ints::Ints;
 
 /// The operator.
 pub(crate) struct OneHot {
@@ -69,21 +69,17 @@ impl OpDef for OneHot {
             to.set_lod(tensor.lod().clone());
             let to = io.data_mut::<T>(out, &mut to)?;
             to.fill(T::from_i64(0));
-            let (mut row, mut wrong) = (0, None);
-            each_index(io, x, &tensor, |v| {
+            for (row, v) in Ints::of(io, x, &tensor)?.iter().enumerate() {
                 match usize::try_from(v).ok().filter(|v| *v < width) {
                     Some(at) => to[row * width + at] = T::from_i64(1),
-                    None => wrong = wrong.or(Some((row, v))),
-                }
-                row += 1;
-            })?;
-            match wrong.filter(|_| !lenient) {
-                None => Ok(()),
-                Some((at, v)) => {
-                    let what = format_args!("has {v} at element {at}, but only 0 to {} exist", depth - 1);
-                    Err(io.error(Kind::Range, x, what).help("raise `depth`, or set allow_out_of_range"))
+                    None if lenient => {}
+                    None => {
+                        let what = format_args!("has {v} at element {row}, but only 0 to {} exist", depth - 1);
+                        return Err(io.error(Kind::Range, x, what).help("raise `depth`, or set allow_out_of_range"));
+                    }
                 }
             }
+            Ok(())
         }))
     }
 

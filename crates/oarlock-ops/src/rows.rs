@@ -2,8 +2,6 @@
 //!
 //! It knows no single operator; which rows a table has is the caller's business.
 
-use std::ops::AddAssign;
-
 use oarlock_ir::{In, Io, Kind, Result};
 use oarlock_tensor::{Float, SelectedRows, simd};
 
@@ -78,18 +76,12 @@ impl RowOrder {
 
     /// Writes each row once, ascending, with the sum of its values in the order in which they came. `values[part]` are the values of
     /// a part, `width` per row; `rows` and `sums` have room for exactly the distinct rows.
-    pub(crate) fn gather<T: Copy + AddAssign>(
-        &self,
-        width: usize,
-        values: &[&[T]],
-        rows: &mut Vec<i64>,
-        sums: &mut [T],
-    ) {
+    pub(crate) fn gather<T: Float>(&self, width: usize, values: &[&[T]], rows: &mut Vec<i64>, sums: &mut [T]) {
         self.gather_with(width, rows, sums, |part, at| &values[part][at * width..][..width]);
     }
 
     /// Like [`RowOrder::gather`], with the values of a part's row wherever they are.
-    pub(crate) fn gather_with<'v, T: Copy + AddAssign + 'v>(
+    pub(crate) fn gather_with<'v, T: Float>(
         &self,
         width: usize,
         rows: &mut Vec<i64>,
@@ -105,7 +97,7 @@ impl RowOrder {
             let sum = &mut sums[i * width..][..width];
             sum.copy_from_slice(value(&group[0]));
             for more in &group[1..] {
-                sum.iter_mut().zip(value(more)).for_each(|(s, v)| *s += *v);
+                simd::add_assign(sum, value(more));
             }
         }
     }

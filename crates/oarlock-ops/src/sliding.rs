@@ -50,7 +50,7 @@ impl Format {
     }
 
     /// Lets `fill` write `out` in the order NCHW and puts the elements in this order; `scratch` holds them meanwhile.
-    pub(crate) fn from_nchw<T: Float>(
+    pub(crate) fn fill_nchw<T: Float>(
         self,
         dims: &Dims,
         out: &mut [T],

@@ -125,10 +125,6 @@ impl Buf {
     pub fn typed<T: Element>(&self) -> &[T] {
         let bytes = self.bytes();
         let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-        // Without contents the pointer is aligned for bytes only.
-        if whole == 0 {
-            return &[];
-        }
         bytemuck::cast_slice(&bytes[..whole])
     }
 
@@ -136,9 +132,6 @@ impl Buf {
     pub fn typed_mut<T: Element>(&mut self) -> &mut [T] {
         let bytes = self.bytes_mut();
         let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-        if whole == 0 {
-            return &mut [];
-        }
         bytemuck::cast_slice_mut(&mut bytes[..whole])
     }
 }

@@ -32,11 +32,11 @@ impl OpDef for Concat {
             return Ok(());
         };
         let mut out = first.shape.0.clone();
-        for x in &all[1..] {
+        for (name, x) in cx.op().inputs.get("X").iter().zip(&all).skip(1) {
             let same_rank = x.shape.rank() == out.len();
             let fits = |(i, (a, b)): (usize, (&Dim, &Dim))| i == axis || a.fits(*b);
             if !same_rank || !out.iter().zip(x.shape.iter()).enumerate().all(fits) || x.dtype != first.dtype {
-                let what = format!("cannot put {first} and {x} one after the other along axis {axis}");
+                let what = format!("cannot put {name} {x} after {first} along axis {axis}");
                 return Err(cx.shape_error(what).help("dtypes, and sizes along the other axes, must be the same"));
             }
             for (i, (o, d)) in out.iter_mut().zip(x.shape.iter()).enumerate() {
@@ -202,7 +202,7 @@ mod tests {
         let parts = vec![tensor([2, 1], &[1.0; 2]), tensor([3, 1], &[1.0; 3])];
         assert_eq!(
             check("concat").inputs("X", parts).attr("axis", 1).any_output("Out").error(),
-            "error[shape]: `concat` cannot put f32[2, 1] and f32[3, 1] one after the other along axis 1\n  \
+            "error[shape]: `concat` cannot put X.1 f32[3, 1] after f32[2, 1] along axis 1\n  \
              at (`concat`, block 0, op 0)\n  help: dtypes, and sizes along the other axes, must be the same"
         );
     }

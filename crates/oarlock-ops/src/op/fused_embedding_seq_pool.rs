@@ -68,8 +68,8 @@ fn each_id(
     let per_row = ids.dims().matrix(1).1;
     let data = io.data::<i64>(lookup.ids, ids)?;
     for (i, w) in offsets.windows(2).enumerate() {
-        for at in w[0] * per_row..w[1] * per_row {
-            let id = data[at];
+        let range = w[0] * per_row..w[1] * per_row;
+        for (at, &id) in range.clone().zip(&data[range]) {
             if lookup.padding == Some(id) {
                 continue;
             }

@@ -3,7 +3,7 @@
 use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_tensor::{Dims, Element, Tensor};
 
-use crate::int_list::each_index;
+use crate::ints::Ints;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&GatherNd, &GatherNdGrad];
 
@@ -62,21 +62,18 @@ fn slices(io: &Io<'_>, index: In, x: &Dims, at: &mut Vec<usize>) -> Result<(Dims
         return Err(io.error(Kind::Shape, index, what));
     }
     at.clear();
-    let (mut axis, mut number, mut wrong) = (0, 0, None);
-    each_index(io, index, tensor, |v| {
-        match usize::try_from(v) {
-            Ok(i) if i < x[axis] => number = number * x[axis] + i,
-            _ => wrong = wrong.or(Some((v, axis))),
-        }
+    let (mut axis, mut number) = (0, 0);
+    for v in Ints::of(io, index, tensor)?.iter() {
+        let Some(i) = usize::try_from(v).ok().filter(|i| *i < x[axis]) else {
+            let what = format_args!("has index {v} for axis {axis}, but only 0 to {} exist", x[axis] as i64 - 1);
+            return Err(io.error(Kind::Range, index, what));
+        };
+        number = number * x[axis] + i;
         axis += 1;
         if axis == depth {
             at.push(number);
             (axis, number) = (0, 0);
         }
-    })?;
-    if let Some((v, axis)) = wrong {
-        let what = format_args!("has index {v} for axis {axis}, but only 0 to {} exist", x[axis] as i64 - 1);
-        return Err(io.error(Kind::Range, index, what));
     }
     let all: Vec<usize> = tensor.dims()[..tensor.dims().rank() - 1].iter().chain(&x[depth..]).copied().collect();
     let dims = Dims::try_new(&all).map_err(|e| io.about(index.0, e))?;

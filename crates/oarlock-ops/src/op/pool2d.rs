@@ -208,7 +208,7 @@ fn forward<T: Float>(io: &Io<'_>, x: In, out: Out, params: &Params, scratch: &mu
     let mut t = io.out_sized(out, T::DTYPE, Dims::from(shape))?;
     let dims = *t.dims();
     let images = params.format.to_nchw(x_tensor.dims(), io.data::<T>(x, &x_tensor)?, images);
-    params.format.from_nchw(&dims, io.data_mut::<T>(out, &mut t)?, results, |out| {
+    params.format.fill_nchw(&dims, io.data_mut::<T>(out, &mut t)?, results, |out| {
         let (pixels, count) = (windows.pixels(), windows.count());
         io.pool().pieces(out, CHANNELS * count.max(1), |i, out| {
             let images = images[i * CHANNELS * pixels..].chunks_exact(pixels.max(1));
@@ -304,7 +304,7 @@ fn backward<T: Float>(
     let outs = params.format.to_nchw(&out_dims, io.data::<T>(out, &out_tensor)?, outs);
     let douts = params.format.to_nchw(&out_dims, io.data::<T>(dout, &dout_tensor)?, douts);
     let mut t = io.out_sized(dx, T::DTYPE, x_dims)?;
-    params.format.from_nchw(&x_dims, io.data_mut::<T>(dx, &mut t)?, results, |dx| {
+    params.format.fill_nchw(&x_dims, io.data_mut::<T>(dx, &mut t)?, results, |dx| {
         backward_channels(io.pool(), params, windows, (images, outs, douts), dx);
         Ok(())
     })

@@ -1,12 +1,10 @@
 //! `sum`: adds tensors, selected rows or arrays; how gradients of a variable used several times are gathered.
 
-use std::ops::AddAssign;
-
 use oarlock_ir::{
     Dim, EMPTY, Error, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Shape, Sig, VarKind,
-    VarType, fail, kernel,
+    VarType, by_float, fail, kernel,
 };
-use oarlock_tensor::{Dims, SelectedRows, Tensor, Value};
+use oarlock_tensor::{Dims, Float, SelectedRows, Tensor, Value};
 
 use crate::number::{Number, by_number};
 use crate::rows::RowOrder;
@@ -45,14 +43,17 @@ impl OpDef for Sum {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (xs, out) = (p.inputs("X")?, p.output("Out")?);
-        let mut order = RowOrder::default();
-        by_number!(p.dtype("X")?, T => kernel(move |io| match kind(io, &xs)? {
-            Some(VarKind::TensorArray) => sum_arrays::<T>(io, &xs, out),
-            Some(VarKind::SelectedRows) => sum_rows::<T>(io, &xs, out, &mut order),
-            Some(_) => sum_dense::<T>(io, &xs, out),
-            None => Err(io.op_error(Kind::Missing, "has nothing to add: none of its inputs has been written")),
-        }), other => fail!(Kind::DType, "`sum` works on f32, f64, i32 and i64, not on {other}"))
+        let (xs, out, dtype) = (p.inputs("X")?, p.output("Out")?, p.dtype("X")?);
+        if dtype.is_float() {
+            let mut order = RowOrder::default();
+            return by_float!(p.float("X")?, T => kernel(move |io| match kind(io, &xs)? {
+                VarKind::SelectedRows => sum_rows::<T>(io, &xs, out, &mut order),
+                kind => sum::<T>(io, &xs, out, kind),
+            }));
+        }
+        by_number!(dtype, T => kernel(move |io| sum::<T>(io, &xs, out, kind(io, &xs)?)), other => {
+            fail!(Kind::DType, "`sum` works on f32, f64, i32 and i64, not on {other}")
+        })
     }
 
     // Each X gets the whole gradient: a scale by 1 for each.
@@ -80,18 +81,22 @@ fn misfit(cx: &Infer<'_>, first: &VarType, other: &VarType) -> Error {
         .help("all `X` must have one shape; reshape or slice them first")
 }
 
-/// What the result is, judged by what the inputs hold now; `None` if nothing.
-fn kind(io: &Io<'_>, xs: &[In]) -> Result<Option<VarKind>> {
+/// What the result is, judged by what the inputs hold now.
+fn kind(io: &Io<'_>, xs: &[In]) -> Result<VarKind> {
     let mut found = None;
     for &x in xs {
         match &*io.value(x)? {
-            Value::Array(_) => return Ok(Some(VarKind::TensorArray)),
+            Value::Array(_) => return Ok(VarKind::TensorArray),
             Value::Dense(_) => found = Some(VarKind::Tensor),
             Value::Rows(_) => found = found.or(Some(VarKind::SelectedRows)),
             _ => {}
         }
     }
-    Ok(found)
+    found.ok_or_else(|| io.op_error(Kind::Missing, "has nothing to add: none of its inputs has been written"))
+}
+
+fn sum<T: Number>(io: &Io<'_>, xs: &[In], out: Out, kind: VarKind) -> Result<()> {
+    if kind == VarKind::TensorArray { sum_arrays::<T>(io, xs, out) } else { sum_dense::<T>(io, xs, out) }
 }
 
 fn sum_dense<T: Number>(io: &Io<'_>, xs: &[In], out: Out) -> Result<()> {
@@ -160,7 +165,7 @@ fn checked_row(io: &Io<'_>, x: In, row: i64, height: i64) -> Result<usize> {
 }
 
 /// Adds selected rows to selected rows: each row once, ascending; values are added in the order of the inputs.
-fn sum_rows<T: Number + AddAssign>(io: &Io<'_>, xs: &[In], out: Out, order: &mut RowOrder) -> Result<()> {
+fn sum_rows<T: Float>(io: &Io<'_>, xs: &[In], out: Out, order: &mut RowOrder) -> Result<()> {
     let mut parts = Vec::with_capacity(xs.len());
     for &x in xs {
         if let Value::Rows(_) = &*io.value(x)? {

@@ -103,6 +103,14 @@ fn layers(attrs: &AttrView<'_>) -> Result<Vec<Layer>> {
     negatives.iter().zip(offsets.windows(2)).enumerate().map(layer).collect()
 }
 
+/// A node as the outputs show it.
+#[derive(Clone, Copy)]
+struct Drawn {
+    node: i64,
+    label: i64,
+    mask: i64,
+}
+
 struct Sampler {
     x: In,
     travel: In,
@@ -111,8 +119,8 @@ struct Sampler {
     outs: [Option<Out>; 3],
     layers: Vec<Layer>,
     seed: i64,
-    /// Nodes (node, label, mask) of the batch so far.
-    drawn: Vec<(i64, i64, i64)>,
+    /// The nodes of the batch so far.
+    drawn: Vec<Drawn>,
 }
 
 impl Sampler {
@@ -165,7 +173,7 @@ impl Sampler {
 
     fn write<T: Element>(&self, io: &Io<'_>, rows: usize) -> Result<()> {
         let columns = self.layers.iter().map(Layer::columns).sum();
-        let parts: [fn(&(i64, i64, i64)) -> i64; 3] = [|d| d.0, |d| d.1, |d| d.2];
+        let parts: [fn(&Drawn) -> i64; 3] = [|d| d.node, |d| d.label, |d| d.mask];
         for (out, part) in self.outs.into_iter().zip(parts) {
             let Some(out) = out else { continue };
             let mut to = io.out_sized(out, T::DTYPE, Dims::from([rows, columns]))?;
@@ -178,19 +186,13 @@ impl Sampler {
 
 /// Appends the node of the path and others of its layer. Nodes are drawn again until they are new; false if that takes so long
 /// that the layer cannot have enough different ones.
-fn draw(
-    layer: &Layer,
-    positive: i64,
-    nodes: Ints<'_>,
-    engine: &mut Mt19937x64,
-    drawn: &mut Vec<(i64, i64, i64)>,
-) -> bool {
+fn draw(layer: &Layer, positive: i64, nodes: Ints<'_>, engine: &mut Mt19937x64, drawn: &mut Vec<Drawn>) -> bool {
     if positive == 0 {
-        drawn.extend(std::iter::repeat_n((0, 0, 0), layer.columns()));
+        drawn.extend(std::iter::repeat_n(Drawn { node: 0, label: 0, mask: 0 }, layer.columns()));
         return true;
     }
     if layer.positive {
-        drawn.push((positive, 1, 1));
+        drawn.push(Drawn { node: positive, label: 1, mask: 1 });
     }
     let first = drawn.len();
     let size = layer.end - layer.start;
@@ -201,8 +203,8 @@ fn draw(
             return true;
         }
         let node = nodes.at(layer.start + uniform_int(engine, 0, size as u64 - 1) as usize);
-        if node != positive && drawn[first..].iter().all(|d| d.0 != node) {
-            drawn.push((node, 0, 1));
+        if node != positive && drawn[first..].iter().all(|d| d.node != node) {
+            drawn.push(Drawn { node, label: 0, mask: 1 });
         }
     }
     drawn.len() == first + layer.negatives

@@ -28,7 +28,7 @@ pub fn shifted_product<T: GemmElem>(out: &mut [T], left: &[T], right: Shifted<'_
     if out.is_empty() {
         return;
     }
-    assert!(terms > 0 && len > 0 && out.len() % len == 0, "rows of no length");
+    assert!(terms > 0 && len > 0 && out.len().is_multiple_of(len), "rows of no length");
     assert_eq!(left.len(), out.len() / len * terms, "the left matrix does not fit the result");
     vector::run(Product { out, left, right });
 }

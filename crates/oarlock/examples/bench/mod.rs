@@ -1,14 +1,16 @@
 //! What benchmarks share: timing in windows, peers as other processes, memory.
 
+#![allow(dead_code, reason = "each benchmark uses what it needs")]
+
 use std::process::Command;
 use std::time::Instant;
 
 /// Rates of several windows of equal work, per second.
-pub struct Rates(Vec<f64>);
+pub(crate) struct Rates(Vec<f64>);
 
 impl Rates {
     /// Runs `work` in `windows` windows; each does `count` things.
-    pub fn measure(windows: usize, count: usize, mut work: impl FnMut()) -> Rates {
+    pub(crate) fn measure(windows: usize, count: usize, mut work: impl FnMut()) -> Rates {
         let mut rates = Vec::new();
         for _ in 0..windows {
             let start = Instant::now();
@@ -19,14 +21,14 @@ impl Rates {
     }
 
     /// The middle rate.
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         sorted[sorted.len() / 2]
     }
 
     /// `33.1k [32.0k-33.5k]`
-    pub fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         let (mut low, mut high) = (f64::INFINITY, 0f64);
         for &r in &self.0 {
             low = low.min(r);
@@ -36,14 +38,14 @@ impl Rates {
     }
 
     /// Both together.
-    pub fn join(mut self, other: Rates) -> Rates {
+    pub(crate) fn join(mut self, other: Rates) -> Rates {
         self.0.extend(other.0);
         self
     }
 }
 
 /// A peer that runs as a Python script of `benches/peers`, under an interpreter that has it.
-pub struct Peer {
+pub(crate) struct Peer {
     name: &'static str,
     python: String,
     script: &'static str,
@@ -51,7 +53,7 @@ pub struct Peer {
 
 impl Peer {
     /// The peer, if its interpreter is named by an environment variable. Otherwise says that it is left out.
-    pub fn find(name: &'static str, variable: &str, script: &'static str) -> Option<Peer> {
+    pub(crate) fn find(name: &'static str, variable: &str, script: &'static str) -> Option<Peer> {
         match std::env::var(variable) {
             Ok(python) => Some(Peer { name, python, script }),
             Err(_) => {
@@ -62,7 +64,7 @@ impl Peer {
     }
 
     /// Runs it: the rates of its windows, and its peak memory in MB.
-    pub fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
+    pub(crate) fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let output = Command::new(&self.python).arg(&script).args(args).output();
         let output = match output {
@@ -84,13 +86,13 @@ impl Peer {
     }
 
     /// Its name.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 }
 
 /// Peak memory of this process in MB.
-pub fn peak_mb() -> f64 {
+pub(crate) fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0 kB");
     line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or(0.0) / 1024.0
