@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Attr, Clip, Kind, Name, Op, Program, Result, Role, VarKind, fail};
+use oarlock_ir::{Attr, Clip, Error, Kind, Name, Op, Program, Result, Role, VarKind, fail};
 use oarlock_tensor::DType;
 
 use crate::layers::{Elementwise, Reduce};
@@ -168,9 +168,7 @@ impl Net {
     }
 
     fn group_scale(&mut self, groups: &mut HashMap<String, Group>, name: &str) -> Result<VarRef> {
-        let Some(group) = groups.get_mut(name) else {
-            fail!(Kind::Internal, "there is no group `{name}`");
-        };
+        let group = groups.get_mut(name).ok_or_else(|| Error::internal(format!("there is no group `{name}`")))?;
         if let Some(scale) = &group.scale {
             return Ok(scale.clone());
         }

@@ -7,6 +7,7 @@
 //! This crate decides how programs are built; how they run is decided below it, and front ends only pass values through.
 #![forbid(unsafe_code)]
 
+mod backward;
 mod clip;
 mod env;
 mod initializer;
@@ -25,6 +26,7 @@ mod regularizer;
 mod site;
 mod var_ref;
 
+pub use backward::Backward;
 pub use env::Options;
 pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};
@@ -36,8 +38,8 @@ pub use site::Site;
 pub use var_ref::VarRef;
 
 pub use oarlock_exec::{ExecOptions, Executor, Scope};
-pub use oarlock_ir::{Clip, Decay, Error, Kind, Program, Registry, Result};
-pub use oarlock_tensor::{DType, Lod, Tensor};
+pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
+pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
 
 /// All operators and fusions of Oarlock.
 pub fn registry() -> Registry {

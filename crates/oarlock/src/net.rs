@@ -143,10 +143,14 @@ impl Net {
         self.site = site;
     }
 
-    /// Records the caller of the caller as the maker of everything that `build` appends, closures included.
+    /// Records the caller as the maker of everything that `build` appends: closures do not see through to their caller.
     #[track_caller]
     pub(crate) fn located<T>(&mut self, build: impl FnOnce(&mut Net) -> T) -> T {
-        let here = Location::caller();
+        self.located_at(Location::caller(), build)
+    }
+
+    /// Records a place as the maker of everything that `build` appends.
+    pub(crate) fn located_at<T>(&mut self, here: &Location<'_>, build: impl FnOnce(&mut Net) -> T) -> T {
         let outer = self.site.clone();
         self.site.get_or_insert_with(|| here.into());
         let result = build(self);

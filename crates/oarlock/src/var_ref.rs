@@ -1,3 +1,5 @@
+//! Handles on variables.
+
 use std::fmt;
 
 use oarlock_ir::Name;

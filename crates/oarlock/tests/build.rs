@@ -212,3 +212,25 @@ fn a_parameter_without_a_clip_keeps_its_gradient() {
         .collect();
     assert_eq!(grads, ["fc_0.b_0@GRAD", "clip_by_norm_0.tmp_0"]);
 }
+
+#[test]
+fn gradients_by_inputs() {
+    let mut net = Net::new();
+    let x = net.data("x", Data::shape([4]).stop_gradient(false)).unwrap();
+    let other = net.data("other", Data::shape([4]).stop_gradient(false)).unwrap();
+    let y = net.square(&x).unwrap();
+    let found = net.gradients(&[&y], &[&x, &other], None, &Default::default()).unwrap();
+    assert_eq!(found, [Some(VarRef::new("x@GRAD", 0)), None]);
+}
+
+#[test]
+fn branches_and_loops_carry_the_line_that_called_them() {
+    let mut net = Net::new();
+    let a = net.zeros([1], DType::F32).unwrap();
+    let pred = net.less_than(&a, &a, Compare::new()).unwrap();
+    let line = line!() + 1;
+    net.cond(&pred, |_| Ok(vec![a.clone()]), |_| Ok(vec![a.clone()])).unwrap();
+    let ops = net.main.blocks().iter().skip(1).flat_map(|b| &b.ops);
+    let sites: Vec<String> = ops.map(|op| op.call_site().unwrap().to_string()).collect();
+    assert_eq!(sites, vec![format!("{}:{line}", file!()); 2]);
+}

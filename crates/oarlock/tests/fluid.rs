@@ -13,7 +13,7 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 7] = [
+const DECLARED_OTHERWISE: [(&str, &str); 8] = [
     // One bool, but declared with the dtype of the input.
     ("isinf", "Out"),
     ("isnan", "Out"),
@@ -23,6 +23,8 @@ const DECLARED_OTHERWISE: [(&str, &str); 7] = [
     ("sequence_pad", "Out"),
     // One number per tensor, but declared without sizes.
     ("tensor_array_to_tensor", "OutIndex"),
+    // As large as the target, but declared with no elements.
+    ("expand_as", "Out"),
     // Sequences, but declared without LoD.
     ("sequence_slice", "Out"),
     // The sizes of `X` and a 0, in another order; nobody reads the declaration.

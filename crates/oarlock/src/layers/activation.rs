@@ -71,14 +71,11 @@ functions! {
     sign,
 }
 
-/// The defaults of Fluid that are not the operator's own.
-pub(crate) const LEAKY_RELU_ALPHA: f32 = 0.02;
-
 impl Net {
     /// `leaky_relu(x, alpha=0.02)`: `x` where positive, else `alpha * x`.
     #[track_caller]
-    pub fn leaky_relu(&mut self, x: &VarRef, alpha: Option<f32>) -> Result<VarRef> {
-        self.unary(x, Op::new("leaky_relu").attr("alpha", alpha.unwrap_or(LEAKY_RELU_ALPHA)))
+    pub fn leaky_relu(&mut self, x: &VarRef, alpha: f32) -> Result<VarRef> {
+        self.unary(x, Op::new("leaky_relu").attr("alpha", alpha))
     }
 
     /// `relu6(x, threshold=6.0)`: `min(max(x, 0), threshold)`.

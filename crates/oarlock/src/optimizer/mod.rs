@@ -24,17 +24,15 @@ mod rules;
 
 use std::collections::{HashMap, HashSet};
 
-use oarlock_ir::{
-    AfterGradientOp, BackwardOptions, Clip, Decay, Dim, Error, Kind, Name, Op, Result, Role, Var, VarKind, VarType,
-    append_backward, fail,
-};
+use oarlock_ir::{Clip, Decay, Dim, Error, Kind, Name, Op, Result, Role, Var, VarKind, VarType};
 
 pub use average::{ExponentialMovingAverage, ModelAverage};
 pub use lookahead::Lookahead;
 pub use rule::{Advance, Rule, State};
 pub use rules::*;
 
-use crate::clip::{NeedClip, clip_errors};
+use crate::backward::Backward;
+use crate::clip::NeedClip;
 use crate::layers::GlobalVar;
 use crate::lr::LearningRate;
 use crate::{Initializer, Net, VarRef};
@@ -148,22 +146,9 @@ impl<R: Rule> Optimizer<R> {
             let what = format!("a loss to minimize is one number, but `{loss}` is {ty}");
             return Err(Error::new(Kind::Shape, what).help("take the mean of it: net.mean(&loss)"));
         }
-        if net.block() != 0 {
-            fail!(Kind::Unsupported, "a loss can be minimized in block 0 only, not inside control flow");
-        }
         let frozen = net.main.parameters().filter(|p| !p.meta.trainable).map(|p| p.name.clone());
-        let clips = net.error_clips.clone();
-        let after_op: &AfterGradientOp<'_> =
-            &|program, block, variables| clip_errors(&clips, program, block, variables);
-        let options = BackwardOptions {
-            parameter_list: self.parameter_list.clone(),
-            no_grad_set: self.no_grad_set.iter().cloned().chain(frozen).collect(),
-            after_op: (!clips.is_empty()).then_some(after_op),
-        };
-        let registry = net.registry().clone();
-        let pairs = append_backward(&mut net.main, (0, loss.name()), &registry, &options)?;
-        let pair = |(p, g)| ParamGrad { param: VarRef::new(p, 0), grad: VarRef::new(g, 0) };
-        Ok(pairs.into_iter().map(pair).collect())
+        let stopped = self.no_grad_set.iter().cloned().chain(frozen).collect();
+        net.append_backward(loss, Backward::new().parameter_list(self.parameter_list.clone()).no_grad_set(stopped))
     }
 
     /// The second half of `minimize`: limits gradients, adds weight decay, updates parameters.

@@ -92,10 +92,6 @@ fn variable_sizes() -> Vec<Case> {
             let zero = int(net, 0.0)?;
             net.slice(&t3, &[1], vec![IntOrVar::from(&zero)], [2])
         };
-        "expand(fx,[fill_constant([1],'int32',2),1])" [fx] |net| {
-            let two = int(net, 2.0)?;
-            net.expand(&fx, vec![IntOrVar::from(&two), 1.into()])
-        };
         "expand(fx,fill_constant([2],'int32',2))" [fx] |net| {
             let times = net.fill_constant([2], DType::I32, 2.0)?;
             net.expand(&fx, &times)

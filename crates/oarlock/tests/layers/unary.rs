@@ -65,7 +65,7 @@ fn activations() -> Vec<Case> {
 fn parametrised() -> Vec<Case> {
     cases! {
         "relu6(x)" [x] |net| net.relu6(&x, 6.0);
-        "leaky_relu(x)" [x] |net| net.leaky_relu(&x, None);
+        "leaky_relu(x)" [x] |net| net.leaky_relu(&x, 0.02);
         "elu(x)" [x] |net| net.elu(&x, 1.0);
         "gelu(x)" [x] |net| net.gelu(&x, false);
         "swish(x)" [x] |net| net.swish(&x, 1.0);

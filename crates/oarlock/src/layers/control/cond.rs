@@ -1,5 +1,7 @@
 //! `conditional_block`, and `cond`, `case`, `switch_case` made of it.
 
+use std::panic::Location;
+
 use oarlock_ir::{Attr, Kind, Op, Result, VarKind, fail};
 use oarlock_tensor::DType;
 
@@ -91,25 +93,26 @@ impl Net {
     /// A conditional block whose results are copied out of it.
     #[track_caller]
     fn branch(&mut self, pred: &VarRef, build: impl FnOnce(&mut Net) -> Result<Vec<VarRef>>) -> Result<Vec<VarRef>> {
+        let here = Location::caller();
         CondBlock::when(self, pred)?.block(self, |net| {
             let inner = build(net)?;
-            let mut outer = Vec::new();
-            for var in &inner {
-                let ty = net.var(var)?.ty();
-                let copy = net.in_parent(|net| net.generated(ty));
-                net.assign_into(var, &copy)?;
-                outer.push(copy);
-            }
-            Ok(outer)
+            net.located_at(here, |net| inner.iter().map(|var| net.copied_out(var)).collect())
         })
+    }
+
+    /// A copy of a variable in the block around the current one.
+    fn copied_out(&mut self, var: &VarRef) -> Result<VarRef> {
+        let ty = self.var(var)?.ty();
+        let copy = self.in_parent(|net| net.generated(ty));
+        self.assign_into(var, &copy)?;
+        Ok(copy)
     }
 
     /// The variable among `inputs` that `mask`, an i32 `[1]`, names.
     #[track_caller]
     fn select_input(&mut self, inputs: &[&VarRef], mask: &VarRef) -> Result<VarRef> {
         let ty = self.var(inputs[0])?.ty();
-        let is_array = ty.kind == VarKind::TensorArray;
-        if is_array {
+        if ty.kind == VarKind::TensorArray {
             fail!(Kind::Unsupported, "a branch cannot return an array of tensors; write the array inside the branch");
         }
         let out = self.generated(ty);

@@ -1,5 +1,7 @@
 //! `While` and `while_loop`.
 
+use std::panic::Location;
+
 use oarlock_ir::{Attr, Kind, Op, Result, fail};
 
 use crate::{Net, VarRef};
@@ -79,6 +81,7 @@ impl Net {
         if loop_vars.is_empty() {
             fail!(Kind::Argument, "`while_loop` needs variables that change");
         }
+        let here = Location::caller();
         let holds = cond(self, loop_vars)?;
         While::new(self, &holds)?.block(self, |net| {
             let new = body(net, loop_vars)?;
@@ -91,10 +94,10 @@ impl Net {
                 );
             }
             let still = cond(net, &new)?;
-            for (value, var) in new.iter().zip(loop_vars) {
-                net.assign_into(value, var)?;
-            }
-            net.assign_into(&still, &holds)
+            net.located_at(here, |net| {
+                new.iter().zip(loop_vars).try_for_each(|(value, var)| net.assign_into(value, var))?;
+                net.assign_into(&still, &holds)
+            })
         })?;
         Ok(loop_vars.to_vec())
     }

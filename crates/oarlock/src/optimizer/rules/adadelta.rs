@@ -1,3 +1,5 @@
+//! Adadelta.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

@@ -1,3 +1,5 @@
+//! Adagrad.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

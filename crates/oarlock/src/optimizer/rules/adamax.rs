@@ -1,3 +1,5 @@
+//! Adamax: Adam with the largest gradient instead of a mean of squares.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Advance, Rule, State};

@@ -1,3 +1,5 @@
+//! Adagrad that forgets.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

@@ -1,3 +1,5 @@
+//! Differentially private gradient descent.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::Rule;

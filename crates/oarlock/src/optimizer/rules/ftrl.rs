@@ -1,3 +1,5 @@
+//! Follow the regularised leader.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

@@ -1,3 +1,5 @@
+//! Lamb: Adam with a step as long as the parameter is large.
+
 use oarlock_ir::Attr;
 
 use super::adam::states;

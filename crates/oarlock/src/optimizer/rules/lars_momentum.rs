@@ -1,3 +1,5 @@
+//! LARS: momentum with a rate for each parameter.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

@@ -1,3 +1,5 @@
+//! Gradient descent with momentum.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

@@ -1,3 +1,5 @@
+//! RMSProp.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::{Rule, State};

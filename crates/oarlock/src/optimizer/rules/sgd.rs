@@ -1,3 +1,5 @@
+//! Plain gradient descent.
+
 use oarlock_ir::Attr;
 
 use crate::optimizer::Rule;
