@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock_ir::{BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, OpNames, Result, Runtime, SharedVar};
+use oarlock_ir::{BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, OpNames, Result, Runtime, SharedVar, VarDType};
 use oarlock_tensor::{DType, Tensor, Value};
 
 use crate::executor::ExecOptions;
@@ -233,22 +233,25 @@ fn check_feed(f: &FeedSlot, tensor: &Tensor) -> Result<()> {
     if !f.var.need_check_feed {
         return Ok(());
     }
-    let ty = f.var.ty();
-    if tensor.dtype() != ty.dtype {
-        return Err(Error::new(
-            Kind::DType,
-            format!("`{}` is declared {ty}, but a tensor of {}{} is fed", f.name, tensor.dtype(), tensor.dims()),
-        )
-        .help(format!("feed {}, for example with .astype('{}')", ty.dtype, ty.dtype.name())));
+    if f.var.dtype != VarDType::Is(tensor.dtype()) {
+        let ty = f.var.ty();
+        return Err(wrong_feed(Kind::DType, f, tensor).help(format!(
+            "feed {}, for example with .astype('{}')",
+            ty.dtype,
+            ty.dtype.name()
+        )));
     }
-    if !ty.shape.fits(tensor.dims()) {
-        return Err(Error::new(
-            Kind::Shape,
-            format!("`{}` is declared {ty}, but a tensor of {}{} is fed", f.name, tensor.dtype(), tensor.dims()),
-        )
-        .help("every size but `?` must be as declared"));
+    if !f.var.shape.fits(tensor.dims()) {
+        return Err(wrong_feed(Kind::Shape, f, tensor).help("every size but `?` must be as declared"));
     }
     Ok(())
+}
+
+#[cold]
+fn wrong_feed(kind: Kind, f: &FeedSlot, tensor: &Tensor) -> Error {
+    let what =
+        format!("`{}` is declared {}, but a tensor of {}{} is fed", f.name, f.var.ty(), tensor.dtype(), tensor.dims());
+    Error::new(kind, what)
 }
 
 /// Runs blocks of a plan.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use oarlock_ir::{Name, SharedVar};
+use oarlock_ir::{Name, SharedVar, Vars};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::RwLock;
 
@@ -100,6 +100,16 @@ impl Scope {
             at = s.parent();
         }
         (self.0.id, generation)
+    }
+}
+
+impl Vars for Scope {
+    fn find(&self, name: &str) -> Option<SharedVar> {
+        Scope::find(self, name)
+    }
+
+    fn find_or_create(&self, name: &str) -> SharedVar {
+        Scope::find_or_create(self, name)
     }
 }
 

@@ -1,9 +1,30 @@
 //! Files: tensors and parameters in the formats that move between systems.
 //!
-//! This crate knows bytes and files. It knows no operator of the network and no executor.
+//! This crate knows bytes and files. Of operators it knows those that read and write files; it knows no executor.
 #![forbid(unsafe_code)]
 
+mod checkpoint;
+mod inference;
+mod op;
+mod pickle;
 mod reader;
+mod safetensors;
+mod state;
+mod store;
 mod tensor_stream;
+mod vars;
 
-pub use tensor_stream::{decode_rows, decode_tensor, encode_rows, encode_tensor, read_tensor_file, write_tensor_file};
+pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position};
+pub use inference::{InferenceModel, ModelFiles, ParamFiles, find_model};
+pub use op::ops;
+pub use pickle::{Pickled, read_pickle, write_pickle};
+pub use safetensors::{
+    decode_safetensors, export_safetensors, import_safetensors, read_safetensors, write_safetensors,
+};
+pub use state::{load_program, read_program, read_state, save_program, set_state};
+pub use store::{Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile};
+pub use tensor_stream::{decode_rows, decode_tensor, encode_tensor, write_rows, write_tensor};
+pub use vars::{
+    encode_vars, is_persistable, load_vars, load_vars_from_bytes, parameters, persistables, read_tensor_file,
+    read_tensor_part, read_vars, save_vars, select, set_all, write_tensor_file,
+};

@@ -9,6 +9,15 @@ use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, RawRwLock, RwLock};
 /// A variable that outlives runs; a scope holds these.
 pub type SharedVar = Arc<RwLock<Value>>;
 
+/// Named variables that outlive runs, as files save and load them. A scope is one; so is any map of names.
+pub trait Vars {
+    /// The variable of this name, if there is one.
+    fn find(&self, name: &str) -> Option<SharedVar>;
+
+    /// The variable of this name, made if there is none.
+    fn find_or_create(&self, name: &str) -> SharedVar;
+}
+
 /// Where the value of a slot is.
 #[derive(Default)]
 pub enum Cell {

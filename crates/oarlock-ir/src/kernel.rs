@@ -229,6 +229,11 @@ impl<'a> Prepare<'a> {
         self.layout.var(self.block, self.op.inputs.get(slot).first()?)
     }
 
+    /// The declarations of the variables of an output slot, by position.
+    pub fn out_vars(&self, slot: &str) -> Vec<Option<&'a Var>> {
+        self.op.outputs.get(slot).iter().map(|name| self.layout.var(self.block, name)).collect()
+    }
+
     /// A block the operator runs.
     pub fn block(&self, attr: &str) -> Result<BlockRef> {
         Ok(BlockRef(self.attrs().block(attr)?))

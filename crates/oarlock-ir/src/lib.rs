@@ -34,7 +34,7 @@ pub use carry::{Explicit, UnknownInside};
 pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, Traits, nearest};
 pub use diff::diff;
 pub use error::{Error, Kind, Place, Report, Result};
-pub use frame::{Cell, Frame, SharedVar};
+pub use frame::{Cell, Frame, SharedVar, Vars};
 pub use fusion::{FuseBlock, Fusion};
 pub use grad::{GRAD, Grad, grad_name};
 pub use infer::Infer;

@@ -278,3 +278,26 @@ impl PartialEq for Program {
             && self.unknown_inside == other.unknown_inside
     }
 }
+
+#[test]
+fn a_gradient_of_a_loop_in_a_loop_looks_inside_out() {
+    use crate::{VarType, grad_name};
+    let mut program = Program::new();
+    let (outer, inner) = (program.add_block(0), program.add_block(1));
+    let (outer_grad, inner_grad) = (program.add_block(0), program.add_block(3));
+    program.block_mut(outer_grad).forward = Some(outer);
+    program.block_mut(inner_grad).forward = Some(inner);
+    let declare = |program: &mut Program, block: usize, name: Name| {
+        program.block_mut(block).set_var(Var::new(name, VarType::tensor(oarlock_tensor::DType::F32, Vec::new())));
+    };
+    for block in [0, outer] {
+        declare(&mut program, block, "x".into());
+    }
+    for block in [0, outer_grad] {
+        declare(&mut program, block, grad_name("x"));
+    }
+    // Gradients and values of the outer loop stand nearer than those outside.
+    assert_eq!(program.resolve(inner_grad, "x@GRAD"), Some(outer_grad));
+    assert_eq!(program.resolve(inner_grad, "x"), Some(outer));
+    assert_eq!(program.resolve(inner, "x@GRAD"), Some(0));
+}

@@ -140,7 +140,7 @@ impl<'a> Labels<'a> {
         let wrong = |l: i64| l != ignore && !(0..classes as i64).contains(&l);
         if let Some(row) = labels.iter().position(|&l| wrong(l)) {
             let what = format_args!("has label {} in row {row}, but there are {classes} classes", labels[row]);
-            return Err(io.error(Kind::Argument, input, what));
+            return Err(io.error(Kind::Range, input, what));
         }
         Ok(Labels { labels, classes, ignore })
     }

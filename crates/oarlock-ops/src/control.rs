@@ -146,7 +146,7 @@ impl Steps {
     pub(crate) fn replay(io: &Io<'_>, var: In, work: impl FnOnce(&mut Steps) -> Result<()>) -> Result<()> {
         let Some(mut steps) = Steps::take(io.frame(), var.0)? else {
             return Err(io.error(Kind::Missing, var, "holds no steps of the forward operator").help(
-                "run the forward operator first, in training mode (is_test and is_train keep no steps in test mode)",
+                "run the forward operator first, and not in test mode (is_test, or is_train off): that keeps no steps",
             ));
         };
         let done = work(&mut steps);

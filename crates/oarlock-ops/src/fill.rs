@@ -82,8 +82,14 @@ fn integers(io: &Io<'_>, input: In) -> Result<Vec<i64>> {
 
 /// Sizes from outside as dims: none negative, not too many, the product within memory's reach.
 pub(crate) fn checked_dims(io: &Io<'_>, sizes: &[i64]) -> Result<Dims> {
-    let known: Option<Vec<usize>> = sizes.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let dims = known.and_then(|k| Dims::try_new(&k).ok());
+    let mut dims = (sizes.len() <= MAX_RANK).then(|| Dims::new(&[]));
+    for &n in sizes {
+        let size = usize::try_from(n).ok();
+        dims = dims.zip(size).map(|(mut d, size)| {
+            d.push(size);
+            d
+        });
+    }
     let fits =
         |d: &Dims| d.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).is_some_and(|n| n < isize::MAX as usize / 8);
     match dims.filter(fits) {

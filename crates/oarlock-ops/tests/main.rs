@@ -1,3 +1,5 @@
-//! The operators against values that the predecessor computed.
+//! The operators against values that the predecessor computed, and in whole programs.
+mod control_flow;
+mod golden_backward;
 mod golden_cases;
 mod golden_programs;

@@ -1,8 +1,9 @@
 //! Aligned bytes that grow to a high-water mark and stay there.
 #![allow(unsafe_code, reason = "aligned allocation")]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -16,6 +17,9 @@ const ALIGN: usize = 64;
 struct Aligned;
 
 const NOWHERE: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
+
+/// From so many bytes on, a buffer lives on huge pages.
+const HUGE: usize = 2 * oarlock_sys::HUGE_PAGE;
 
 /// Memory of somebody else (a numpy array, a memory map, a received frame) that a buffer may read in place.
 pub type Foreign = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -82,8 +86,7 @@ impl Buf {
     fn allocate(&mut self, cap: usize) {
         self.release();
         let layout = layout(cap);
-        // SAFETY: `cap` is greater than 0 here, since `resize` asks only for more than it has.
-        let ptr = unsafe { alloc_zeroed(layout) };
+        let ptr = if cap < HUGE { allocate_zeroed(layout) } else { allocate_huge(layout) };
         self.ptr = NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout));
         self.cap = cap;
     }
@@ -122,10 +125,6 @@ impl Buf {
     pub fn typed<T: Element>(&self) -> &[T] {
         let bytes = self.bytes();
         let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-        // Without contents the pointer is aligned for bytes only.
-        if whole == 0 {
-            return &[];
-        }
         bytemuck::cast_slice(&bytes[..whole])
     }
 
@@ -133,15 +132,31 @@ impl Buf {
     pub fn typed_mut<T: Element>(&mut self) -> &mut [T] {
         let bytes = self.bytes_mut();
         let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-        if whole == 0 {
-            return &mut [];
-        }
         bytemuck::cast_slice_mut(&mut bytes[..whole])
     }
 }
 
 fn layout(cap: usize) -> Layout {
-    Layout::from_size_align(cap, ALIGN).expect("a capacity that fits the address space")
+    let align = if cap < HUGE { ALIGN } else { oarlock_sys::HUGE_PAGE };
+    Layout::from_size_align(cap, align).expect("a capacity that fits the address space")
+}
+
+fn allocate_zeroed(layout: Layout) -> *mut u8 {
+    // SAFETY: the size is greater than 0, since `resize` asks only for more than it has.
+    unsafe { alloc_zeroed(layout) }
+}
+
+/// Memory on huge pages, where the system has them: asked for before the zeros are written.
+fn allocate_huge(layout: Layout) -> *mut u8 {
+    // SAFETY: as above.
+    let ptr = unsafe { alloc(layout) };
+    if !ptr.is_null() {
+        // SAFETY: `layout.size()` bytes at `ptr` were just allocated and belong to nobody else.
+        let memory = unsafe { std::slice::from_raw_parts_mut(ptr.cast::<MaybeUninit<u8>>(), layout.size()) };
+        oarlock_sys::prefer_huge_pages(memory);
+        memory.fill(MaybeUninit::new(0));
+    }
+    ptr
 }
 
 impl Default for Buf {

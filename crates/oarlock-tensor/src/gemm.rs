@@ -3,11 +3,13 @@
 //! Callers describe matrices as views (a transpose is a swap of strides); this module picks the kernel. Which one, and
 //! how the work is cut, follows from the shape alone: the bits of a product do not depend on the number of threads.
 
+use std::cell::RefCell;
+
 use crate::simd::blocked::product;
 use crate::simd::dots::{Rows, Target, dots};
 use crate::simd::sums::{Elems, sums};
 use crate::simd::vector::Registers;
-use crate::{Float, Pool};
+use crate::{Buf, Float, Pool};
 
 /// The elements of a product: f32 and f64.
 pub trait GemmElem: Float + Registers {}
@@ -201,30 +203,39 @@ fn column_sums<T: GemmElem>(c: &mut [T], a: Rows<'_, T>, b: Mat<'_, T>, alpha: T
         // A single column is its own transpose.
         return sums(c, b.t().elems(), a, alpha, beta);
     }
-    let mut turned = vec![T::ZERO; c.len()];
-    sums(&mut turned, b.t().elems(), a, alpha, T::ZERO);
-    for (i, row) in c.chunks_exact_mut(b.cols).enumerate() {
-        for (j, v) in row.iter_mut().enumerate() {
-            let sum = turned[j * a.cols + i];
-            *v = if beta == T::ZERO { sum } else { sum + beta * *v };
+    with_scratch(c.len(), |turned| {
+        sums(turned, b.t().elems(), a, alpha, T::ZERO);
+        for (i, row) in c.chunks_exact_mut(b.cols).enumerate() {
+            for (j, v) in row.iter_mut().enumerate() {
+                let sum = turned[j * a.cols + i];
+                *v = if beta == T::ZERO { sum } else { sum + beta * *v };
+            }
         }
-    }
+    });
 }
 
 /// Calls `f` with the matrix as contiguous rows, copied if necessary.
 fn with_rows<T: GemmElem>(m: Mat<'_, T>, f: impl FnOnce(Rows<'_, T>)) {
     match m.contiguous_rows() {
         Some(rows) => f(rows),
-        None => f(Rows { data: &packed_rows(m), rows: m.rows, cols: m.cols, stride: m.cols }),
+        None => with_scratch(m.rows * m.cols, |packed| {
+            for (r, row) in packed.chunks_exact_mut(m.cols.max(1)).enumerate() {
+                let from = |c: usize| m.data[r * m.row_stride + c * m.col_stride];
+                row.iter_mut().enumerate().for_each(|(c, v)| *v = from(c));
+            }
+            f(Rows { data: packed, rows: m.rows, cols: m.cols, stride: m.cols });
+        }),
     }
 }
 
-fn packed_rows<T: GemmElem>(m: Mat<'_, T>) -> Vec<T> {
-    let mut packed = Vec::with_capacity(m.rows * m.cols);
-    for r in 0..m.rows {
-        packed.extend((0..m.cols).map(|c| m.data[r * m.row_stride + c * m.col_stride]));
-    }
-    packed
+/// Lends `len` elements of scratch memory that the thread keeps for the next product; their contents are arbitrary.
+fn with_scratch<T: GemmElem>(len: usize, f: impl FnOnce(&mut [T])) {
+    // A stack, because one product may need several pieces at once.
+    thread_local!(static SCRATCH: RefCell<Vec<Buf>> = const { RefCell::new(Vec::new()) });
+    let mut buf = SCRATCH.with(|s| s.borrow_mut().pop()).unwrap_or_default();
+    buf.resize(len * size_of::<T>());
+    f(buf.typed_mut());
+    SCRATCH.with(|s| s.borrow_mut().push(buf));
 }
 
 #[cfg(test)]
@@ -313,7 +324,7 @@ mod tests {
         assert_eq!(c, [0.0, 0.0]);
         let data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
         let view = Mat::new(&data, 2, 3).t().view(1, 2, 0, 2);
-        assert_eq!(packed_rows(view), [1.0, 4.0, 2.0, 5.0]);
+        with_rows(view, |rows| assert_eq!(rows.data, [1.0, 4.0, 2.0, 5.0]));
         assert_eq!(Mat::new(&data, 2, 3).view(2, 0, 3, 0).rows(), 0);
     }
 

@@ -244,30 +244,10 @@ pub fn uniform_int<E: Engine>(engine: &mut E, low: u64, high: u64) -> u64 {
     }
 }
 
-/// `std::shuffle`: one draw serves two swaps while the engine's range allows it.
+/// `std::shuffle` of the library that the predecessor was built with: one draw per swap. (Newer ones make one draw serve two.)
 pub fn shuffle<T, E: Engine>(items: &mut [T], engine: &mut E) {
-    let len = items.len() as u64;
-    if len == 0 {
-        return;
-    }
-    if (E::MAX - E::MIN) / len < len {
-        for i in 1..items.len() {
-            items.swap(i, uniform_int(engine, 0, i as u64) as usize);
-        }
-        return;
-    }
-    // An even count leaves one swap without a partner; it goes first.
-    let mut i = 1;
-    if len.is_multiple_of(2) {
-        items.swap(1, uniform_int(engine, 0, 1) as usize);
-        i = 2;
-    }
-    while i < items.len() {
-        let (first, second) = (i as u64 + 1, i as u64 + 2);
-        let both = uniform_int(engine, 0, first * second - 1);
-        items.swap(i, (both / second) as usize);
-        items.swap(i + 1, (both % second) as usize);
-        i += 2;
+    for i in 1..items.len() {
+        items.swap(i, uniform_int(engine, 0, i as u64) as usize);
     }
 }
 
@@ -472,9 +452,9 @@ mod tests {
         let drawn: Vec<u64> = (0..20).map(|_| uniform_int(&mut engine, 0, 2)).collect();
         assert_eq!(drawn, [0, 2, 2, 0, 2, 1, 0, 0, 0, 2, 2, 1, 1, 1, 2, 0, 0, 2, 2, 2]);
         let mut engine = MinStd0::new(5);
-        let mut order = [0, 1, 2, 3];
+        let mut order = [0, 1, 2, 3, 4, 5, 6, 7];
         shuffle(&mut order, &mut engine);
-        assert_eq!(order, [1, 2, 0, 3]);
+        assert_eq!(order, [6, 7, 0, 5, 2, 3, 1, 4]);
     }
 
     #[test]

@@ -1,1 +1,45 @@
-//! Placeholder of the first commit.
+//! Fluid-style training in Rust: networks as programs, gradients, optimizers, executors.
+//!
+//! [`Net`] builds programs: layers, operators on variables, learning-rate schedules. An [`optimizer`] adds what trains them, an
+//! [`Executor`] runs them. Names, operators and their order are those of Fluid 1.8, so that programs and parameters can be
+//! exchanged with it.
+//!
+//! This crate decides how programs are built; how they run is decided below it, and front ends only pass values through.
+#![forbid(unsafe_code)]
+
+mod clip;
+mod env;
+mod initializer;
+mod ints;
+mod layer;
+pub mod layers;
+pub mod lr;
+mod names;
+mod net;
+pub mod nets;
+pub mod optimizer;
+mod options;
+mod param;
+pub mod prelude;
+mod regularizer;
+mod site;
+mod var_ref;
+
+pub use env::Options;
+pub use initializer::Initializer;
+pub use ints::{IntOrVar, Ints};
+pub use layer::Act;
+pub use names::UniqueNames;
+pub use net::Net;
+pub use param::{Param, ParamAttr};
+pub use site::Site;
+pub use var_ref::VarRef;
+
+pub use oarlock_exec::{ExecOptions, Executor, Scope};
+pub use oarlock_ir::{Clip, Decay, Error, Kind, Program, Registry, Result};
+pub use oarlock_tensor::{DType, Lod, Tensor};
+
+/// All operators and fusions of Oarlock.
+pub fn registry() -> Registry {
+    Registry::new(oarlock_ops::ops(), oarlock_ops::fusions())
+}

@@ -1,10 +1,10 @@
 //! Compiling a program into a plan.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oarlock_ir::{
     EMPTY, Error, FuseBlock, GRAD, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, Shape, Var, VarKind,
-    VarType, nearest,
+    VarType, nearest, verify,
 };
 use oarlock_tensor::DType;
 
@@ -14,6 +14,7 @@ use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
 use crate::executor::ExecOptions;
 
 pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
+    verify(program, None)?;
     check_ops(program, options)?;
     let feeds = feed_slots(program, feeds)?;
     check_fetches(program, fetches)?;
@@ -111,6 +112,7 @@ fn fuse(program: &mut Program, roots: &HashSet<Name>, options: &ExecOptions) -> 
         let done = fusion.apply(&mut g);
         g.finish();
         done?;
+        verify(program, None).map_err(|e| e.note(format!("after fusion `{}`", fusion.name())))?;
     }
     Ok(())
 }
@@ -224,11 +226,13 @@ impl<'a> Compiler<'a> {
     fn colour(&self, roots: &HashSet<Name>) -> Colours {
         let registry = &self.options.registry;
         let bound: HashSet<&Key> = self.map.slots.keys().collect();
+        // What must be found empty when nothing was written must not find what another variable left there.
+        let maybe = analysis::maybe_written(&self.accesses);
         memory::colour(&Rules {
             program: &self.program,
             accesses: &self.accesses,
             lives: &self.lives,
-            private: &|k| bound.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
+            private: &|k| bound.contains(k) || maybe.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
             traits: &|op_type| memory::traits_of(registry.get(op_type).map(|e| e.def)),
         })
     }
@@ -336,7 +340,7 @@ impl<'a> Compiler<'a> {
         let bound: HashSet<usize> = self.bound.iter().map(|b| b.slot).collect();
         let own = self.program.block(block).vars.values();
         let mut clear: Vec<usize> = own
-            .filter(|v| !v.persistable && !(block == 0 && fed.contains(&v.name)))
+            .filter(|v| !v.persistable && (block != 0 || !fed.contains(&v.name)))
             .filter(|v| v.kind == VarKind::TensorArray || maybe.contains(&(block, v.name.clone())))
             .filter_map(|v| self.map.slots.get(&(block, v.name.clone())).copied())
             .filter(|s| !bound.contains(s))
@@ -347,16 +351,14 @@ impl<'a> Compiler<'a> {
 
     /// Which slots are not used after each operator.
     fn releases(&self, ops: &mut [PlanOp], colours: &Colours, roots: &HashSet<Name>) {
-        let mut last: HashMap<usize, usize> = HashMap::new();
-        for (key, life) in &self.lives {
-            let keep =
-                roots.contains(&key.1) || self.program.memory.keep.contains(&key.1) || !colours.of.contains_key(key);
-            if keep {
-                continue;
-            }
+        let kept = |key: &Key| {
+            roots.contains(&key.1) || self.program.memory.keep.contains(&key.1) || !colours.of.contains_key(key)
+        };
+        let mut last: BTreeMap<usize, usize> = BTreeMap::new();
+        self.lives.iter().filter(|(key, _)| !kept(key)).for_each(|(key, life)| {
             let at = last.entry(self.map.slots[key]).or_insert(life.last);
             *at = (*at).max(life.last);
-        }
+        });
         for (slot, at) in last {
             ops[at].release.push(slot);
         }

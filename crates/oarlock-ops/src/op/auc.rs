@@ -1,7 +1,7 @@
 //! `auc`: the area under the ROC curve, over all batches so far or a window of the last ones.
 
 use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
-use oarlock_tensor::{DType, Tensor};
+use oarlock_tensor::{DType, Dims};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Auc];
 
@@ -50,7 +50,8 @@ impl OpDef for Auc {
         }
         oarlock_ir::by_float!(dtype, T => kernel(move |io| {
             let area = run::<T>(io, &inputs, window)?;
-            io.out(auc)?.copy_from(&Tensor::scalar(area));
+            let mut t = io.out_sized(auc, DType::F64, Dims::from([1]))?;
+            io.data_mut::<f64>(auc, &mut t)?[0] = area;
             Ok(())
         }))
     }

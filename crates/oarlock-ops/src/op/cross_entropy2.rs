@@ -3,7 +3,7 @@
 use oarlock_ir::{
     Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Sig, Traits, by_float, kernel,
 };
-use oarlock_tensor::{Dims, Float};
+use oarlock_tensor::{Dims, Float, MAX_RANK};
 
 use crate::classes::{self, Classes, Labels, bounded_ln};
 
@@ -52,9 +52,11 @@ impl OpDef for CrossEntropy2 {
 
 fn remember_sizes(io: &Io<'_>, x: In, x_shape: Out) -> Result<()> {
     let x_tensor = io.dense(x)?;
-    let mut sizes = vec![0];
-    sizes.extend_from_slice(x_tensor.dims());
-    let dims = Dims::try_new(&sizes).map_err(|e| io.about(x.0, e))?;
+    if x_tensor.dims().rank() == MAX_RANK {
+        return Err(io.error(Kind::Shape, x, "has too many dimensions to add one"));
+    }
+    let mut dims = Dims::from([0]);
+    x_tensor.dims().iter().for_each(|&d| dims.push(d));
     io.out_sized(x_shape, x_tensor.dtype(), dims)?.set_lod(x_tensor.lod().clone());
     Ok(())
 }

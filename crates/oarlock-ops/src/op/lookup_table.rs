@@ -1,7 +1,6 @@
 //! `lookup_table`: rows of an embedding by ids of shape `[..., 1]`.
 
 use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
-use oarlock_tensor::Dims;
 
 use crate::lookup;
 

@@ -21,7 +21,9 @@ mod assign_value;
 mod atan;
 mod auc;
 mod average_accumulates;
+mod batch_norm;
 mod bmm;
+mod bpr_loss;
 mod brelu;
 mod cast;
 mod ceil;
@@ -29,12 +31,17 @@ mod clip;
 mod clip_by_norm;
 mod concat;
 mod conditional_block;
+mod conv2d;
 mod cos;
+mod cos_sim;
 mod cross_entropy;
 mod cross_entropy2;
 mod cumsum;
+mod cvm;
+mod data_norm;
 mod decayed_adagrad;
 mod delete_var;
+mod depthwise_conv2d;
 mod dgc_momentum;
 mod dot;
 mod dpsgd;
@@ -61,10 +68,12 @@ mod fill_any_like;
 mod fill_constant;
 mod fill_constant_batch_size_like;
 mod fill_zeros_like;
+mod filter_by_instag;
 mod flatten;
 mod flatten2;
 mod floor;
 mod ftrl;
+mod fused_embedding_seq_pool;
 mod gather;
 mod gather_nd;
 mod gaussian_random;
@@ -76,13 +85,20 @@ mod greater_than;
 mod hard_shrink;
 mod hard_sigmoid;
 mod hard_swish;
+mod hash;
+mod hinge_loss;
+mod huber_loss;
 mod increment;
 mod is_empty;
 mod isfinite;
 mod isinf;
 mod isnan;
+mod kldiv_loss;
+mod l1_norm;
+mod label_smooth;
 mod lamb;
 mod lars_momentum;
+mod layer_norm;
 mod leaky_relu;
 mod less_equal;
 mod less_than;
@@ -92,6 +108,7 @@ mod lod_reset;
 mod lod_tensor_to_array;
 mod log;
 mod log1p;
+mod log_loss;
 mod logical_and;
 mod logical_not;
 mod logical_or;
@@ -99,23 +116,30 @@ mod logical_xor;
 mod logsigmoid;
 mod lookup_table;
 mod lookup_table_v2;
+mod margin_rank_loss;
 mod matmul;
 mod max_sequence_len;
+mod maxout;
 mod mean;
 mod merge_ids;
 mod merge_lod_tensor;
 mod merge_selected_rows;
 mod mish;
+mod modified_huber_loss;
 mod momentum;
 mod mul;
+mod norm;
 mod not_equal;
 mod one_hot;
 mod one_hot_v2;
+mod pool2d;
 mod pow;
+mod prelu;
 mod print;
 mod proximal_adagrad;
 mod proximal_gd;
 mod range;
+mod rank_loss;
 mod read_from_array;
 mod reciprocal;
 mod recurrent;
@@ -158,12 +182,14 @@ mod sequence_unpad;
 mod sgd;
 mod shape;
 mod shrink_rnn_memory;
+mod shuffle_batch;
 mod sigmoid;
 mod sigmoid_cross_entropy_with_logits;
 mod sign;
 mod sin;
 mod size;
 mod slice;
+mod smooth_l1_loss;
 mod soft_relu;
 mod softmax;
 mod softmax_with_cross_entropy;
@@ -176,6 +202,8 @@ mod split_lod_tensor;
 mod split_selected_rows;
 mod sqrt;
 mod square;
+mod squared_l2_distance;
+mod squared_l2_norm;
 mod squeeze;
 mod squeeze2;
 mod stack;
@@ -185,6 +213,9 @@ mod sum;
 mod swish;
 mod tanh;
 mod tanh_shrink;
+mod tdm_child;
+mod tdm_sampler;
+mod teacher_student_sigmoid_loss;
 mod tensor_array_to_tensor;
 mod thresholded_relu;
 mod top_k;
@@ -220,7 +251,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     atan::OPS,
     auc::OPS,
     average_accumulates::OPS,
+    batch_norm::OPS,
     bmm::OPS,
+    bpr_loss::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
@@ -228,12 +261,17 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     clip_by_norm::OPS,
     concat::OPS,
     conditional_block::OPS,
+    conv2d::OPS,
     cos::OPS,
+    cos_sim::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     cumsum::OPS,
+    cvm::OPS,
+    data_norm::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
+    depthwise_conv2d::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
@@ -260,10 +298,12 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
     fill_zeros_like::OPS,
+    filter_by_instag::OPS,
     flatten::OPS,
     flatten2::OPS,
     floor::OPS,
     ftrl::OPS,
+    fused_embedding_seq_pool::OPS,
     gather::OPS,
     gather_nd::OPS,
     gaussian_random::OPS,
@@ -275,13 +315,20 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
+    hash::OPS,
+    hinge_loss::OPS,
+    huber_loss::OPS,
     increment::OPS,
     is_empty::OPS,
     isfinite::OPS,
     isinf::OPS,
     isnan::OPS,
+    kldiv_loss::OPS,
+    l1_norm::OPS,
+    label_smooth::OPS,
     lamb::OPS,
     lars_momentum::OPS,
+    layer_norm::OPS,
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
@@ -291,6 +338,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     lod_tensor_to_array::OPS,
     log::OPS,
     log1p::OPS,
+    log_loss::OPS,
     logical_and::OPS,
     logical_not::OPS,
     logical_or::OPS,
@@ -298,23 +346,30 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    margin_rank_loss::OPS,
     matmul::OPS,
     max_sequence_len::OPS,
+    maxout::OPS,
     mean::OPS,
     merge_ids::OPS,
     merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
     mish::OPS,
+    modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
+    norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
+    pool2d::OPS,
     pow::OPS,
+    prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
     range::OPS,
+    rank_loss::OPS,
     read_from_array::OPS,
     reciprocal::OPS,
     recurrent::OPS,
@@ -357,12 +412,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sgd::OPS,
     shape::OPS,
     shrink_rnn_memory::OPS,
+    shuffle_batch::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
     sin::OPS,
     size::OPS,
     slice::OPS,
+    smooth_l1_loss::OPS,
     soft_relu::OPS,
     softmax::OPS,
     softmax_with_cross_entropy::OPS,
@@ -375,6 +432,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     split_selected_rows::OPS,
     sqrt::OPS,
     square::OPS,
+    squared_l2_distance::OPS,
+    squared_l2_norm::OPS,
     squeeze::OPS,
     squeeze2::OPS,
     stack::OPS,
@@ -384,6 +443,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     swish::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
+    tdm_child::OPS,
+    tdm_sampler::OPS,
+    teacher_student_sigmoid_loss::OPS,
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,

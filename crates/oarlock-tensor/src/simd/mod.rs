@@ -8,14 +8,18 @@ pub(crate) mod blocked;
 pub(crate) mod dots;
 mod elementwise;
 mod math;
+mod normalize;
 mod prefetch;
 mod reduce;
+mod shifted;
 pub(crate) mod sums;
 mod update;
 pub(crate) mod vector;
 
 pub use elementwise::*;
 pub use math::*;
+pub use normalize::*;
 pub use prefetch::{AHEAD, prefetch};
 pub use reduce::*;
+pub use shifted::*;
 pub use update::*;

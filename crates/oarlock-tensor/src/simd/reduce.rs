@@ -5,7 +5,7 @@ use multiversion::multiversion;
 use crate::Float;
 
 /// Partial results kept side by side: enough for four of the narrower vector registers, which hides the latency of an addition.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// The sum of all elements.
 #[multiversion(targets = "simd")]
@@ -78,7 +78,7 @@ fn extreme<T: Float>(x: &[T], start: T, pick: impl Fn(T, T) -> T) -> T {
 
 /// Folds the upper half onto the lower until one is left.
 #[inline(always)]
-fn tree<T: Float>(lanes: [T; LANES], f: impl Fn(T, T) -> T) -> T {
+pub(super) fn tree<T: Float>(lanes: [T; LANES], f: impl Fn(T, T) -> T) -> T {
     // Seeing both, the compiler would arrange the lanes in the loop before for the folding here, and ruin that loop.
     let mut lanes = std::hint::black_box(lanes);
     let mut half = LANES / 2;

@@ -1,0 +1,209 @@
+//! Inference models: the part of a network that leads from what is fed to what is wanted, with its parameters.
+
+mod export;
+mod newer;
+mod pir;
+
+use std::path::Path;
+
+use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
+use oarlock_tensor::Value;
+
+use crate::store::{Local, Store, View};
+use crate::vars::{hold, persistables, read_vars, set_all, stage_vars};
+
+/// The types of the operators by which values enter and leave a saved network, and of the variables that hold them.
+const FEED: &str = "feed";
+const FETCH: &str = "fetch";
+
+/// A network for inference.
+#[derive(Debug, Clone)]
+pub struct InferenceModel {
+    /// The network, with its `feed` and `fetch` operators.
+    pub program: Program,
+    /// What is fed, in order.
+    pub feeds: Vec<Name>,
+    /// What is computed, in order.
+    pub fetches: Vec<Name>,
+}
+
+/// Where the parameters of a model are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParamFiles {
+    /// One file each, under their names.
+    Separate,
+    /// All in this file.
+    Combined(String),
+    /// Nowhere: only the network is saved.
+    Nowhere,
+}
+
+/// The files of a model in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFiles {
+    /// The network. A name that ends in `.json` means the form that 3.x writes; it is only read.
+    pub model: String,
+    /// The parameters.
+    pub params: ParamFiles,
+}
+
+impl ModelFiles {
+    /// The usual names of 1.x: the network in `__model__`, parameters in one file each.
+    pub fn separate() -> ModelFiles {
+        ModelFiles { model: "__model__".into(), params: ParamFiles::Separate }
+    }
+
+    /// The network in `__model__`, all parameters in one file.
+    pub fn combined(params: &str) -> ModelFiles {
+        ModelFiles { params: ParamFiles::Combined(params.into()), ..ModelFiles::separate() }
+    }
+
+    /// The usual names of 2.x: `prefix.pdmodel` and `prefix.pdiparams`.
+    pub fn prefix(prefix: &str) -> ModelFiles {
+        let params = ParamFiles::Combined(format!("{prefix}.pdiparams"));
+        ModelFiles { model: format!("{prefix}.pdmodel"), params }
+    }
+
+    /// The usual names of 3.x: `prefix.json` and `prefix.pdiparams`.
+    pub fn json(prefix: &str) -> ModelFiles {
+        ModelFiles { model: format!("{prefix}.json"), ..ModelFiles::prefix(prefix) }
+    }
+}
+
+impl InferenceModel {
+    /// Takes a program that has `feed` and `fetch` operators.
+    pub fn of(program: Program) -> Result<InferenceModel> {
+        let by_col = |op_type: &str, arg: fn(&Op) -> Option<&Name>| {
+            let mut found = Vec::new();
+            for (i, op) in program.global().ops.iter().enumerate().filter(|(_, op)| op.op_type == op_type) {
+                let col = match op.attrs.get("col") {
+                    Some(Attr::Int(col)) => *col,
+                    _ => 0,
+                };
+                let name = arg(op).ok_or_else(|| {
+                    Error::new(Kind::Format, format!("a `{op_type}` operator has no argument")).at(|| op.place(0, i))
+                })?;
+                found.push((col, name.clone()));
+            }
+            found.sort_by_key(|(col, _)| *col);
+            match found.windows(2).find(|w| w[0].0 == w[1].0) {
+                Some(w) => {
+                    let what = format!("`{}` and `{}` both have `{op_type}` column {}", w[0].1, w[1].1, w[0].0);
+                    Err(Error::new(Kind::Format, what))
+                }
+                None => Ok(found.into_iter().map(|(_, name)| name).collect::<Vec<Name>>()),
+            }
+        };
+        let feeds = by_col(FEED, |op| op.outputs.get("Out").first())?;
+        let fetches = by_col(FETCH, |op| op.inputs.get("X").first())?;
+        Ok(InferenceModel { program, feeds, fetches })
+    }
+
+    /// Saves the network and its parameters.
+    pub fn save(&self, store: &dyn Store, files: &ModelFiles, values: &dyn Vars) -> Result<()> {
+        let held = match files.params {
+            ParamFiles::Nowhere => Vec::new(),
+            _ => hold(&persistables(&self.program), values)?,
+        };
+        let model = self.program.to_bytes();
+        let mut staging = store.begin()?;
+        staging.file(&files.model, &[], &mut |out| out.write_all(&model))?;
+        match &files.params {
+            ParamFiles::Separate => stage_vars(&mut *staging, None, &held)?,
+            ParamFiles::Combined(file) => stage_vars(&mut *staging, Some(file), &held)?,
+            ParamFiles::Nowhere => {}
+        }
+        staging.commit()
+    }
+
+    /// Reads a network, without its parameters.
+    pub fn read(view: &dyn View, model: &str) -> Result<InferenceModel> {
+        let file = view.open(model)?;
+        let origin = file.origin().to_string();
+        let bytes = file.bytes()?;
+        let read = || -> Result<InferenceModel> {
+            if model.ends_with(".json") {
+                return InferenceModel::of(pir::read_program(&bytes)?);
+            }
+            let mut program = Program::from_bytes(&bytes)?;
+            newer::use_fluid_ops(&mut program);
+            InferenceModel::of(program)
+        };
+        read().map_err(|e| e.note(format!("in {origin}")))
+    }
+
+    /// Reads a network and its parameters, checked but not set.
+    pub fn read_all(view: &dyn View, files: &ModelFiles) -> Result<(InferenceModel, Vec<(Name, Value)>)> {
+        let model = InferenceModel::read(view, &files.model)?;
+        let vars = persistables(&model.program);
+        let loaded = match &files.params {
+            // A network without parameters may have no file for them.
+            _ if vars.is_empty() => Vec::new(),
+            ParamFiles::Separate => read_vars(view, None, &vars)?,
+            ParamFiles::Combined(file) => read_vars(view, Some(file), &vars)?,
+            ParamFiles::Nowhere => Vec::new(),
+        };
+        Ok((model, loaded))
+    }
+
+    /// Loads a network, and sets its parameters: all, or none.
+    pub fn load(store: &dyn Store, files: &ModelFiles, values: &dyn Vars) -> Result<InferenceModel> {
+        let (model, loaded) = InferenceModel::read_all(&*store.view()?, files)?;
+        set_all(values, loaded);
+        Ok(model)
+    }
+}
+
+/// Finds the model that a path means: a directory, a prefix, or one of the model's files.
+pub fn find_model(path: &Path) -> Result<(Local, ModelFiles)> {
+    if path.is_dir() {
+        let folder = Local::at(path);
+        let files = find_in_folder(&*folder.view()?)?;
+        return Ok((folder, files));
+    }
+    let (folder, name) = Local::around(path)?;
+    let view = folder.view()?;
+    let prefix = [".pdmodel", ".pdiparams", ".json"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
+    let candidates = [ModelFiles::prefix(prefix), ModelFiles::json(prefix)];
+    if let Some(files) = candidates.into_iter().find(|files| view.has(&files.model)) {
+        return Ok((folder, files));
+    }
+    if view.has(&name) {
+        let params = find_params(&*view, &name)?;
+        return Ok((folder, ModelFiles { model: name, params }));
+    }
+    Err(no_model(&path.display().to_string()))
+}
+
+fn find_in_folder(view: &dyn View) -> Result<ModelFiles> {
+    let usual = ModelFiles::separate();
+    if view.has(&usual.model) {
+        let params = find_params(view, &usual.model)?;
+        return Ok(ModelFiles { params, ..usual });
+    }
+    let files = view.files()?;
+    let with_suffix = |suffix: &str| files.iter().filter_map(|f| f.strip_suffix(suffix)).collect::<Vec<&str>>();
+    let params = with_suffix(".pdiparams");
+    match &params[..] {
+        [prefix] if view.has(&format!("{prefix}.pdmodel")) => Ok(ModelFiles::prefix(prefix)),
+        [prefix] if view.has(&format!("{prefix}.json")) => Ok(ModelFiles::json(prefix)),
+        [] | [_] => Err(no_model(&view.describe())),
+        many => {
+            let what = format!("{} holds several models: {}", view.describe(), many.join(", "));
+            Err(Error::new(Kind::Argument, what).help("name one of them: `directory/name`"))
+        }
+    }
+}
+
+/// Parameters are in files of their own if a single one is; else in the one file that convention knows.
+fn find_params(view: &dyn View, model: &str) -> Result<ParamFiles> {
+    const PARAMS: &str = "__params__";
+    let model = InferenceModel::read(view, model)?;
+    let separate = persistables(&model.program).iter().any(|v| view.has(&v.name));
+    Ok(if !separate && view.has(PARAMS) { ParamFiles::Combined(PARAMS.into()) } else { ParamFiles::Separate })
+}
+
+fn no_model(path: &str) -> Error {
+    Error::new(Kind::Missing, format!("there is no model at {path}"))
+        .help("a model is a directory with `__model__`, or a prefix of `.pdmodel` or `.json` and `.pdiparams` files")
+}

@@ -1,0 +1,106 @@
+//! What is done to a disk, one step at a time.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// One change to a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Step {
+    CreateDir,
+    CreateFile,
+    Write,
+    Sync,
+    Rename,
+    Remove,
+}
+
+/// Told before each step; its error is the step's.
+pub(super) type Watch = Arc<dyn Fn(Step) -> io::Result<()> + Send + Sync>;
+
+/// The disk. Every change goes through here, so that tests can fail or stop at any of them.
+#[derive(Clone, Default)]
+pub(super) struct Disk {
+    watch: Option<Watch>,
+}
+
+impl Disk {
+    pub(super) fn watched(watch: Watch) -> Disk {
+        Disk { watch: Some(watch) }
+    }
+
+    fn step(&self, step: Step) -> io::Result<()> {
+        self.watch.as_ref().map_or(Ok(()), |watch| watch(step))
+    }
+
+    /// Makes a directory and those around it, as far as they are missing.
+    pub(super) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        self.step(Step::CreateDir)?;
+        fs::create_dir_all(path)
+    }
+
+    /// Makes a directory that must not exist.
+    pub(super) fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::CreateDir)?;
+        fs::create_dir(path)
+    }
+
+    pub(super) fn create_file(&self, path: &Path) -> io::Result<OutFile> {
+        self.step(Step::CreateFile)?;
+        Ok(OutFile { file: File::create(path)?, disk: self.clone(), crc: crc32fast::Hasher::new(), size: 0 })
+    }
+
+    /// Makes what was created, renamed or removed in a directory last.
+    pub(super) fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::Sync)?;
+        File::open(path)?.sync_all()
+    }
+
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(Step::Rename)?;
+        fs::rename(from, to)
+    }
+
+    pub(super) fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::Remove)?;
+        fs::remove_dir_all(path)
+    }
+}
+
+/// A file that is written, with the checksum of what went in.
+pub(super) struct OutFile {
+    file: File,
+    disk: Disk,
+    crc: crc32fast::Hasher,
+    size: u64,
+}
+
+impl OutFile {
+    /// Makes the contents last; returns size and checksum.
+    pub(super) fn finish(self) -> io::Result<(u64, u32)> {
+        self.disk.step(Step::Sync)?;
+        self.file.sync_all()?;
+        Ok((self.size, self.crc.finalize()))
+    }
+}
+
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // In pieces that are still in the cache when the checksum has read them.
+        const PIECE: usize = 1 << 20;
+        self.disk.step(Step::Write)?;
+        let n = self.file.write(&bytes[..bytes.len().min(PIECE)])?;
+        self.crc.update(&bytes[..n]);
+        self.size += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

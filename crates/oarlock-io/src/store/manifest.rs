@@ -1,0 +1,107 @@
+//! What a save notes about its files: sizes, checksums and the variables inside.
+
+use std::collections::BTreeMap;
+
+use oarlock_ir::{Error, Kind, Name, Result};
+use serde_json::{Map, Value as Json, json};
+
+/// The name of the file that lists the others.
+pub const MANIFEST: &str = "oarlock.manifest.json";
+
+/// The version of the list's format.
+const FORMAT: u64 = 1;
+
+/// What is known about one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// Bytes.
+    pub size: u64,
+    /// The CRC-32 of all bytes (the polynomial of zlib).
+    pub crc32: u32,
+    /// For a file of several variables: which, in order.
+    pub variables: Vec<Name>,
+}
+
+/// The files that were saved, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// What is known about each file.
+    pub files: BTreeMap<String, Seal>,
+}
+
+impl Manifest {
+    /// The text of the list.
+    pub(crate) fn to_json(&self) -> String {
+        let files: Map<String, Json> = self.files.iter().map(|(name, seal)| (name.clone(), seal_json(seal))).collect();
+        let mut text = format!("{:#}", json!({"format": FORMAT, "files": files}));
+        text.push('\n');
+        text
+    }
+
+    /// Reads the list; `origin` names it in messages.
+    pub(crate) fn from_json(text: &[u8], origin: &str) -> Result<Manifest> {
+        let bad = |what: String| {
+            Error::new(Kind::Format, format!("{origin}: {what}"))
+                .help("delete this file to load the others without checking them")
+        };
+        let all: Json = serde_json::from_slice(text).map_err(|e| bad(format!("not a list of files: {e}")))?;
+        match all["format"].as_u64() {
+            Some(FORMAT) => {}
+            Some(other) => return Err(bad(format!("format {other} is unknown; this version writes {FORMAT}"))),
+            None => return Err(bad("it does not say its format".into())),
+        }
+        let Some(files) = all["files"].as_object() else { return Err(bad("it lists no files".into())) };
+        let mut manifest = Manifest::default();
+        for (name, seal) in files {
+            let seal = read_seal(seal).ok_or_else(|| bad(format!("the entry of `{name}` is malformed")))?;
+            manifest.files.insert(name.clone(), seal);
+        }
+        Ok(manifest)
+    }
+}
+
+fn seal_json(seal: &Seal) -> Json {
+    let mut entry = json!({"size": seal.size, "crc32": format!("{:08x}", seal.crc32)});
+    if !seal.variables.is_empty() {
+        entry["variables"] = seal.variables.iter().map(|n| n.as_str()).collect();
+    }
+    entry
+}
+
+fn read_seal(entry: &Json) -> Option<Seal> {
+    let crc32 = u32::from_str_radix(entry["crc32"].as_str()?, 16).ok()?;
+    let variables = match &entry["variables"] {
+        Json::Null => Vec::new(),
+        Json::Array(names) => names.iter().map(|n| n.as_str().map(Name::from)).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    Some(Seal { size: entry["size"].as_u64()?, crc32, variables })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_comes_back() {
+        let mut manifest = Manifest::default();
+        let seal = Seal { size: 28, crc32: 0xbeef, variables: vec!["a".into(), "b\"".into()] };
+        manifest.files.insert("__params__".into(), seal.clone());
+        manifest.files.insert("w/1".into(), Seal { variables: vec![], ..seal });
+        let text = manifest.to_json();
+        assert_eq!(Manifest::from_json(text.as_bytes(), "m").unwrap(), manifest);
+        for n in 0..text.len() - 2 {
+            assert!(Manifest::from_json(&text.as_bytes()[..n], "m").is_err(), "cut at {n}");
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused() {
+        let e = Manifest::from_json(br#"{"format": 2}"#, "dir/list").unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "error[format]: dir/list: format 2 is unknown; this version writes 1\n  \
+             help: delete this file to load the others without checking them"
+        );
+    }
+}

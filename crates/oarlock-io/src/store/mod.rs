@@ -1,0 +1,103 @@
+//! Where saves go and loads come from: a folder of named files in which a save takes effect at once or not at all.
+//!
+//! The formats know only the traits here, so that a folder can be on a disk or somewhere else. Nothing here knows what
+//! the files hold.
+
+mod disk;
+mod local;
+mod manifest;
+mod source;
+
+use std::io::{self, Write};
+
+use oarlock_ir::{Error, Kind, Name, Result};
+
+pub use disk::Step;
+pub use local::Local;
+pub use manifest::{MANIFEST, Manifest, Seal};
+pub use source::Source;
+
+/// A folder of files.
+pub trait Store: Send + Sync {
+    /// A view in which all files are of one save: no save takes effect while it is held.
+    fn view(&self) -> Result<Box<dyn View>>;
+
+    /// Starts a save. Files of the folder that it does not write stay as they are.
+    fn begin(&self) -> Result<Box<dyn Staging>>;
+
+    /// A folder inside this one, which need not exist.
+    fn folder(&self, name: &str) -> Result<Box<dyn Store>>;
+
+    /// The names of the folders directly inside, sorted.
+    fn folders(&self) -> Result<Vec<String>>;
+
+    /// Deletes a folder inside this one with all it holds.
+    fn remove_folder(&self, name: &str) -> Result<()>;
+
+    /// How messages name it.
+    fn describe(&self) -> String;
+}
+
+/// The files of a folder, to read.
+pub trait View {
+    /// Is there such a file?
+    fn has(&self, name: &str) -> bool;
+
+    /// Opens a file.
+    fn open(&self, name: &str) -> Result<Source>;
+
+    /// The names of all files, those in folders inside too, sorted. The manifest is not among them.
+    fn files(&self) -> Result<Vec<String>>;
+
+    /// What was noted about the files when they were saved; `None` for a folder that another system wrote.
+    fn manifest(&self) -> Option<&Manifest>;
+
+    /// How messages name the folder.
+    fn describe(&self) -> String;
+}
+
+/// Writes the contents of one file.
+pub type WriteFile<'a> = dyn FnMut(&mut dyn Write) -> io::Result<()> + 'a;
+
+/// A save that has not taken effect yet. Dropping it leaves everything as it was.
+pub trait Staging {
+    /// Adds a file; `variables` says which variables it holds, in order, if that is not clear from its name.
+    fn file(&mut self, name: &str, variables: &[Name], write: &mut WriteFile<'_>) -> Result<()>;
+
+    /// Makes the save take effect.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// Refuses names that lead out of a folder or that the store itself uses: names come from programs, and those from anywhere.
+fn check_name(name: &str) -> Result<()> {
+    let bad = |why: &str| {
+        let what = format!("`{name}` cannot be the name of a file in a folder: {why}");
+        Err(Error::new(Kind::Argument, what).help("rename the variable or the file"))
+    };
+    if name == MANIFEST {
+        return bad("the list of files has that name");
+    }
+    for part in name.split('/') {
+        match part {
+            "" | "." | ".." => return bad("a part of it is empty or made of dots"),
+            _ if part.starts_with(local::OWN) => return bad("names that start so are kept for saves under way"),
+            _ if part.contains('\0') => return bad("it has a zero byte"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// An error of the operating system.
+pub(crate) fn io_error(does: &str, what: impl std::fmt::Display, e: &io::Error) -> Error {
+    let error = Error::new(Kind::Io, format!("cannot {does} {what}: {e}"));
+    match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            error.help("free some space; what was saved there before is still there")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            error.help("check the permissions, or choose another directory")
+        }
+        _ => error,
+    }
+}

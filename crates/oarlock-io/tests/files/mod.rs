@@ -1,0 +1,9 @@
+//! Model files: compatible, checked, safe against crashes.
+
+mod checkpoints;
+mod common;
+mod crash;
+mod golden;
+mod hostile;
+mod mismatch;
+mod predecessor;

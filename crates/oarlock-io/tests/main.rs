@@ -1,0 +1,3 @@
+//! Files as users meet them. One binary, a module per concern.
+
+mod files;

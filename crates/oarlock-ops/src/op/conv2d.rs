@@ -1,0 +1,88 @@
+//! `conv2d`: filters that slide over images.
+
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+
+use crate::conv;
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Conv2d, &Conv2dGrad];
+
+struct Conv2d;
+
+impl OpDef for Conv2d {
+    fn sig(&self) -> Sig {
+        conv::sig("conv2d", "Output = at every position, the sum of Input times Filter over the window")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        conv::infer(cx)
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        conv::forward_kernel(p)
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        conv::grad(g, "conv2d_grad")
+    }
+}
+
+struct Conv2dGrad;
+
+impl OpDef for Conv2dGrad {
+    fn sig(&self) -> Sig {
+        conv::grad_sig("conv2d_grad", "gradients of `conv2d`")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        conv::infer_grad(cx)
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        conv::backward_kernel(p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Check, check, noise, tensor};
+
+    #[test]
+    fn a_window_of_ones_sums() {
+        let image: Vec<f32> = (0..9).map(|v| v as f32).collect();
+        check("conv2d")
+            .input("Input", tensor([1, 1, 3, 3], &image))
+            .input("Filter", tensor([1, 1, 2, 2], &[1.0; 4]))
+            .output("Output", tensor([1, 1, 2, 2], &[8.0, 12.0, 20.0, 24.0]))
+            .run();
+    }
+
+    fn small(input: [usize; 4], filter: [usize; 4]) -> Check {
+        check("conv2d")
+            .input("Input", noise(input, 1))
+            .input("Filter", noise(filter, 2))
+            .any_output("Output")
+            .grad(&["Input", "Filter"])
+            .grad_tolerance(1e-2, 1e-3)
+    }
+
+    #[test]
+    fn gradients_of_every_way_to_compute() {
+        // Shifted views, with padding; columns, for strides; the image itself, for single pixels; padding beyond the window.
+        small([2, 2, 4, 3], [3, 2, 3, 2]).attr("paddings", vec![1, 1]).run();
+        small([2, 2, 5, 4], [2, 2, 3, 3]).attr("strides", vec![2, 1]).attr("paddings", vec![1, 0, 2, 1]).run();
+        small([2, 3, 2, 2], [2, 3, 1, 1]).run();
+        small([1, 1, 2, 2], [1, 1, 2, 2]).attr("paddings", vec![2, 2]).run();
+        small([1, 4, 4, 4], [2, 2, 2, 2]).attr("groups", 2).attr("dilations", vec![2, 1]).run();
+        small([1, 3, 3, 2], [2, 2, 2, 2]).attr("data_format", "NHWC").attr("padding_algorithm", "SAME").run();
+    }
+
+    #[test]
+    fn mistakes() {
+        let e = check("conv2d").input("Input", noise([1, 3, 4, 4], 1)).input("Filter", noise([2, 2, 3, 3], 2));
+        let e = e.any_output("Output").error();
+        assert!(e.contains("`conv2d` cannot apply `Filter` = Filter.0 f32[2, 2, 3, 3] to"), "{e}");
+        let e = check("conv2d").input("Input", noise([1, 2, 2, 2], 1)).input("Filter", noise([2, 2, 3, 3], 2));
+        let e = e.any_output("Output").error();
+        assert!(e.contains("`conv2d` has a window larger than the image"), "{e}");
+    }
+}

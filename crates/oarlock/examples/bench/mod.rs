@@ -1,0 +1,99 @@
+//! What benchmarks share: timing in windows, peers as other processes, memory.
+
+#![allow(dead_code, reason = "each benchmark uses what it needs")]
+
+use std::process::Command;
+use std::time::Instant;
+
+/// Rates of several windows of equal work, per second.
+pub(crate) struct Rates(Vec<f64>);
+
+impl Rates {
+    /// Runs `work` in `windows` windows; each does `count` things.
+    pub(crate) fn measure(windows: usize, count: usize, mut work: impl FnMut()) -> Rates {
+        let mut rates = Vec::new();
+        for _ in 0..windows {
+            let start = Instant::now();
+            work();
+            rates.push(count as f64 / start.elapsed().as_secs_f64());
+        }
+        Rates(rates)
+    }
+
+    /// The middle rate.
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
+    }
+
+    /// `33.1k [32.0k-33.5k]`
+    pub(crate) fn show(&self) -> String {
+        let (mut low, mut high) = (f64::INFINITY, 0f64);
+        for &r in &self.0 {
+            low = low.min(r);
+            high = high.max(r);
+        }
+        format!("{:.1}k [{:.1}k-{:.1}k]", self.median() / 1e3, low / 1e3, high / 1e3)
+    }
+
+    /// Both together.
+    pub(crate) fn join(mut self, other: Rates) -> Rates {
+        self.0.extend(other.0);
+        self
+    }
+}
+
+/// A peer that runs as a Python script of `benches/peers`, under an interpreter that has it.
+pub(crate) struct Peer {
+    name: &'static str,
+    python: String,
+    script: &'static str,
+}
+
+impl Peer {
+    /// The peer, if its interpreter is named by an environment variable. Otherwise says that it is left out.
+    pub(crate) fn find(name: &'static str, variable: &str, script: &'static str) -> Option<Peer> {
+        match std::env::var(variable) {
+            Ok(python) => Some(Peer { name, python, script }),
+            Err(_) => {
+                println!("skipped: {name} ({variable} does not name a Python that has it)");
+                None
+            }
+        }
+    }
+
+    /// Runs it: the rates of its windows, and its peak memory in MB.
+    pub(crate) fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
+        let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
+        let output = Command::new(&self.python).arg(&script).args(args).output();
+        let output = match output {
+            Ok(o) if o.status.success() => o,
+            Ok(o) => {
+                println!("skipped: {} failed:\n{}", self.name, String::from_utf8_lossy(&o.stderr));
+                return None;
+            }
+            Err(e) => {
+                println!("skipped: {} ({}: {e})", self.name, self.python);
+                return None;
+            }
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().find_map(|l| l.strip_prefix("RESULT "))?;
+        let numbers: Vec<f64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        let (memory, rates) = numbers.split_first()?;
+        Some((Rates(rates.to_vec()), *memory))
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Peak memory of this process in MB.
+pub(crate) fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or(0.0) / 1024.0
+}

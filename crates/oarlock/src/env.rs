@@ -1,0 +1,97 @@
+//! Settings from the environment: the one place of this crate that reads it.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use oarlock_exec::{ExecOptions, Executor};
+use oarlock_ir::{Error, Kind, Registry, Result, fail};
+
+/// How programs are run; nothing here changes results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Compute threads (`OARLOCK_THREADS`; all cores if not set).
+    pub threads: usize,
+    /// Look for nan and infinity after each operator (`FLAGS_check_nan_inf`; off if not set).
+    pub check_nan_inf: bool,
+}
+
+impl Options {
+    /// As the environment says.
+    #[expect(clippy::disallowed_methods, reason = "the one place of this crate that reads the environment")]
+    pub fn from_env() -> Result<Options> {
+        Options::from_vars(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// As these variables say.
+    fn from_vars(get: impl Fn(&str) -> Option<String>) -> Result<Options> {
+        let threads = match get("OARLOCK_THREADS") {
+            Some(value) => positive("OARLOCK_THREADS", &value)?,
+            None => std::thread::available_parallelism().map_or(1, NonZero::get),
+        };
+        let check_nan_inf = match get("FLAGS_check_nan_inf") {
+            Some(value) => flag("FLAGS_check_nan_inf", &value)?,
+            None => false,
+        };
+        Ok(Options { threads, check_nan_inf })
+    }
+
+    /// The options of an executor that knows these operators.
+    pub fn exec_options(&self, registry: Arc<Registry>) -> ExecOptions {
+        ExecOptions {
+            registry,
+            threads: self.threads,
+            fuse: true,
+            without_fusions: Vec::new(),
+            check_nan_inf: self.check_nan_inf,
+        }
+    }
+
+    /// An executor that knows all operators.
+    pub fn executor(&self) -> Executor {
+        Executor::new(self.exec_options(Arc::new(crate::registry())))
+    }
+}
+
+fn positive(name: &str, value: &str) -> Result<usize> {
+    match value.trim().parse::<usize>() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err(Error::new(Kind::Argument, format!("{name} must be a number of threads, but it is {value:?}"))
+            .help(format!("unset {name} to use all cores"))),
+    }
+}
+
+fn flag(name: &str, value: &str) -> Result<bool> {
+    match value.trim().to_lowercase().as_str() {
+        "1" | "t" | "true" | "y" | "yes" => Ok(true),
+        "0" | "f" | "false" | "n" | "no" | "" => Ok(false),
+        _ => fail!(Kind::Argument, "{name} must be true or false, but it is {value:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &'static str) -> Result<Options> {
+        Options::from_vars(|n| (n == name).then(|| value.to_string()))
+    }
+
+    #[test]
+    fn what_is_set_counts() {
+        assert_eq!(with("OARLOCK_THREADS", "3").map(|o| o.threads).ok(), Some(3));
+        assert_eq!(with("FLAGS_check_nan_inf", "True").map(|o| o.check_nan_inf).ok(), Some(true));
+        assert!(!with("", "").expect("nothing is set").check_nan_inf);
+    }
+
+    #[test]
+    fn a_bad_value_is_named() {
+        let text = with("OARLOCK_THREADS", "many").expect_err("no number").to_string();
+        assert_eq!(
+            text,
+            "error[argument]: OARLOCK_THREADS must be a number of threads, but it is \"many\"\n  \
+             help: unset OARLOCK_THREADS to use all cores"
+        );
+        let text = with("FLAGS_check_nan_inf", "maybe").expect_err("no bool").to_string();
+        assert_eq!(text, "error[argument]: FLAGS_check_nan_inf must be true or false, but it is \"maybe\"");
+    }
+}

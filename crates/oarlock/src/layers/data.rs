@@ -1,0 +1,143 @@
+//! Data, parameters and other variables.
+
+use oarlock_ir::{Dim, Error, Kind, Op, Result, Shape, Var, VarKind, VarType};
+use oarlock_tensor::DType;
+
+use crate::layer::Part;
+use crate::options::options;
+use crate::{Initializer, Net, ParamAttr, VarRef};
+
+options! {
+    /// `data(name, shape, append_batch_size=True, dtype='float32', lod_level=0, stop_gradient=True)`
+    Data::of(
+        /// Sizes; a negative one is known only when the program runs.
+        shape(into): Vec<i64>,
+    ) {
+        /// Put the unknown batch size in front, unless a size is unknown already.
+        append_batch_size: bool = true,
+        /// Element type.
+        dtype: DType = DType::F32,
+        /// LoD levels.
+        lod_level: usize = 0,
+        /// Compute no gradient with respect to it.
+        stop_gradient: bool = true,
+    }
+}
+
+impl Data {
+    /// Sizes without the batch size.
+    pub fn shape<const N: usize>(shape: [i64; N]) -> Data {
+        Data::of(shape)
+    }
+}
+
+options! {
+    /// `create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None)`
+    GlobalVar::new(
+        /// Sizes.
+        shape(into): Vec<i64>,
+        /// First value of every element.
+        value: f64,
+        /// Element type.
+        dtype: DType,
+    ) {
+        /// Keep it between runs.
+        persistable: bool = false,
+        /// Carried along for saved programs.
+        force_cpu: bool = false,
+    }
+}
+
+impl Net {
+    /// `fluid.layers.data`: a variable that the user feeds.
+    pub fn data(&mut self, name: &str, options: Data) -> Result<VarRef> {
+        let mut sizes = options.shape;
+        let known = sizes.iter().all(|&n| n >= 0);
+        if options.append_batch_size && known {
+            sizes.insert(0, -1);
+        }
+        let ty = VarType::tensor(options.dtype, Shape::from_i64(&sizes)).with_lod(options.lod_level);
+        self.feed(name, ty, options.stop_gradient)
+    }
+
+    /// `fluid.data(name, shape, dtype='float32', lod_level=0)`: sizes with the batch size (negative: unknown); what is fed is
+    /// checked against them.
+    pub fn checked_data(&mut self, name: &str, shape: &[i64], dtype: DType, lod_level: usize) -> Result<VarRef> {
+        let var = self.feed(name, VarType::tensor(dtype, Shape::from_i64(shape)).with_lod(lod_level), true)?;
+        self.var_mut(&var)?.need_check_feed = true;
+        Ok(var)
+    }
+
+    fn feed(&mut self, name: &str, ty: VarType, stop_gradient: bool) -> Result<VarRef> {
+        let mut var = Var::new(name, ty);
+        var.meta.stop_gradient = stop_gradient;
+        var.meta.is_data = true;
+        self.main.global_mut().set_var(var);
+        Ok(VarRef::new(name, 0))
+    }
+
+    /// `create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None)`: a parameter of no layer.
+    /// `attr` says whether it has a name and how it starts (by default as weights do).
+    #[track_caller]
+    pub fn create_parameter(&mut self, shape: &[usize], dtype: DType, attr: &ParamAttr) -> Result<VarRef> {
+        self.layer("create_parameter").parameter(attr, Part::Weight, shape, dtype, None)
+    }
+
+    /// `create_parameter(..., is_bias=True)`: a parameter that starts at zero.
+    #[track_caller]
+    pub fn create_bias(&mut self, shape: &[usize], dtype: DType, attr: &ParamAttr) -> Result<VarRef> {
+        self.layer("create_parameter").parameter(attr, Part::Bias, shape, dtype, None)
+    }
+
+    /// `create_global_var`: a variable of block 0 with a first value that no optimizer changes.
+    #[track_caller]
+    pub fn create_global_var(&mut self, options: GlobalVar) -> Result<VarRef> {
+        let name = self.next_name.take().unwrap_or_else(|| self.names.generate("_generated_var"));
+        let ty = VarType::tensor(options.dtype, Shape::from_i64(&options.shape));
+        let first = Initializer::Constant { value: options.value, force_cpu: options.force_cpu };
+        let mut var = Var::new(name, ty);
+        var.meta.stop_gradient = true;
+        let handle = self.global(var, &first)?;
+        self.var_mut(&handle)?.persistable = options.persistable;
+        Ok(handle)
+    }
+
+    /// `create_tensor(dtype, name=None, persistable=False)`: a variable that some operator will write.
+    pub fn create_tensor(&mut self, dtype: DType, persistable: bool) -> VarRef {
+        let name = self.next_name.take().unwrap_or_else(|| self.names.generate("create_tensor"));
+        let mut var = Var::new(name, VarType::tensor(dtype, Shape::default()));
+        var.persistable = persistable;
+        self.declare(var)
+    }
+
+    /// `autoincreased_step_counter(counter_name=None, begin=1, step=1)`: a counter of block 0 that grows by `step` at the start of
+    /// every run, from `begin - 1`. `None` names it `@STEP_COUNTER@`.
+    #[track_caller]
+    pub fn autoincreased_step_counter(&mut self, name: Option<&str>, begin: i64, step: i64) -> Result<VarRef> {
+        let name = name.unwrap_or("@STEP_COUNTER@");
+        // Fluid begins a layer here, which counts although no name of it is used.
+        let mut layer = self.layer("global_step_counter");
+        if layer.main.global().var(name).is_some() {
+            return Ok(VarRef::new(name, 0));
+        }
+        let first = Initializer::Constant { value: (begin - 1) as f64, force_cpu: true };
+        let counter = layer.global(Var::new(name, VarType::tensor(DType::I64, vec![Dim::Is(1)])), &first)?;
+        let op = Op::new("increment").input("X", [&counter]).output("Out", [&counter]).attr("step", step as f32);
+        let outer = layer.block();
+        layer.set_block(0);
+        let result = layer.append_op_at(0, op);
+        layer.set_block(outer);
+        result?;
+        layer.stop_gradient(&counter)?;
+        Ok(counter)
+    }
+
+    /// The type of a variable that must be a dense tensor.
+    pub(crate) fn tensor_type(&self, var: &VarRef) -> Result<VarType> {
+        let ty = self.var(var)?.ty();
+        if ty.kind == VarKind::Tensor {
+            return Ok(ty);
+        }
+        Err(Error::new(Kind::Argument, format!("`{var}` must be a tensor, but it is {ty}")))
+    }
+}

@@ -1,0 +1,85 @@
+//! Tables of rows, and ids as vectors.
+
+use oarlock_ir::{Attr, Kind, Op, Result, fail};
+use oarlock_tensor::DType;
+
+use crate::options::options;
+use crate::{Net, Param, VarRef};
+
+options! {
+    /// `embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype='float32')`
+    Embedding::size(
+        /// How many ids the table has.
+        rows: usize,
+        /// Numbers per id.
+        width: usize,
+    ) {
+        /// The gradient holds only the rows of the batch.
+        is_sparse: bool = false,
+        /// The table lives on parameter servers.
+        is_distributed: bool = false,
+        /// The id whose row is zero; negative ones count from the end.
+        padding_idx: Option<i64> = None,
+        /// The table.
+        param_attr(into): Param = Param::default(),
+        /// Element type of the table.
+        dtype: DType = DType::F32,
+    }
+}
+
+impl Net {
+    /// `fluid.layers.embedding`: the rows of ids `[..., 1]`; the width takes the place of the last dimension.
+    #[track_caller]
+    pub fn embedding(&mut self, input: &VarRef, options: Embedding) -> Result<VarRef> {
+        self.lookup("lookup_table", input, options)
+    }
+
+    /// `fluid.embedding`: the rows of ids of any shape; the width is appended.
+    #[track_caller]
+    pub fn embedding_v2(&mut self, input: &VarRef, options: Embedding) -> Result<VarRef> {
+        self.lookup("lookup_table_v2", input, options)
+    }
+
+    #[track_caller]
+    fn lookup(&mut self, op_type: &str, input: &VarRef, options: Embedding) -> Result<VarRef> {
+        let mut layer = self.layer("embedding");
+        let rows = options.rows as i64;
+        let padding = match options.padding_idx {
+            None => -1,
+            Some(id) if id >= -rows && id < rows => id.rem_euclid(rows),
+            Some(id) => fail!(Kind::Range, "padding_idx is {id}, but the table has {rows} rows"),
+        };
+        let w = layer.weight(&options.param_attr, &[options.rows, options.width], options.dtype)?;
+        layer.var_mut(&w)?.meta.is_distributed = options.is_distributed;
+        let op = Op::new(op_type)
+            .input("Ids", [input])
+            .input("W", [&w])
+            .attr("is_sparse", options.is_sparse)
+            .attr("is_distributed", options.is_distributed)
+            .attr("remote_prefetch", options.is_sparse && !options.is_distributed)
+            .attr("padding_idx", padding);
+        layer.out(options.dtype, op)
+    }
+
+    /// `fluid.layers.one_hot(input, depth, allow_out_of_range=False)`: of ids `[..., 1]`; `depth` takes the place of the last
+    /// dimension.
+    #[track_caller]
+    pub fn one_hot(&mut self, input: &VarRef, depth: i32, allow_out_of_range: bool) -> Result<VarRef> {
+        self.one_hot_as("one_hot", input, depth, allow_out_of_range)
+    }
+
+    /// `fluid.one_hot(input, depth, allow_out_of_range=False)`: of ids of any shape; `depth` is appended.
+    #[track_caller]
+    pub fn one_hot_v2(&mut self, input: &VarRef, depth: i32, allow_out_of_range: bool) -> Result<VarRef> {
+        self.one_hot_as("one_hot_v2", input, depth, allow_out_of_range)
+    }
+
+    #[track_caller]
+    fn one_hot_as(&mut self, op_type: &str, input: &VarRef, depth: i32, out_of_range: bool) -> Result<VarRef> {
+        let mut layer = self.layer(op_type);
+        let out = layer.temp_without_gradient(DType::F32);
+        let op = Op::new(op_type).input("X", [input]).output("Out", [&out]);
+        layer.append_op(op.attr("depth", depth).attr("allow_out_of_range", Attr::Bool(out_of_range)))?;
+        Ok(out)
+    }
+}

@@ -1,0 +1,60 @@
+//! Fully connected layers.
+
+use oarlock_ir::{Kind, Op, Result, fail};
+
+use crate::layer::known;
+use crate::options::options;
+use crate::{Act, Net, Param, VarRef};
+
+options! {
+    /// `fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None)`
+    Fc::size(
+        /// Outputs.
+        size: usize,
+    ) {
+        /// The input's first dimensions that are rows; the others are joined to columns.
+        num_flatten_dims: usize = 1,
+        /// The weight.
+        param_attr(into): Param = Param::default(),
+        /// The bias.
+        bias_attr(into): Param = Param::default(),
+        /// Activation.
+        act(into): Act = Act::none(),
+    }
+}
+
+impl Net {
+    /// A fully connected layer: `act(input * W + b)`.
+    #[track_caller]
+    pub fn fc(&mut self, input: &VarRef, options: Fc) -> Result<VarRef> {
+        self.fc_of(&[input], options)
+    }
+
+    /// A fully connected layer of several inputs: `act(sum(input * W) + b)`, with a weight for each.
+    #[track_caller]
+    pub fn fc_of(&mut self, inputs: &[&VarRef], options: Fc) -> Result<VarRef> {
+        let mut layer = self.layer("fc");
+        let Some(first) = inputs.first() else {
+            fail!(Kind::Argument, "`fc` needs at least one input");
+        };
+        let dtype = layer.dtype(first)?;
+        let rows = options.num_flatten_dims;
+        let mut products = Vec::new();
+        for input in inputs {
+            let shape = layer.shape(input)?;
+            if rows == 0 || rows >= shape.rank() {
+                fail!(Kind::Argument, "num_flatten_dims is {rows}, but `{input}` has shape {shape}");
+            }
+            let columns: usize = known(&shape[rows..], "the weight of `fc`", input)?.iter().product();
+            let w = layer.weight(&options.param_attr, &[columns, options.size], dtype)?;
+            let op = Op::new("mul").input("X", [*input]).input("Y", [&w]);
+            products.push(layer.out(dtype, op.attr("x_num_col_dims", rows as i32).attr("y_num_col_dims", 1))?);
+        }
+        let sum = match products.as_slice() {
+            [one] => one.clone(),
+            several => layer.out(dtype, Op::new("sum").input("X", several))?,
+        };
+        let out = layer.bias(&sum, &options.bias_attr, rows, None)?;
+        layer.activate(out, &options.act)
+    }
+}

@@ -1,0 +1,335 @@
+//! Tensors of constants and of random numbers.
+
+use oarlock_ir::{Error, Kind, Op, Result, fail};
+use oarlock_tensor::{DType, Tensor};
+
+use crate::initializer::assigned_values;
+use crate::ints::{Ints, Style};
+use crate::{Net, VarRef};
+
+/// A number as saved programs write it in `str_value`: integers for integer types, else the shortest decimal that reads back.
+fn number_text(value: f64, dtype: DType) -> String {
+    if !dtype.is_float() && dtype != DType::Bool {
+        return format!("{}", value as i64);
+    }
+    let exponent = if value == 0.0 || !value.is_finite() { 0.0 } else { value.abs().log10().floor() };
+    if (-4.0..16.0).contains(&exponent) {
+        return format!("{value:?}");
+    }
+    // Python writes two digits of exponent at least, with a sign: 1e-05, 1e+16.
+    let text = format!("{value:e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |d| ('-', d));
+            format!("{mantissa}e{sign}{digits:0>2}")
+        }
+        None => text,
+    }
+}
+
+impl Net {
+    /// `fill_constant(shape, dtype, value, force_cpu=False)`: every element is `value`.
+    #[track_caller]
+    pub fn fill_constant(&mut self, shape: impl Into<Ints>, dtype: DType, value: f64) -> Result<VarRef> {
+        self.fill_constant_on(shape.into(), dtype, value, false)
+    }
+
+    /// `fill_constant` with `force_cpu`, which saved programs carry.
+    #[track_caller]
+    pub(crate) fn fill_constant_on(
+        &mut self,
+        shape: Ints,
+        dtype: DType,
+        value: f64,
+        force_cpu: bool,
+    ) -> Result<VarRef> {
+        let mut layer = self.layer("fill_constant");
+        let mut op = Op::new("fill_constant").attr("shape", shape.attr().unwrap_or_default());
+        let out = layer.temp_without_gradient(dtype);
+        op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList", Style::Cast)?;
+        layer.append_op(fill_op(op, &out, dtype, value, force_cpu))?;
+        Ok(out)
+    }
+
+    /// `fill_constant(..., out=out)`: into a variable.
+    #[track_caller]
+    pub fn fill_constant_into(&mut self, out: &VarRef, shape: &[i64], dtype: DType, value: f64) -> Result<()> {
+        self.fill_into(out, shape, dtype, value, false)
+    }
+
+    #[track_caller]
+    pub(crate) fn fill_into(
+        &mut self,
+        out: &VarRef,
+        shape: &[i64],
+        dtype: DType,
+        value: f64,
+        force_cpu: bool,
+    ) -> Result<()> {
+        let mut layer = self.layer("fill_constant");
+        let op = Op::new("fill_constant").attr("shape", shape.to_vec());
+        layer.append_op(fill_op(op, out, dtype, value, force_cpu))?;
+        layer.stop_gradient(out)
+    }
+
+    /// `zeros(shape, dtype)`
+    #[track_caller]
+    pub fn zeros(&mut self, shape: impl Into<Ints>, dtype: DType) -> Result<VarRef> {
+        self.fill_constant(shape, dtype, 0.0)
+    }
+
+    /// `ones(shape, dtype)`
+    #[track_caller]
+    pub fn ones(&mut self, shape: impl Into<Ints>, dtype: DType) -> Result<VarRef> {
+        self.fill_constant(shape, dtype, 1.0)
+    }
+
+    /// `zeros_like(x)`
+    #[track_caller]
+    pub fn zeros_like(&mut self, x: &VarRef) -> Result<VarRef> {
+        let mut layer = self.layer("zeros_like");
+        let dtype = layer.dtype(x)?;
+        let out = layer.out(dtype, Op::new("fill_zeros_like").input("X", [x]))?;
+        layer.stop_gradient(&out)?;
+        Ok(out)
+    }
+
+    /// `ones_like(x)`
+    #[track_caller]
+    pub fn ones_like(&mut self, x: &VarRef) -> Result<VarRef> {
+        let mut layer = self.layer("ones_like");
+        let dtype = layer.dtype(x)?;
+        layer.out(dtype, Op::new("fill_any_like").input("X", [x]).attr("value", 1.0f32))
+    }
+
+    /// `full_like(input, fill_value, dtype=None, stop_gradient=True)`: the shape of `input`, every element `value`.
+    #[track_caller]
+    pub fn full_like(&mut self, input: &VarRef, value: f32, dtype: Option<DType>) -> Result<VarRef> {
+        let mut layer = self.layer("full_like");
+        let dtype = dtype.map_or_else(|| layer.dtype(input), Ok)?;
+        let op = Op::new("fill_any_like").input("X", [input]).attr("value", value).attr("dtype", dtype.proto());
+        let out = layer.out(dtype, op)?;
+        layer.stop_gradient(&out)?;
+        Ok(out)
+    }
+
+    /// `fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0)`: as many rows as `input` has;
+    /// `dims` are the dimensions of `input` and of the result that agree.
+    #[track_caller]
+    pub fn fill_constant_batch_size_like(
+        &mut self,
+        input: &VarRef,
+        shape: &[i32],
+        dtype: DType,
+        value: f64,
+        dims: (i32, i32),
+    ) -> Result<VarRef> {
+        let op = Op::new("fill_constant_batch_size_like").attr("str_value", number_text(value, dtype));
+        let op = op.attr("value", value as f32).attr("force_cpu", false);
+        self.batch_size_like(op, input, shape, dtype, dims)
+    }
+
+    /// `uniform_random_batch_size_like(input, shape, dtype='float32', ..., min=-1.0, max=1.0, seed=0)`
+    #[track_caller]
+    pub fn uniform_random_batch_size_like(
+        &mut self,
+        input: &VarRef,
+        shape: &[i32],
+        (min, max): (f32, f32),
+        seed: i32,
+        dims: (i32, i32),
+    ) -> Result<VarRef> {
+        let op = Op::new("uniform_random_batch_size_like").attr("min", min).attr("max", max).attr("seed", seed);
+        self.batch_size_like(op, input, shape, DType::F32, dims)
+    }
+
+    /// `gaussian_random_batch_size_like(input, shape, ..., mean=0.0, std=1.0, seed=0, dtype='float32')`
+    #[track_caller]
+    pub fn gaussian_random_batch_size_like(
+        &mut self,
+        input: &VarRef,
+        shape: &[i32],
+        (mean, std): (f32, f32),
+        seed: i32,
+        dims: (i32, i32),
+    ) -> Result<VarRef> {
+        let op = Op::new("gaussian_random_batch_size_like").attr("mean", mean).attr("std", std).attr("seed", seed);
+        self.batch_size_like(op, input, shape, DType::F32, dims)
+    }
+
+    #[track_caller]
+    fn batch_size_like(
+        &mut self,
+        op: Op,
+        input: &VarRef,
+        shape: &[i32],
+        dtype: DType,
+        (input_dim, output_dim): (i32, i32),
+    ) -> Result<VarRef> {
+        let layer_type = op.op_type.clone();
+        let op = op
+            .input("Input", [input])
+            .attr("shape", shape.to_vec())
+            .attr("dtype", dtype.proto())
+            .attr("input_dim_idx", input_dim)
+            .attr("output_dim_idx", output_dim);
+        let mut layer = self.layer(&layer_type);
+        let out = layer.out(dtype, op)?;
+        layer.stop_gradient(&out)?;
+        Ok(out)
+    }
+
+    /// `uniform_random(shape, dtype='float32', min=-1.0, max=1.0, seed=0)`: in `[min, max)`.
+    #[track_caller]
+    pub fn uniform_random(
+        &mut self,
+        shape: impl Into<Ints>,
+        dtype: DType,
+        (min, max): (f32, f32),
+        seed: i32,
+    ) -> Result<VarRef> {
+        let op = Op::new("uniform_random").attr("min", min).attr("max", max).attr("seed", seed);
+        self.random(op, shape.into(), dtype)
+    }
+
+    /// `gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype='float32')`
+    #[track_caller]
+    pub fn gaussian_random(
+        &mut self,
+        shape: impl Into<Ints>,
+        (mean, std): (f32, f32),
+        seed: i32,
+        dtype: DType,
+    ) -> Result<VarRef> {
+        let shape = shape.into();
+        let mut layer = self.layer("gaussian_random");
+        let out = layer.temp(dtype);
+        let op = Op::new("gaussian_random").attr("mean", mean).attr("std", std).attr("seed", seed);
+        let op = op.attr("dtype", dtype.proto()).attr("shape", shape.attr().unwrap_or_default());
+        let op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList", Style::Cast)?;
+        layer.append_op(op.output("Out", [&out]))?;
+        Ok(out)
+    }
+
+    /// `randint(low, high=None, shape=None, dtype=None, seed=0)`: whole numbers in `[low, high)`.
+    #[track_caller]
+    pub fn randint(
+        &mut self,
+        (low, high): (i32, i32),
+        shape: impl Into<Ints>,
+        dtype: DType,
+        seed: i32,
+    ) -> Result<VarRef> {
+        if low >= high {
+            fail!(Kind::Argument, "`randint` needs low < high, but they are {low} and {high}");
+        }
+        let op = Op::new("randint").attr("low", low).attr("high", high).attr("seed", seed);
+        self.random(op, shape.into(), dtype)
+    }
+
+    #[track_caller]
+    fn random(&mut self, op: Op, shape: Ints, dtype: DType) -> Result<VarRef> {
+        let layer_type = op.op_type.clone();
+        let mut layer = self.layer(&layer_type);
+        let mut op = op.attr("dtype", dtype.proto());
+        if let Some(shape) = shape.attr() {
+            op = op.attr("shape", shape);
+        }
+        let op = shape.feed(&mut layer, op, "ShapeTensor", "ShapeTensorList", Style::I64)?;
+        layer.out(dtype, op)
+    }
+
+    /// `sampling_id(x, min=0.0, max=1.0, seed=0)`: an index per row, drawn with the row's probabilities.
+    #[track_caller]
+    pub fn sampling_id(&mut self, x: &VarRef, (min, max): (f32, f32), seed: i32) -> Result<VarRef> {
+        self.unary(x, Op::new("sampling_id").attr("min", min).attr("max", max).attr("seed", seed))
+    }
+
+    /// `assign(input, output=None)`: a copy.
+    #[track_caller]
+    pub fn assign(&mut self, input: &VarRef) -> Result<VarRef> {
+        self.unary(input, Op::new("assign"))
+    }
+
+    /// `assign(input, output)`: a copy into a variable.
+    #[track_caller]
+    pub fn assign_into(&mut self, input: &VarRef, output: &VarRef) -> Result<()> {
+        self.layer("assign").append_op(Op::new("assign").input("X", [input]).output("Out", [output]))
+    }
+
+    /// `assign(numpy array)`: these values.
+    #[track_caller]
+    pub fn assign_value(&mut self, value: &Tensor) -> Result<VarRef> {
+        self.layer("assign").out(value.dtype(), value_op(value)?)
+    }
+
+    /// `assign(numpy array, output)`: these values into a variable.
+    #[track_caller]
+    pub fn assign_value_into(&mut self, value: &Tensor, output: &VarRef) -> Result<()> {
+        self.layer("assign").append_op(value_op(value)?.output("Out", [output]))
+    }
+
+    /// `eye(num_rows, num_columns=None, dtype='float32')`: ones on the diagonal.
+    #[track_caller]
+    pub fn eye(&mut self, rows: i64, columns: Option<i64>, dtype: DType) -> Result<VarRef> {
+        let mut layer = self.layer("eye");
+        let op = Op::new("eye").attr("num_rows", rows).attr("num_columns", columns.unwrap_or(rows));
+        let out = layer.out(dtype, op.attr("dtype", dtype.proto()))?;
+        layer.stop_gradient(&out)?;
+        Ok(out)
+    }
+
+    /// `linspace(start, stop, num, dtype)`: `num` numbers with equal distances.
+    #[track_caller]
+    pub fn linspace(&mut self, start: f64, stop: f64, num: i32, dtype: DType) -> Result<VarRef> {
+        let mut layer = self.layer("linspace");
+        let start = layer.fill_constant([1], dtype, start)?;
+        let stop = layer.fill_constant([1], dtype, stop)?;
+        let num = layer.fill_constant([1], DType::I32, num.into())?;
+        let op = Op::new("linspace").input("Start", [&start]).input("Stop", [&stop]).input("Num", [&num]);
+        layer.out(dtype, op)
+    }
+
+    /// `range(start, end, step, dtype)`: `start`, `start + step`, ... up to but without `end`.
+    #[track_caller]
+    pub fn range(&mut self, start: f64, end: f64, step: f64, dtype: DType) -> Result<VarRef> {
+        let mut layer = self.layer("range");
+        let start = layer.fill_constant([1], dtype, start)?;
+        let end = layer.fill_constant([1], dtype, end)?;
+        let step = layer.fill_constant([1], dtype, step)?;
+        let op = Op::new("range").input("Start", [&start]).input("End", [&end]).input("Step", [&step]);
+        let out = layer.out(dtype, op)?;
+        layer.stop_gradient(&out)?;
+        Ok(out)
+    }
+}
+
+/// More values would make the program, not the data, their place.
+const MOST_VALUES: usize = 1024 * 1024;
+
+fn value_op(value: &Tensor) -> Result<Op> {
+    if value.numel() > MOST_VALUES {
+        let what = format!("{} values are too many to stand in a program", value.numel());
+        return Err(Error::new(Kind::Argument, what).help("feed them, or make them a parameter"));
+    }
+    let (name, values) = assigned_values(value)?;
+    let shape: Vec<i32> = value.dims().iter().map(|&n| n as i32).collect();
+    let op = Op::new("assign_value").attr("dtype", value.dtype().proto()).attr("shape", shape);
+    Ok(op.attr(name, values))
+}
+
+fn fill_op(op: Op, out: &VarRef, dtype: DType, value: f64, force_cpu: bool) -> Op {
+    op.output("Out", [out])
+        .attr("dtype", dtype.proto())
+        .attr("value", value as f32)
+        .attr("str_value", number_text(value, dtype))
+        .attr("force_cpu", force_cpu)
+}
+
+#[test]
+fn numbers_are_written_as_python_does() {
+    let text = |v| number_text(v, DType::F32);
+    assert_eq!([text(3.0), text(0.1), text(-0.5), text(0.0001)], ["3.0", "0.1", "-0.5", "0.0001"]);
+    assert_eq!([text(1e-5), text(1.5e16), text(123456789.0)], ["1e-05", "1.5e+16", "123456789.0"]);
+    assert_eq!(number_text(5.0, DType::I64), "5");
+}

@@ -1,0 +1,107 @@
+//! Measures of a model's quality, computed by the program.
+
+use oarlock_ir::{Op, Result};
+use oarlock_tensor::DType;
+
+use super::GlobalVar;
+use crate::options::options;
+use crate::{Net, VarRef};
+
+options! {
+    /// `auc(input, label, curve='ROC', num_thresholds=4095, topk=1, slide_steps=1)`
+    Auc::new() {
+        /// `ROC` or `PR`.
+        curve(into): String = "ROC".to_string(),
+        /// Predictions are counted in so many steps.
+        num_thresholds: i32 = 4095,
+        /// Steps of which the batch value is made; 0 for all.
+        slide_steps: i32 = 1,
+    }
+}
+
+/// What [`Net::auc`] returns.
+#[derive(Debug, Clone)]
+pub struct AucVars {
+    /// Over all steps so far.
+    pub auc: VarRef,
+    /// Over the last steps.
+    pub batch_auc: VarRef,
+    /// The counters: positive and negative of the last steps, positive and negative of all steps.
+    pub stats: [VarRef; 4],
+}
+
+impl Net {
+    /// `accuracy(input, label, k=1)`: how often the label is among the `k` largest.
+    #[track_caller]
+    pub fn accuracy(&mut self, input: &VarRef, label: &VarRef, k: i32) -> Result<VarRef> {
+        let mut layer = self.layer("accuracy");
+        let (values, indices) = layer.topk(input, k)?;
+        let out = layer.temp(DType::F32);
+        let (correct, total) = (layer.temp(DType::I64), layer.temp(DType::I64));
+        let op = Op::new("accuracy")
+            .input("Out", [&values])
+            .input("Indices", [&indices])
+            .input("Label", [label])
+            .output("Accuracy", [&out])
+            .output("Correct", [&correct])
+            .output("Total", [&total]);
+        layer.append_op(op)?;
+        Ok(out)
+    }
+
+    /// The area under the curve of predictions `[batch, 2]`; counters live in the scope.
+    #[track_caller]
+    pub fn auc(&mut self, input: &VarRef, label: &VarRef, options: Auc) -> Result<AucVars> {
+        let mut layer = self.layer("auc");
+        let (auc, batch_auc) = (layer.temp(DType::F64), layer.temp(DType::F64));
+        let buckets = i64::from(options.num_thresholds) + 1;
+        let steps = i64::from(options.slide_steps);
+        // The counts of each of the last steps, their sum, and how many steps there were.
+        let recent = vec![(1 + steps) * buckets + 1];
+        let mut stats = Vec::new();
+        for shape in [recent.clone(), recent, vec![1, buckets], vec![1, buckets]] {
+            stats.push(layer.create_global_var(GlobalVar::new(shape, 0.0, DType::I64).persistable(true))?);
+        }
+        let [recent_pos, recent_neg, pos, neg] = [0, 1, 2, 3].map(|i: usize| stats[i].clone());
+        layer.auc_op(&batch_auc, input, label, [&recent_pos, &recent_neg], &options, options.slide_steps)?;
+        layer.auc_op(&auc, input, label, [&pos, &neg], &options, 0)?;
+        Ok(AucVars { auc, batch_auc, stats: [recent_pos, recent_neg, pos, neg] })
+    }
+
+    #[track_caller]
+    fn auc_op(
+        &mut self,
+        out: &VarRef,
+        input: &VarRef,
+        label: &VarRef,
+        [pos, neg]: [&VarRef; 2],
+        options: &Auc,
+        steps: i32,
+    ) -> Result<()> {
+        let op = Op::new("auc")
+            .input("Predict", [input])
+            .input("Label", [label])
+            .input("StatPos", [pos])
+            .input("StatNeg", [neg])
+            .output("AUC", [out])
+            .output("StatPosOut", [pos])
+            .output("StatNegOut", [neg])
+            .attr("curve", options.curve.as_str())
+            .attr("num_thresholds", options.num_thresholds)
+            .attr("slide_steps", steps);
+        self.append_op(op)
+    }
+
+    /// `mean_iou(input, label, num_classes)`: mean over classes of intersection over union; also the wrong and the correct
+    /// predictions of each class.
+    #[track_caller]
+    pub fn mean_iou(&mut self, input: &VarRef, label: &VarRef, num_classes: i32) -> Result<(VarRef, VarRef, VarRef)> {
+        let mut layer = self.layer("mean_iou");
+        let mean = layer.temp(DType::F32);
+        let (wrong, correct) = (layer.temp(DType::I32), layer.temp(DType::I32));
+        let op = Op::new("mean_iou").input("Predictions", [input]).input("Labels", [label]);
+        let op = op.output("OutMeanIou", [&mean]).output("OutWrong", [&wrong]).output("OutCorrect", [&correct]);
+        layer.append_op(op.attr("num_classes", num_classes))?;
+        Ok((mean, wrong, correct))
+    }
+}

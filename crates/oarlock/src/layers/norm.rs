@@ -1,0 +1,317 @@
+//! Normalisation.
+
+use oarlock_ir::{Kind, Op, Result, fail, product};
+use oarlock_tensor::DType;
+
+use super::conv::Layout;
+use crate::layer::{Layer, Part, known};
+use crate::options::options;
+use crate::{Act, Initializer, Net, Param, ParamAttr, VarRef};
+
+options! {
+    /// `batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
+    /// data_layout='NCHW', in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
+    /// do_model_average_for_mean_and_var=True, use_global_stats=False)`
+    BatchNorm::new() {
+        /// Activation.
+        act(into): Act = Act::none(),
+        /// Use the running statistics, and leave them alone.
+        is_test: bool = false,
+        /// How much of the running statistics stays.
+        momentum: f32 = 0.9,
+        /// Added to variances.
+        epsilon: f32 = 1e-5,
+        /// The factor of each channel.
+        param_attr(into): Param = Param::default(),
+        /// What is added to each channel.
+        bias_attr(into): Param = Param::default(),
+        /// Where the channels are.
+        data_layout: Layout = Layout::ChannelsFirst,
+        /// Write the result over the input.
+        in_place: bool = false,
+        /// Name of the running mean.
+        moving_mean_name: Option<String> = None,
+        /// Name of the running variance.
+        moving_variance_name: Option<String> = None,
+        /// Running statistics take part in `ModelAverage`.
+        do_model_average_for_mean_and_var: bool = true,
+        /// Use the running statistics while training, too.
+        use_global_stats: bool = false,
+    }
+}
+
+options! {
+    /// `layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None, act=None,
+    /// name=None)`
+    LayerNorm::new() {
+        /// With a factor for each element.
+        scale: bool = true,
+        /// With something added to each element.
+        shift: bool = true,
+        /// The first dimension that is normalised.
+        begin_norm_axis: usize = 1,
+        /// Added to variances.
+        epsilon: f32 = 1e-5,
+        /// The factors.
+        param_attr(into): Param = Param::default(),
+        /// What is added.
+        bias_attr(into): Param = Param::default(),
+        /// Activation.
+        act(into): Act = Act::none(),
+    }
+}
+
+options! {
+    /// `group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout='NCHW', name=None)`
+    GroupNorm::groups(
+        /// Channels are normalised in so many groups.
+        groups: i32,
+    ) {
+        /// Added to variances.
+        epsilon: f32 = 1e-5,
+        /// The factor of each channel; by default there is none.
+        param_attr(into): Param = Param::Without,
+        /// What is added to each channel; by default there is nothing.
+        bias_attr(into): Param = Param::Without,
+        /// Activation.
+        act(into): Act = Act::none(),
+        /// Where the channels are.
+        data_layout: Layout = Layout::ChannelsFirst,
+    }
+}
+
+options! {
+    /// `data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, name=None, ...,
+    /// slot_dim=-1, sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False)`
+    DataNorm::new() {
+        /// Activation.
+        act(into): Act = Act::none(),
+        /// Added to sums of squares.
+        epsilon: f32 = 1e-5,
+        /// First value of the count of examples.
+        batch_size: f64 = 1e4,
+        /// First value of the sums.
+        batch_sum: f64 = 0.0,
+        /// First value of the sums of squares.
+        batch_square: f64 = 1e4,
+        /// Width of a slot whose first element says whether it is there; negative for none.
+        slot_dim: i32 = -1,
+        /// Carried along for saved programs.
+        sync_stats: bool = false,
+        /// How much of the sums stays.
+        summary_decay_rate: f32 = 0.9999999,
+    }
+}
+
+impl Net {
+    /// Normalises each channel over the batch, then scales and shifts it.
+    #[track_caller]
+    pub fn batch_norm(&mut self, input: &VarRef, options: BatchNorm) -> Result<VarRef> {
+        let mut layer = self.layer("batch_norm");
+        let dtype = layer.dtype(input)?;
+        let channels = layer.channel_count("batch_norm", input, options.data_layout)?;
+        let (scale, bias) = layer.scale_and_bias(&options.param_attr, &options.bias_attr, &channels, dtype)?;
+        let average = options.do_model_average_for_mean_and_var;
+        let mean = layer.statistic(options.moving_mean_name, 0.0, &channels, dtype, average)?;
+        let variance = layer.statistic(options.moving_variance_name, 1.0, &channels, dtype, average)?;
+        let (saved_mean, saved_variance) = (layer.temp_without_gradient(dtype), layer.temp_without_gradient(dtype));
+        let out = if options.in_place { input.clone() } else { layer.temp(dtype) };
+        let op = Op::new("batch_norm")
+            .input("X", [input])
+            .input("Scale", [&scale])
+            .input("Bias", [&bias])
+            .input("Mean", [&mean])
+            .input("Variance", [&variance])
+            .output("Y", [&out])
+            .output("MeanOut", [&mean])
+            .output("VarianceOut", [&variance])
+            .output("SavedMean", [&saved_mean])
+            .output("SavedVariance", [&saved_variance])
+            .attr("momentum", options.momentum)
+            .attr("epsilon", options.epsilon)
+            .attr("is_test", options.is_test)
+            .attr("data_layout", options.data_layout.word(2))
+            .attr("use_global_stats", options.use_global_stats);
+        layer.append_op(op)?;
+        layer.activate(out, &options.act)
+    }
+
+    /// Normalises each example.
+    #[track_caller]
+    pub fn layer_norm(&mut self, input: &VarRef, options: LayerNorm) -> Result<VarRef> {
+        let mut layer = self.layer("layer_norm");
+        let (shape, dtype) = (layer.shape(input)?, layer.dtype(input)?);
+        if options.begin_norm_axis >= shape.rank() {
+            fail!(Kind::Argument, "begin_norm_axis is {}, but `{input}` has shape {shape}", options.begin_norm_axis);
+        }
+        let size = [known(&[product(&shape[options.begin_norm_axis..])], "`layer_norm`", input)?[0]];
+        let mut op = Op::new("layer_norm").input("X", [input]);
+        if options.scale {
+            let first = Some(Initializer::constant(1.0));
+            op = op.input("Scale", [&layer.weight_with(&options.param_attr, &size, dtype, first)?]);
+        }
+        if let (true, Some(attr)) = (options.shift, options.bias_attr.attr()) {
+            op = op.input("Bias", [&layer.parameter(attr, Part::Bias, &size, dtype, None)?]);
+        }
+        let (mean, variance) = (layer.temp_without_gradient(dtype), layer.temp_without_gradient(dtype));
+        let op = op.output("Mean", [&mean]).output("Variance", [&variance]);
+        let op = op.attr("epsilon", options.epsilon).attr("begin_norm_axis", options.begin_norm_axis as i32);
+        let out = layer.out_slot("Y", dtype, op)?;
+        layer.activate(out, &options.act)
+    }
+
+    /// Normalises groups of channels of each example.
+    #[track_caller]
+    pub fn group_norm(&mut self, input: &VarRef, options: GroupNorm) -> Result<VarRef> {
+        let mut layer = self.layer("group_norm");
+        let ty = layer.tensor_type(input)?;
+        let channels = layer.channel_count("group_norm", input, options.data_layout)?;
+        let mut op = Op::new("group_norm").input("X", [input]);
+        if let Some(attr) = options.param_attr.attr() {
+            let first = Some(Initializer::constant(1.0));
+            op = op.input("Scale", [&layer.parameter(attr, Part::Weight, &channels, ty.dtype, first)?]);
+        }
+        if let Some(attr) = options.bias_attr.attr() {
+            op = op.input("Bias", [&layer.parameter(attr, Part::Bias, &channels, ty.dtype, None)?]);
+        }
+        let [mean, variance, out] = [(); 3].map(|()| layer.generated(ty.clone()));
+        layer.stop_gradient(&mean)?;
+        layer.stop_gradient(&variance)?;
+        let op = op.output("Y", [&out]).output("Mean", [&mean]).output("Variance", [&variance]);
+        let op = op.attr("epsilon", options.epsilon).attr("groups", options.groups);
+        layer.append_op(op.attr("data_layout", options.data_layout.word(2)))?;
+        layer.activate(out, &options.act)
+    }
+
+    /// `instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None)`: normalises each channel of each example.
+    #[track_caller]
+    pub fn instance_norm(
+        &mut self,
+        input: &VarRef,
+        epsilon: f32,
+        param_attr: impl Into<Param>,
+        bias_attr: impl Into<Param>,
+    ) -> Result<VarRef> {
+        let mut layer = self.layer("instance_norm");
+        let dtype = layer.dtype(input)?;
+        let channels = layer.channel_count("instance_norm", input, Layout::ChannelsFirst)?;
+        let (scale, bias) = layer.scale_and_bias(&param_attr.into(), &bias_attr.into(), &channels, dtype)?;
+        let (mean, variance) = (layer.temp_without_gradient(dtype), layer.temp_without_gradient(dtype));
+        let op = Op::new("instance_norm").input("X", [input]).input("Scale", [&scale]).input("Bias", [&bias]);
+        let op = op.output("SavedMean", [&mean]).output("SavedVariance", [&variance]).attr("epsilon", epsilon);
+        layer.out_slot("Y", dtype, op)
+    }
+
+    /// Normalises each element by sums that are kept over all of training.
+    #[track_caller]
+    pub fn data_norm(&mut self, input: &VarRef, options: DataNorm) -> Result<VarRef> {
+        // A name that the user gives names the parameters; without one they share `dn`.
+        let name = self.next_name.clone().unwrap_or_else(|| "dn".into());
+        let mut layer = self.layer("data_norm");
+        let ty = layer.tensor_type(input)?;
+        let channels = layer.channel_count("data_norm", input, Layout::ChannelsFirst)?;
+        let mut sums = Vec::new();
+        let firsts = [
+            ("batch_size", options.batch_size),
+            ("batch_sum", options.batch_sum),
+            ("batch_square_sum", options.batch_square),
+        ];
+        for (suffix, value) in firsts {
+            let attr = ParamAttr::name(format!("{name}.{suffix}")).initializer(Initializer::constant(value));
+            sums.push(layer.parameter(&attr, Part::Weight, &channels, ty.dtype, None)?);
+        }
+        let [means, scales, out] = [(); 3].map(|()| layer.generated(ty.clone()));
+        layer.stop_gradient(&means)?;
+        layer.stop_gradient(&scales)?;
+        let mut op = Op::new("data_norm")
+            .input("X", [input])
+            .input("BatchSize", [&sums[0]])
+            .input("BatchSum", [&sums[1]])
+            .input("BatchSquareSum", [&sums[2]])
+            .output("Y", [&out])
+            .output("Means", [&means])
+            .output("Scales", [&scales])
+            .attr("epsilon", options.epsilon)
+            .attr("sync_stats", options.sync_stats)
+            .attr("summary_decay_rate", options.summary_decay_rate);
+        if options.slot_dim > 0 {
+            op = op.attr("slot_dim", options.slot_dim);
+        }
+        layer.append_op(op)?;
+        layer.activate(out, &options.act)
+    }
+
+    /// `lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75)`: divides by the size of neighbouring channels.
+    #[track_caller]
+    pub fn lrn(&mut self, input: &VarRef, n: i32, k: f32, alpha: f32, beta: f32) -> Result<VarRef> {
+        let mut layer = self.layer("lrn");
+        let dtype = layer.dtype(input)?;
+        let mid = layer.temp_without_gradient(dtype);
+        let op = Op::new("lrn").input("X", [input]).output("MidOut", [&mid]);
+        layer.out(dtype, op.attr("n", n).attr("k", k).attr("alpha", alpha).attr("beta", beta))
+    }
+
+    /// `l2_normalize(x, axis, epsilon=1e-12)`: vectors along a dimension to length 1.
+    #[track_caller]
+    pub fn l2_normalize(&mut self, x: &VarRef, axis: i32, epsilon: f32) -> Result<VarRef> {
+        let mut layer = self.layer("l2_normalize");
+        let dtype = layer.dtype(x)?;
+        let axis = if layer.shape(x)?.rank() == 1 { 0 } else { axis };
+        let (out, norm) = (layer.temp(dtype), layer.temp(dtype));
+        let op = Op::new("norm").input("X", [x]).output("Out", [&out]).output("Norm", [&norm]);
+        layer.append_op(op.attr("axis", axis).attr("epsilon", epsilon))?;
+        Ok(out)
+    }
+
+    /// `affine_channel(x, scale, bias, data_layout='NCHW', act=None)`: a factor and a summand for each channel, from variables.
+    #[track_caller]
+    pub fn affine_channel(&mut self, x: &VarRef, scale: &VarRef, bias: &VarRef, act: impl Into<Act>) -> Result<VarRef> {
+        let mut layer = self.layer("affine_channel");
+        let dtype = layer.dtype(x)?;
+        let op = Op::new("affine_channel").input("X", [x]).input("Scale", [scale]).input("Bias", [bias]);
+        let out = layer.out(dtype, op.attr("data_layout", "NCHW"))?;
+        layer.activate(out, &act.into())
+    }
+}
+
+impl Layer<'_> {
+    fn channel_count(&self, op_type: &str, input: &VarRef, layout: Layout) -> Result<Vec<usize>> {
+        let shape = self.shape(input)?;
+        if shape.rank() < 2 {
+            fail!(Kind::Shape, "`{op_type}` needs a batch of channels, but `{input}` has shape {shape}");
+        }
+        let axis = layout.channel_axis(shape.rank());
+        known(&shape[axis..=axis], &format!("`{op_type}`"), input)
+    }
+
+    /// A factor that starts at one and a summand that starts at zero.
+    fn scale_and_bias(
+        &mut self,
+        scale: &Param,
+        bias: &Param,
+        shape: &[usize],
+        dtype: DType,
+    ) -> Result<(VarRef, VarRef)> {
+        let scale = self.weight_with(scale, shape, dtype, Some(Initializer::constant(1.0)))?;
+        let Some(attr) = bias.attr() else {
+            fail!(Kind::Argument, "`{}` cannot do without its bias: bias_attr must not be false", self.prefix());
+        };
+        Ok((scale, self.parameter(attr, Part::Bias, shape, dtype, None)?))
+    }
+
+    /// A running statistic: a parameter that no optimizer changes.
+    fn statistic(
+        &mut self,
+        name: Option<String>,
+        first: f64,
+        shape: &[usize],
+        dtype: DType,
+        average: bool,
+    ) -> Result<VarRef> {
+        let mut attr = ParamAttr::new().initializer(Initializer::constant(first)).trainable(false);
+        attr.name = name;
+        let var = self.parameter(&attr.do_model_average(average), Part::Weight, shape, dtype, None)?;
+        self.stop_gradient(&var)?;
+        Ok(var)
+    }
+}

@@ -1,0 +1,244 @@
+//! Recurrent layers over sequences.
+
+use oarlock_ir::{Kind, Op, Result, fail};
+use oarlock_tensor::DType;
+
+use super::Fc;
+use crate::layer::{Layer, Part};
+use crate::options::options;
+use crate::{Net, Param, VarRef};
+
+options! {
+    /// `dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
+    /// gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', dtype='float32', name=None)`
+    Lstm::size(
+        /// Four times the width of the hidden state: the width of the input.
+        size: usize,
+    ) {
+        /// The hidden state and the cell before the first step.
+        initial: Option<(VarRef, VarRef)> = None,
+        /// The weight.
+        param_attr(into): Param = Param::default(),
+        /// The bias, which also holds the weights of peepholes.
+        bias_attr(into): Param = Param::default(),
+        /// Gates see the cell.
+        use_peepholes: bool = true,
+        /// From the last step to the first.
+        is_reverse: bool = false,
+        /// Activation of gates.
+        gate_activation(into): String = "sigmoid".to_string(),
+        /// Activation of the cell's output.
+        cell_activation(into): String = "tanh".to_string(),
+        /// Activation of what enters the cell.
+        candidate_activation(into): String = "tanh".to_string(),
+        /// Element type.
+        dtype: DType = DType::F32,
+    }
+}
+
+options! {
+    /// `dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation='sigmoid',
+    /// candidate_activation='tanh', h_0=None, origin_mode=False)`; `gru_unit` takes the same of one step.
+    Gru::size(
+        /// Width of the hidden state (of the input, three times that, for `gru_unit`).
+        size: usize,
+    ) {
+        /// The weight.
+        param_attr(into): Param = Param::default(),
+        /// The bias.
+        bias_attr(into): Param = Param::default(),
+        /// From the last step to the first.
+        is_reverse: bool = false,
+        /// Activation of gates.
+        gate_activation(into): String = "sigmoid".to_string(),
+        /// Activation of the candidate.
+        candidate_activation(into): String = "tanh".to_string(),
+        /// The hidden state before the first step.
+        h_0: Option<VarRef> = None,
+        /// The update gate keeps the candidate, not the state.
+        origin_mode: bool = false,
+    }
+}
+
+/// Options of [`Net::dynamic_lstmp`] beyond those of [`Lstm`]:
+/// `dynamic_lstmp(input, size, proj_size, ..., proj_activation='tanh', cell_clip=None, proj_clip=None)`.
+#[derive(Debug, Clone)]
+pub struct Lstmp {
+    /// As for an LSTM without projection; `initial` holds the projection and the cell.
+    pub lstm: Lstm,
+    /// Width of the projection.
+    pub proj_size: usize,
+    /// Activation of the projection.
+    pub proj_activation: String,
+    /// Bound of the cell; 0 for none.
+    pub cell_clip: f32,
+    /// Bound of the projection; 0 for none.
+    pub proj_clip: f32,
+}
+
+impl Lstmp {
+    /// An LSTM whose hidden state is projected to this width.
+    pub fn new(lstm: Lstm, proj_size: usize) -> Lstmp {
+        Lstmp { lstm, proj_size, proj_activation: "tanh".into(), cell_clip: 0.0, proj_clip: 0.0 }
+    }
+}
+
+/// Activations by the numbers that `gru_unit` knows them by.
+fn activation_number(name: &str) -> Result<i32> {
+    match ["identity", "sigmoid", "tanh", "relu"].iter().position(|n| *n == name) {
+        Some(number) => Ok(number as i32),
+        None => fail!(Kind::Argument, "`gru_unit` knows identity, sigmoid, tanh and relu, not {name:?}"),
+    }
+}
+
+impl Net {
+    /// An LSTM over sequences; the input is already projected to the four gates. Returns the hidden states and the cells.
+    #[track_caller]
+    pub fn dynamic_lstm(&mut self, input: &VarRef, options: Lstm) -> Result<(VarRef, VarRef)> {
+        let mut layer = self.layer("lstm");
+        let (width, dtype) = (options.size / 4, options.dtype);
+        let w = layer.weight(&options.param_attr, &[width, 4 * width], dtype)?;
+        let b = layer.lstm_bias(&options, width)?;
+        let [hidden, cell, gate, cell_pre_act] = [(); 4].map(|()| layer.temp(dtype));
+        let op = Op::new("lstm")
+            .input("Input", [input])
+            .input("Weight", [&w])
+            .input("Bias", [&b])
+            .output("Hidden", [&hidden])
+            .output("Cell", [&cell])
+            .output("BatchGate", [&gate])
+            .output("BatchCellPreAct", [&cell_pre_act]);
+        layer.append_op(lstm_attrs(op, &options))?;
+        Ok((hidden, cell))
+    }
+
+    /// An LSTM with a projection of its hidden state. Returns the projections and the cells.
+    #[track_caller]
+    pub fn dynamic_lstmp(&mut self, input: &VarRef, options: Lstmp) -> Result<(VarRef, VarRef)> {
+        let mut layer = self.layer("lstmp");
+        let lstm = &options.lstm;
+        let (width, dtype) = (lstm.size / 4, lstm.dtype);
+        let w = layer.weight(&lstm.param_attr, &[options.proj_size, 4 * width], dtype)?;
+        let proj = layer.weight(&lstm.param_attr, &[width, options.proj_size], dtype)?;
+        let b = layer.lstm_bias(lstm, width)?;
+        let [projection, cell, ordered_proj, hidden, gate, cell_pre_act] = [(); 6].map(|()| layer.temp(dtype));
+        // Fluid declares it although no slot takes it any more.
+        layer.stop_gradient(&ordered_proj)?;
+        let op = Op::new("lstmp")
+            .input("Input", [input])
+            .input("Weight", [&w])
+            .input("ProjWeight", [&proj])
+            .input("Bias", [&b])
+            .output("Projection", [&projection])
+            .output("Cell", [&cell])
+            .output("BatchHidden", [&hidden])
+            .output("BatchGate", [&gate])
+            .output("BatchCellPreAct", [&cell_pre_act])
+            .attr("proj_activation", options.proj_activation.as_str())
+            .attr("cell_clip", options.cell_clip)
+            .attr("proj_clip", options.proj_clip);
+        layer.append_op(lstm_attrs(op, lstm))?;
+        Ok((projection, cell))
+    }
+
+    /// A GRU over sequences; the input is already projected to three times the width. Returns the hidden states.
+    #[track_caller]
+    pub fn dynamic_gru(&mut self, input: &VarRef, options: Gru) -> Result<VarRef> {
+        let mut layer = self.layer("gru");
+        let (width, dtype) = (options.size, layer.dtype(input)?);
+        let w = layer.weight(&options.param_attr, &[width, 3 * width], dtype)?;
+        let mut op = Op::new("gru").input("Input", [input]).input("Weight", [&w]);
+        if let Some(attr) = options.bias_attr.attr() {
+            op = op.input("Bias", [&layer.parameter(attr, Part::Bias, &[1, 3 * width], dtype, None)?]);
+        }
+        if let Some(h_0) = &options.h_0 {
+            op = op.input("H0", [h_0]);
+        }
+        let [hidden, gate, reset, batch_hidden] = [(); 4].map(|()| layer.temp(dtype));
+        let op = op
+            .output("Hidden", [&hidden])
+            .output("BatchGate", [&gate])
+            .output("BatchResetHiddenPrev", [&reset])
+            .output("BatchHidden", [&batch_hidden])
+            .attr("is_reverse", options.is_reverse)
+            .attr("gate_activation", options.gate_activation.as_str())
+            .attr("activation", options.candidate_activation.as_str())
+            .attr("origin_mode", options.origin_mode);
+        layer.append_op(op)?;
+        Ok(hidden)
+    }
+
+    /// `gru_unit(input, hidden, size, ...)`: one step of a GRU; `size` is three times the width. Returns the new hidden state, the
+    /// reset state and the gates.
+    #[track_caller]
+    pub fn gru_unit(&mut self, input: &VarRef, hidden: &VarRef, options: Gru) -> Result<(VarRef, VarRef, VarRef)> {
+        let activation = activation_number(&options.candidate_activation)?;
+        let gate_activation = activation_number(&options.gate_activation)?;
+        let mut layer = self.layer("gru_unit");
+        let (width, dtype) = (options.size / 3, layer.dtype(input)?);
+        let w = layer.weight(&options.param_attr, &[width, 3 * width], dtype)?;
+        let [gate, reset, updated] = [(); 3].map(|()| layer.temp(dtype));
+        let mut op = Op::new("gru_unit").input("Input", [input]).input("HiddenPrev", [hidden]).input("Weight", [&w]);
+        if let Some(attr) = options.bias_attr.attr() {
+            op = op.input("Bias", [&layer.parameter(attr, Part::Bias, &[1, 3 * width], dtype, None)?]);
+        }
+        let op = op
+            .output("Gate", [&gate])
+            .output("ResetHiddenPrev", [&reset])
+            .output("Hidden", [&updated])
+            .attr("activation", activation)
+            .attr("gate_activation", gate_activation)
+            .attr("origin_mode", options.origin_mode);
+        layer.append_op(op)?;
+        Ok((updated, reset, gate))
+    }
+
+    /// `lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None)`: one step of an LSTM; returns
+    /// the hidden state and the cell.
+    #[track_caller]
+    pub fn lstm_unit(
+        &mut self,
+        x: &VarRef,
+        hidden: &VarRef,
+        cell: &VarRef,
+        forget_bias: f32,
+        param_attr: impl Into<Param>,
+        bias_attr: impl Into<Param>,
+    ) -> Result<(VarRef, VarRef)> {
+        let mut layer = self.layer("lstm_unit");
+        let shape = layer.shape(cell)?;
+        let Some(width) = shape.get(1).and_then(|d| d.known()) else {
+            fail!(Kind::Shape, "`lstm_unit` needs a cell of known width, but `{cell}` has shape {shape}");
+        };
+        let joined = layer.concat(&[x, hidden], 1)?;
+        let gates = layer.fc(&joined, Fc::size(4 * width).param_attr(param_attr).bias_attr(bias_attr))?;
+        let dtype = layer.dtype(x)?;
+        let (c, h) = (layer.temp(dtype), layer.temp(dtype));
+        let op = Op::new("lstm_unit").input("X", [&gates]).input("C_prev", [cell]);
+        layer.append_op(op.output("C", [&c]).output("H", [&h]).attr("forget_bias", forget_bias))?;
+        Ok((h, c))
+    }
+}
+
+impl Layer<'_> {
+    /// The bias of an LSTM: four gates, and three peepholes.
+    fn lstm_bias(&mut self, options: &Lstm, width: usize) -> Result<VarRef> {
+        let Some(attr) = options.bias_attr.attr() else {
+            fail!(Kind::Argument, "`{}` cannot do without its bias: bias_attr must not be false", self.prefix());
+        };
+        let gates = if options.use_peepholes { 7 } else { 4 };
+        self.parameter(attr, Part::Bias, &[1, gates * width], options.dtype, None)
+    }
+}
+
+fn lstm_attrs(op: Op, options: &Lstm) -> Op {
+    let op = match &options.initial {
+        Some((h_0, c_0)) => op.input("H0", [h_0]).input("C0", [c_0]),
+        None => op,
+    };
+    op.attr("use_peepholes", options.use_peepholes)
+        .attr("is_reverse", options.is_reverse)
+        .attr("gate_activation", options.gate_activation.as_str())
+        .attr("cell_activation", options.cell_activation.as_str())
+        .attr("candidate_activation", options.candidate_activation.as_str())
+}

@@ -1,0 +1,319 @@
+//! The same elements in another shape: reshape, transpose, concat, split, slice, expand.
+
+use oarlock_ir::{Error, Kind, Op, Result, fail};
+use oarlock_tensor::DType;
+
+use crate::ints::{IntOrVar, Ints, Style};
+use crate::layer::known;
+use crate::options::options;
+use crate::{Act, Net, VarRef};
+
+options! {
+    /// `reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None)`
+    Reshape::shape(
+        /// The new shape: one size may be -1, which is what remains; 0 keeps the size of `x`.
+        shape(into): Ints,
+    ) {
+        /// The new shape in a variable, which wins over known sizes.
+        actual_shape: Option<VarRef> = None,
+        /// Activation.
+        act(into): Act = Act::none(),
+        /// Give `x` itself the new shape.
+        inplace: bool = false,
+    }
+}
+
+/// How [`Net::split`] cuts.
+#[derive(Debug, Clone)]
+pub enum Cut {
+    /// Into so many equal parts.
+    Parts(usize),
+    /// Into parts of these sizes; one may be -1, which is what remains.
+    Sections(Vec<i32>),
+}
+
+impl From<usize> for Cut {
+    fn from(parts: usize) -> Cut {
+        Cut::Parts(parts)
+    }
+}
+
+impl<const N: usize> From<[i32; N]> for Cut {
+    fn from(sections: [i32; N]) -> Cut {
+        Cut::Sections(sections.to_vec())
+    }
+}
+
+impl Net {
+    /// The same elements in another shape.
+    #[track_caller]
+    pub fn reshape(&mut self, x: &VarRef, options: Reshape) -> Result<VarRef> {
+        let mut layer = self.layer("reshape2");
+        let dtype = layer.dtype(x)?;
+        let mut op = Op::new("reshape2").input("X", [x]);
+        if let Some(shape) = options.shape.attr_i32() {
+            check_reshape(&shape, layer.shape(x)?.rank())?;
+            op = op.attr("shape", shape);
+        }
+        op = options.shape.feed(&mut layer, op, "Shape", "ShapeTensor", Style::I32)?;
+        if let (Some(actual), false) = (&options.actual_shape, options.shape.has_vars()) {
+            layer.stop_gradient(actual)?;
+            op = op.input("Shape", [actual]);
+        }
+        let out = if options.inplace { x.clone() } else { layer.temp(dtype) };
+        let x_shape = layer.temp(dtype);
+        layer.append_op(op.output("Out", [&out]).output("XShape", [&x_shape]))?;
+        layer.activate(out, &options.act)
+    }
+
+    /// `transpose(x, perm)`: dimension `i` of the result is dimension `perm[i]` of `x`.
+    #[track_caller]
+    pub fn transpose(&mut self, x: &VarRef, perm: &[i32]) -> Result<VarRef> {
+        self.with_x_shape("transpose", x, Op::new("transpose2").attr("axis", perm.to_vec()))
+    }
+
+    /// `squeeze(input, axes)`: without these dimensions of size 1.
+    #[track_caller]
+    pub fn squeeze(&mut self, x: &VarRef, axes: &[i32]) -> Result<VarRef> {
+        self.with_x_shape("squeeze", x, Op::new("squeeze2").attr("axes", axes.to_vec()))
+    }
+
+    /// `unsqueeze(input, axes)`: with new dimensions of size 1 at these places.
+    #[track_caller]
+    pub fn unsqueeze(&mut self, x: &VarRef, axes: &[i32]) -> Result<VarRef> {
+        self.with_x_shape("unsqueeze2", x, Op::new("unsqueeze2").attr("axes", axes.to_vec()))
+    }
+
+    /// `flatten(x, axis=1)`: a matrix; dimensions before `axis` are its rows.
+    #[track_caller]
+    pub fn flatten(&mut self, x: &VarRef, axis: i32) -> Result<VarRef> {
+        self.with_x_shape("flatten", x, Op::new("flatten2").attr("axis", axis))
+    }
+
+    /// An operator that also keeps the shape of `X`, for its gradient.
+    #[track_caller]
+    fn with_x_shape(&mut self, layer_type: &str, x: &VarRef, op: Op) -> Result<VarRef> {
+        let mut layer = self.layer(layer_type);
+        let dtype = layer.dtype(x)?;
+        let (out, x_shape) = (layer.temp(dtype), layer.temp(dtype));
+        layer.append_op(op.input("X", [x]).output("Out", [&out]).output("XShape", [&x_shape]))?;
+        Ok(out)
+    }
+
+    /// `concat(input, axis=0)`: one after another along a dimension.
+    #[track_caller]
+    pub fn concat(&mut self, input: &[&VarRef], axis: i32) -> Result<VarRef> {
+        let dtype = self.first_dtype("concat", input)?;
+        self.layer("concat").out(dtype, Op::new("concat").input("X", input.iter().copied()).attr("axis", axis))
+    }
+
+    /// `split(input, num_or_sections, dim=-1)`: parts along a dimension.
+    #[track_caller]
+    pub fn split(&mut self, input: &VarRef, num_or_sections: impl Into<Cut>, dim: i32) -> Result<Vec<VarRef>> {
+        let mut layer = self.layer("split");
+        let (shape, dtype) = (layer.shape(input)?, layer.dtype(input)?);
+        let axis = if dim < 0 { dim + shape.rank() as i32 } else { dim };
+        let Some(size) = usize::try_from(axis).ok().and_then(|a| shape.get(a)) else {
+            fail!(Kind::Argument, "`split`: `{input}` of shape {shape} has no dimension {dim}");
+        };
+        let mut op = Op::new("split").input("X", [input]).attr("axis", axis);
+        let count = match num_or_sections.into() {
+            Cut::Parts(parts) => {
+                if parts < 2 || size.known().is_some_and(|n| n % parts != 0) {
+                    fail!(Kind::Argument, "`split`: size {size} of `{input}` cannot be cut into {parts} equal parts");
+                }
+                op = op.attr("num", parts as i32);
+                parts
+            }
+            Cut::Sections(sections) => {
+                let count = sections.len();
+                op = op.attr("sections", sections);
+                count
+            }
+        };
+        let parts: Vec<VarRef> = (0..count).map(|_| layer.temp(dtype)).collect();
+        layer.append_op(op.output("Out", &parts))?;
+        Ok(parts)
+    }
+
+    /// `stack(x, axis=0)`: along a new dimension.
+    #[track_caller]
+    pub fn stack(&mut self, x: &[&VarRef], axis: i32) -> Result<VarRef> {
+        let dtype = self.first_dtype("stack", x)?;
+        let op = Op::new("stack").input("X", x.iter().copied()).attr("axis", axis);
+        self.layer("stack").out_slot("Y", dtype, op)
+    }
+
+    /// `unstack(x, axis=0, num=None)`: the slices of a dimension; `num` where its size is not known.
+    #[track_caller]
+    pub fn unstack(&mut self, x: &VarRef, axis: i32, num: Option<usize>) -> Result<Vec<VarRef>> {
+        let mut layer = self.layer("unstack");
+        let (shape, dtype) = (layer.shape(x)?, layer.dtype(x)?);
+        let at = if axis < 0 { axis + shape.rank() as i32 } else { axis };
+        let known = usize::try_from(at).ok().and_then(|a| shape.get(a)?.known());
+        let Some(num) = num.or(known) else {
+            fail!(Kind::Argument, "`unstack`: the size of dimension {axis} of `{x}` is not known; set num");
+        };
+        let parts: Vec<VarRef> = (0..num).map(|_| layer.temp(dtype)).collect();
+        let op = Op::new("unstack").input("X", [x]).output("Y", &parts);
+        layer.append_op(op.attr("axis", axis).attr("num", num as i32))?;
+        Ok(parts)
+    }
+
+    /// `slice(input, axes, starts, ends)`: along each of `axes`, from its start up to its end; negative ones count from the end.
+    #[track_caller]
+    pub fn slice(
+        &mut self,
+        input: &VarRef,
+        axes: &[i32],
+        starts: impl Into<Ints>,
+        ends: impl Into<Ints>,
+    ) -> Result<VarRef> {
+        self.cut_out("slice", input, axes, &[("starts", starts.into()), ("ends", ends.into())])
+    }
+
+    /// `strided_slice(input, axes, starts, ends, strides)`: every `stride`-th.
+    #[track_caller]
+    pub fn strided_slice(
+        &mut self,
+        input: &VarRef,
+        axes: &[i32],
+        starts: impl Into<Ints>,
+        ends: impl Into<Ints>,
+        strides: impl Into<Ints>,
+    ) -> Result<VarRef> {
+        let lists = [("starts", starts.into()), ("ends", ends.into()), ("strides", strides.into())];
+        self.cut_out("strided_slice", input, axes, &lists)
+    }
+
+    #[track_caller]
+    fn cut_out(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<VarRef> {
+        let mut layer = self.layer(op_type);
+        let dtype = layer.dtype(input)?;
+        // 1 where inference may use the numbers, -1 where only the run knows them.
+        let mut flags = vec![1; axes.len()];
+        let mut op = Op::new(op_type).input("Input", [input]).attr("axes", axes.to_vec());
+        for (name, list) in lists {
+            let title = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
+            op = list.feed(&mut layer, op, &format!("{title}Tensor"), &format!("{title}TensorList"), Style::I32)?;
+            match list {
+                Ints::Var(_) => flags.fill(-1),
+                Ints::Mixed(entries) => {
+                    for (flag, entry) in flags.iter_mut().zip(entries) {
+                        if matches!(entry, IntOrVar::Var(_)) {
+                            *flag = -1;
+                        }
+                    }
+                }
+                Ints::Known(entries) if entries.len() != axes.len() => {
+                    fail!(Kind::Argument, "`{op_type}` has {} axes but {} {name}", axes.len(), entries.len());
+                }
+                Ints::Known(_) => {}
+            }
+            if let Some(list) = list.attr_i32() {
+                op = op.attr(name, list);
+            }
+        }
+        layer.out(dtype, op.attr("infer_flags", flags))
+    }
+
+    /// `expand(x, expand_times)`: repeated so often along each dimension.
+    #[track_caller]
+    pub fn expand(&mut self, x: &VarRef, expand_times: impl Into<Ints>) -> Result<VarRef> {
+        let times = expand_times.into();
+        let mut layer = self.layer("expand");
+        let dtype = layer.dtype(x)?;
+        let mut op = Op::new("expand").input("X", [x]);
+        if let Some(list) = times.attr_i32() {
+            op = op.attr("expand_times", list);
+        }
+        let op = times.feed(&mut layer, op, "ExpandTimes", "expand_times_tensor", Style::I32)?;
+        layer.out(dtype, op)
+    }
+
+    /// `expand_as(x, target_tensor)`: repeated until it is as large as another.
+    #[track_caller]
+    pub fn expand_as(&mut self, x: &VarRef, target: &VarRef) -> Result<VarRef> {
+        self.unary(x, Op::new("expand_as").input("target_tensor", [target]))
+    }
+
+    /// `reverse(x, axis)`: backwards along these dimensions.
+    #[track_caller]
+    pub fn reverse(&mut self, x: &VarRef, axis: &[i32]) -> Result<VarRef> {
+        self.unary(x, Op::new("reverse").attr("axis", axis.to_vec()))
+    }
+
+    /// `flip(input, dims)`: backwards along these dimensions.
+    #[track_caller]
+    pub fn flip(&mut self, input: &VarRef, dims: &[i32]) -> Result<VarRef> {
+        self.unary(input, Op::new("flip").attr("dims", dims.to_vec()))
+    }
+
+    /// `roll(input, shifts, dims=None)`: shifted along dimensions, what falls out comes in again; `None` shifts the elements of the
+    /// whole tensor.
+    #[track_caller]
+    pub fn roll(&mut self, input: &VarRef, shifts: &[i64], dims: Option<&[i64]>) -> Result<VarRef> {
+        let mut layer = self.layer("roll");
+        let (shape, dtype) = (layer.shape(input)?, layer.dtype(input)?);
+        let op = Op::new("roll").attr("shifts", shifts.to_vec());
+        let Some(dims) = dims else {
+            let line = layer.reshape(input, Reshape::shape([-1, 1]))?;
+            let out = layer.out(dtype, op.input("X", [&line]).attr("dims", vec![0i64]))?;
+            let sizes: Vec<i64> = known(&shape, "`roll`", input)?.iter().map(|&n| n as i64).collect();
+            return layer.reshape(&out, Reshape::shape(sizes).inplace(true));
+        };
+        layer.out(dtype, op.input("X", [input]).attr("dims", dims.to_vec()))
+    }
+
+    /// `pad(x, paddings, pad_value=0.0)`: two numbers per dimension: what is added before and after.
+    #[track_caller]
+    pub fn pad(&mut self, x: &VarRef, paddings: &[i32], pad_value: f32) -> Result<VarRef> {
+        self.unary(x, Op::new("pad").attr("paddings", paddings.to_vec()).attr("pad_value", pad_value))
+    }
+
+    /// `pad_constant_like(x, y, pad_value=0.0)`: `y` as large as `x`.
+    #[track_caller]
+    pub fn pad_constant_like(&mut self, x: &VarRef, y: &VarRef, pad_value: f32) -> Result<VarRef> {
+        self.unary(x, Op::new("pad_constant_like").input("Y", [y]).attr("pad_value", pad_value))
+    }
+
+    /// `shape(input)`: its sizes, i32.
+    #[track_caller]
+    pub fn shape_of(&mut self, input: &VarRef) -> Result<VarRef> {
+        let mut layer = self.layer("shape");
+        layer.out(DType::I32, Op::new("shape").input("Input", [input]))
+    }
+
+    /// `size(input)`: its number of elements, i64.
+    #[track_caller]
+    pub fn size_of(&mut self, input: &VarRef) -> Result<VarRef> {
+        self.layer("size").out(DType::I64, Op::new("size").input("Input", [input]))
+    }
+
+    /// The dtype of the first of several inputs.
+    pub(crate) fn first_dtype(&self, op_type: &str, input: &[&VarRef]) -> Result<DType> {
+        match input.first() {
+            Some(first) => self.dtype(first),
+            None => fail!(Kind::Argument, "`{op_type}` needs at least one variable"),
+        }
+    }
+}
+
+fn check_reshape(shape: &[i32], rank: usize) -> Result<()> {
+    let wrong = |what: String| Err(Error::new(Kind::Argument, format!("`reshape` to {shape:?}: {what}")));
+    if shape.is_empty() {
+        return wrong("a shape has at least one size".into());
+    }
+    if shape.iter().filter(|&&n| n == -1).count() > 1 {
+        return wrong("only one size may be -1".into());
+    }
+    for (i, &n) in shape.iter().enumerate() {
+        if n < -1 {
+            return wrong(format!("size {n} is negative; only -1 means \"what remains\""));
+        }
+        if n == 0 && i >= rank {
+            return wrong(format!("0 keeps the size of dimension {i}, but there are only {rank}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Learning-rate schedules: operators that compute the rate of the current step.
+//!
+//! Each counts steps in the variable `@LR_DECAY_COUNTER@`. Use the returned variable as an optimizer's rate.
+
+use oarlock_ir::{Kind, Result, Role, fail};
+use oarlock_tensor::DType;
+
+use crate::layers::{Elementwise, GlobalVar, Switch};
+use crate::{Net, VarRef};
+
+/// A rate: a number, or what a schedule computes.
+#[derive(Debug, Clone)]
+pub enum LearningRate {
+    /// The same in every step, but a variable that can be changed between steps.
+    Value(f64),
+    /// A schedule.
+    Var(VarRef),
+}
+
+impl From<f64> for LearningRate {
+    fn from(v: f64) -> LearningRate {
+        LearningRate::Value(v)
+    }
+}
+
+impl From<&VarRef> for LearningRate {
+    fn from(v: &VarRef) -> LearningRate {
+        LearningRate::Var(v.clone())
+    }
+}
+
+impl From<VarRef> for LearningRate {
+    fn from(v: VarRef) -> LearningRate {
+        LearningRate::Var(v)
+    }
+}
+
+impl Net {
+    #[track_caller]
+    fn schedule(&mut self, build: impl FnOnce(&mut Net) -> Result<VarRef>) -> Result<VarRef> {
+        self.located(|net| net.with_role(Role::LR_SCHED, Vec::new(), build))
+    }
+
+    /// The number of the current step, as f32; the first step is `begin`.
+    fn decay_step(&mut self, begin: i64) -> Result<VarRef> {
+        let step = self.autoincreased_step_counter(Some("@LR_DECAY_COUNTER@"), begin, 1)?;
+        self.cast(&step, DType::F32)
+    }
+
+    /// `step / decay_steps`, in whole stairs if wanted.
+    fn decay_progress(&mut self, decay_steps: f64, staircase: bool) -> Result<VarRef> {
+        let step = self.decay_step(0)?;
+        let progress = self.div(&step, decay_steps)?;
+        if staircase { self.floor(&progress) } else { Ok(progress) }
+    }
+
+    /// `noam_decay(d_model, warmup_steps, learning_rate=1.0)`: grows for `warmup_steps`, then falls with the root of the step.
+    #[track_caller]
+    pub fn noam_decay(&mut self, d_model: f64, warmup_steps: f64, learning_rate: f64) -> Result<VarRef> {
+        self.schedule(|net| {
+            let step = net.decay_step(1)?;
+            let falling = net.power(&step, -0.5)?;
+            let growing = net.times(&step, warmup_steps.powf(-1.5))?;
+            let smaller = net.elementwise_min(&falling, &growing, Elementwise::new())?;
+            net.times(&smaller, learning_rate * d_model.powf(-0.5))
+        })
+    }
+
+    /// `exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False)`: `rate * decay_rate^(step / decay_steps)`.
+    #[track_caller]
+    pub fn exponential_decay(
+        &mut self,
+        learning_rate: f64,
+        decay_steps: f64,
+        decay_rate: f64,
+        staircase: bool,
+    ) -> Result<VarRef> {
+        self.schedule(|net| {
+            let progress = net.decay_progress(decay_steps, staircase)?;
+            let factor = net.rpow(decay_rate, &progress)?;
+            net.times(&factor, learning_rate)
+        })
+    }
+
+    /// `natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False)`: `rate * exp(-decay_rate * step / decay_steps)`.
+    #[track_caller]
+    pub fn natural_exp_decay(
+        &mut self,
+        learning_rate: f64,
+        decay_steps: f64,
+        decay_rate: f64,
+        staircase: bool,
+    ) -> Result<VarRef> {
+        self.schedule(|net| {
+            let progress = net.decay_progress(decay_steps, staircase)?;
+            let exponent = net.times(&progress, -decay_rate)?;
+            let factor = net.exp(&exponent)?;
+            net.times(&factor, learning_rate)
+        })
+    }
+
+    /// `inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False)`:
+    /// `rate / (1 + decay_rate * step / decay_steps)`.
+    #[track_caller]
+    pub fn inverse_time_decay(
+        &mut self,
+        learning_rate: f64,
+        decay_steps: f64,
+        decay_rate: f64,
+        staircase: bool,
+    ) -> Result<VarRef> {
+        self.schedule(|net| {
+            let progress = net.decay_progress(decay_steps, staircase)?;
+            let growth = net.times(&progress, decay_rate)?;
+            let divisor = net.add(&growth, 1.0)?;
+            net.rdiv(learning_rate, &divisor)
+        })
+    }
+
+    /// `polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False)`: from the one rate to the
+    /// other in `decay_steps`; with `cycle`, again and again over longer and longer stretches.
+    #[track_caller]
+    pub fn polynomial_decay(
+        &mut self,
+        learning_rate: f64,
+        decay_steps: f64,
+        end_learning_rate: f64,
+        power: f64,
+        cycle: bool,
+    ) -> Result<VarRef> {
+        self.schedule(|net| {
+            let step = net.decay_step(0)?;
+            let progress = if cycle { net.cycled(&step, decay_steps)? } else { net.capped(&step, decay_steps)? };
+            let left = net.rsub(1.0, &progress)?;
+            let factor = net.power(&left, power)?;
+            let above = net.times(&factor, learning_rate - end_learning_rate)?;
+            net.add(&above, end_learning_rate)
+        })
+    }
+
+    /// `step / stretch`, where the stretch is the first multiple of `decay_steps` that is not behind.
+    fn cycled(&mut self, step: &VarRef, decay_steps: f64) -> Result<VarRef> {
+        let stretches = self.div(step, decay_steps)?;
+        let stretches = self.ceil(&stretches)?;
+        let zero = self.fill_constant([1], DType::F32, 0.0)?;
+        let one = self.fill_constant([1], DType::F32, 1.0)?;
+        let first = self.eq(step, &zero)?;
+        Switch::new().case(self, &first, |net| net.assign_into(&one, &stretches))?;
+        let length = self.times(&stretches, decay_steps)?;
+        self.div(step, &length)
+    }
+
+    /// `min(step, decay_steps) / decay_steps`
+    fn capped(&mut self, step: &VarRef, decay_steps: f64) -> Result<VarRef> {
+        let most = self.fill_constant([1], DType::F32, decay_steps)?;
+        let step = self.elementwise_min(step, &most, Elementwise::new())?;
+        self.div(&step, decay_steps)
+    }
+
+    /// `piecewise_decay(boundaries, values)`: a value up to each boundary, and the last one from then on.
+    #[track_caller]
+    pub fn piecewise_decay(&mut self, boundaries: &[f64], values: &[f64]) -> Result<VarRef> {
+        let Some((last, values)) = values.split_last().filter(|(_, rest)| rest.len() == boundaries.len()) else {
+            let (v, b) = (values.len(), boundaries.len());
+            fail!(Kind::Argument, "`piecewise_decay` needs one value more than boundaries, but has {v} and {b}");
+        };
+        self.schedule(|net| {
+            let step = net.decay_step(0)?;
+            let rate = net.named("learning_rate").create_global_var(rate_var())?;
+            let mut switch = Switch::new();
+            for (&boundary, &value) in boundaries.iter().zip(values) {
+                let boundary = net.fill_constant_on([1].into(), DType::F32, boundary, true)?;
+                let value = net.fill_constant([1], DType::F32, value)?;
+                let before = net.lt(&step, &boundary)?;
+                switch.case(net, &before, |net| net.assign_into(&value, &rate))?;
+            }
+            let last = net.fill_constant([1], DType::F32, *last)?;
+            switch.default_case(net, |net| net.assign_into(&last, &rate))?;
+            Ok(rate)
+        })
+    }
+
+    /// `cosine_decay(learning_rate, step_each_epoch, epochs)`: half a cosine over `epochs`, one stair per epoch.
+    #[track_caller]
+    pub fn cosine_decay(&mut self, learning_rate: f64, step_each_epoch: f64, epochs: f64) -> Result<VarRef> {
+        self.schedule(|net| {
+            let epoch = net.decay_progress(step_each_epoch, true)?;
+            let angle = net.times(&epoch, std::f64::consts::PI)?;
+            let angle = net.div(&angle, epochs)?;
+            let cosine = net.cos(&angle)?;
+            let wave = net.add(&cosine, 1.0)?;
+            net.times(&wave, learning_rate * 0.5)
+        })
+    }
+
+    /// `linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr)`: from `start_lr` to `end_lr` in `warmup_steps`, then
+    /// `learning_rate`, which may be another schedule.
+    #[track_caller]
+    pub fn linear_lr_warmup(
+        &mut self,
+        learning_rate: impl Into<LearningRate>,
+        warmup_steps: f64,
+        start_lr: f64,
+        end_lr: f64,
+    ) -> Result<VarRef> {
+        let learning_rate = learning_rate.into();
+        self.schedule(|net| {
+            let rate = net.named("learning_rate_warmup").create_global_var(rate_var())?;
+            let step = net.decay_step(0)?;
+            let warming = net.lt(&step, warmup_steps)?;
+            let mut switch = Switch::new();
+            switch.case(net, &warming, |net| {
+                let progress = net.div(&step, warmup_steps)?;
+                let above = net.times(&progress, end_lr - start_lr)?;
+                let value = net.add(&above, start_lr)?;
+                net.assign_into(&value, &rate)
+            })?;
+            switch.default_case(net, |net| {
+                let value = match &learning_rate {
+                    LearningRate::Value(value) => net.fill_constant([1], DType::F32, *value)?,
+                    LearningRate::Var(var) => var.clone(),
+                };
+                net.assign_into(&value, &rate)
+            })?;
+            Ok(rate)
+        })
+    }
+}
+
+fn rate_var() -> GlobalVar {
+    GlobalVar::new([1], 0.0, DType::F32).persistable(true)
+}

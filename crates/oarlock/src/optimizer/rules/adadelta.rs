@@ -1,0 +1,34 @@
+use oarlock_ir::Attr;
+
+use crate::optimizer::{Rule, State};
+
+rule! {
+    /// `Adadelta(learning_rate, epsilon=1e-06, rho=0.95, ...)`: finds its own step; the learning rate is not used.
+    adadelta() -> Adadelta {
+        /// Added to both means of squares.
+        epsilon: f32 = 1e-6,
+        /// How much of them stays.
+        rho: f32 = 0.95,
+    }
+}
+
+impl Rule for Adadelta {
+    fn op_type(&self) -> &'static str {
+        "adadelta"
+    }
+
+    fn states(&self) -> Vec<State> {
+        vec![
+            State::like_param("_avg_squared_grad", "AvgSquaredGrad", "AvgSquaredGradOut"),
+            State::like_param("_avg_squared_update", "AvgSquaredUpdate", "AvgSquaredUpdateOut"),
+        ]
+    }
+
+    fn attrs(&self, _param: &str) -> Vec<(&'static str, Attr)> {
+        vec![("epsilon", self.epsilon.into()), ("rho", self.rho.into())]
+    }
+
+    fn reads_rate(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,76 @@
+use oarlock_ir::Attr;
+
+use super::adam::states;
+use crate::lr::LearningRate;
+use crate::optimizer::{Optimizer, Rule, State};
+
+/// `Lamb(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, ...,
+/// exclude_from_weight_decay_fn=None, name=None)`
+pub struct Lamb {
+    /// Weight decay.
+    pub weight_decay: f32,
+    /// How much of the mean of gradients stays.
+    pub beta1: f64,
+    /// How much of the mean of squares stays.
+    pub beta2: f64,
+    /// Added to the root of the mean of squares.
+    pub epsilon: f32,
+    /// Parameters of which it is true do not decay.
+    exclude: Option<Box<dyn Fn(&str) -> bool + Send + Sync>>,
+}
+
+/// `Lamb(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, ...)`
+pub fn lamb(learning_rate: impl Into<LearningRate>) -> Optimizer<Lamb> {
+    let rule = Lamb { weight_decay: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-6, exclude: None };
+    Optimizer::new(rule, learning_rate)
+}
+
+impl Optimizer<Lamb> {
+    /// Weight decay.
+    #[must_use]
+    pub fn lamb_weight_decay(mut self, decay: f32) -> Self {
+        self.rule.weight_decay = decay;
+        self
+    }
+
+    /// How much of both means stays.
+    #[must_use]
+    pub fn betas(mut self, beta1: f64, beta2: f64) -> Self {
+        (self.rule.beta1, self.rule.beta2) = (beta1, beta2);
+        self
+    }
+
+    /// Added to the root of the mean of squares.
+    #[must_use]
+    pub fn epsilon(mut self, epsilon: f32) -> Self {
+        self.rule.epsilon = epsilon;
+        self
+    }
+
+    /// Parameters of which `exclude` is true do not decay.
+    #[must_use]
+    pub fn exclude_from_weight_decay(mut self, exclude: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.rule.exclude = Some(Box::new(exclude));
+        self
+    }
+}
+
+impl Rule for Lamb {
+    fn op_type(&self) -> &'static str {
+        "lamb"
+    }
+
+    fn states(&self) -> Vec<State> {
+        states(self.beta1, self.beta2, false)
+    }
+
+    fn attrs(&self, param: &str) -> Vec<(&'static str, Attr)> {
+        let excluded = self.exclude.as_ref().is_some_and(|exclude| exclude(param));
+        vec![
+            ("beta1", (self.beta1 as f32).into()),
+            ("beta2", (self.beta2 as f32).into()),
+            ("epsilon", self.epsilon.into()),
+            ("weight_decay", if excluded { 0.0 } else { self.weight_decay }.into()),
+        ]
+    }
+}

@@ -1,0 +1,145 @@
+//! Comparing programs with those of Fluid 1.8.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use oarlock::{Program, Registry};
+use oarlock_ir::{Attr, Block, Name, Op, diff};
+use oarlock_testkit::{golden_dir, skip};
+
+/// What is compared besides an operator's own attributes, and what it is for an ordinary operator.
+fn bookkeeping() -> [(&'static str, Attr); 3] {
+    [("op_role", 0.into()), ("op_role_var", Attr::Strings(Vec::new())), ("op_namescope", "/".into())]
+}
+
+/// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
+const DECLARED_OTHERWISE: [(&str, &str); 7] = [
+    // One bool, but declared with the dtype of the input.
+    ("isinf", "Out"),
+    ("isnan", "Out"),
+    // Integers, but declared with the dtype of the input, and without sizes unless it is used.
+    ("sequence_pool", "MaxIndex"),
+    // As long as the longest sequence, but declared with length 1.
+    ("sequence_pad", "Out"),
+    // One number per tensor, but declared without sizes.
+    ("tensor_array_to_tensor", "OutIndex"),
+    // Sequences, but declared without LoD.
+    ("sequence_slice", "Out"),
+    // The sizes of `X` and a 0, in another order; nobody reads the declaration.
+    ("cross_entropy2", "XShape"),
+];
+
+/// Slots and attributes whose order is the accident of a Python set, with the gradients that follow it.
+const SETS: [(&str, &[&str]); 6] = [
+    ("while", &["X", "Out"]),
+    ("while_grad", &["X", "X@GRAD", "Out", "Out@GRAD", "original_output_grad"]),
+    ("conditional_block", &["Input", "Out"]),
+    ("conditional_block_grad", &["Input", "Input@GRAD", "Out", "Out@GRAD"]),
+    ("recurrent", &["parameters"]),
+    ("recurrent_grad", &["parameters", "parameters@GRAD"]),
+];
+
+/// The program with only what counts: attributes that differ from their defaults, arguments of sets in order.
+pub(crate) fn plain(program: &Program, registry: &Registry) -> Program {
+    let mut program = program.clone();
+    for block in program.blocks_mut() {
+        block.ops.iter_mut().for_each(|op| plain_op(op, registry));
+    }
+    program
+}
+
+fn plain_op(op: &mut Op, registry: &Registry) {
+    sort_sets(op);
+    let Some(entry) = registry.get(&op.op_type) else { return };
+    let set: Vec<_> = op.attrs.iter().map(|(n, v)| (n.clone(), v.clone())).collect();
+    for (name, value) in set {
+        let sig = entry.sig.attrs.iter().find(|a| a.name == name.as_str());
+        let counts = match sig {
+            Some(sig) => sig.default.as_ref() != Some(&value),
+            None => bookkeeping().iter().any(|(n, ordinary)| name == *n && value != *ordinary),
+        };
+        if !counts {
+            op.attrs.remove(&name);
+        }
+    }
+}
+
+fn sort_sets(op: &mut Op) {
+    let Some((_, sets)) = SETS.iter().find(|(op_type, _)| op.op_type == *op_type) else { return };
+    let is_set = |name: &Name| sets.contains(&name.as_str());
+    op.inputs.iter_mut().filter(|(slot, _)| is_set(slot)).for_each(|(_, args)| args.sort());
+    op.outputs.iter_mut().filter(|(slot, _)| is_set(slot)).for_each(|(_, args)| args.sort());
+    for (_, value) in op.attrs.iter_mut().filter(|(name, _)| is_set(name)) {
+        if let Attr::Strings(list) = value {
+            list.sort();
+        }
+    }
+}
+
+/// Does a program have operators that do not exist here? Says so.
+pub(crate) fn skipped(what: &str, program: &Program, registry: &Registry) -> bool {
+    let ops = program.blocks().iter().flat_map(|b| &b.ops);
+    let missing: BTreeSet<&str> = ops.map(|op| op.op_type.as_str()).filter(|t| registry.get(t).is_none()).collect();
+    if !missing.is_empty() {
+        skip(&format!("{what}: there is no operator {}", missing.iter().copied().collect::<Vec<_>>().join(", ")));
+    }
+    !missing.is_empty()
+}
+
+/// The first difference between a program and the one that Fluid built.
+pub(crate) fn difference(found: &Program, expected: &Program, registry: &Registry) -> Option<String> {
+    let (mut found, expected) = (plain(found, registry), plain(expected, registry));
+    for (block, theirs) in found.blocks_mut().iter_mut().zip(expected.blocks()) {
+        declare_otherwise(block, theirs);
+    }
+    diff(&found, &expected, &["op_callstack", "op_device"])
+}
+
+/// Takes over the declarations of [`DECLARED_OTHERWISE`].
+fn declare_otherwise(block: &mut Block, theirs: &Block) {
+    let listed = |op: &Op| DECLARED_OTHERWISE.into_iter().filter(|(t, _)| op.op_type == *t).map(|(_, s)| s).collect();
+    let names: Vec<Name> = block
+        .ops
+        .iter()
+        .flat_map(|op| {
+            let slots: Vec<&str> = listed(op);
+            slots.into_iter().flat_map(|s| op.outputs.get(s).to_vec()).collect::<Vec<_>>()
+        })
+        .collect();
+    for var in names.iter().filter_map(|n| theirs.var(n)) {
+        block.set_var(var.clone());
+    }
+}
+
+/// Without the numbers of name scopes, for programs of a process that had built others before.
+pub(crate) fn without_scope_numbers(mut program: Program) -> Program {
+    for op in program.blocks_mut().iter_mut().flat_map(|b| &mut b.ops) {
+        if let Some(Attr::String(scope)) = op.attrs.get("op_namescope").cloned() {
+            let stem = |part: &str| part.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit()).to_string();
+            let parts: Vec<String> = scope.split('/').map(stem).collect();
+            op.attrs.set("op_namescope", parts.join("/"));
+        }
+    }
+    program
+}
+
+/// Fails unless a program is what Fluid built.
+pub(crate) fn assert_same(what: &str, found: &Program, expected: &Program, registry: &Registry) {
+    if let Some(text) = difference(found, expected, registry) {
+        panic!("{what}: {text}");
+    }
+}
+
+/// A program in Fluid's file format.
+pub(crate) fn read(what: &str, bytes: &[u8]) -> Program {
+    Program::from_bytes(bytes).unwrap_or_else(|e| panic!("{what}: {e}"))
+}
+
+/// The directory of golden data; says that the test is skipped if there is none.
+pub(crate) fn dir() -> Option<PathBuf> {
+    let dir = golden_dir();
+    if dir.is_none() {
+        skip("OARLOCK_GOLDEN does not name the golden data");
+    }
+    dir
+}

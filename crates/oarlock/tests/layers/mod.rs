@@ -1,0 +1,190 @@
+//! Every layer against what Fluid 1.8 built for the same call: operators, arguments, attributes, parameters, first values, results.
+//!
+//! `fluid.txt` holds Fluid's programs, one per example, as text without defaults.
+
+mod conv;
+mod dense;
+mod fill;
+mod flow;
+mod loss;
+mod more;
+mod schedules;
+mod sequence;
+mod shape;
+mod unary;
+
+use std::collections::BTreeMap;
+
+use oarlock::prelude::*;
+
+use crate::fluid::{difference, skipped, without_scope_numbers};
+
+/// An example: Fluid's call, and ours.
+pub(crate) struct Case {
+    pub(crate) example: &'static str,
+    pub(crate) build: fn(&mut Net) -> Result<Vec<VarRef>>,
+}
+
+/// `"fluid call" [inputs] |net| our call;` and so on.
+macro_rules! cases {
+    ($($example:literal [$($input:ident)*] |$net:ident| $build:expr;)*) => {
+        vec![$(
+            $crate::layers::Case {
+                example: $example,
+                build: |$net| {
+                    $(let $input = $crate::layers::input($net, stringify!($input));)*
+                    $crate::layers::outputs($build)
+                },
+            }
+        ),*]
+    };
+}
+pub(crate) use cases;
+
+/// What a layer returns, as a list.
+pub(crate) trait Outputs {
+    fn list(self) -> Vec<VarRef>;
+}
+
+impl Outputs for VarRef {
+    fn list(self) -> Vec<VarRef> {
+        vec![self]
+    }
+}
+
+impl Outputs for Vec<VarRef> {
+    fn list(self) -> Vec<VarRef> {
+        self
+    }
+}
+
+impl Outputs for (VarRef, VarRef) {
+    fn list(self) -> Vec<VarRef> {
+        vec![self.0, self.1]
+    }
+}
+
+impl Outputs for (VarRef, VarRef, VarRef) {
+    fn list(self) -> Vec<VarRef> {
+        vec![self.0, self.1, self.2]
+    }
+}
+
+pub(crate) fn outputs(result: Result<impl Outputs>) -> Result<Vec<VarRef>> {
+    result.map(Outputs::list)
+}
+
+/// Data of the examples, by name.
+pub(crate) fn input(net: &mut Net, name: &str) -> VarRef {
+    use DType::{Bool, F32, I32, I64};
+    let batch = |shape: &[i64], dtype, lod| Data::of(shape).dtype(dtype).lod_level(lod);
+    let fixed = |shape: &[i64], dtype| Data::of(shape).dtype(dtype).append_batch_size(false);
+    let data = match name {
+        "x" | "x1" | "c" => batch(&[4], F32, 0),
+        "x12" => batch(&[12], F32, 0),
+        "t3" => batch(&[3, 4], F32, 0),
+        "ids" | "tag" | "sids" => batch(&[1], I64, 1),
+        "lab" | "lab2" | "len" => batch(&[1], I64, 0),
+        "tag32" => batch(&[1], I32, 1),
+        "img" => batch(&[3, 8, 8], F32, 0),
+        "img2" => batch(&[4, 8, 8], F32, 0),
+        "vol" => batch(&[2, 4, 6, 6], F32, 0),
+        "seq" => batch(&[4], F32, 1),
+        "seq1" => batch(&[1], F32, 1),
+        "seq8" => batch(&[8], F32, 1),
+        "seq12" => batch(&[12], F32, 1),
+        "fx" | "fx2" | "sq2" => fixed(&[2, 3], F32),
+        "fi" => fixed(&[2], I64),
+        "sq" => fixed(&[3, 3], F32),
+        "s2" => fixed(&[2, 3, 4], F32),
+        "v3" => fixed(&[3], F32),
+        "y1" => batch(&[1], F32, 0),
+        "i" | "i2" => batch(&[3], I64, 0),
+        "b" | "b2" => batch(&[3], Bool, 0),
+        "one" => fixed(&[1], F32),
+        "prob" => batch(&[2], F32, 0),
+        "z" => batch(&[1, 4], F32, 0),
+        "s3" => fixed(&[2, 4, 3], F32),
+        "et" => fixed(&[4, 3], F32),
+        "gi" => fixed(&[2, 1], I64),
+        "mi" => batch(&[1], I32, 0),
+        "dl" => batch(&[3, 1], I64, 0),
+        "cv" => batch(&[2], F32, 0),
+        other => panic!("no data named {other}"),
+    };
+    net.data(name, data).expect("data can be declared")
+}
+
+/// What Fluid built.
+struct Expected {
+    returns: Vec<String>,
+    main: Program,
+    startup: Program,
+}
+
+/// Fluid's programs by example.
+fn expected() -> BTreeMap<&'static str, Expected> {
+    let mut all = BTreeMap::new();
+    for part in include_str!("fluid.txt").split("=== ").skip(1) {
+        let (example, rest) = part.split_once('\n').expect("an example");
+        let (returns, programs) = rest.split_once('\n').expect("what it returns");
+        let (main, startup) = programs.split_once("--- startup\n").expect("two programs");
+        let read = |text: &str| Program::from_text(text).unwrap_or_else(|e| panic!("{example}: {e}"));
+        let returns = returns.split_whitespace().skip(1).map(String::from).collect();
+        all.insert(example, Expected { returns, main: read(main), startup: read(startup) });
+    }
+    all
+}
+
+fn all_cases() -> Vec<Case> {
+    let families = [
+        dense::cases(),
+        unary::cases(),
+        loss::cases(),
+        conv::cases(),
+        shape::cases(),
+        fill::cases(),
+        sequence::cases(),
+        flow::cases(),
+        schedules::cases(),
+        more::cases(),
+    ];
+    families.into_iter().flatten().collect()
+}
+
+/// Why a case is not what Fluid built.
+fn check(case: &Case, expected: &Expected) -> std::result::Result<(), String> {
+    let mut net = Net::new();
+    let registry = net.registry().clone();
+    if skipped(case.example, &expected.main, &registry) {
+        return Ok(());
+    }
+    let found = (case.build)(&mut net).map_err(|e| e.to_string())?;
+    let names: Vec<&str> = found.iter().map(|v| v.name().as_str()).collect();
+    if names != expected.returns {
+        return Err(format!("returns {names:?}, expected {:?}", expected.returns));
+    }
+    for (what, ours, theirs) in [("main", &net.main, &expected.main), ("startup", &net.startup, &expected.startup)] {
+        if let Some(text) = difference(&without_scope_numbers(ours.clone()), theirs, &registry) {
+            return Err(format!("{what}: {text}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn layers_build_what_fluid_builds() {
+    let mut expected = expected();
+    let mut wrong = Vec::new();
+    for case in all_cases() {
+        let Some(theirs) = expected.remove(case.example) else {
+            wrong.push(format!("{}: fluid.txt does not have it", case.example));
+            continue;
+        };
+        if let Err(text) = check(&case, &theirs) {
+            wrong.push(format!("{}: {text}", case.example));
+        }
+    }
+    wrong.extend(expected.keys().map(|example| format!("{example}: no case builds it")));
+    assert!(wrong.is_empty(), "{} of the examples differ:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,12 @@
+//! The public face of the crate: programs as Fluid 1.8 builds them, and what they compute.
+
+mod allocations;
+mod build;
+mod errors;
+mod fluid;
+mod golden_runs;
+mod layers;
+mod nets;
+mod programs;
+mod steady;
+mod train;
