@@ -3,6 +3,7 @@
 //! This crate knows bytes and files. It knows no operator of the network and no executor.
 #![forbid(unsafe_code)]
 
+pub mod data;
 mod reader;
 mod tensor_stream;
 

@@ -36,6 +36,7 @@ pub use site::Site;
 pub use var_ref::VarRef;
 
 pub use oarlock_exec::{ExecOptions, Executor, Scope};
+pub use oarlock_io::data;
 pub use oarlock_ir::{Clip, Decay, Error, Kind, Program, Registry, Result};
 pub use oarlock_tensor::{DType, Lod, Tensor};
 

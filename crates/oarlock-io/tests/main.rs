@@ -1,0 +1,2 @@
+//! The public face of the crate: what its users see.
+mod data;
