@@ -82,7 +82,8 @@ pub(crate) struct Convert {
 }
 
 impl Data {
-    pub(crate) fn run(self) -> Result<()> {
+    /// Does it, and returns what to print.
+    pub(crate) fn run(self) -> Result<String> {
         match self {
             Data::Gen(command) => command.run(),
             Data::Stat(command) => command.run(),
@@ -92,38 +93,38 @@ impl Data {
 }
 
 impl Gen {
-    fn run(self) -> Result<()> {
+    fn run(self) -> Result<String> {
         let options = CriteoOptions { samples: self.samples, files: self.files, seed: self.seed };
         let made = match self.kind {
             Made::Criteo => data::write_criteo(&self.out, options)?,
         };
         let rate = 100.0 * made.clicks as f64 / self.samples as f64;
-        println!("{} samples in {} files, {} bytes", self.samples, self.files, made.bytes);
-        println!("{rate:.2} % clicks, best possible AUC {:.4}", made.best_auc);
-        Ok(())
+        let Gen { samples, files, .. } = self;
+        let (bytes, auc) = (made.bytes, made.best_auc);
+        Ok(format!(
+            "{samples} samples in {files} files, {bytes} bytes\n{rate:.2} % clicks, best possible AUC {auc:.4}\n"
+        ))
     }
 }
 
 impl Stat {
-    fn run(self) -> Result<()> {
+    fn run(self) -> Result<String> {
         let slots: Vec<SlotSpec> = self.slots.iter().map(|s| slot(s)).collect::<Result<_>>()?;
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Fail };
         let stat = data::describe(&self.input.source(), (!slots.is_empty()).then_some(slots), bad_lines)?;
-        print!("{stat}");
-        if let Some(error) = &stat.first_skipped {
-            println!("\nthe first bad line: {error}");
-        }
-        Ok(())
+        Ok(match &stat.first_skipped {
+            None => stat.to_string(),
+            Some(error) => format!("{stat}\nthe first bad line: {error}\n"),
+        })
     }
 }
 
 impl Convert {
-    fn run(self) -> Result<()> {
+    fn run(self) -> Result<String> {
         let slots = (!self.slots.is_empty()).then_some(self.slots);
         let done = data::convert(&self.input.source(), &self.out, slots)?;
-        println!("{} samples in {} files", done.samples, done.files.len());
-        println!("slots: {}", done.slots.join(", "));
-        Ok(())
+        let (samples, files) = (done.samples, done.files.len());
+        Ok(format!("{samples} samples in {files} files\nslots: {}\n", done.slots.join(", ")))
     }
 }
 

@@ -1,9 +1,9 @@
 //! The `oarlock` command. It parses arguments and prints; what it does is in the libraries.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, reason = "the results of a command go there")]
 
 mod data;
 
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -27,12 +27,20 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Data(command) => command.run(),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
+    let printed = match done {
+        Ok(text) => io::stdout().write_all(text.as_bytes()),
         Err(error) => {
             eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match printed {
+        // Who reads the output may have seen enough; `head` does.
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("cannot print the result: {e}");
             ExitCode::FAILURE
         }
+        _ => ExitCode::SUCCESS,
     }
 }
 

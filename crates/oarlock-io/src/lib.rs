@@ -1,4 +1,4 @@
-//! Files: tensors and parameters in the formats that move between systems.
+//! Files: tensors and parameters in the formats that move between systems; data sets to train on.
 //!
 //! This crate knows bytes and files. It knows no operator of the network and no executor.
 #![forbid(unsafe_code)]

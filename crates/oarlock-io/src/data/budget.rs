@@ -51,6 +51,10 @@ impl Budget {
         }
         Ok(())
     }
+
+    pub(crate) fn give_back(&self, bytes: u64) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 fn too_much(taken: u64, why: &str) -> Error {

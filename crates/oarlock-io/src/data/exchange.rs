@@ -85,7 +85,7 @@ pub(crate) fn exchange(
             part.extend_from_slice(sample);
             bytes += sample.len();
             if order.peek().is_none_or(|next| next.chunk != at.chunk) {
-                samples.forget_chunk(at.chunk);
+                budget.give_back(samples.forget_chunk(at.chunk));
             }
         }
         let got = peers.all_to_all(Round { parts, more: order.peek().is_some() })?;

@@ -1,5 +1,7 @@
 //! Batches of samples that a program holds already: rows of nested values into tensors.
 
+use std::fmt;
+
 use oarlock_ir::{Error, Kind, Shape, Var, VarDType};
 use oarlock_tensor::{DType, Dims, Element, Lod, Tensor, by_element};
 
@@ -179,15 +181,15 @@ impl<T: Element> Gather<T> {
         match item {
             Item::List(items) => items.iter().try_for_each(|item| self.leaf_values(item)),
             Item::Array(array) => self.array_values(array, 0..array.numel()),
-            Item::Int(v) => self.push(from_int(*v), item),
-            Item::Float(v) => self.push(from_float(*v), item),
-            Item::Bool(v) => self.push(Some(T::from_i64((*v).into())), item),
+            Item::Int(v) => self.push(from_int(*v), v),
+            Item::Float(v) => self.push(from_float(*v), v),
+            Item::Bool(v) => self.push(Some(T::from_i64((*v).into())), v),
         }
     }
 
-    fn push(&mut self, value: Option<T>, item: &Item) -> Result<(), Wrong> {
+    fn push(&mut self, value: Option<T>, shown: impl fmt::Display) -> Result<(), Wrong> {
         let value = value.ok_or_else(|| {
-            let what = format!("{item:?} does not fit into {}", T::DTYPE.name());
+            let what = format!("{shown} does not fit into {}", T::DTYPE.name());
             Wrong { kind: Kind::Range, what, help: "declare the variable with a type that holds it" }
         })?;
         self.values.push(value);
@@ -206,8 +208,8 @@ impl<T: Element> Gather<T> {
         }
         for v in data {
             match S::DTYPE.is_float() {
-                true => self.push(from_float(v.to_f64()), &Item::Float(v.to_f64()))?,
-                false => self.push(from_int(v.to_i64()), &Item::Int(v.to_i64()))?,
+                true => self.push(from_float(v.to_f64()), v.to_f64())?,
+                false => self.push(from_int(v.to_i64()), v.to_i64())?,
             }
         }
         Ok(())
@@ -304,7 +306,7 @@ mod tests {
         let y = var("y", DType::U8, &[-1, 2], 0);
         assert_eq!(
             text(&y, vec![ints(&[1, 2]), ints(&[1, 300])]),
-            "error[range]: slot `y` of sample 1: Int(300) does not fit into uint8\n  help: declare the variable with a \
+            "error[range]: slot `y` of sample 1: 300 does not fit into uint8\n  help: declare the variable with a \
              type that holds it"
         );
         assert!(
@@ -317,7 +319,7 @@ mod tests {
         assert!(
             text(&y, vec![Item::List(vec![Item::Int(1), ints(&[1])])]).contains("sample 0: lists that are no array")
         );
-        assert!(text(&y, vec![Item::Float(f64::NAN)]).contains("sample 0: Float(NaN) does not fit into uint8"));
+        assert!(text(&y, vec![Item::Float(f64::NAN)]).contains("sample 0: NaN does not fit into uint8"));
         assert_eq!(
             text(&y, vec![Item::Int(1)]),
             "error[shape]: slot `y`: samples of shape [1] do not fit [?, 2]\n  help: feed what the variable declares, or \

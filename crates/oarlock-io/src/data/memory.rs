@@ -131,7 +131,7 @@ impl InMemoryDataset {
     }
 
     /// Deals the samples of all trainers out again and shuffles what arrives here. All trainers must call it, with seeds
-    /// of their own.
+    /// of their own. After an error the samples must be loaded again.
     pub fn global_shuffle(&mut self, peers: &mut dyn Exchange, by: ShuffleBy, seed: u64) -> Result<()> {
         let samples = Arc::unwrap_or_clone(std::mem::take(&mut self.samples));
         let budget = Budget::new(self.limit, samples.bytes());

@@ -26,7 +26,7 @@ impl Random {
 
     /// A number below `n`, which is not 0. The high half of a product: every number is as likely as the next, to 2^-64 n.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(n) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
     /// A number from 0 up to but not including 1.

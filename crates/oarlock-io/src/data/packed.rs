@@ -32,8 +32,7 @@ pub(crate) fn pack(slots: &[SlotSpec], columns: &Columns, row: usize, out: &mut 
 }
 
 pub(crate) fn pack_floats(values: &[f32], keep_zeros: bool, out: &mut Vec<u8>) {
-    // Not `v.abs() >= SMALLEST`: a value that is not a number is kept.
-    let kept = |v: &&f32| keep_zeros || !(v.abs() < SMALLEST);
+    let kept = |v: &&f32| keep_zeros || v.is_nan() || v.abs() >= SMALLEST;
     head(values.iter().filter(kept).count(), size_of::<f32>(), out);
     values.iter().filter(kept).for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
 }

@@ -48,9 +48,9 @@ impl Samples {
         Random::new(seed).shuffle(&mut self.order);
     }
 
-    /// Gives a chunk's memory back once no sample of it is needed.
-    pub(crate) fn forget_chunk(&mut self, chunk: u32) {
-        self.chunks[chunk as usize] = Arc::default();
+    /// Gives a chunk's memory back once no sample of it is needed; returns how many bytes that were.
+    pub(crate) fn forget_chunk(&mut self, chunk: u32) -> u64 {
+        std::mem::take(&mut self.chunks[chunk as usize]).capacity() as u64
     }
 
     /// Joins what several threads have packed; `parts` says for each part of the order which thread packed it.

@@ -44,7 +44,7 @@ pub struct SlotStat {
     pub values: u64,
     /// The fewest and the most values of a sample.
     pub per_sample: (usize, usize),
-    /// The least and the greatest value.
+    /// The least and the greatest value. Ids beyond 2^53 are rounded.
     pub range: (f64, f64),
     /// The sum of the values.
     pub sum: f64,
@@ -166,7 +166,12 @@ impl fmt::Display for DatasetStat {
             let per_sample = if least == most { most.to_string() } else { format!("{least}-{most}") };
             let distinct = slot.distinct().map_or("-".to_string(), |n| n.to_string());
             write!(f, "{:width$}  {:7}  {per_sample:>10}", slot.name, slot.ty.to_string())?;
-            write!(f, "  {:>10}  {distinct:>10}  {} .. {}", slot.values, slot.range.0, slot.range.1)?;
+            write!(f, "  {:>10}  {distinct:>10}  ", slot.values)?;
+            match (slot.ty, slot.range) {
+                // In the few digits that an f32 has.
+                (SlotType::Float, (low, high)) => write!(f, "{} .. {}", low as f32, high as f32)?,
+                (SlotType::Id, (low, high)) => write!(f, "{low} .. {high}")?,
+            }
             if let Some(rate) = slot.label_rate() {
                 write!(f, "  (label, {:.2} % ones)", 100.0 * rate)?;
             }
