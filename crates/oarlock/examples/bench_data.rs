@@ -1,106 +1,108 @@
-//! How fast MultiSlot text becomes batches: `cargo xtask bench data`.
+//! How fast MultiSlot text becomes batches of 1000, beside Fluid's QueueDataset in the same run: one thread reads and parses, another
+//! takes the batches and drops them. `OARLOCK_PEER_FLUID` names a Python interpreter that has Fluid 1.8.
 //!
-//! One thread reads and parses, another takes the batches and drops them. An argument names a directory of `part-*` files
-//! of the shape that `oarlock data gen criteo` writes; without it such a data set is made for the time of the run.
-#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures and prints")]
+//! The samples are those of `oarlock data gen criteo`, about 330 bytes of text each.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]
+
+#[path = "bench/mod.rs"]
+mod bench;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
+use bench::{Peer, Rates, peak_mb};
 use oarlock::Result;
 use oarlock::data::{
     Batch, BatchSource, CriteoOptions, Format, InMemoryDataset, MemoryLimit, QueueDataset, Source, criteo_slots,
     write_criteo,
 };
 
-const ROUNDS: usize = 7;
+const SAMPLES: usize = 200_000;
+const WINDOWS: usize = 7;
 const BATCH: usize = 1000;
+/// How much faster than Fluid reading has to be.
+const GOAL: f64 = 5.0;
 
 fn main() -> Result<()> {
-    let made = match std::env::args().nth(1) {
-        Some(dir) => Made { dir: dir.into(), temporary: false },
-        None => Made::new()?,
-    };
+    let fluid = Peer::find("fluid 1.8", "OARLOCK_PEER_FLUID", "data_fluid.py");
+    let made = Made::new()?;
     let source = Source::files([made.dir.join("part-*").to_string_lossy()]);
-    let names = source.expand()?;
-    let bytes: u64 = names.iter().filter_map(|n| std::fs::metadata(n).ok()).map(|m| m.len()).sum();
-    println!("{} files, {:.1} MB", names.len(), bytes as f64 / 1e6);
     let format = Format::strict(criteo_slots()?);
     let queue = QueueDataset { source: source.clone(), format: format.clone(), batch_size: BATCH, queue: 4 };
-    report("QueueDataset, 1 reader", bytes, || drain(queue.start(1, Arc::default())?.take_readers()))?;
-    report("QueueDataset, 2 readers", bytes, || drain(queue.start(2, Arc::default())?.take_readers()))?;
-    let piped = QueueDataset { source: Source { pipe_command: "cat -".to_string(), ..source.clone() }, ..queue };
-    report("QueueDataset, 1 reader, `cat -`", bytes, || drain(piped.start(1, Arc::default())?.take_readers()))?;
-    let mut memory = InMemoryDataset::new(source, format, BATCH, MemoryLimit::Machine);
-    let mut loaded = None;
-    report("InMemoryDataset, load, 1 thread", bytes, || {
-        let done = memory.load_into_memory(1, Arc::default())?;
-        Ok(loaded.insert(done).samples)
-    })?;
-    println!("    {}", loaded.map(|l| l.to_string()).unwrap_or_default());
-    report("InMemoryDataset, a pass in order", bytes, || drain(memory.readers(1)))?;
-    memory.local_shuffle(1);
-    report("InMemoryDataset, a pass shuffled", bytes, || drain(memory.readers(1)))
-}
-
-/// Takes all batches, each source in a thread of its own; returns the number of samples.
-fn drain<S: BatchSource>(sources: Vec<S>) -> Result<usize> {
-    let count = |mut source: S| {
-        let (mut batch, mut rows) = (Batch::new(), 0);
-        while source.next(&mut batch)? {
-            rows += batch.rows();
-        }
-        Ok(rows)
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = sources.into_iter().map(|s| scope.spawn(move || count(s))).collect();
-        let joined = threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.sum()
-    })
-}
-
-/// The median of several rounds.
-fn report(what: &str, bytes: u64, mut round: impl FnMut() -> Result<usize>) -> Result<()> {
-    let mut times = Vec::new();
-    let mut samples = 0;
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        samples = round()?;
-        times.push(start.elapsed().as_secs_f64());
+    let read = |readers| drain(queue.start(readers, Arc::default())?.take_readers());
+    println!("\nMultiSlot text, batch {BATCH} (samples/s, MB/s of text)");
+    let mut own = measure(|| read(1))?;
+    if let Some((peer, (rates, memory))) =
+        fluid.as_ref().and_then(|p| Some((p, p.run(&[&made.dir.to_string_lossy()])?)))
+    {
+        // Ours again after the peer, so that a slow spell of the machine hits both.
+        own = own.join(measure(|| read(1))?);
+        made.show(peer.name(), &rates);
+        println!("  its peak memory: {memory:.0} MB; ours: {:.0} MB", peak_mb());
+        println!("  {:.1}x Fluid, one reader each (goal {GOAL}x)", own.median() / rates.median());
     }
-    times.sort_by(f64::total_cmp);
-    let median = times[ROUNDS / 2];
-    let spread = (times[0], times[ROUNDS - 1]);
-    println!(
-        "{what:34} {:8.0} MB/s  {:9.0} samples/s  [{:.3} s, {:.3} - {:.3}]",
-        bytes as f64 / median / 1e6,
-        samples as f64 / median,
-        median,
-        spread.0,
-        spread.1
-    );
+    made.show("one reader", &own);
+    made.show("two readers", &measure(|| read(2))?);
+    let piped = QueueDataset { source: Source { pipe_command: "cat -".into(), ..source.clone() }, ..queue.clone() };
+    made.show("one reader, through `cat -`", &measure(|| drain(piped.start(1, Arc::default())?.take_readers()))?);
+    let mut memory = InMemoryDataset::new(source, format, BATCH, MemoryLimit::Machine);
+    let mut loaded = memory.load_into_memory(1, Arc::default())?;
+    let load = measure(|| {
+        loaded = memory.load_into_memory(1, Arc::default())?;
+        Ok(())
+    })?;
+    made.show("into memory, one thread", &load);
+    println!("  {loaded}");
+    made.show("from memory, in order", &measure(|| drain(memory.readers(1)))?);
+    memory.local_shuffle(1);
+    made.show("from memory, shuffled", &measure(|| drain(memory.readers(1)))?);
     Ok(())
 }
 
-/// The data set to read.
+fn measure(mut pass: impl FnMut() -> Result<()>) -> Result<Rates> {
+    let mut done = Ok(());
+    let rates = Rates::measure(WINDOWS, SAMPLES, || {
+        if let Err(e) = pass() {
+            done = Err(e);
+        }
+    });
+    done.map(|()| rates)
+}
+
+/// Takes all batches, each source in a thread of its own.
+fn drain<S: BatchSource>(sources: Vec<S>) -> Result<()> {
+    let all = |mut source: S| {
+        let mut batch = Batch::new();
+        while source.next(&mut batch)? {}
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = sources.into_iter().map(|s| scope.spawn(move || all(s))).collect();
+        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// The data set to read, removed in the end.
 struct Made {
     dir: PathBuf,
-    temporary: bool,
+    bytes: u64,
 }
 
 impl Made {
     fn new() -> Result<Made> {
         let dir = std::env::temp_dir().join(format!("oarlock-bench-data-{}", std::process::id()));
-        write_criteo(&dir, CriteoOptions { samples: 200_000, files: 4, seed: 1 })?;
-        Ok(Made { dir, temporary: true })
+        let made = write_criteo(&dir, CriteoOptions { samples: SAMPLES as u64, files: 4, seed: 1 })?;
+        Ok(Made { dir, bytes: made.bytes })
+    }
+
+    fn show(&self, what: &str, rates: &Rates) {
+        let megabytes = rates.median() * self.bytes as f64 / SAMPLES as f64 / 1e6;
+        println!("  {what:<28} {:<32} {megabytes:>6.0} MB/s", rates.show());
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
-        if self.temporary {
-            std::fs::remove_dir_all(&self.dir).ok();
-        }
+        std::fs::remove_dir_all(&self.dir).ok();
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 /// How long a waiting thread does not look at the stop flag, which has nobody to wake it.
-const GLANCE: Duration = Duration::from_millis(50);
+pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct Channel<T> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle, Thread};
-use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
 
 use super::batch::{Batch, BatchSource};
 use super::budget::{Budget, MemoryLimit};
+use super::channel::GLANCE;
 use super::column::Columns;
 use super::exchange::{Exchange, ShuffleBy, exchange};
 use super::merge::{Merged, merge};
@@ -210,6 +210,8 @@ impl BatchSource for MemoryReader {
     fn next(&mut self, batch: &mut Batch) -> Result<bool> {
         let start = self.next.fetch_add(1, Ordering::Relaxed).saturating_mul(self.batch_size);
         let Some(rest) = self.samples.order.get(start..).filter(|rest| !rest.is_empty()) else { return Ok(false) };
+        // There may be rows left of a batch that failed.
+        self.columns.clear();
         for at in &rest[..rest.len().min(self.batch_size)] {
             unpack(&self.format.slots, self.samples.get(*at), &mut self.columns)?;
         }
@@ -242,12 +244,12 @@ impl Load {
         };
         let shares: Vec<Option<Share<'_>>> = thread::scope(|scope| {
             let threads: Vec<_> = cancels.iter().map(|cancel| scope.spawn(|| load(cancel))).collect();
-            // A command may never write another byte, so somebody must be there to end it.
             while working.threads.load(Ordering::Acquire) > 0 {
+                // A command may never write another byte, so somebody must be there to end it.
                 if self.job.check_stop().is_err() || failure.lock().is_some() {
                     cancels.iter().for_each(|cancel| cancel.cancel());
                 }
-                thread::park_timeout(Duration::from_millis(50));
+                thread::park_timeout(GLANCE);
             }
             threads.into_iter().map(|t| t.join().ok().flatten()).collect()
         });
