@@ -276,11 +276,11 @@ unsafe fn tile<V: Vector, const R: usize, const N: usize, const STEP: usize>(
             (at, right, p) = (at + STEP, right.add(right_stride), p + 1);
         }
         let (zero, alpha, beta) = (V::splat(V::Elem::ZERO), V::splat(alpha), V::splat(terms.beta));
-        for r in 0..R {
-            for j in 0..N {
+        for (r, sums) in acc.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
                 let to = out.add(r * out_stride + j * V::LANES);
                 let old = if terms.beta == V::Elem::ZERO { zero } else { V::load(to).mul_add(beta, zero) };
-                acc[r][j].mul_add(alpha, old).store(to);
+                sum.mul_add(alpha, old).store(to);
             }
         }
     }
@@ -300,13 +300,13 @@ unsafe fn step<V: Vector, const R: usize, const N: usize>(
     // SAFETY: passed on to the caller.
     unsafe {
         let mut y = [V::splat(V::Elem::ZERO); N];
-        for j in 0..N {
-            y[j] = V::load(right.add(j * V::LANES));
+        for (j, y) in y.iter_mut().enumerate() {
+            *y = V::load(right.add(j * V::LANES));
         }
-        for r in 0..R {
-            let x = V::splat(*rows[r].add(at));
-            for j in 0..N {
-                acc[r][j] = x.mul_add(y[j], acc[r][j]);
+        for (sums, row) in acc.iter_mut().zip(rows) {
+            let x = V::splat(*row.add(at));
+            for (sum, y) in sums.iter_mut().zip(y) {
+                *sum = x.mul_add(y, *sum);
             }
         }
     }
