@@ -110,7 +110,7 @@ fn auc(mut scored: Vec<(f64, bool)>) -> f64 {
 
 /// A line that overwrites itself on a terminal; nothing when the output goes to a file.
 fn progress(epoch: usize, step: usize, loss: f64, start: Instant) {
-    if (step + 1) % 20 == 0 && std::io::stdout().is_terminal() {
+    if (step + 1).is_multiple_of(20) && std::io::stdout().is_terminal() {
         let rate = ((step + 1) * BATCH) as f64 / start.elapsed().as_secs_f64();
         print!("\repoch {epoch}: step {:>4} of {TRAIN}, loss {loss:.4}, {rate:>7.0} clicks/s", step + 1);
         std::io::stdout().flush().ok();
