@@ -36,6 +36,7 @@ pub(crate) fn runs() -> impl Iterator<Item = (&'static str, f64)> {
 pub(crate) struct GoldenRun {
     pub(crate) main: Program,
     pub(crate) startup: Program,
+    pub(crate) test: Program,
     batches: Npz,
     pub(crate) loss: Vec<f32>,
     init: BTreeMap<String, Tensor>,
@@ -57,6 +58,7 @@ impl GoldenRun {
         GoldenRun {
             main: program("main.program"),
             startup: program("startup.program"),
+            test: program("test.program"),
             batches: Npz::read(batches.join("batches.npz")),
             loss: Npz::read(here().join(net).join("loss.npz")).array("loss").data::<f32>().expect("f32").to_vec(),
             init: variables(&dir.join("init")),
