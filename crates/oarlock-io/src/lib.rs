@@ -1,9 +1,10 @@
-//! Files: tensors and parameters in the formats that move between systems.
+//! Files: tensors and parameters in the formats that move between systems; data sets to train on.
 //!
 //! This crate knows bytes and files. Of operators it knows those that read and write files; it knows no executor.
 #![forbid(unsafe_code)]
 
 mod checkpoint;
+pub mod data;
 mod inference;
 mod op;
 mod pickle;

@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use oarlock_ir::{
     Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
 };
-use oarlock_tensor::{Dims, Float, Tensor, Value};
+use oarlock_tensor::{Dims, Float, Tensor, Value, simd};
 
 use crate::broadcast::{self, Spread};
-use crate::number::{Number, by_number, sum};
+use crate::number::{self, Number, by_number};
 
 /// The formula of a binary operator.
 pub(crate) trait Formula: Send + Sync + 'static {
@@ -30,6 +30,16 @@ pub(crate) trait Formula: Send + Sync + 'static {
     /// f(x, y)
     fn value<T: Number>(x: T, y: T) -> T;
 
+    /// out = f(x, y), element by element.
+    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
+        number::zip(out, x, y, Self::value);
+    }
+
+    /// x = f(x, y), element by element.
+    fn update<T: Number>(x: &mut [T], y: &[T]) {
+        number::update(x, y, Self::value);
+    }
+
     /// Emits the gradient operator.
     fn grad(g: &mut Grad<'_>) -> Result<()> {
         g.no_gradient()
@@ -48,6 +58,8 @@ pub(crate) trait Derivative: Formula {
     const NEEDS_Y: bool;
     /// Reads Out.
     const NEEDS_OUT: bool = false;
+    /// Both gradients are that of Out.
+    const PASSES_ON: bool = false;
 
     /// What of the gradient `d` of one element of Out goes to X.
     fn dx<T: Float>(x: T, y: T, out: T, d: T) -> T;
@@ -151,7 +163,7 @@ fn prepare_forward<F: Formula, T: Number>(x: In, y: In, out: Out, axis: i64) -> 
         if F::DIVIDES {
             check_divisor::<T>(io, y)?;
         }
-        if F::TAKES_ROWS && is_rows(io, x, out)? {
+        if F::TAKES_ROWS && is_rows(io, x)? {
             return rows_by_number::<F, T>(io, x, y, out);
         }
         if out.is(x) { in_place::<F, T>(io, x, y, out, axis, &mut copy) } else { apart::<F, T>(io, x, y, out, axis) }
@@ -172,9 +184,8 @@ fn check_divisor<T: Number>(io: &Io<'_>, y: In) -> Result<()> {
     }
 }
 
-fn is_rows(io: &Io<'_>, x: In, out: Out) -> Result<bool> {
-    let rows = |v: &Value| matches!(v, Value::Rows(_));
-    Ok(if out.is(x) { rows(&*io.write(out)?) } else { rows(&*io.value(x)?) })
+fn is_rows(io: &Io<'_>, x: In) -> Result<bool> {
+    Ok(matches!(&*io.value(x)?, Value::Rows(_)))
 }
 
 /// Every selected row by the one number of Y, as clipping by a global norm has it.
@@ -228,7 +239,11 @@ fn in_place<F: Formula, T: Number>(io: &Io<'_>, x: In, y: In, out: Out, axis: i6
 }
 
 fn zip<F: Formula, T: Number>(s: &Spread, x: &[T], y: &[T], out: &mut [T]) {
-    zip_with(s, x, y, out, F::value);
+    if !(s.x_moves && s.y_moves) {
+        return zip_with(s, x, y, out, F::value);
+    }
+    let n = s.run;
+    s.runs(|o, i, j| F::zip(&mut out[o..o + n], &x[i..i + n], &y[j..j + n]));
 }
 
 /// out = f(x, y), run by run.
@@ -237,11 +252,7 @@ pub(crate) fn zip_with<T: Copy, U>(s: &Spread, x: &[T], y: &[T], out: &mut [U], 
     s.runs(|o, i, j| {
         let out = &mut out[o..o + n];
         match (s.x_moves, s.y_moves) {
-            (true, true) => {
-                for ((o, x), y) in out.iter_mut().zip(&x[i..i + n]).zip(&y[j..j + n]) {
-                    *o = f(*x, *y);
-                }
-            }
+            (true, true) => number::zip(out, &x[i..i + n], &y[j..j + n], &f),
             (true, false) => out.iter_mut().zip(&x[i..i + n]).for_each(|(o, x)| *o = f(*x, y[j])),
             _ => out.iter_mut().zip(&y[j..j + n]).for_each(|(o, y)| *o = f(x[i], *y)),
         }
@@ -254,7 +265,7 @@ fn zip_in_place<F: Formula, T: Number>(s: &Spread, x: &mut [T], y: &[T]) {
     s.runs(|o, _, j| {
         let x = &mut x[o..o + n];
         if s.y_moves {
-            x.iter_mut().zip(&y[j..j + n]).for_each(|(x, y)| *x = F::value(*x, *y));
+            F::update(x, &y[j..j + n]);
         } else {
             x.iter_mut().for_each(|x| *x = F::value(*x, y[j]));
         }
@@ -319,7 +330,7 @@ struct GradSlots {
 }
 
 impl GradSlots {
-    fn run<F: Derivative, T: Float + Number>(&self, io: &Io<'_>, scratch: &mut Vec<T>) -> Result<()> {
+    fn run<F: Derivative, T: Float>(&self, io: &Io<'_>, scratch: &mut Vec<T>) -> Result<()> {
         let (x, y) = (io.dense(self.x)?, io.dense(self.y)?);
         let out = self.out.map(|o| io.dense(o)).transpose()?;
         let s = spread(io, self.x, x.dims(), self.y, y.dims(), self.axis)?;
@@ -327,34 +338,50 @@ impl GradSlots {
             own: F::NEEDS_X.then(|| io.data::<T>(self.x, &x)).transpose()?,
             other: F::NEEDS_Y.then(|| io.data::<T>(self.y, &y)).transpose()?,
             out: self.out.zip(out.as_ref()).map(|(slot, t)| io.data::<T>(slot, t)).transpose()?,
-            zeros: &[Number::ZERO; BLOCK],
+            zeros: &[T::ZERO; BLOCK],
+            passes_on: F::PASSES_ON,
         };
         self.check_size(io, &s, args.out)?;
         // First Y, because the gradient of X may overwrite that of Out.
         if let Some(dy) = self.dy {
-            let d = io.dense(self.dout)?;
-            let mut to = io.out_sized(dy, T::DTYPE, *y.dims())?;
-            to.set_lod(y.lod().clone());
-            let (args, s) = (args.flip(), s.flip());
-            args.gradient(&s, io.data(self.dout, &d)?, io.data_mut(dy, &mut to)?, |y, x, out, d| F::dy(x, y, out, d));
+            let f = |y, x, out, d| F::dy(x, y, out, d);
+            self.write(io, &y, dy, |d, to| args.flip().gradient(&s.flip(), d, to, f))?;
         }
-        let Some(dx) = self.dx else { return Ok(()) };
-        if !dx.is(self.dout) {
-            let d = io.dense(self.dout)?;
-            let mut to = io.out_sized(dx, T::DTYPE, *x.dims())?;
-            to.set_lod(x.lod().clone());
-            args.gradient(&s, io.data(self.dout, &d)?, io.data_mut(dx, &mut to)?, F::dx);
-            return Ok(());
+        match self.dx {
+            Some(dx) if dx.is(self.dout) => self.overwrite::<F, T>(io, &x, dx, &s, args, scratch),
+            Some(dx) => self.write(io, &x, dx, |d, to| args.gradient(&s, d, to, F::dx)),
+            None => Ok(()),
         }
+    }
+
+    /// Writes a gradient that is like `like`.
+    fn write<T: Float>(&self, io: &Io<'_>, like: &Tensor, out: Out, f: impl FnOnce(&[T], &mut [T])) -> Result<()> {
+        let d = io.dense(self.dout)?;
+        let mut to = io.out_sized(out, T::DTYPE, *like.dims())?;
+        to.set_lod(like.lod().clone());
+        f(io.data(self.dout, &d)?, io.data_mut(out, &mut to)?);
+        Ok(())
+    }
+
+    /// Writes the gradient of X over that of Out.
+    fn overwrite<F: Derivative, T: Float>(
+        &self,
+        io: &Io<'_>,
+        x: &Tensor,
+        dx: Out,
+        s: &Spread,
+        args: Args<'_, T>,
+        scratch: &mut Vec<T>,
+    ) -> Result<()> {
         let mut to = io.update(self.dout, dx)?;
         if s.x_is_whole() {
             to.reshape(*x.dims()).map_err(|e| io.about(self.dout.0, e))?;
-            args.whole(&s, io.data_mut(dx, &mut to)?, F::dx);
+            args.whole(s, io.data_mut(dx, &mut to)?, F::dx);
         } else {
             scratch.clear();
             scratch.extend_from_slice(io.data(self.dout, &to)?);
             to.resize(T::DTYPE, *x.dims());
-            args.gradient(&s, scratch, io.data_mut(dx, &mut to)?, F::dx);
+            args.gradient(s, scratch, io.data_mut(dx, &mut to)?, F::dx);
         }
         to.set_lod(x.lod().clone());
         Ok(())
@@ -379,45 +406,46 @@ struct Args<'a, T> {
     out: Option<&'a [T]>,
     /// What stands for the elements of a tensor that the derivative does not need.
     zeros: &'a [T; BLOCK],
+    /// The gradient is that of the result.
+    passes_on: bool,
 }
 
 /// Elements worked on at a time, so that what one step writes the next one finds in the cache.
 const BLOCK: usize = 512;
 
-impl<'a, T: Float + Number> Args<'a, T> {
+impl<'a, T: Float> Args<'a, T> {
     fn flip(self) -> Self {
         Args { own: self.other, other: self.own, ..self }
     }
 
     /// Writes the gradient: f(own, other, out, d), summed where one element of `own` has part in several results.
     fn gradient(self, s: &Spread, d: &[T], to: &mut [T], f: impl Fn(T, T, T, T) -> T + Copy) {
-        let whole = s.x_is_whole();
-        if !whole {
-            to.fill(Number::ZERO);
+        if s.x_is_whole() {
+            to.copy_from_slice(d);
+            return self.whole(s, to, f);
         }
-        let mut terms = [Number::ZERO; BLOCK];
+        to.fill(T::ZERO);
+        let mut terms = [T::ZERO; BLOCK];
         self.blocks(s, |o, i, j, n| {
-            let terms = &mut terms[..n];
-            let d = &d[o..o + n];
-            if whole {
-                let to = &mut to[o..o + n];
-                to.copy_from_slice(d);
-                self.apply(s, (o, i, j), to, f);
-                return;
+            let mut d = &d[o..o + n];
+            if !self.passes_on {
+                terms[..n].copy_from_slice(d);
+                self.apply(s, (o, i, j), &mut terms[..n], f);
+                d = &terms[..n];
             }
-            terms.copy_from_slice(d);
-            self.apply(s, (o, i, j), terms, f);
             if s.x_moves {
-                to[i..i + n].iter_mut().zip(&*terms).for_each(|(t, v)| *t += *v);
+                simd::add_assign(&mut to[i..i + n], d);
             } else {
-                to[i] += sum(terms);
+                to[i] += simd::sum(d);
             }
         });
     }
 
     /// Replaces a gradient of the result, where it stands, by that of an `own` of the result's size.
     fn whole(self, s: &Spread, d: &mut [T], f: impl Fn(T, T, T, T) -> T + Copy) {
-        self.blocks(s, |o, i, j, n| self.apply(s, (o, i, j), &mut d[o..o + n], f));
+        if !self.passes_on {
+            self.blocks(s, |o, i, j, n| self.apply(s, (o, i, j), &mut d[o..o + n], f));
+        }
     }
 
     /// Runs cut into blocks: offsets in result, own and other, and the length.
@@ -434,7 +462,7 @@ impl<'a, T: Float + Number> Args<'a, T> {
     /// d = f(own, other, out, d) for one block.
     fn apply(self, s: &Spread, (o, i, j): (usize, usize, usize), d: &mut [T], f: impl Fn(T, T, T, T) -> T) {
         let n = d.len();
-        let one = |a: Option<&[T]>, at: usize| a.map_or(Number::ZERO, |a| a[at]);
+        let one = |a: Option<&[T]>, at: usize| a.map_or(T::ZERO, |a| a[at]);
         let some = |a: Option<&'a [T]>, at: usize| a.map_or(&self.zeros[..n], |a| &a[at..at + n]);
         let out = some(self.out, o);
         match (s.x_moves, s.y_moves) {

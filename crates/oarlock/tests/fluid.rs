@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use oarlock::{Program, Registry};
 use oarlock_ir::{Attr, Block, Name, Op, diff};
-use oarlock_testkit::{golden_dir, skip};
+use oarlock_testkit::{Npz, golden_dir, skip};
 
 /// What is compared besides an operator's own attributes, and what it is for an ordinary operator.
 fn bookkeeping() -> [(&'static str, Attr); 3] {
@@ -137,11 +137,9 @@ pub(crate) fn read(what: &str, bytes: &[u8]) -> Program {
     Program::from_bytes(bytes).unwrap_or_else(|e| panic!("{what}: {e}"))
 }
 
-/// The directory of golden data; says that the test is skipped if there is none.
-pub(crate) fn dir() -> Option<PathBuf> {
-    let dir = golden_dir();
-    if dir.is_none() {
-        skip("OARLOCK_GOLDEN does not name the golden data");
-    }
-    dir
+/// The archive of a golden program: of the full set, or the copy that `oarlock-ops` keeps for its own tests.
+pub(crate) fn program_archive(name: &str) -> Npz {
+    let here = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../oarlock-ops/tests/golden/programs");
+    let dir = golden_dir().map_or_else(here, |d| d.join("ops/programs"));
+    Npz::read(dir.join(format!("{name}.npz")))
 }

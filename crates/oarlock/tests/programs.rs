@@ -2,9 +2,8 @@
 
 use oarlock::optimizer::ExponentialMovingAverage;
 use oarlock::prelude::*;
-use oarlock_testkit::Npz;
 
-use crate::fluid::{assert_same, dir, read};
+use crate::fluid::{assert_same, program_archive, read};
 
 /// Builds a program of the golden set.
 pub(crate) type Build = fn(&mut Net) -> Result<()>;
@@ -234,11 +233,10 @@ fn assigned(net: &mut Net, value: f64, to: &VarRef) -> Result<()> {
 }
 
 fn check_all(all: &[(&str, Build)]) {
-    let Some(dir) = dir() else { return };
     for (name, build) in all {
         let mut net = Net::new();
         build(&mut net).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let npz = Npz::read(dir.join(format!("ops/programs/{name}.npz")));
+        let npz = program_archive(name);
         for (part, ours) in [("main", &net.main), ("startup", &net.startup)] {
             let what = format!("{name} {part}");
             let theirs = read(&what, npz.array(&format!("program/{part}")).bytes());

@@ -3,7 +3,7 @@
 use oarlock::prelude::*;
 use oarlock_testkit::{Npz, Tolerance, assert_close};
 
-use crate::fluid::dir;
+use crate::fluid::program_archive;
 use crate::programs::{ATTRIBUTES, Build, OPTIMIZERS, SCHEDULES};
 
 /// Losses of a few steps of training.
@@ -44,20 +44,18 @@ fn replay(name: &str, build: Build, fetches: &[&str], npz: &Npz) {
 
 #[test]
 fn training_computes_what_fluid_computed() {
-    let Some(dir) = dir() else { return };
     for (name, build) in OPTIMIZERS.iter().chain(&ATTRIBUTES) {
-        let npz = Npz::read(dir.join(format!("ops/programs/{name}.npz")));
+        let npz = program_archive(name);
         replay(name, *build, &["mean_0.tmp_0"], &npz);
     }
 }
 
 #[test]
 fn schedules_compute_what_fluid_computed() {
-    let Some(dir) = dir() else { return };
     let rates =
         ["tmp_4", "tmp_4", "tmp_4", "learning_rate_warmup", "tmp_2", "tmp_3", "learning_rate", "tmp_5", "tmp_8"];
     for ((name, build), rate) in SCHEDULES.iter().zip(rates) {
-        let npz = Npz::read(dir.join(format!("ops/programs/{name}.npz")));
+        let npz = program_archive(name);
         replay(name, *build, &[rate], &npz);
     }
 }

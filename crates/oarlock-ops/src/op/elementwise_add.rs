@@ -18,6 +18,14 @@ impl Formula for Add {
         x.plus(y)
     }
 
+    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
+        T::add_all(out, x, y);
+    }
+
+    fn update<T: Number>(x: &mut [T], y: &[T]) {
+        T::add_to(x, y);
+    }
+
     fn grad(g: &mut Grad<'_>) -> Result<()> {
         emit_grad::<Add>(g)
     }
@@ -28,6 +36,7 @@ impl Derivative for Add {
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD and Y@GRAD = Out@GRAD, summed over what was broadcast";
     const NEEDS_X: bool = false;
     const NEEDS_Y: bool = false;
+    const PASSES_ON: bool = true;
 
     fn dx<T: Float>(_: T, _: T, _: T, d: T) -> T {
         d

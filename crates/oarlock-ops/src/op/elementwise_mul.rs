@@ -19,6 +19,14 @@ impl Formula for Mul {
         x.times(y)
     }
 
+    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
+        T::mul_all(out, x, y);
+    }
+
+    fn update<T: Number>(x: &mut [T], y: &[T]) {
+        T::mul_by(x, y);
+    }
+
     fn grad(g: &mut Grad<'_>) -> Result<()> {
         emit_grad::<Mul>(g)
     }

@@ -18,6 +18,14 @@ impl Formula for Sub {
         x.minus(y)
     }
 
+    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
+        T::sub_all(out, x, y);
+    }
+
+    fn update<T: Number>(x: &mut [T], y: &[T]) {
+        T::sub_from(x, y);
+    }
+
     fn grad(g: &mut Grad<'_>) -> Result<()> {
         emit_grad::<Sub>(g)
     }

@@ -3,9 +3,7 @@
 use oarlock_ir::{
     Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, by_float, kernel,
 };
-use oarlock_tensor::{Dims, Element, Float};
-
-use crate::number::sum;
+use oarlock_tensor::{Dims, Element, Float, simd};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Mean, &MeanGrad];
 
@@ -28,7 +26,7 @@ impl OpDef for Mean {
             let tensor = io.dense(x)?;
             let data = io.data::<T>(x, &tensor)?;
             let mut to = io.out_sized(out, T::DTYPE, Dims::from([1]))?;
-            io.data_mut::<T>(out, &mut to)?[0] = sum(data) / T::of(data.len() as f64);
+            io.data_mut::<T>(out, &mut to)?[0] = simd::sum(data) / T::of(data.len() as f64);
             Ok(())
         }))
     }

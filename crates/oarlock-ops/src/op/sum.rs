@@ -134,7 +134,7 @@ fn add<T: Number>(io: &Io<'_>, x: In, from: &Tensor, out: Out, to: &mut Tensor) 
     if to.dims() != from.dims() {
         return Err(io.error(Kind::Shape, x, format_args!("is {}, but others are {}", from.dims(), to.dims())));
     }
-    io.data_mut::<T>(out, to)?.iter_mut().zip(from_data).for_each(|(t, v)| *t = t.plus(*v));
+    T::add_to(io.data_mut::<T>(out, to)?, from_data);
     Ok(())
 }
 
@@ -151,8 +151,7 @@ fn add_rows<T: Number>(io: &Io<'_>, x: In, from: &SelectedRows, out: Out, to: &m
     let (values, to) = (io.data::<T>(x, &from.value)?, io.data_mut::<T>(out, to)?);
     for (i, row) in from.rows.iter().enumerate() {
         let at = checked_row(io, x, *row, from.height)? * width;
-        let pairs = to[at..at + width].iter_mut().zip(&values[i * width..][..width]);
-        pairs.for_each(|(t, v)| *t = t.plus(*v));
+        T::add_to(&mut to[at..at + width], &values[i * width..][..width]);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! Large matrix products, by the `gemm` crate: the only place that calls it.
+//! Large matrix products: by our own tiles where they are faster, else by the `gemm` crate, which is called only here.
 #![allow(unsafe_code, reason = "the crate takes raw pointers, and panels of columns interleave in memory")]
 
+use super::tiles::{self, Panel};
 use crate::Pool;
 use crate::gemm::{GemmElem, Mat, PARALLEL};
 
@@ -22,7 +23,12 @@ pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: M
     let (m, n, k) = (a.rows(), b.cols(), a.cols());
     assert!(b.rows() == k && c.len() == m * n, "shapes were checked by the caller");
     let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
-    let (height, width) = if one { (m, n) } else { (part(m, PANEL.0), part(n, PANEL.1)) };
+    let own = tiles::fit();
+    let (height, width) = match (one, own) {
+        (true, _) => (m, n),
+        (_, true) => share(m, n, pool.threads()),
+        _ => (part(m, PANEL.0), part(n, PANEL.1)),
+    };
     let (down, across) = (m.div_ceil(height), n.div_ceil(width));
     let out = Out(c.as_mut_ptr());
     let out = &out;
@@ -35,11 +41,15 @@ pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: M
         // their slices when they were made. Strides within a slice fit an `isize`; one that does not belongs to a
         // single row or column and is only ever multiplied by 0.
         unsafe {
+            let to = out.0.add(top * n + left);
+            if own {
+                return tiles::compute(Panel { out: to, stride: n, a, b, alpha, beta });
+            }
             gemm::gemm(
                 rows,
                 cols,
                 k,
-                out.0.add(top * n + left),
+                to,
                 1,
                 n as isize,
                 beta != T::ZERO,
@@ -66,4 +76,18 @@ pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: M
 fn part(len: usize, max: usize) -> usize {
     let parts = len.div_ceil(max).max(1);
     len.div_ceil(parts).next_multiple_of(16).min(len.max(1))
+}
+
+/// Height and width of the panels of tiles, whose bits do not depend on the cut: the whole for one thread, else some panels
+/// per thread, cut along the longer side.
+fn share(m: usize, n: usize, threads: usize) -> (usize, usize) {
+    if threads == 1 {
+        return (m, n);
+    }
+    let parts = 2 * threads;
+    if m >= n {
+        (m.div_ceil(parts).next_multiple_of(6).min(m), n)
+    } else {
+        (m, n.div_ceil(parts).next_multiple_of(16).min(n))
+    }
 }

@@ -9,10 +9,12 @@ pub(crate) mod dots;
 mod elementwise;
 mod math;
 mod normalize;
+mod pack;
 mod prefetch;
 mod reduce;
 mod shifted;
 pub(crate) mod sums;
+pub(crate) mod tiles;
 mod update;
 pub(crate) mod vector;
 

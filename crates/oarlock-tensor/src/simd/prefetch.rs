@@ -12,25 +12,27 @@ pub fn prefetch<T>(data: &[T], start: usize, len: usize) {
     let end = start.saturating_add(len).min(data.len());
     let mut at = start;
     while at < end {
-        prefetch_line(&data[at]);
+        prefetch_at(&raw const data[at]);
         at += line;
     }
     if len > 0 && end > start {
         // Rows are not aligned to lines: the last element may be one line further.
-        prefetch_line(&data[end - 1]);
+        prefetch_at(&raw const data[end - 1]);
     }
 }
 
+/// Asks for the cache line at an address, which need not be valid.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn prefetch_line<T>(at: &T) {
+pub(super) fn prefetch_at<T>(at: *const T) {
     // SAFETY: a prefetch reads nothing as far as the program can tell and cannot fault; SSE is part of every x86_64.
-    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>((&raw const *at).cast()) };
+    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast()) };
 }
 
+/// Nothing to do: only speed would change.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn prefetch_line<T>(_: &T) {}
+pub(super) fn prefetch_at<T>(_: *const T) {}
 
 #[test]
 fn any_range_is_fine() {

@@ -26,6 +26,17 @@ pub unsafe trait Vector: Copy {
     unsafe fn sum(self) -> Self::Elem;
     /// `a b + c`, rounded as a lane of `mul_add` is.
     unsafe fn mul_add_one(a: Self::Elem, b: Self::Elem, c: Self::Elem) -> Self::Elem;
+
+    /// Writes `LANES` rows of `LANES` elements, `from_stride` apart, as columns of rows `to_stride` apart.
+    #[inline(always)]
+    unsafe fn transpose(from: *const Self::Elem, from_stride: usize, to: *mut Self::Elem, to_stride: usize) {
+        for r in 0..Self::LANES {
+            for c in 0..Self::LANES {
+                // SAFETY: the caller vouches for readable and writable blocks.
+                unsafe { *to.add(c * to_stride + r) = *from.add(r * from_stride + c) };
+            }
+        }
+    }
 }
 
 /// The registers of an element type on the CPUs we have kernels for.
@@ -47,18 +58,29 @@ pub(crate) trait Kernel<T: GemmElem> {
     unsafe fn run<V: Vector<Elem = T>>(self);
 }
 
-/// Runs a kernel with the widest registers of this CPU.
-pub(crate) fn run<T: GemmElem>(kernel: impl Kernel<T>) {
+/// The width of the widest registers of this CPU that we use, or 0 for portable code.
+pub(crate) fn bits() -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: just detected.
-            return unsafe { x86::run_512(kernel) };
+            return 512;
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: just detected.
-            return unsafe { x86::run_256(kernel) };
+            return 256;
         }
+    }
+    0
+}
+
+/// Runs a kernel with the widest registers of this CPU.
+pub(crate) fn run<T: GemmElem>(kernel: impl Kernel<T>) {
+    #[cfg(target_arch = "x86_64")]
+    match bits() {
+        // SAFETY: just detected.
+        512 => return unsafe { x86::run_512(kernel) },
+        // SAFETY: just detected.
+        256 => return unsafe { x86::run_256(kernel) },
+        _ => {}
     }
     // SAFETY: `Portable` needs no special instructions.
     unsafe { kernel.run::<Portable<T>>() }
@@ -138,7 +160,7 @@ mod x86 {
 
     /// Implements `Vector` by one intrinsic per function.
     macro_rules! vector {
-        ($register:ty, $elem:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fmadd:ident, $sum:expr) => {
+        ($register:ty, $elem:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fmadd:ident, $sum:expr $(, $transpose:expr)?) => {
             // SAFETY: the intrinsics are those of the register's width, so `load` and `store` touch exactly its lanes.
             unsafe impl Vector for $register {
                 type Elem = $elem;
@@ -178,14 +200,54 @@ mod x86 {
                 unsafe fn mul_add_one(a: $elem, b: $elem, c: $elem) -> $elem {
                     a.mul_add(b, c)
                 }
+
+                $(
+                    #[inline(always)]
+                    unsafe fn transpose(from: *const $elem, from_stride: usize, to: *mut $elem, to_stride: usize) {
+                        // SAFETY: the caller vouches for the instructions and for both blocks.
+                        unsafe { $transpose(from, from_stride, to, to_stride) }
+                    }
+                )?
             }
         };
     }
 
-    vector!(__m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, sum_8);
+    vector!(__m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, sum_8, transpose_8);
     vector!(__m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, sum_4);
     vector!(__m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps);
     vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_reduce_add_pd);
+
+    /// Eight rows of eight: pairs, then fours, then halves change places.
+    ///
+    /// # Safety
+    /// Both blocks must be valid.
+    #[target_feature(enable = "avx")]
+    unsafe fn transpose_8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        let (mut rows, mut pairs, mut fours) =
+            ([_mm256_setzero_ps(); 8], [_mm256_setzero_ps(); 8], [_mm256_setzero_ps(); 8]);
+        for (r, row) in rows.iter_mut().enumerate() {
+            // SAFETY: the caller vouches for the block.
+            *row = unsafe { _mm256_loadu_ps(from.add(r * from_stride)) };
+        }
+        for i in 0..4 {
+            pairs[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+            pairs[2 * i + 1] = _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+        }
+        for i in [0, 1, 4, 5] {
+            let to = i / 4 * 4 + i % 4 * 2;
+            fours[to] = _mm256_shuffle_ps::<0x44>(pairs[i], pairs[i + 2]);
+            fours[to + 1] = _mm256_shuffle_ps::<0xee>(pairs[i], pairs[i + 2]);
+        }
+        for i in 0..4 {
+            let low = _mm256_permute2f128_ps::<0x20>(fours[i], fours[i + 4]);
+            let high = _mm256_permute2f128_ps::<0x31>(fours[i], fours[i + 4]);
+            // SAFETY: the caller vouches for the block.
+            unsafe {
+                _mm256_storeu_ps(to.add(i * to_stride), low);
+                _mm256_storeu_ps(to.add((i + 4) * to_stride), high);
+            }
+        }
+    }
 
     #[target_feature(enable = "avx")]
     fn sum_8(v: __m256) -> f32 {

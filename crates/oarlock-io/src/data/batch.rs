@@ -1,0 +1,55 @@
+//! What a dataset hands to a trainer.
+
+use oarlock_ir::Result;
+use oarlock_tensor::Tensor;
+
+use super::column::Texts;
+
+/// Some samples: a tensor per used slot, in the order of the slots. Give the same batch to a source again and again, and
+/// its memory is used again.
+#[derive(Debug, Default)]
+pub struct Batch {
+    tensors: Vec<Tensor>,
+    rows: usize,
+    texts: Vec<Texts>,
+}
+
+impl Batch {
+    /// No samples.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// The number of samples.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// A tensor per used slot.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The tensors, to take them out or to put other memory in their place.
+    pub fn tensors_mut(&mut self) -> &mut [Tensor] {
+        &mut self.tensors
+    }
+
+    /// The texts in front of the slots, in the order in which the [`Format`](super::Format) lists them.
+    pub fn texts(&self) -> &[Texts] {
+        &self.texts
+    }
+
+    pub(crate) fn reset(&mut self, rows: usize, tensors: usize, texts: &[Texts]) {
+        self.rows = rows;
+        self.tensors.resize_with(tensors, Tensor::new);
+        self.texts.resize_with(texts.len(), Texts::default);
+        self.texts.iter_mut().zip(texts).for_each(|(to, from)| to.copy_from(from));
+    }
+}
+
+/// Where a trainer's thread gets its batches from.
+pub trait BatchSource: Send {
+    /// Fills `batch` with the next samples; false at the end of the data.
+    fn next(&mut self, batch: &mut Batch) -> Result<bool>;
+}

@@ -1,0 +1,226 @@
+//! A file, line by line, into columns: where bytes, parser and the rule for bad lines meet.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use oarlock_ir::{Error, Kind, Result};
+use parking_lot::Mutex;
+
+use super::column::Columns;
+use super::parse::{BadLines, Fault, Format, line, line_end};
+use super::pipe::Cancel;
+use super::source::{Input, Source};
+
+/// How much is read at once, and how long a line can be before the buffer grows.
+const BLOCK: usize = 1 << 20;
+
+/// No line is longer: a file without newlines must not take all memory.
+const LONGEST_LINE: usize = 1 << 28;
+
+/// What was read so far, counted over all threads.
+#[derive(Debug, Default)]
+pub struct Progress {
+    samples: AtomicU64,
+    skipped: AtomicU64,
+    first_skipped: Mutex<Option<Error>>,
+}
+
+impl Progress {
+    /// Samples parsed.
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+
+    /// Bad lines left out.
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
+    }
+
+    /// What was wrong with the first of them.
+    pub fn first_skipped(&self) -> Option<Error> {
+        self.first_skipped.lock().clone()
+    }
+
+    fn skip(&self, error: impl FnOnce() -> Error) {
+        if self.skipped.fetch_add(1, Ordering::Relaxed) == 0 {
+            *self.first_skipped.lock() = Some(error());
+        }
+    }
+}
+
+/// What all threads that read one data set share.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) source: Source,
+    pub(crate) format: Format,
+    pub(crate) progress: Arc<Progress>,
+    /// Set from outside to end the run soon.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Job {
+    pub(crate) fn check_stop(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(Kind::Interrupted, "reading the dataset was interrupted"));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a file of which only the whole lines are looked at. Kept from file to file for its memory.
+#[derive(Default)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    /// What is not yet parsed: `start..lines` are whole lines, `lines..filled` the beginning of the next one.
+    start: usize,
+    lines: usize,
+    filled: usize,
+}
+
+impl Block {
+    fn lines(&self) -> &[u8] {
+        &self.bytes[self.start..self.lines]
+    }
+
+    /// Replaces the parsed lines by the next ones; false at the end of `input`.
+    fn fill(&mut self, input: &mut impl Read) -> std::io::Result<bool> {
+        self.bytes.copy_within(self.lines..self.filled, 0);
+        (self.filled, self.start, self.lines) = (self.filled - self.lines, 0, 0);
+        loop {
+            self.make_room()?;
+            let new = self.filled;
+            match input.read(&mut self.bytes[new..]) {
+                Ok(0) => {
+                    // The last line needs no newline.
+                    self.lines = self.filled;
+                    return Ok(self.lines > 0);
+                }
+                Ok(n) => self.filled += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            }
+            if let Some(at) = memchr::memrchr(b'\n', &self.bytes[new..self.filled]) {
+                self.lines = new + at + 1;
+                return Ok(true);
+            }
+        }
+    }
+
+    fn make_room(&mut self) -> std::io::Result<()> {
+        if self.filled < self.bytes.len() {
+            return Ok(());
+        }
+        if self.filled >= LONGEST_LINE {
+            return Err(std::io::Error::other(format!("a line is longer than {LONGEST_LINE} bytes")));
+        }
+        self.bytes.resize((self.bytes.len() * 2).max(BLOCK), 0);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        (self.start, self.lines, self.filled) = (0, 0, 0);
+    }
+}
+
+/// Calls `visit` with the number and the text of every line of a file, until it says that it has seen enough.
+pub(crate) fn each_line(
+    source: &Source,
+    name: &str,
+    mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut input = source.open(name, &Arc::default())?;
+    let mut block = Block::default();
+    let mut number = 0;
+    while block.fill(&mut input).map_err(|e| cannot_read(name, &e))? {
+        for text in block.lines().split_inclusive(|&b| b == b'\n') {
+            number += 1;
+            if visit(number, text.strip_suffix(b"\n").unwrap_or(text))?.is_break() {
+                return Ok(());
+            }
+        }
+        block.start = block.lines;
+    }
+    input.finish()
+}
+
+fn cannot_read(name: &str, e: &std::io::Error) -> Error {
+    Error::new(Kind::Io, format!("cannot read {name}: {e}"))
+}
+
+/// A file whose lines become rows.
+pub(crate) struct FileRows<'a> {
+    job: &'a Job,
+    name: &'a str,
+    input: Input,
+    block: &'a mut Block,
+    /// Lines parsed.
+    line: u64,
+}
+
+impl<'a> FileRows<'a> {
+    pub(crate) fn open(
+        job: &'a Job,
+        name: &'a str,
+        block: &'a mut Block,
+        cancel: &Arc<Cancel>,
+    ) -> Result<FileRows<'a>> {
+        block.clear();
+        Ok(FileRows { job, name, input: job.source.open(name, cancel)?, block, line: 0 })
+    }
+
+    /// Adds rows until there are `limit`; false if the file ended before.
+    pub(crate) fn read(&mut self, columns: &mut Columns, limit: usize) -> Result<bool> {
+        loop {
+            self.parse(columns, limit)?;
+            if columns.rows() == limit {
+                return Ok(true);
+            }
+            self.job.check_stop()?;
+            if !self.block.fill(&mut self.input).map_err(|e| cannot_read(self.name, &e))? {
+                return self.input.finish().map(|()| false);
+            }
+        }
+    }
+
+    /// Parses the lines of the block, until there are `limit` rows.
+    fn parse(&mut self, columns: &mut Columns, limit: usize) -> Result<()> {
+        let before = columns.rows();
+        let parsed = self.parse_lines(columns, limit);
+        self.job.progress.samples.fetch_add((columns.rows() - before) as u64, Ordering::Relaxed);
+        parsed
+    }
+
+    fn parse_lines(&mut self, columns: &mut Columns, limit: usize) -> Result<()> {
+        while columns.rows() < limit && !self.block.lines().is_empty() {
+            self.line += 1;
+            let text = self.block.lines();
+            match line(&self.job.format, text, columns) {
+                Ok(used) => self.block.start += used,
+                Err(fault) => {
+                    let after = (line_end(text, 0) + 1).min(text.len());
+                    self.bad_line(&fault)?;
+                    self.block.start += after;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn bad_line(&self, fault: &Fault) -> Result<()> {
+        let error = || {
+            let what = format!("{}:{}:{}: {}", self.name, self.line, fault.at + 1, fault.what);
+            Error::new(Kind::Format, what)
+                .help("correct the line, or what writes it; bad lines can also be skipped and counted")
+        };
+        match self.job.format.bad_lines {
+            BadLines::Fail => Err(error()),
+            BadLines::Skip => {
+                self.job.progress.skip(error);
+                Ok(())
+            }
+        }
+    }
+}

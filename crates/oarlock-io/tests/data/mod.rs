@@ -1,0 +1,4 @@
+mod datasets;
+mod failures;
+mod fixture;
+mod tools;
