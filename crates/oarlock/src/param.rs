@@ -98,7 +98,7 @@ impl Default for ParamAttr {
 #[expect(clippy::large_enum_variant, reason = "there are few of them, and they live while a layer is built")]
 pub enum Param {
     /// Make it.
-    Make(ParamAttr),
+    Make(Box<ParamAttr>),
     /// Do without it (`bias_attr=False`).
     Without,
 }
@@ -115,32 +115,32 @@ impl Param {
 
 impl Default for Param {
     fn default() -> Param {
-        Param::Make(ParamAttr::new())
+        ParamAttr::new().into()
     }
 }
 
 impl From<ParamAttr> for Param {
     fn from(attr: ParamAttr) -> Param {
-        Param::Make(attr)
+        Param::Make(Box::new(attr))
     }
 }
 
 impl From<Initializer> for Param {
     fn from(initializer: Initializer) -> Param {
-        Param::Make(ParamAttr::new().initializer(initializer))
+        ParamAttr::new().initializer(initializer).into()
     }
 }
 
 impl From<Decay> for Param {
     fn from(decay: Decay) -> Param {
-        Param::Make(ParamAttr::new().regularizer(decay))
+        ParamAttr::new().regularizer(decay).into()
     }
 }
 
 impl From<&str> for Param {
     /// A parameter of this name.
     fn from(name: &str) -> Param {
-        Param::Make(ParamAttr::name(name))
+        ParamAttr::name(name).into()
     }
 }
 

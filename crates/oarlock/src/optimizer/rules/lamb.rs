@@ -6,8 +6,8 @@ use super::adam::states;
 use crate::lr::LearningRate;
 use crate::optimizer::{Optimizer, Rule, State};
 
-/// Tells by a parameter's name whether it is left out.
-type Exclude = Box<dyn Fn(&str) -> bool + Send + Sync>;
+/// Decides by its name whether a parameter is left alone.
+type Exclude = dyn Fn(&str) -> bool + Send + Sync;
 
 /// `Lamb(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, ...,
 /// exclude_from_weight_decay_fn=None, name=None)`
@@ -21,7 +21,7 @@ pub struct Lamb {
     /// Added to the root of the mean of squares.
     pub epsilon: f32,
     /// Parameters of which it is true do not decay.
-    exclude: Option<Exclude>,
+    exclude: Option<Box<Exclude>>,
 }
 
 /// `Lamb(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, ...)`
