@@ -9,5 +9,5 @@ mod npz;
 
 pub use close::{Tolerance, assert_close, close};
 pub use golden::{golden_dir, skip};
-pub use npz::Npz;
+pub use npz::{Npz, read_npy};
 pub use serde_json::{self as json, Value as Json};

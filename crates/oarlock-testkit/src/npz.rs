@@ -44,6 +44,15 @@ impl Npz {
     }
 }
 
+/// Reads an `.npy` file.
+///
+/// # Panics
+/// If it cannot be read or is not what `numpy.save` writes.
+pub fn read_npy(path: impl AsRef<Path>) -> Tensor {
+    let path = path.as_ref();
+    npy(&std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+}
+
 fn u16_at(b: &[u8], at: usize) -> usize {
     u16::from_le_bytes([b[at], b[at + 1]]) as usize
 }

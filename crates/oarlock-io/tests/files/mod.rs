@@ -6,4 +6,5 @@ mod crash;
 mod golden;
 mod hostile;
 mod mismatch;
+mod operators;
 mod predecessor;
