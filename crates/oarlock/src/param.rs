@@ -95,7 +95,6 @@ impl Default for ParamAttr {
 
 /// A parameter of a layer, or none: what Fluid's `param_attr` and `bias_attr` arguments take.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "there are few of them, and they live while a layer is built")]
 pub enum Param {
     /// Make it.
     Make(Box<ParamAttr>),
