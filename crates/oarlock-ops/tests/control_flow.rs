@@ -522,5 +522,5 @@ fn a_block_cannot_run_itself() {
     let x = tensor(&[1.0, 2.0]);
     let e = executor().run(&program, &[("x", &x), ("w", &x), ("n", &count(1))], &["loss"], &Scope::new());
     let text = e.expect_err("a block in itself").to_string();
-    assert!(text.contains("`while` names block 1, which it cannot run"), "{text}");
+    assert!(text.contains("attribute `sub_block` refers to block 1, which does not stand inside block 1"), "{text}");
 }
