@@ -18,7 +18,7 @@ const TEST: usize = 60;
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let epochs: usize = match std::env::args().nth(1) {
         Some(n) => n.parse().map_err(|_| format!("the number of epochs must be a number, not {n:?}"))?,
-        None => 3,
+        None => 1,
     };
     let mut net = Net::new();
     net.seed(2024);
