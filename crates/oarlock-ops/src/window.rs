@@ -123,7 +123,7 @@ impl Window {
     fn infer_shape(&self, cx: &Infer<'_>, input: &VarType) -> Result<Vec<Dim>> {
         let attrs = cx.attrs();
         let (axes, flags) = (attrs.ints("axes")?, attrs.ints("infer_flags")?);
-        let (starts, ends) = (attrs.ints("starts")?, attrs.ints("ends")?);
+        let (starts, ends, decrease) = (attrs.ints("starts")?, attrs.ints("ends")?, attrs.ints("decrease_axis")?);
         let strides = if self.strided { attrs.ints("strides")? } else { Vec::new() };
         let lists = ["StartsTensor", "EndsTensor", "StridesTensor"];
         let by_tensor = lists.iter().any(|l| cx.has(l) || cx.has(&format!("{l}List")));
@@ -139,13 +139,13 @@ impl Window {
                 (Dim::Any, _) => Dim::Any,
                 (Dim::Is(size), Some((start, end))) => {
                     let step = strides.get(i).copied().unwrap_or(1);
-                    let range = self.range(size, *start, *end, step);
-                    Dim::Is(range.ok_or_else(|| self.nothing(cx, *axis, *start, *end))?.count)
+                    let end = end_of(*start, *end, decrease.contains(axis));
+                    let range = self.range(size, *start, end, step);
+                    Dim::Is(range.ok_or_else(|| self.nothing(cx, *axis, *start, end))?.count)
                 }
                 (_, None) => return Err(cx.shape_error(format!("needs a start and an end for axis {axis}"))),
             };
         }
-        let decrease = attrs.ints("decrease_axis")?;
         Ok(decreased(&out, Dim::Is(1), |i| decrease.contains(&(i as i64))))
     }
 
@@ -153,6 +153,12 @@ impl Window {
         let what = format!("of {} along axis {axis} from {start} to {end} has no elements", cx.describe("Input"));
         cx.shape_error(what).help("`ends` must be beyond `starts`, in the direction of the step")
     }
+}
+
+/// The end of a range. Of an axis that will be dropped exactly one element is meant, so -1 to 0 is the last one: `x[i]` with `i` = -1
+/// comes as `i` to `i + 1`.
+fn end_of(start: i64, end: i64, dropped: bool) -> i64 {
+    if dropped && start == -1 && end == 0 { i64::from(i32::MAX) } else { end }
 }
 
 /// The sizes without the axes that are dropped; a number is [1].
@@ -212,7 +218,8 @@ impl Cut {
                     format_args!("is {dims}: no start and end for its axis {axis}"),
                 ));
             };
-            let Some(r) = op.range(*size, *start, *end, step) else {
+            let end = end_of(*start, *end, self.decrease.contains(axis));
+            let Some(r) = op.range(*size, *start, end, step) else {
                 let what = format_args!("is {dims}: along axis {axis} there is nothing from {start} to {end}");
                 return Err(io.error(Kind::Shape, input, what));
             };

@@ -38,6 +38,19 @@ mod tests {
     }
 
     #[test]
+    fn the_last_one_by_a_variable_index() {
+        let number = |v: i32| vec![tensor_of::<i32>([1], &[v])];
+        slice(&[1], &[-1], &[-1])
+            .input("Input", tensor_of::<i64>([1, 3], &[1, 2, 3]))
+            .inputs("StartsTensorList", number(-1))
+            .inputs("EndsTensorList", number(0))
+            .attr("infer_flags", vec![-1])
+            .attr("decrease_axis", vec![1])
+            .output("Out", tensor_of::<i64>([1], &[3]))
+            .run();
+    }
+
+    #[test]
     fn nothing_is_left() {
         assert_eq!(
             slice(&[0], &[2], &[1]).input("Input", noise([3], 1)).any_output("Out").error(),
