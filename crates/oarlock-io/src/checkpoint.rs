@@ -127,7 +127,7 @@ impl Checkpoints {
     /// The number of the newest complete checkpoint.
     pub fn latest(&self) -> Result<Option<u64>> {
         for number in self.numbers()?.into_iter().rev() {
-            if is_complete(&*self.folder(number)?.view()?) {
+            if self.is_complete(number)? {
                 return Ok(Some(number));
             }
         }
@@ -157,17 +157,24 @@ impl Checkpoints {
     /// Deletes all but the newest `keep` complete checkpoints (at least one stays), and what killed saves left before
     /// the newest. Returns the numbers of those deleted.
     pub fn prune(&self, keep: usize) -> Result<Vec<u64>> {
-        let numbers = self.numbers()?;
-        let mut complete = Vec::new();
-        for &number in numbers.iter().rev() {
-            if complete.len() < keep.max(1) && is_complete(&*self.folder(number)?.view()?) {
-                complete.push(number);
+        let (mut kept, mut old) = (0, Vec::new());
+        for number in self.numbers()?.into_iter().rev() {
+            match self.is_complete(number) {
+                Ok(true) if kept < keep.max(1) => kept += 1,
+                Ok(true) => old.push(number),
+                // One that is newer than all complete ones may be of a save under way.
+                Ok(false) if kept > 0 => old.push(number),
+                // What cannot be read is left for its owner to look at.
+                Ok(false) | Err(_) => {}
             }
         }
-        let Some(newest) = complete.first().copied() else { return Ok(Vec::new()) };
-        let old: Vec<u64> = numbers.into_iter().filter(|n| *n < newest && !complete.contains(n)).collect();
+        old.reverse();
         old.iter().try_for_each(|number| self.store.remove_folder(&format!("{STEM}{number}")))?;
         Ok(old)
+    }
+
+    fn is_complete(&self, number: u64) -> Result<bool> {
+        Ok(is_complete(&*self.folder(number)?.view()?))
     }
 
     fn folder(&self, number: u64) -> Result<Box<dyn Store>> {

@@ -35,13 +35,18 @@ impl Disk {
         self.watch.as_ref().map_or(Ok(()), |watch| watch(step))
     }
 
-    /// Makes a directory and those around it, as far as they are missing.
+    /// Makes a directory and those around it, as far as they are missing, and makes that last.
     pub(super) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         if path.is_dir() {
             return Ok(());
         }
-        self.step(Step::CreateDir)?;
-        fs::create_dir_all(path)
+        let around = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.create_dir_all(around)?;
+        match self.create_dir(path) {
+            // Somebody else was faster, which is as good.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            made => made.and_then(|()| self.sync_dir(around)),
+        }
     }
 
     /// Makes a directory that must not exist.

@@ -96,3 +96,16 @@ fn differences_are_listed_and_damage_is_found() {
     all.load(1, &program(&second), &again).unwrap();
     assert_eq!(again.tensor("a").to_f64(), [1.0, 1.5]);
 }
+
+#[test]
+fn a_damaged_manifest_stops_nothing_but_its_own_checkpoint() {
+    let dir = TempDir::new();
+    let (program, all) = (small_program(), checkpoints(&dir));
+    all.save(&program, &small_values(0.0), &position(0), 1).unwrap();
+    std::fs::write(dir.path().join("ckpt/checkpoint_0").join(oarlock_io::MANIFEST), "{").unwrap();
+    let e = all.latest().unwrap_err();
+    assert!(e.report().what.contains("checkpoint_0/oarlock.manifest.json: not a list of files"), "{e}");
+    assert_eq!(all.save(&program, &small_values(1.0), &position(1), 1).unwrap(), 1);
+    assert_eq!(all.latest().unwrap(), Some(1));
+    assert!(dir.path().join("ckpt/checkpoint_0").is_dir());
+}

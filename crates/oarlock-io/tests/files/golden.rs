@@ -209,7 +209,6 @@ fn exported_models_equal_the_predecessors() {
             rename_outputs(&mut theirs, &ours.fetches);
             assert_eq!(oarlock_ir::diff(&theirs.program, &ours.program, &[]), None, "{net} from {source}");
             assert_eq!((&ours.feeds, &ours.fetches), (&theirs.feeds, &theirs.fetches));
-            // A second export of what was exported is the same again, behind one more scale.
             let out = TempDir::new();
             let files = ModelFiles::combined("__params__");
             ours.save(&out.store(), &files, &tensors(&dir.join("infer_sep"))).unwrap();

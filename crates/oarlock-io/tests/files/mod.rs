@@ -8,3 +8,4 @@ mod hostile;
 mod mismatch;
 mod operators;
 mod predecessor;
+mod round_trip;
