@@ -131,8 +131,10 @@ impl<'a> FuseBlock<'a> {
         !self.is_root(name) && self.readers(name).iter().chain(self.writers(name)).all(|i| inside.contains(i))
     }
 
-    /// Replaces the operators at `gone` by one at position `at` (one of them).
-    pub fn replace(&mut self, gone: &[usize], at: usize, op: Op) {
+    /// Replaces the operators at `gone` by one at position `at` (one of them). It carries the user's line of the one that stood
+    /// there, so that an error while it runs names it.
+    pub fn replace(&mut self, gone: &[usize], at: usize, mut op: Op) {
+        op.site = self.op(at).and_then(Op::call_site);
         for &i in gone {
             self.unindex(i);
             self.ops[i] = None;

@@ -122,6 +122,11 @@ impl<'a> Prepare<'a> {
         Prepare { op, sig, block, layout, redirect }
     }
 
+    /// The same place for another operator over the same variables: one of those that a fused operator stands for.
+    pub fn of<'b>(&'b self, op: &'b Op, sig: &'b Sig) -> Prepare<'b> {
+        Prepare { op, sig, ..*self }
+    }
+
     /// The operator.
     pub fn op(&self) -> &'a Op {
         self.op

@@ -107,6 +107,57 @@ pub(crate) struct Update<const N: usize> {
     sparse: Sparse,
 }
 
+/// What an optimizer operator does in a step, apart from its [`Update`]: groups are made of these.
+pub(crate) trait Step<const N: usize>: Copy + Send + Sync + 'static {
+    /// What it does to a row.
+    type Rule<T: Float>: RowRule<T, N> + Sync;
+
+    /// Of an operator.
+    fn new(p: &Prepare<'_>) -> Result<(Update<N>, Self)>;
+
+    /// The rule, with the scalars of this step.
+    fn rule<T: Float>(&self, io: &Io<'_>) -> Result<Self::Rule<T>>;
+
+    /// After this, neither [`Step::rule`] nor [`Step::finish`] can fail.
+    fn check<T: Float>(&self, io: &Io<'_>) -> Result<()> {
+        self.rule::<T>(io).map(drop)
+    }
+
+    /// What is left to do when parameter and states are updated from a dense gradient.
+    fn finish<T: Float>(&self, _io: &Io<'_>, _rule: &Self::Rule<T>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Parameter, states and dense gradient of an optimizer.
+pub(crate) struct Tensors<'a, const N: usize> {
+    param: RefMut<'a, Tensor>,
+    states: [RefMut<'a, Tensor>; N],
+    grad: Ref<'a, Tensor>,
+}
+
+/// The elements of [`Tensors`]; all slices are of one length.
+pub(crate) struct Slices<'t, T, const N: usize> {
+    pub(crate) param: &'t mut [T],
+    pub(crate) state: [&'t mut [T]; N],
+    pub(crate) grad: &'t [T],
+}
+
+impl<'t, T, const N: usize> Slices<'t, T, N> {
+    /// Takes up to `len` elements off the front.
+    pub(crate) fn take(&mut self, len: usize) -> Slices<'t, T, N> {
+        fn front<'t, T>(slice: &mut &'t mut [T], len: usize) -> &'t mut [T] {
+            let (front, rest) = std::mem::take(slice).split_at_mut(len);
+            *slice = rest;
+            front
+        }
+        let len = len.min(self.grad.len());
+        let (grad, rest) = self.grad.split_at(len);
+        self.grad = rest;
+        Slices { param: front(&mut self.param, len), state: self.state.each_mut().map(|s| front(s, len)), grad }
+    }
+}
+
 /// Memory that an optimizer's kernel keeps.
 pub(crate) struct Scratch<T> {
     merger: RowMerger<T>,
@@ -236,6 +287,20 @@ impl<const N: usize> Update<N> {
             _ => table.update_rows(rule, rows, values),
         }
         Ok(())
+    }
+
+    /// Borrows everything for a step with a dense gradient.
+    pub(crate) fn tensors<'a>(&self, io: &Io<'a>) -> Result<Tensors<'a, N>> {
+        let grad = io.dense(self.grad)?;
+        Ok(Tensors { param: self.param.update(io)?, states: all(self.states.map(|pair| pair.update(io)))?, grad })
+    }
+
+    /// The elements of what [`Update::tensors`] borrowed.
+    pub(crate) fn slices<'t, T: Float>(&self, io: &Io<'_>, t: &'t mut Tensors<'_, N>) -> Result<Slices<'t, T, N>> {
+        let mut pairs = self.states.iter();
+        let state = t.states.each_mut().map(|s| pairs.next().unwrap_or(&self.param).data_mut::<T>(io, s));
+        let (param, grad) = (self.param.data_mut(io, &mut t.param)?, io.data(self.grad, &t.grad)?);
+        Ok(Slices { param, state: all(state)?, grad })
     }
 
     /// Runs `work` on the whole parameter and its states, for steps that look at all elements together.

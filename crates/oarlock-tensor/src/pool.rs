@@ -36,10 +36,15 @@ impl Pool {
     pub fn pieces<T: Send>(&self, data: &mut [T], piece: usize, task: impl Fn(usize, &mut [T]) + Sync) {
         let piece = piece.max(1);
         let tasks = data.len().div_ceil(piece);
-        let parts = Mutex::new(data.chunks_mut(piece).enumerate());
-        // The lock is held while a piece is taken, not while it is worked on, so no panic can poison it.
-        let take = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-        self.together(tasks, || take().map(|(i, part)| task(i, part)).is_some());
+        self.each(tasks, data.chunks_mut(piece).enumerate(), |(i, part)| task(i, part));
+    }
+
+    /// Runs `task` on everything an iterator yields, which is about `tasks` items.
+    pub fn each<W: Send>(&self, tasks: usize, items: impl Iterator<Item = W> + Send, task: impl Fn(W) + Sync) {
+        let items = Mutex::new(items);
+        // The lock is held while an item is taken, not while it is worked on, so no panic can poison it.
+        let take = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+        self.together(tasks, || take().map(&task).is_some());
     }
 
     /// Lets all threads, the calling one included, take work until `take_one` finds no more. Threads that come late

@@ -317,12 +317,14 @@ impl<'a> Compiler<'a> {
         let mut swaps = Vec::new();
         let mut seen = HashSet::new();
         for (slot, args) in op.outputs.iter() {
-            for name in args.iter().filter(|n| **n != EMPTY) {
+            for (at, name) in args.iter().enumerate().filter(|(_, n)| **n != EMPTY) {
                 let mut same = op.inputs.iter().filter(|(_, args)| args.contains(name)).peekable();
                 if same.peek().is_none() || !seen.insert(name.clone()) {
                     continue;
                 }
-                let allowed = same.all(|(input, args)| args.len() == 1 && pairs.contains(&(input, slot)));
+                // Of slots with several variables, those at one position belong together.
+                let only_at = |args: &[Name]| args.iter().enumerate().all(|(i, n)| (n == name) == (i == at));
+                let allowed = same.all(|(input, args)| only_at(args) && pairs.contains(&(input, slot)));
                 let uses_block = !op.sub_blocks().is_empty();
                 if !allowed && !uses_block {
                     let elsewhere = self.new_slot();

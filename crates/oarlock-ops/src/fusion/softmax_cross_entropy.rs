@@ -1,18 +1,120 @@
-//! `cross_entropy2` after `softmax`: the two gradients as one operator, without the gradient of the probabilities in between.
+//! `cross_entropy2` after `softmax` as one operator, and the two gradients as another, without the gradient of the
+//! probabilities in between.
 //!
 //! That gradient has one element per row that is not zero, so the sum over the row in `softmax_grad` is a single product:
 //! the same value, since adding zeros is exact.
 
-use oarlock_ir::{Attr, FuseBlock, Fusion, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{
+    Attr, FuseBlock, Fusion, In, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, by_float, kernel,
+};
 use oarlock_tensor::Element;
 
-pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad];
+use crate::classes::Classes;
+use crate::op::cross_entropy2;
+
+pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &Fuse];
+
+/// The class whose samples do not count, of either operator.
+fn ignored(entropy: &Op) -> i32 {
+    match entropy.attrs.get("ignore_index") {
+        Some(Attr::Int(v)) => *v,
+        _ => -100,
+    }
+}
+
+/// Does the operator work along the last of two axes, of which `probabilities` has that many?
+fn by_rows(g: &FuseBlock<'_>, softmax: &Op, probabilities: &str) -> bool {
+    g.block.var(probabilities).is_some_and(|v| v.shape.rank() == 2)
+        && matches!(softmax.attrs.get("axis"), None | Some(Attr::Int(-1 | 1)))
+}
+
+struct Fuse;
+
+impl Fusion for Fuse {
+    fn name(&self) -> &'static str {
+        "softmax_cross_entropy"
+    }
+
+    fn ops(&self) -> &'static [&'static dyn OpDef] {
+        &[&SoftmaxCrossEntropy]
+    }
+
+    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
+        for i in 0..g.len() {
+            if let Some((j, op)) = forward_at(g, i) {
+                g.replace(&[i, j], i, op);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pair that starts with the `softmax` at `i`. Done there, since others may read the probabilities before the loss is computed.
+fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
+    let softmax = g.typed(i, "softmax")?;
+    let probabilities = softmax.outputs.get("Out").first()?;
+    g.writer(probabilities)?;
+    let entropy_of = |j: &usize| *j > i && g.typed(*j, "cross_entropy2").is_some();
+    let j = g.readers(probabilities).iter().copied().find(entropy_of)?;
+    let entropy = g.op(j)?;
+    let label = entropy.inputs.get("Label").first()?;
+    let op = Op::new("fused_softmax_cross_entropy")
+        .input("X", softmax.inputs.get("X"))
+        .input("Label", [label])
+        .output("Softmax", [probabilities])
+        .output("Y", entropy.outputs.get("Y"))
+        .output("MatchX", entropy.outputs.get("MatchX"))
+        .output("XShape", entropy.outputs.get("XShape"))
+        .attr("ignore_index", ignored(entropy));
+    let used = |n: &Name| g.written_between(n, i, j) || g.readers(n).iter().any(|r| (i..j).contains(r));
+    let early = g.written_between(label, i, j) || entropy.outputs.args().any(used);
+    (by_rows(g, softmax, probabilities) && !early).then_some((j, op))
+}
+
+struct SoftmaxCrossEntropy;
+
+impl OpDef for SoftmaxCrossEntropy {
+    fn sig(&self) -> Sig {
+        Sig::new("fused_softmax_cross_entropy", "Softmax = softmax(X); Y = -ln Softmax[Label]")
+            .input("X", "scores, a row per sample")
+            .input("Label", "class of each sample")
+            .output("Softmax", "probabilities")
+            .output("Y", "loss of each sample")
+            .output("MatchX", "probability of the sample's class")
+            .output("XShape", "no elements; its sizes are those of `Softmax` behind a 0")
+            .attr("ignore_index", -100, "samples of this class do not count")
+    }
+
+    fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, label, softmax) = (p.input("X")?, p.input("Label")?, p.output("Softmax")?);
+        let outs = (p.output("Y")?, p.output("MatchX")?, p.output("XShape")?);
+        let ignore = p.attrs().int("ignore_index")?;
+        by_float!(p.float("X")?, T => {
+            let mut scratch = Vec::new();
+            kernel(move |io| {
+                let mut t = io.update(x, softmax)?;
+                let classes = Classes::of(io, x, t.dims(), -1)?;
+                classes.softmax(io.data_mut::<T>(softmax, &mut t)?, &mut scratch);
+                drop(t);
+                cross_entropy2::forward::<T>(io, (In(softmax.0), label), outs, ignore)
+            })
+        })
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.in_place(&[("X", "Softmax")])
+    }
+}
 
 struct FuseGrad;
 
 impl Fusion for FuseGrad {
     fn name(&self) -> &'static str {
-        "softmax_cross_entropy"
+        "softmax_cross_entropy_grad"
     }
 
     fn ops(&self) -> &'static [&'static dyn OpDef] {
@@ -36,21 +138,15 @@ fn grad_at(g: &FuseBlock<'_>, j: usize) -> Option<(usize, Op)> {
     let i = g.writer(between).filter(|&i| i < j && g.only_reader(between) == Some(j))?;
     let entropy = g.typed(i, "cross_entropy_grad2")?;
     let probabilities = softmax.inputs.get("Out").first()?;
-    let two_dims = g.block.var(probabilities).is_some_and(|v| v.shape.rank() == 2);
-    let last_axis = matches!(softmax.attrs.get("axis"), None | Some(Attr::Int(-1 | 1)));
-    let ignore = match entropy.attrs.get("ignore_index") {
-        Some(Attr::Int(v)) => *v,
-        _ => -100,
-    };
     let op = Op::new("fused_softmax_cross_entropy_grad")
         .input("Softmax", [probabilities])
         .input("Label", entropy.inputs.get("Label"))
         .input("MatchX", entropy.inputs.get("MatchX"))
         .input("Y@GRAD", entropy.inputs.get("Y@GRAD"))
         .output("X@GRAD", softmax.outputs.get("X@GRAD"))
-        .attr("ignore_index", ignore);
+        .attr("ignore_index", ignored(entropy));
     let moved = op.inputs.args().any(|n| g.written_between(n, i, j));
-    (two_dims && last_axis && !moved).then_some((i, op))
+    (by_rows(g, softmax, probabilities) && !moved).then_some((i, op))
 }
 
 struct SoftmaxCrossEntropyGrad;
@@ -101,7 +197,7 @@ impl OpDef for SoftmaxCrossEntropyGrad {
 }
 
 #[test]
-fn gradients() {
+fn both_directions() {
     use crate::testing::{fusion, noise, tensor_of};
     let net = "program 1008005
 block 0 {
@@ -119,5 +215,5 @@ block 0 {
 ";
     let inputs = vec![("x", noise([6, 5], 1)), ("label", tensor_of([6, 1], &[0i64, 4, 2, 1, 3, 3]))];
     let check = fusion(net, inputs).gradients("loss", &["x"]);
-    check.run(&["x@GRAD", "loss"], &["fused_softmax_cross_entropy_grad"]);
+    check.run(&["x@GRAD", "loss", "p"], &["fused_softmax_cross_entropy", "fused_softmax_cross_entropy_grad"]);
 }

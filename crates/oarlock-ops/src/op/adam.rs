@@ -3,7 +3,7 @@
 use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
 use oarlock_tensor::{Float, simd};
 
-use crate::optimize::{self, PARAM, Pair, RowRule, Scratch, Sparse, Update};
+use crate::optimize::{self, PARAM, Pair, RowRule, Scratch, Sparse, Step, Update};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Adam];
 
@@ -12,7 +12,8 @@ const MOMENT2: (&str, &str) = ("Moment2", "Moment2Out");
 const BETA1_POW: (&str, &str) = ("Beta1Pow", "Beta1PowOut");
 const BETA2_POW: (&str, &str) = ("Beta2Pow", "Beta2PowOut");
 
-struct Adam;
+/// `adam`.
+pub(crate) struct Adam;
 
 impl OpDef for Adam {
     fn sig(&self) -> Sig {
@@ -54,17 +55,15 @@ impl OpDef for Adam {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let sparse = if p.attrs().bool("lazy_mode")? { Sparse::Listed } else { Sparse::Every };
-        let update = Update::new(p, [MOMENT1, MOMENT2], sparse)?;
-        let scalars = Scalars::new(p)?;
+        let (update, step) = AdamStep::new(p)?;
         by_float!(p.float("Param")?, T => {
             let mut scratch = Scratch::new();
             checked_kernel(
                 move |io| {
-                    scalars.check::<T>(io)?;
+                    step.check::<T>(io)?;
                     update.check::<T>(io)
                 },
-                move |io| scalars.run::<T>(io, update, &mut scratch),
+                move |io| step.run::<T>(io, update, &mut scratch),
             )
         })
     }
@@ -74,9 +73,9 @@ impl OpDef for Adam {
     }
 }
 
-/// Where the numbers of a step come from.
+/// The step of an operator: where its numbers come from.
 #[derive(Clone, Copy)]
-struct Scalars {
+pub(crate) struct AdamStep {
     lr: In,
     beta1_pow: Pair,
     beta2_pow: Pair,
@@ -85,25 +84,39 @@ struct Scalars {
     epsilon: f32,
 }
 
-impl Scalars {
-    fn new(p: &Prepare<'_>) -> Result<Scalars> {
-        Ok(Scalars {
+impl Step<2> for AdamStep {
+    type Rule<T: Float> = simd::Adam<T>;
+
+    fn new(p: &Prepare<'_>) -> Result<(Update<2>, AdamStep)> {
+        let sparse = if p.attrs().bool("lazy_mode")? { Sparse::Listed } else { Sparse::Every };
+        let step = AdamStep {
             lr: p.input("LearningRate")?,
             beta1_pow: Pair::new(p, BETA1_POW)?,
             beta2_pow: Pair::new(p, BETA2_POW)?,
             beta1: (p.attrs().f32("beta1")?, p.maybe_input("Beta1Tensor")?),
             beta2: (p.attrs().f32("beta2")?, p.maybe_input("Beta2Tensor")?),
             epsilon: p.attrs().f32("epsilon")?,
-        })
+        };
+        Ok((Update::new(p, [MOMENT1, MOMENT2], sparse)?, step))
+    }
+
+    fn rule<T: Float>(&self, io: &Io<'_>) -> Result<simd::Adam<T>> {
+        self.rule_with(io, Powers::AsStored)
     }
 
     fn check<T: Float>(&self, io: &Io<'_>) -> Result<()> {
-        self.rule::<T>(io, Powers::AsStored)?;
+        self.rule::<T>(io)?;
         self.beta1_pow.check_number::<T>(io)?;
         self.beta2_pow.check_number::<T>(io)
     }
 
-    fn rule<T: Float>(&self, io: &Io<'_>, powers: Powers) -> Result<simd::Adam<T>> {
+    fn finish<T: Float>(&self, io: &Io<'_>, rule: &simd::Adam<T>) -> Result<()> {
+        self.advance(io, (rule.beta1, rule.beta2))
+    }
+}
+
+impl AdamStep {
+    fn rule_with<T: Float>(&self, io: &Io<'_>, powers: Powers) -> Result<simd::Adam<T>> {
         let beta = |(attr, tensor): (f32, Option<In>)| tensor.map_or(Ok(attr as f64), |t| io.scalar(t)).map(T::of);
         let (beta1, beta2) = (beta(self.beta1)?, beta(self.beta2)?);
         let power = |pair: Pair, beta: T| {
@@ -116,12 +129,17 @@ impl Scalars {
 
     fn run<T: Float>(&self, io: &Io<'_>, update: Update<2>, scratch: &mut Scratch<T>) -> Result<()> {
         let powers = if update.is_sparse(io)? { Powers::Advanced } else { Powers::AsStored };
-        let rule = self.rule::<T>(io, powers)?;
+        let rule = self.rule_with::<T>(io, powers)?;
         let skip = update.is_empty(io)?;
         update.apply(io, &rule, scratch)?;
-        for (pair, beta) in [(self.beta1_pow, rule.beta1), (self.beta2_pow, rule.beta2)] {
+        self.advance(io, if skip { (T::ONE, T::ONE) } else { (rule.beta1, rule.beta2) })
+    }
+
+    /// Multiplies the stored powers.
+    fn advance<T: Float>(&self, io: &Io<'_>, by: (T, T)) -> Result<()> {
+        for (pair, beta) in [(self.beta1_pow, by.0), (self.beta2_pow, by.1)] {
             let stored = T::of(pair.scalar(io)?);
-            pair.set(io, if skip { stored } else { stored * beta })?;
+            pair.set(io, stored * beta)?;
         }
         Ok(())
     }

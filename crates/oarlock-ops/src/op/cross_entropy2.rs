@@ -39,10 +39,7 @@ impl OpDef for CrossEntropy2 {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, label, ignore) = (p.input("X")?, p.input("Label")?, p.attrs().int("ignore_index")?);
         let (y, match_x, x_shape) = (p.output("Y")?, p.output("MatchX")?, p.output("XShape")?);
-        by_float!(p.float("X")?, T => kernel(move |io| {
-            remember_sizes(io, x, x_shape)?;
-            forward::<T>(io, (x, label), (y, match_x), ignore)
-        }))
+        by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, (x, label), (y, match_x, x_shape), ignore)))
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
@@ -61,7 +58,14 @@ fn remember_sizes(io: &Io<'_>, x: In, x_shape: Out) -> Result<()> {
     Ok(())
 }
 
-fn forward<T: Float>(io: &Io<'_>, (x, label): (In, In), (y, match_x): (Out, Out), ignore: i64) -> Result<()> {
+/// Writes `Y`, `MatchX` and `XShape`.
+pub(crate) fn forward<T: Float>(
+    io: &Io<'_>,
+    (x, label): (In, In),
+    (y, match_x, x_shape): (Out, Out, Out),
+    ignore: i64,
+) -> Result<()> {
+    remember_sizes(io, x, x_shape)?;
     let (x_tensor, label_tensor) = (io.dense(x)?, io.dense(label)?);
     let classes = Classes::of(io, x, x_tensor.dims(), -1)?;
     let labels = Labels::new(io, label, &label_tensor, classes.rows(), classes.len, ignore)?;

@@ -1,16 +1,17 @@
 //! `momentum`: gradient descent with a velocity.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
 use oarlock_tensor::{Float, simd};
 
-use crate::optimize::{self, PARAM, RowRule, Sparse, Update};
+use crate::optimize::{self, PARAM, RowRule, Sparse, Step, Update};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Momentum];
 
 /// The slots of the velocity, before and after.
 pub(crate) const VELOCITY: (&str, &str) = ("Velocity", "VelocityOut");
 
-struct Momentum;
+/// `momentum`.
+pub(crate) struct Momentum;
 
 impl OpDef for Momentum {
     fn sig(&self) -> Sig {
@@ -34,16 +35,34 @@ impl OpDef for Momentum {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [VELOCITY], Sparse::Every)?;
-        let lr = p.input("LearningRate")?;
-        let (mu, nesterov) = (p.attrs().f32("mu")?, p.attrs().bool("use_nesterov")?);
-        by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| {
-            Ok(MomentumRule { lr: T::of(io.scalar(lr)?), mu: T::of(mu as f64), nesterov })
-        }))
+        let (update, step) = MomentumStep::new(p)?;
+        by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| step.rule(io)))
     }
 
     fn traits(&self) -> Traits {
         Traits::NONE.in_place(&[PARAM, VELOCITY])
+    }
+}
+
+/// The step of an operator.
+#[derive(Clone, Copy)]
+pub(crate) struct MomentumStep {
+    lr: In,
+    mu: f32,
+    nesterov: bool,
+}
+
+impl Step<1> for MomentumStep {
+    type Rule<T: Float> = MomentumRule<T>;
+
+    fn new(p: &Prepare<'_>) -> Result<(Update<1>, MomentumStep)> {
+        let (mu, nesterov) = (p.attrs().f32("mu")?, p.attrs().bool("use_nesterov")?);
+        let step = MomentumStep { lr: p.input("LearningRate")?, mu, nesterov };
+        Ok((Update::new(p, [VELOCITY], Sparse::Every)?, step))
+    }
+
+    fn rule<T: Float>(&self, io: &Io<'_>) -> Result<MomentumRule<T>> {
+        Ok(MomentumRule { lr: T::of(io.scalar(self.lr)?), mu: T::of(self.mu as f64), nesterov: self.nesterov })
     }
 }
 

@@ -1,13 +1,14 @@
 //! `sgd`: gradient descent.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
 use oarlock_tensor::{Float, simd};
 
-use crate::optimize::{self, PARAM, RowRule, Sparse, Update};
+use crate::optimize::{self, PARAM, RowRule, Sparse, Step, Update};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Sgd];
 
-struct Sgd;
+/// `sgd`.
+pub(crate) struct Sgd;
 
 impl OpDef for Sgd {
     fn sig(&self) -> Sig {
@@ -23,13 +24,30 @@ impl OpDef for Sgd {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [], Sparse::EachListed)?;
-        let lr = p.input("LearningRate")?;
-        by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| Ok(SgdRule { lr: T::of(io.scalar(lr)?) })))
+        let (update, step) = SgdStep::new(p)?;
+        by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| step.rule(io)))
     }
 
     fn traits(&self) -> Traits {
         Traits::NONE.in_place(&[PARAM])
+    }
+}
+
+/// The step of an operator.
+#[derive(Clone, Copy)]
+pub(crate) struct SgdStep {
+    lr: In,
+}
+
+impl Step<0> for SgdStep {
+    type Rule<T: Float> = SgdRule<T>;
+
+    fn new(p: &Prepare<'_>) -> Result<(Update<0>, SgdStep)> {
+        Ok((Update::new(p, [], Sparse::EachListed)?, SgdStep { lr: p.input("LearningRate")? }))
+    }
+
+    fn rule<T: Float>(&self, io: &Io<'_>) -> Result<SgdRule<T>> {
+        Ok(SgdRule { lr: T::of(io.scalar(self.lr)?) })
     }
 }
 
