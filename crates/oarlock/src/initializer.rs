@@ -104,7 +104,7 @@ impl Initializer {
     }
 
     /// The operator that gives `var` its first value.
-    pub(crate) fn op(&self, var: &Var, program_seed: i32) -> Result<Op> {
+    pub fn op(&self, var: &Var, program_seed: i32) -> Result<Op> {
         use Initializer::*;
         let seeded = |seed: i32| if seed == 0 { program_seed } else { seed };
         match self {

@@ -118,10 +118,20 @@ impl Net {
 
     /// Marks the operators of `build` with a scope, as `fluid.name_scope` does; names of variables do not change.
     pub fn name_scope<T>(&mut self, name: &str, build: impl FnOnce(&mut Net) -> T) -> T {
-        let outer = self.scopes.enter(name);
+        let outer = self.enter_scope(name);
         let result = build(self);
-        self.scopes.leave(outer);
+        self.leave_scope(outer);
         result
+    }
+
+    /// Begins a scope of operators; returns what [`Net::leave_scope`] needs. For front ends with blocks of their own.
+    pub fn enter_scope(&mut self, name: &str) -> String {
+        self.scopes.enter(name)
+    }
+
+    /// Ends a scope of operators.
+    pub fn leave_scope(&mut self, outer: String) {
+        self.scopes.leave(outer);
     }
 
     /// Gives the operators of `build` a role, and says on which parameter and gradient they work.
@@ -136,6 +146,11 @@ impl Net {
     pub fn named(&mut self, name: impl Into<String>) -> &mut Net {
         self.next_name = Some(name.into());
         self
+    }
+
+    /// Forgets a name that no layer took. For front ends: a layer that names nothing must not name the next one.
+    pub fn take_name(&mut self) {
+        self.next_name = None;
     }
 
     /// Records this place as the maker of the operators that follow, instead of the line that calls a layer. For front ends.
@@ -245,12 +260,12 @@ impl Net {
     /// Appends an operator to the current block; sets the types of its outputs.
     #[track_caller]
     pub fn append_op(&mut self, op: Op) -> Result<()> {
-        self.append_op_at(self.main.block(self.block).ops.len(), op)
+        self.insert_op(self.main.block(self.block).ops.len(), op)
     }
 
     /// Inserts an operator into the current block; sets the types of its outputs.
     #[track_caller]
-    pub(crate) fn append_op_at(&mut self, at: usize, op: Op) -> Result<()> {
+    pub fn insert_op(&mut self, at: usize, op: Op) -> Result<()> {
         let here = Location::caller();
         let outer = self.site.clone();
         self.site.get_or_insert_with(|| here.into());

@@ -125,7 +125,7 @@ impl Net {
         let op = Op::new("increment").input("X", [&counter]).output("Out", [&counter]).attr("step", step as f32);
         let outer = layer.block();
         layer.set_block(0);
-        let result = layer.append_op_at(0, op);
+        let result = layer.insert_op(0, op);
         layer.set_block(outer);
         result?;
         layer.stop_gradient(&counter)?;

@@ -4,7 +4,7 @@ use oarlock_ir::Attr;
 use oarlock_tensor::DType;
 
 /// How an optimizer updates a parameter: an operator, its attributes and what it remembers.
-pub trait Rule {
+pub trait Rule: Send {
     /// The operator.
     fn op_type(&self) -> &'static str;
 

@@ -1,0 +1,46 @@
+//! Errors as exceptions: each kind of mistake is the Python class a user would expect, with our text.
+
+use oarlock::Kind;
+use pyo3::create_exception;
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyIndexError, PyKeyboardInterrupt, PyNotImplementedError, PyOSError, PyRuntimeError,
+    PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+
+create_exception!(_core, EnforceNotMet, PyRuntimeError, "An operator or a program refused what it was given.");
+create_exception!(_core, EOFException, PyRuntimeError, "A reader has no more data: the usual end of a pass.");
+
+/// Adds the exception classes to the module.
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("EnforceNotMet", m.py().get_type::<EnforceNotMet>())?;
+    m.add("EOFException", m.py().get_type::<EOFException>())
+}
+
+/// Turns one of our errors into an exception.
+pub(crate) fn raise(e: oarlock::Error) -> PyErr {
+    let text = e.to_string();
+    match e.kind() {
+        Kind::Argument => PyValueError::new_err(text),
+        Kind::DType => PyTypeError::new_err(text),
+        Kind::Range => PyIndexError::new_err(text),
+        Kind::EndOfData => EOFException::new_err(text),
+        Kind::Interrupted => PyKeyboardInterrupt::new_err(text),
+        Kind::Io if text.contains("No such file") => PyFileNotFoundError::new_err(text),
+        Kind::Io => PyOSError::new_err(text),
+        Kind::Unsupported => PyNotImplementedError::new_err(text),
+        _ => EnforceNotMet::new_err(text),
+    }
+}
+
+/// `result.py()?`: the result with its error as an exception.
+pub(crate) trait IntoPy<T> {
+    /// The same as a Python result.
+    fn py(self) -> PyResult<T>;
+}
+
+impl<T> IntoPy<T> for oarlock::Result<T> {
+    fn py(self) -> PyResult<T> {
+        self.map_err(raise)
+    }
+}

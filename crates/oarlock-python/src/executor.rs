@@ -1,0 +1,133 @@
+//! Running programs. The interpreter goes on while a run computes; Ctrl-C stops it before its next operator.
+
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use oarlock::{Kind, Options, Tensor};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::builder::registry;
+use crate::error::{IntoPy, raise};
+use crate::program::Program;
+use crate::scope::Scope;
+use crate::tensor::{fetched, tensor_of};
+
+/// Runs programs.
+#[pyclass(frozen)]
+pub(crate) struct Executor {
+    inner: oarlock::Executor,
+    running: Arc<AtomicUsize>,
+}
+
+#[pymethods]
+impl Executor {
+    /// With so many threads and settings; what is None comes from the environment.
+    #[new]
+    #[pyo3(signature = (threads = None, check_nan_inf = None))]
+    fn new(threads: Option<usize>, check_nan_inf: Option<bool>) -> PyResult<Executor> {
+        let mut options = Options::from_env().py()?.exec_options(registry());
+        options.threads = threads.unwrap_or(options.threads);
+        options.check_nan_inf = check_nan_inf.unwrap_or(options.check_nan_inf);
+        let inner = oarlock::Executor::new(options);
+        let running = Arc::default();
+        WATCHED.lock().push((Arc::downgrade(&inner.runtime().stop_flag()), Arc::downgrade(&running)));
+        Ok(Executor { inner, running })
+    }
+
+    /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        program: &Program,
+        feed: &Bound<'py, PyDict>,
+        fetches: Vec<Bound<'py, PyString>>,
+        scope: &Scope,
+        numpy: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let program = program.get();
+        let mut feeds: Vec<(String, Tensor)> = Vec::with_capacity(feed.len());
+        for (name, value) in feed.iter() {
+            let name: String = name.extract()?;
+            let dtype = program.global().var(&name).map(|v| v.ty().dtype);
+            feeds.push((name, tensor_of(&value, dtype)?));
+        }
+        // One order, so that a program is planned once however a dict was filled.
+        feeds.sort_by(|a, b| a.0.cmp(&b.0));
+        let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(n, t)| (n.as_str(), t)).collect();
+        let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
+        let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
+        let values = self.compute(py, || self.inner.run(&program, &feeds, &fetches, &scope.inner))?;
+        let list = values.into_iter().map(|v| fetched(py, v, numpy)).collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, list)
+    }
+
+    /// Bytes that temporaries of a program took at most, if it ran.
+    fn peak_bytes(&self, program: &Program) -> Option<usize> {
+        self.inner.memory(&program.get()).map(|m| m.peak_bytes)
+    }
+
+    /// The program as it runs, after fusion.
+    fn planned(&self, program: &Program, feeds: Vec<String>, fetches: Vec<String>) -> PyResult<Program> {
+        let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
+        let fetches: Vec<&str> = fetches.iter().map(String::as_str).collect();
+        Ok(Program::of(self.inner.planned_program(&program.get(), &feeds, &fetches).py()?))
+    }
+
+    /// Starts to record the time of every operator.
+    fn start_profile(&self) {
+        self.inner.start_profile();
+    }
+
+    /// Stops recording; a table for people and a Chrome trace.
+    fn stop_profile(&self) -> Option<(String, String)> {
+        self.inner.stop_profile().map(|p| (p.to_string(), p.chrome_trace()))
+    }
+}
+
+/// A runtime that Ctrl-C may stop: its stop flag, and how many runs are under way.
+type Watched = (Weak<AtomicBool>, Weak<AtomicUsize>);
+
+static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
+
+/// Stops running programs when a byte arrives on `fd`: Python writes one there at every signal, while its own handlers wait for the
+/// interpreter. Called once per process.
+#[pyfunction]
+pub(crate) fn watch_signals(fd: i32) -> PyResult<()> {
+    let path = format!("/proc/self/fd/{fd}");
+    let mut pipe = std::fs::File::open(path)?;
+    std::thread::Builder::new().name("oarlock-signals".into()).spawn(move || {
+        let mut byte = [0u8];
+        while let Ok(1) = pipe.read(&mut byte) {
+            let is_running = |(stop, running): &Watched| {
+                let runs = running.upgrade().map_or(0, |r| r.load(Ordering::Relaxed));
+                stop.upgrade().filter(|_| runs > 0)
+            };
+            let mut watched = WATCHED.lock();
+            watched.retain(|(stop, _)| stop.strong_count() > 0);
+            watched.iter().filter_map(is_running).for_each(|stop| stop.store(true, Ordering::Relaxed));
+        }
+    })?;
+    Ok(())
+}
+
+impl Executor {
+    /// Runs `work` without the interpreter's lock.
+    fn compute<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> oarlock::Result<T> + Send) -> PyResult<T> {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let result = py.detach(work);
+        if self.running.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.inner.runtime().stop_flag().store(false, Ordering::Relaxed);
+        }
+        match result {
+            Err(e) if e.kind() == Kind::Interrupted => {
+                // The user's own handler decides what a signal means.
+                py.check_signals()?;
+                Err(raise(e))
+            }
+            other => other.py(),
+        }
+    }
+}

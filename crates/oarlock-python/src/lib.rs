@@ -1,0 +1,40 @@
+//! The Python module `oarlock._core`: values are converted and calls passed on. What is decided, is decided below.
+//!
+//! Python owns the default programs, the names and the scope; a [`builder::Builder`] lends them to a layer for one call.
+//! No lock is held while the interpreter is waited for: programs are shared by reference count and replaced when they change.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod args;
+mod builder;
+mod control;
+mod error;
+mod executor;
+mod files;
+mod layers;
+mod optimizer;
+mod program;
+mod scope;
+mod tensor;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(m)?;
+    m.add_class::<args::VarHandle>()?;
+    m.add_class::<builder::Builder>()?;
+    m.add_class::<executor::Executor>()?;
+    m.add_class::<optimizer::Optimizer>()?;
+    m.add_class::<program::Program>()?;
+    m.add_class::<scope::Scope>()?;
+    m.add_class::<scope::Variable>()?;
+    m.add_class::<tensor::LoDTensor>()?;
+    m.add_class::<tensor::LoDTensorArray>()?;
+    m.add_class::<tensor::SelectedRows>()?;
+    m.add_function(wrap_pyfunction!(executor::watch_signals, m)?)?;
+    control::register(m)?;
+    files::register(m)?;
+    m.add("LAYERS", layers::names())?;
+    Ok(())
+}

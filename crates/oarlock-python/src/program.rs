@@ -1,0 +1,385 @@
+//! Programs as Python sees them: blocks, variables and operators by index and name.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oarlock::ir::{self, Attr, Dim, Var, VarKind, VarType};
+use oarlock::tensor::DType;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::args::{attr_value, clip_of, decay_of, dtype_of, initializer_of};
+use crate::builder::registry;
+use crate::error::IntoPy;
+
+/// A program. It is never locked while something runs: a run holds its own reference, and a change makes a new version.
+#[pyclass(frozen)]
+pub(crate) struct Program {
+    inner: Mutex<Arc<ir::Program>>,
+    /// Where layers are appended.
+    current_block: AtomicUsize,
+}
+
+impl Program {
+    /// Of a program.
+    pub(crate) fn of(program: ir::Program) -> Program {
+        Program { inner: Mutex::new(Arc::new(program)), current_block: AtomicUsize::new(0) }
+    }
+
+    /// Where layers are appended.
+    pub(crate) fn current_block(&self) -> usize {
+        self.current_block.load(Ordering::Relaxed)
+    }
+
+    /// Appends layers elsewhere from now on.
+    pub(crate) fn set_current_block(&self, block: usize) {
+        self.current_block.store(block, Ordering::Relaxed);
+    }
+
+    /// The program as it is now.
+    pub(crate) fn get(&self) -> Arc<ir::Program> {
+        self.inner.lock().clone()
+    }
+
+    /// Exchanges the program with another.
+    pub(crate) fn exchange(&self, other: &mut ir::Program) {
+        let mut inner = self.inner.lock();
+        let mine = std::mem::take(&mut *inner);
+        let mine = Arc::try_unwrap(mine).unwrap_or_else(|shared| (*shared).clone());
+        *inner = Arc::new(std::mem::replace(other, mine));
+    }
+
+    /// Changes the program.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ir::Program) -> T) -> T {
+        let mut inner = self.inner.lock();
+        let program = Arc::make_mut(&mut inner);
+        program.touch();
+        change(program)
+    }
+}
+
+fn no_op(block: usize, index: usize) -> PyErr {
+    PyIndexError::new_err(format!("block {block} has no operator {index}"))
+}
+
+#[pymethods]
+impl Program {
+    #[new]
+    fn new() -> Program {
+        Program::of(ir::Program::new())
+    }
+
+    /// Reads the bytes of a `__model__` file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Program> {
+        Ok(Program::of(ir::Program::from_bytes(bytes).py()?))
+    }
+
+    /// The bytes of a `__model__` file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.get().to_bytes())
+    }
+
+    /// The readable form.
+    fn to_text(&self) -> String {
+        self.get().to_text()
+    }
+
+    /// The seed of random operators; 0 for a new one in every run.
+    #[getter]
+    fn random_seed(&self) -> i32 {
+        self.get().random_seed
+    }
+
+    #[setter]
+    fn set_random_seed(&self, seed: i32) {
+        self.change(|p| p.random_seed = seed);
+    }
+
+    /// A number that changes when the program does.
+    #[getter]
+    fn version(&self) -> u64 {
+        self.get().version()
+    }
+
+    #[getter(current_block)]
+    fn py_current_block(&self) -> usize {
+        self.current_block()
+    }
+
+    #[setter(current_block)]
+    fn py_set_current_block(&self, block: usize) {
+        self.set_current_block(block);
+    }
+
+    #[getter]
+    fn num_blocks(&self) -> usize {
+        self.get().blocks().len()
+    }
+
+    /// The block around a block, or -1.
+    fn parent(&self, block: usize) -> i64 {
+        self.get().block(block).parent.map_or(-1, |p| p as i64)
+    }
+
+    /// The block of which this one holds the gradients, or -1.
+    fn forward(&self, block: usize) -> i64 {
+        self.get().block(block).forward.map_or(-1, |p| p as i64)
+    }
+
+    /// A new block inside another.
+    fn add_block(&self, parent: usize) -> usize {
+        self.change(|p| p.add_block(parent))
+    }
+
+    /// A copy; for tests without what trains it.
+    fn clone(&self, for_test: bool) -> PyResult<Program> {
+        let program = self.get();
+        Ok(Program::of(if for_test { ir::clone_for_test(&program).py()? } else { (*program).clone() }))
+    }
+
+    /// What the targets need.
+    fn prune(&self, feeds: Vec<String>, targets: Vec<String>) -> PyResult<Program> {
+        let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
+        let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+        Ok(Program::of(ir::prune(&self.get(), &feeds, &targets).py()?))
+    }
+
+    /// The names of the variables of a block, in the order they were made.
+    fn var_names(&self, block: usize) -> Vec<String> {
+        self.get().block(block).vars.keys().map(|n| n.to_string()).collect()
+    }
+
+    /// The block in which a name is declared, as seen from a block.
+    fn resolve(&self, block: usize, name: &str) -> Option<usize> {
+        self.get().resolve(block, name)
+    }
+
+    /// Is the name declared in this very block?
+    fn has_var(&self, block: usize, name: &str) -> bool {
+        self.get().block(block).var(name).is_some()
+    }
+
+    /// Declares a variable.
+    #[pyo3(signature = (block, name, kind, dtype, shape, lod_level, persistable))]
+    #[allow(clippy::too_many_arguments, reason = "one call per variable")]
+    fn declare(
+        &self,
+        block: usize,
+        name: &str,
+        kind: i32,
+        dtype: Option<Bound<'_, PyAny>>,
+        shape: Vec<i64>,
+        lod_level: usize,
+        persistable: bool,
+    ) -> PyResult<()> {
+        let dtype = match dtype {
+            Some(d) => dtype_of(&d).ok_or_else(|| PyValueError::new_err(format!("unknown element type {d}")))?,
+            None => DType::F32,
+        };
+        let shape: Vec<Dim> = shape.into_iter().map(Dim::from_i64).collect();
+        let ty = VarType::tensor(dtype, shape).with_lod(lod_level).with_kind(VarKind::from_proto(kind));
+        let mut var = Var::new(name, ty);
+        var.persistable = persistable;
+        self.change(|p| {
+            p.block_mut(block).set_var(var);
+        });
+        Ok(())
+    }
+
+    /// Forgets a variable.
+    fn remove_var(&self, block: usize, name: &str) {
+        self.change(|p| {
+            p.block_mut(block).vars.shift_remove(name);
+        });
+    }
+
+    /// A property of a variable.
+    fn var_get<'py>(&self, py: Python<'py>, block: usize, name: &str, field: &str) -> PyResult<Bound<'py, PyAny>> {
+        let program = self.get();
+        let Some(var) = program.find_var(block, name) else {
+            return Err(PyKeyError::new_err(format!("there is no variable `{name}`")));
+        };
+        Ok(match field {
+            "shape" => pyo3::types::PyTuple::new(py, var.shape.to_i64())?.into_any(),
+            "dtype" => var.ty().dtype.proto().into_pyobject(py)?.into_any(),
+            "lod_level" => var.lod_level.into_pyobject(py)?.into_any(),
+            "type" => var.kind.proto().into_pyobject(py)?.into_any(),
+            "persistable" => truth(py, var.persistable),
+            "need_check_feed" => truth(py, var.need_check_feed),
+            "stop_gradient" => truth(py, var.meta.stop_gradient),
+            "is_data" => truth(py, var.meta.is_data),
+            "is_parameter" => truth(py, var.meta.is_parameter),
+            "trainable" => truth(py, var.meta.trainable),
+            "do_model_average" => truth(py, var.meta.do_model_average),
+            "is_distributed" => truth(py, var.meta.is_distributed),
+            "learning_rate" => var.meta.learning_rate.into_pyobject(py)?.into_any(),
+            "text" => format!("{}: {}", var.name, var.ty()).into_pyobject(py)?.into_any(),
+            _ => return Err(PyAttributeError::new_err(format!("variables have no `{field}`"))),
+        })
+    }
+
+    /// Sets a property of a variable.
+    fn var_set(&self, block: usize, name: &str, field: &str, value: Bound<'_, PyAny>) -> PyResult<()> {
+        self.change(|program| {
+            let Some(var) = program.find_var_mut(block, name) else {
+                return Err(PyKeyError::new_err(format!("there is no variable `{name}`")));
+            };
+            let none = value.is_none();
+            match field {
+                "shape" => {
+                    let dims: Vec<i64> = value.extract()?;
+                    let shape: Vec<Dim> = dims.into_iter().map(Dim::from_i64).collect();
+                    var.set_ty(var.ty().with_shape(shape));
+                }
+                "dtype" => {
+                    let unknown = || PyValueError::new_err(format!("unknown element type {value}"));
+                    var.set_ty(var.ty().with_dtype(dtype_of(&value).ok_or_else(unknown)?));
+                }
+                "lod_level" => var.lod_level = value.extract()?,
+                "persistable" => var.persistable = value.is_truthy()?,
+                "need_check_feed" => var.need_check_feed = value.is_truthy()?,
+                "stop_gradient" => var.meta.stop_gradient = value.is_truthy()?,
+                "is_data" => var.meta.is_data = value.is_truthy()?,
+                "is_parameter" => var.meta.is_parameter = value.is_truthy()?,
+                "trainable" => var.meta.trainable = value.is_truthy()?,
+                "do_model_average" => var.meta.do_model_average = value.is_truthy()?,
+                "is_distributed" => var.meta.is_distributed = value.is_truthy()?,
+                "learning_rate" => var.meta.learning_rate = value.extract()?,
+                "regularizer" => var.meta.regularizer = if none { None } else { Some(decay_of(&value)?) },
+                "gradient_clip" => var.meta.grad_clip = if none { None } else { Some(clip_of(&value)?) },
+                _ => return Err(PyAttributeError::new_err(format!("`{field}` of a variable cannot be set"))),
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts the operator of a variable's first value in front of a block.
+    fn initialize(&self, block: usize, name: &str, initializer: Bound<'_, PyAny>) -> PyResult<()> {
+        let initializer = initializer_of(&initializer)?;
+        self.change(|program| {
+            let var = program.expect_var(block, name).py()?.clone();
+            let op = initializer.op(&var, program.random_seed).py()?;
+            ir::insert_op(program, block, 0, op, &registry()).py()
+        })
+    }
+
+    /// How many operators a block has.
+    fn num_ops(&self, block: usize) -> usize {
+        self.get().block(block).ops.len()
+    }
+
+    /// The type of an operator.
+    fn op_type(&self, block: usize, index: usize) -> PyResult<String> {
+        let program = self.get();
+        let op = program.block(block).ops.get(index).ok_or_else(|| no_op(block, index))?;
+        Ok(op.op_type.to_string())
+    }
+
+    /// The inputs (or outputs) of an operator by slot.
+    fn op_slots(&self, block: usize, index: usize, inputs: bool) -> PyResult<Vec<(String, Vec<String>)>> {
+        let program = self.get();
+        let op = program.block(block).ops.get(index).ok_or_else(|| no_op(block, index))?;
+        let slots = if inputs { &op.inputs } else { &op.outputs };
+        Ok(slots.iter().map(|(s, args)| (s.to_string(), args.iter().map(|n| n.to_string()).collect())).collect())
+    }
+
+    /// Renames a variable in an operator.
+    fn rename_arg(&self, block: usize, index: usize, inputs: bool, from: &str, to: &str) -> PyResult<()> {
+        self.change(|p| {
+            let op = p.block_mut(block).ops.get_mut(index).ok_or_else(|| no_op(block, index))?;
+            let slots = if inputs { &mut op.inputs } else { &mut op.outputs };
+            slots.rename(from, &to.into());
+            Ok(())
+        })
+    }
+
+    /// Sets the variables of a slot of an operator.
+    fn set_slot(&self, block: usize, index: usize, inputs: bool, slot: &str, args: Vec<String>) -> PyResult<()> {
+        self.change(|p| {
+            let op = p.block_mut(block).ops.get_mut(index).ok_or_else(|| no_op(block, index))?;
+            let slots = if inputs { &mut op.inputs } else { &mut op.outputs };
+            slots.set(slot, args.iter().map(|a| a.as_str().into()).collect());
+            Ok(())
+        })
+    }
+
+    /// The attributes of an operator; blocks as `(block index,)`.
+    fn op_attrs<'py>(&self, py: Python<'py>, block: usize, index: usize) -> PyResult<Bound<'py, PyDict>> {
+        let program = self.get();
+        let op = program.block(block).ops.get(index).ok_or_else(|| no_op(block, index))?;
+        let dict = PyDict::new(py);
+        for (name, value) in op.attrs.iter() {
+            dict.set_item(name.as_str(), attr_to_py(py, value)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// Sets an attribute of an operator, as the type it has already.
+    fn set_attr(&self, block: usize, index: usize, name: &str, value: Bound<'_, PyAny>) -> PyResult<()> {
+        let unusable = || PyValueError::new_err(format!("attribute `{name}` cannot be {value}"));
+        let attr = attr_value(&value).ok_or_else(unusable)?;
+        self.change(|p| {
+            let op = p.block_mut(block).ops.get_mut(index).ok_or_else(|| no_op(block, index))?;
+            let attr = match (op.attrs.get(name), attr) {
+                (Some(Attr::Float(_)), Attr::Int(v)) => Attr::Float(v as f32),
+                (Some(Attr::Long(_)), Attr::Int(v)) => Attr::Long(v.into()),
+                (Some(Attr::Floats(_)), Attr::Ints(v)) => Attr::Floats(v.into_iter().map(|v| v as f32).collect()),
+                (Some(Attr::Longs(_)), Attr::Ints(v)) => Attr::Longs(v.into_iter().map(i64::from).collect()),
+                (_, attr) => attr,
+            };
+            op.attrs.set(name, attr);
+            Ok(())
+        })
+    }
+
+    /// Removes operators `from..to` of a block.
+    fn remove_ops(&self, block: usize, from: usize, to: usize) -> PyResult<()> {
+        self.change(|p| {
+            let ops = &mut p.block_mut(block).ops;
+            if from > to || to > ops.len() {
+                return Err(no_op(block, to));
+            }
+            ops.drain(from..to);
+            Ok(())
+        })
+    }
+
+    /// Shares memory of temporaries (`memory_optimize`) or frees it as soon as it can be (`release_memory`).
+    #[pyo3(signature = (share, release, keep))]
+    fn plan_memory(&self, share: bool, release: bool, keep: Vec<String>) {
+        self.change(|p| {
+            p.memory.share |= share;
+            p.memory.release |= release;
+            p.memory.keep.extend(keep.iter().map(|n| n.as_str().into()));
+        });
+    }
+}
+
+fn truth(py: Python<'_>, value: bool) -> Bound<'_, PyAny> {
+    pyo3::types::PyBool::new(py, value).to_owned().into_any()
+}
+
+fn attr_to_py<'py>(py: Python<'py>, attr: &Attr) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match attr {
+        Attr::Int(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Long(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Float(v) => f64::from(*v).into_pyobject(py)?.into_any(),
+        Attr::Float64(v) => v.into_pyobject(py)?.into_any(),
+        Attr::String(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Bool(v) => truth(py, *v),
+        Attr::Ints(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Longs(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Floats(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Float64s(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Strings(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Bools(v) => v.into_pyobject(py)?.into_any(),
+        Attr::Block(v) => (*v,).into_pyobject(py)?.into_any(),
+        Attr::Blocks(v) => v.iter().map(|b| (*b,)).collect::<Vec<_>>().into_pyobject(py)?.into_any(),
+        Attr::Var(v) => v.as_str().into_pyobject(py)?.into_any(),
+        Attr::Vars(v) => v.iter().map(|n| n.to_string()).collect::<Vec<_>>().into_pyobject(py)?.into_any(),
+        Attr::Opaque(v) => PyBytes::new(py, v).into_any(),
+    })
+}

@@ -1,0 +1,83 @@
+//! Scopes: named values that outlive runs.
+
+use oarlock::ir::SharedVar;
+use oarlock::tensor::Value;
+use pyo3::prelude::*;
+
+use crate::tensor::{Home, LoDTensor, LoDTensorArray, SelectedRows};
+
+/// A scope. Copies of the handle are one scope.
+#[pyclass(frozen)]
+pub(crate) struct Scope {
+    pub(crate) inner: oarlock::Scope,
+}
+
+#[pymethods]
+impl Scope {
+    #[new]
+    fn new() -> Scope {
+        Scope { inner: oarlock::Scope::new() }
+    }
+
+    /// A scope inside this one.
+    fn new_scope(&self) -> Scope {
+        Scope { inner: self.inner.child() }
+    }
+
+    /// The variable of this name, made if there is none.
+    fn var(&self, name: &str) -> Variable {
+        Variable(self.inner.var(name))
+    }
+
+    /// The variable of this name, here or in a scope around, or None.
+    fn find_var(&self, name: &str) -> Option<Variable> {
+        self.inner.find(name).map(Variable)
+    }
+
+    /// Forgets variables.
+    fn erase(&self, names: Vec<String>) {
+        for name in names {
+            self.inner.erase(&name);
+        }
+    }
+
+    /// The names of its variables.
+    fn local_var_names(&self) -> Vec<String> {
+        self.inner.names().iter().map(|n| n.to_string()).collect()
+    }
+
+    /// Scopes inside are dropped when their handles are.
+    fn drop_kids(&self) {}
+}
+
+/// A variable of a scope.
+#[pyclass(frozen)]
+pub(crate) struct Variable(SharedVar);
+
+#[pymethods]
+impl Variable {
+    /// Its tensor, to read and to set; an empty variable becomes a tensor.
+    fn get_tensor(&self) -> LoDTensor {
+        LoDTensor::at(Home::Scope(self.0.clone()))
+    }
+
+    /// Its rows.
+    fn get_selected_rows(&self) -> PyResult<SelectedRows> {
+        SelectedRows::of(&self.0.read())
+    }
+
+    /// Its tensors.
+    fn get_lod_tensor_array(&self) -> PyResult<LoDTensorArray> {
+        LoDTensorArray::of(&self.0.read())
+    }
+
+    /// Has it a value?
+    fn is_initialized(&self) -> bool {
+        !matches!(*self.0.read(), Value::Empty)
+    }
+
+    /// What kind of value it holds.
+    fn kind(&self) -> &'static str {
+        self.0.read().kind()
+    }
+}

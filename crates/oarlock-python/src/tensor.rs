@@ -1,0 +1,365 @@
+//! Tensors to and from numpy.
+#![allow(unsafe_code, reason = "numpy's memory is read in place")]
+
+use std::sync::Arc;
+
+use numpy::{
+    Element as NumpyElement, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+};
+use oarlock::ir::SharedVar;
+use oarlock::tensor::{self, DType, Dims, Element, Lod, Tensor, Value};
+use parking_lot::RwLock;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+/// From so many bytes on, a feed is read where numpy has it.
+const IN_PLACE: usize = 1 << 16;
+
+/// The memory of a numpy array, kept alive while it is read.
+struct NumpyMemory {
+    array: Py<PyAny>,
+    start: *const u8,
+    len: usize,
+}
+
+// SAFETY: the memory is only read, and the array that owns it lives as long as this value; numpy frees it with the interpreter's
+// lock held, since dropping a `Py` waits for that.
+unsafe impl Send for NumpyMemory {}
+// SAFETY: as above.
+unsafe impl Sync for NumpyMemory {}
+
+impl AsRef<[u8]> for NumpyMemory {
+    fn as_ref(&self) -> &[u8] {
+        let _alive = &self.array;
+        // SAFETY: `start` and `len` are those of a contiguous array that `array` keeps alive.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+/// A tensor of a numpy array, a LoDTensor, a list or a number. `dtype` is what lists and numbers become.
+pub(crate) fn tensor_of(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    if let Ok(t) = value.cast::<LoDTensor>() {
+        return t.get().with(|t| Ok(t.clone()));
+    }
+    let py = value.py();
+    let numpy = py.import("numpy")?;
+    let array = match value.cast::<PyUntypedArray>() {
+        Ok(array) if array.is_c_contiguous() => array.clone(),
+        Ok(array) => numpy.call_method1("ascontiguousarray", (array,))?.cast_into::<PyUntypedArray>()?,
+        Err(_) => {
+            let made = match dtype {
+                Some(d) => numpy.call_method1("array", (value, d.name()))?,
+                None => default_array(&numpy, value)?,
+            };
+            made.cast_into::<PyUntypedArray>()?
+        }
+    };
+    of_array(&array)
+}
+
+/// Floats become f32, as in Fluid; whole numbers stay i64.
+fn default_array<'py>(numpy: &Bound<'py, PyModule>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let array = numpy.call_method1("array", (value,))?;
+    let kind: String = array.getattr("dtype")?.getattr("name")?.extract()?;
+    if kind == "float64" { array.call_method1("astype", ("float32",)) } else { Ok(array) }
+}
+
+fn of_array(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
+    let dtype = array_dtype(array)?;
+    let dims = Dims::try_new(array.shape()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let len = dims.numel() * dtype.size();
+    // SAFETY: an array object's data pointer is valid for its length while the object lives.
+    let start = unsafe { (*array.as_array_ptr()).fields.data }.cast_const().cast::<u8>();
+    let aligned = start.align_offset(dtype.size()) == 0;
+    if len >= IN_PLACE && aligned {
+        let memory = NumpyMemory { array: array.clone().into_any().unbind(), start, len };
+        return Tensor::from_foreign(dtype, dims, Arc::new(memory)).map_err(|e| PyValueError::new_err(e.to_string()));
+    }
+    let mut t = Tensor::zeros(dtype, dims);
+    if len > 0 {
+        // SAFETY: contiguous, alive during the call, and no Python code runs meanwhile.
+        t.bytes_mut().copy_from_slice(unsafe { std::slice::from_raw_parts(start, len) });
+    }
+    Ok(t)
+}
+
+fn array_dtype(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
+    let d = array.dtype();
+    let found = match (d.kind(), d.itemsize()) {
+        (b'b', 1) => Some(DType::Bool),
+        (b'i', 1) => Some(DType::I8),
+        (b'i', 2) => Some(DType::I16),
+        (b'i', 4) => Some(DType::I32),
+        (b'i', 8) => Some(DType::I64),
+        (b'u', 1) => Some(DType::U8),
+        (b'f', 2) => Some(DType::F16),
+        (b'f', 4) => Some(DType::F32),
+        (b'f', 8) => Some(DType::F64),
+        _ => None,
+    };
+    let native = d.is_native_byteorder().unwrap_or(true);
+    found.filter(|_| native).ok_or_else(|| {
+        let help = "use float32, float64, float16, bool, uint8 or int8 to int64, in the machine's byte order";
+        PyTypeError::new_err(format!("arrays of {d} are not supported: {help}"))
+    })
+}
+
+/// A new numpy array with the elements of a tensor.
+pub(crate) fn array_of<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    fn typed<'py, T: Element + NumpyElement>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+        let data = t.data::<T>().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        // SAFETY: every element is written before anybody sees the array.
+        let array = unsafe { PyArrayDyn::<T>::new(py, &t.dims()[..], false) };
+        // SAFETY: just made, so nobody else has a view of it.
+        unsafe { array.as_slice_mut() }?.copy_from_slice(data);
+        Ok(array.into_any())
+    }
+    match t.dtype() {
+        DType::Bool => {
+            let flags: Vec<bool> = t.bytes().iter().map(|b| *b != 0).collect();
+            numpy::PyArray1::from_vec(py, flags).call_method1("reshape", (t.dims().to_vec(),))
+        }
+        DType::I8 => typed::<i8>(py, t),
+        DType::I16 => typed::<i16>(py, t),
+        DType::I32 => typed::<i32>(py, t),
+        DType::I64 => typed::<i64>(py, t),
+        DType::U8 => typed::<u8>(py, t),
+        DType::F32 => typed::<f32>(py, t),
+        DType::F64 => typed::<f64>(py, t),
+        d => {
+            // numpy's own half floats have no Rust twin here: the bits are handed over.
+            let bits: Vec<u16> = t.bytes().chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect();
+            let bits = numpy::PyArray1::from_vec(py, bits).into_any();
+            let shape: Vec<usize> = t.dims().to_vec();
+            let bits = bits.call_method1("reshape", (shape,))?;
+            if d == DType::F16 { bits.call_method1("view", ("float16",)) } else { Ok(bits) }
+        }
+    }
+}
+
+/// Where a tensor lives.
+pub(crate) enum Home {
+    /// By itself.
+    Own(RwLock<Tensor>),
+    /// In a scope: what is set is seen by the next run.
+    Scope(SharedVar),
+}
+
+/// A tensor with its sequences.
+#[pyclass(frozen)]
+pub(crate) struct LoDTensor {
+    home: Home,
+}
+
+impl LoDTensor {
+    /// A tensor of its own.
+    pub(crate) fn own(t: Tensor) -> LoDTensor {
+        LoDTensor { home: Home::Own(RwLock::new(t)) }
+    }
+
+    /// A tensor somewhere.
+    pub(crate) fn at(home: Home) -> LoDTensor {
+        LoDTensor { home }
+    }
+
+    /// Reads it.
+    pub(crate) fn with<R>(&self, read: impl FnOnce(&Tensor) -> PyResult<R>) -> PyResult<R> {
+        match &self.home {
+            Home::Own(t) => read(&t.read()),
+            Home::Scope(var) => match &*var.read() {
+                Value::Dense(t) => read(t),
+                Value::Rows(r) => read(&r.value),
+                other => Err(PyValueError::new_err(format!("the variable is {}, not a tensor", other.kind()))),
+            },
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Tensor) -> PyResult<()>) -> PyResult<()> {
+        match &self.home {
+            Home::Own(t) => change(&mut t.write()),
+            Home::Scope(var) => change(var.write().dense_mut()),
+        }
+    }
+}
+
+fn checked_lod(lod: Lod, t: &Tensor) -> PyResult<Lod> {
+    lod.check(t.rows()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(lod)
+}
+
+#[pymethods]
+impl LoDTensor {
+    #[new]
+    fn new() -> LoDTensor {
+        LoDTensor::own(Tensor::zeros(DType::F32, [0]))
+    }
+
+    /// Takes the values of an array; sequences are forgotten. The place is for compatibility: everything is on the CPU.
+    #[pyo3(signature = (array, place = None))]
+    fn set(&self, array: &Bound<'_, PyAny>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = place;
+        let new = tensor_of(array, None)?;
+        self.change(|t| {
+            t.copy_from(&new);
+            t.set_lod(Lod::NONE);
+            Ok(())
+        })
+    }
+
+    /// Sequences by their offsets.
+    fn lod(&self) -> PyResult<Vec<Vec<usize>>> {
+        self.with(|t| Ok(t.lod().levels().to_vec()))
+    }
+
+    /// Sets sequences by their offsets.
+    fn set_lod(&self, lod: Vec<Vec<usize>>) -> PyResult<()> {
+        self.change(|t| {
+            let lod = checked_lod(Lod::new(lod), t)?;
+            t.set_lod(lod);
+            Ok(())
+        })
+    }
+
+    /// Sequences by their lengths.
+    fn recursive_sequence_lengths(&self) -> PyResult<Vec<Vec<usize>>> {
+        self.with(|t| Ok(t.lod().lengths()))
+    }
+
+    /// Sets sequences by their lengths.
+    fn set_recursive_sequence_lengths(&self, lengths: Vec<Vec<usize>>) -> PyResult<()> {
+        self.change(|t| {
+            let lod = checked_lod(Lod::from_lengths(&lengths), t)?;
+            t.set_lod(lod);
+            Ok(())
+        })
+    }
+
+    /// Do the sequences cover the rows?
+    fn has_valid_recursive_sequence_lengths(&self) -> PyResult<bool> {
+        self.with(|t| Ok(t.lod().check(t.rows()).is_ok()))
+    }
+
+    /// Its sizes.
+    fn shape(&self) -> PyResult<Vec<usize>> {
+        self.with(|t| Ok(t.dims().to_vec()))
+    }
+
+    /// The number of its element type.
+    fn _dtype(&self) -> PyResult<i32> {
+        self.with(|t| Ok(t.dtype().proto()))
+    }
+
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _always = copy;
+        let array = self.with(|t| array_of(py, t))?;
+        match dtype {
+            Some(d) => array.call_method1("astype", (d,)),
+            None => Ok(array),
+        }
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.with(|t| Ok(t.rows()))
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        let values = self.with(|t| array_of(py, t))?.str()?.to_string();
+        self.with(|t| Ok(format!("lod: {:?}\ndim: {}\n{values}", t.lod().levels(), t.dims())))
+    }
+}
+
+/// A list of tensors.
+#[pyclass(frozen)]
+pub(crate) struct LoDTensorArray(RwLock<Vec<Tensor>>);
+
+impl LoDTensorArray {
+    /// Of the value of a variable.
+    pub(crate) fn of(value: &Value) -> PyResult<LoDTensorArray> {
+        let array = value.array().map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok(LoDTensorArray(RwLock::new(array.items().to_vec())))
+    }
+}
+
+#[pymethods]
+impl LoDTensorArray {
+    #[new]
+    fn new() -> LoDTensorArray {
+        LoDTensorArray(RwLock::default())
+    }
+
+    /// Adds a tensor.
+    fn append(&self, t: &LoDTensor) -> PyResult<()> {
+        let t = t.with(|t| Ok(t.clone()))?;
+        self.0.write().push(t);
+        Ok(())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.read().len()
+    }
+
+    fn __getitem__(&self, index: isize) -> PyResult<LoDTensor> {
+        let items = self.0.read();
+        let at = if index < 0 { index + items.len() as isize } else { index };
+        let found = usize::try_from(at).ok().and_then(|at| items.get(at));
+        let missing = || pyo3::exceptions::PyIndexError::new_err(format!("no tensor {index} among {}", items.len()));
+        found.cloned().map(LoDTensor::own).ok_or_else(missing)
+    }
+}
+
+/// Rows of a large table: which, and their values.
+#[pyclass(frozen)]
+pub(crate) struct SelectedRows(RwLock<tensor::SelectedRows>);
+
+impl SelectedRows {
+    /// Of the value of a variable.
+    pub(crate) fn of(value: &Value) -> PyResult<SelectedRows> {
+        let rows = value.rows().map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok(SelectedRows(RwLock::new(rows.clone())))
+    }
+}
+
+#[pymethods]
+impl SelectedRows {
+    /// Which rows.
+    fn rows(&self) -> Vec<i64> {
+        self.0.read().rows.clone()
+    }
+
+    /// Rows of the whole table.
+    fn height(&self) -> i64 {
+        self.0.read().height
+    }
+
+    /// The values of the rows.
+    fn get_tensor(&self) -> LoDTensor {
+        LoDTensor::own(self.0.read().value.clone())
+    }
+}
+
+/// What a fetched value is to Python.
+pub(crate) fn fetched<'py>(py: Python<'py>, value: Value, numpy: bool) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Dense(t) if numpy && t.lod().is_empty() => array_of(py, &t)?,
+        Value::Dense(_) if numpy => {
+            let help = "pass return_numpy=False to fetch it as a LoDTensor";
+            return Err(PyValueError::new_err(format!(
+                "a fetched variable has sequences (LoD), which numpy arrays cannot hold: {help}"
+            )));
+        }
+        Value::Dense(t) => LoDTensor::own(t).into_pyobject(py)?.into_any(),
+        Value::Rows(r) => SelectedRows(RwLock::new(r)).into_pyobject(py)?.into_any(),
+        Value::Array(a) => {
+            let items = a.items().iter().map(|t| fetched(py, Value::Dense(t.clone()), numpy));
+            PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        other => return Err(PyTypeError::new_err(format!("a fetched variable is {}, not a tensor", other.kind()))),
+    })
+}

@@ -1,0 +1,51 @@
+"""The name ``paddle`` for this package."""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+
+_PACKAGE = __name__.rpartition(".")[0]
+
+# A directory that holds nothing but a package `paddle`, which calls `install_as_paddle`: processes that a script starts
+# find it through PYTHONPATH.
+_SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_paddle")
+
+
+class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds ``paddle.x`` as ``oarlock.x``: the same module under a second name."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "paddle" and not name.startswith("paddle."):
+            return None
+        real = _PACKAGE + name[len("paddle"):]
+        if real != _PACKAGE and importlib.util.find_spec(real) is None:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = importlib.import_module(_PACKAGE + spec.name[len("paddle"):])
+        self._own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        # The import machinery has just written the alias' spec into the real module.
+        module.__spec__ = self._own_spec
+
+
+def install_as_paddle():
+    """Makes ``import paddle`` mean Oarlock, here and in processes started from here."""
+    if any(isinstance(finder, _PaddleFinder) for finder in sys.meta_path):
+        return
+    other = sys.modules.get("paddle")
+    if other is not None and other.__name__ != _PACKAGE and not getattr(other, "_oarlock_shim", False):
+        raise RuntimeError(
+            "paddle is imported already, from %s: call oarlock.install_as_paddle() before the first `import paddle`"
+            % getattr(other, "__file__", "somewhere")
+        )
+    sys.meta_path.insert(0, _PaddleFinder())
+    sys.modules["paddle"] = sys.modules[_PACKAGE]
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _SHIM not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_SHIM] + [p for p in paths if p])

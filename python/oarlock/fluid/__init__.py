@@ -1,0 +1,54 @@
+"""The API of Fluid 1.8: programs, layers, optimizers, executors."""
+
+from . import (
+    average, backward, clip, compiler, core, data_feeder, executor, flags, framework, initializer, input, io, layers,
+    lod_tensor, metrics, nets, optimizer, param_attr, profiler, regularizer, transpiler, unique_name,
+)
+from .backward import append_backward, gradients
+from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
+from .data_feeder import DataFeeder
+from .executor import Executor, global_scope, scope_guard
+from .flags import get_flags, set_flags
+from .framework import (
+    ComplexVariable, Program, Variable, cpu_places, cuda_pinned_places, cuda_places, default_main_program,
+    default_startup_program, device_guard, in_dygraph_mode, is_compiled_with_cuda, load_op_library, name_scope,
+    program_guard, require_version,
+)
+from .initializer import init_on_cpu
+from .input import data, embedding, one_hot
+from .io import load, save
+from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .param_attr import ParamAttr, WeightNormParamAttr
+from .transpiler import memory_optimize, release_memory
+
+Tensor = LoDTensor
+
+__all__ = [
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder",
+    "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
+    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "core",
+    "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
+    "data_feeder", "default_main_program", "default_startup_program", "device_guard", "embedding", "executor",
+    "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_on_cpu", "initializer", "input",
+    "install_check", "io", "is_compiled_with_cuda", "layers", "load", "load_op_library", "lod_tensor",
+    "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
+    "program_guard", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
+    "transpiler", "unique_name",
+]
+
+_LATER = {
+    "dygraph": "eager mode (dygraph)",
+    "enable_dygraph": "eager mode (dygraph)",
+    "disable_dygraph": "eager mode (dygraph)",
+}
+
+
+def __getattr__(name):
+    if name == "install_check":
+        import importlib
+
+        return importlib.import_module("." + name, __name__)
+    if name in _LATER:
+        raise NotImplementedError("fluid.%s belongs to %s, which Oarlock does not have yet" % (name, _LATER[name]))
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))

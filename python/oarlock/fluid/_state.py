@@ -1,0 +1,25 @@
+"""What Python owns of the process: the builder, and where the user's code is."""
+
+import os
+import sys
+
+from .. import _core
+
+builder = _core.Builder()
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OUTSIDE = {}
+
+
+def site():
+    """The first line outside this package that led here: (file, line, function)."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        outside = _OUTSIDE.get(code)
+        if outside is None:
+            outside = _OUTSIDE[code] = not code.co_filename.startswith(_PACKAGE) and "contextlib" not in code.co_filename
+        if outside:
+            return code.co_filename, frame.f_lineno, code.co_name
+        frame = frame.f_back
+    return None

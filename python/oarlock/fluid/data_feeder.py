@@ -1,0 +1,132 @@
+"""Samples of a reader as feeds of a program."""
+
+import numpy as np
+
+from .core import LoDTensor, VarDesc
+from .framework import Variable, default_main_program
+
+__all__ = ["DataFeeder"]
+
+_NUMPY = {int(kind): name for name, kind in VarDesc.VarType.by_numpy.items()}
+
+
+class DataFeeder:
+    """Turns lists of samples into ``{name: LoDTensor}``, by the shapes, types and sequences of ``feed_list``."""
+
+    def __init__(self, feed_list, place, program=None):
+        program = program or default_main_program()
+        self.place = place
+        self._vars = []
+        for var in feed_list:
+            if isinstance(var, str):
+                var = program.global_block().var(var)
+            if not isinstance(var, Variable):
+                raise TypeError("Feed list should contain a list of variable")
+            self._vars.append(var)
+        self.feed_names = [v.name for v in self._vars]
+
+    def feed(self, iterable):
+        """The feed of one batch."""
+        columns = [[] for _ in self._vars]
+        for number, sample in enumerate(iterable):
+            if len(sample) != len(self._vars):
+                raise ValueError(
+                    "sample %d has %d fields, but the feed list has %d: %s"
+                    % (number, len(sample), len(self._vars), ", ".join(self.feed_names))
+                )
+            for column, field in zip(columns, sample):
+                column.append(field)
+        return {var.name: _tensor(var, column) for var, column in zip(self._vars, columns)}
+
+    def feed_parallel(self, iterable, num_places=None):
+        """The feeds of several places, one batch each."""
+        for batch in iterable:
+            yield self.feed(batch)
+
+    def decorate_reader(self, reader, multi_devices, num_places=None, drop_last=True):
+        """A reader of batches as a reader of feeds."""
+
+        def single():
+            for batch in reader():
+                yield self.feed(batch)
+
+        def several():
+            count = num_places or len(__import__("oarlock").fluid.cpu_places())
+            group = []
+            for batch in reader():
+                group.append(self.feed(batch))
+                if len(group) == count:
+                    yield group
+                    group = []
+            if group and not drop_last:
+                raise ValueError(
+                    "The data batch which cannot fit for devices will be dropped is not implementation. "
+                    "Other strategies are not implemented"
+                )
+
+        return several if multi_devices else single
+
+
+def _tensor(var, column):
+    dtype = _NUMPY[int(var.dtype)]
+    if var.lod_level:
+        return _sequences(var, column, dtype)
+    shape = [d for d in var.shape[1:]]
+    try:
+        array = np.array(column, dtype=dtype)
+    except (TypeError, ValueError) as e:
+        number = _misfit(column, shape)
+        raise ValueError(
+            "slot %s takes %s%s, but sample %d is %r (%s)" % (var.name, dtype, shape, number, column[number], e)
+        ) from None
+    if all(d >= 0 for d in shape):
+        wanted = int(np.prod(shape)) * len(column)
+        if array.size != wanted:
+            raise ValueError(
+                "slot %s takes %d elements a sample (shape %s), but %d samples have %d"
+                % (var.name, int(np.prod(shape)), shape, len(column), array.size)
+            )
+        array = array.reshape([len(column)] + shape)
+    elif array.ndim < len(shape) + 1:
+        array = array.reshape([len(column)] + [1] * (len(shape) + 1 - array.ndim) + list(array.shape[1:]))
+    tensor = LoDTensor()
+    tensor.set(array)
+    return tensor
+
+
+def _misfit(column, shape):
+    for number, field in enumerate(column):
+        try:
+            if np.asarray(field).shape != np.asarray(column[0]).shape:
+                return number
+        except ValueError:
+            return number
+    return 0
+
+
+def _sequences(var, column, dtype):
+    lengths = [[] for _ in range(var.lod_level)]
+    flat = []
+
+    def collect(item, level):
+        if level == var.lod_level:
+            flat.append(item)
+            return
+        lengths[level].append(len(item))
+        for inner in item:
+            collect(inner, level + 1)
+
+    for number, field in enumerate(column):
+        try:
+            collect(field, 0)
+        except TypeError:
+            raise ValueError(
+                "slot %s takes sequences (lod_level %d), but sample %d is %r" % (var.name, var.lod_level, number, field)
+            ) from None
+    tail = [d for d in var.shape[1:]] if len(var.shape) > 1 else [1]
+    array = np.array(flat, dtype=dtype)
+    array = array.reshape([len(flat)] + [abs(d) for d in tail]) if flat else np.zeros([0] + [abs(d) for d in tail], dtype)
+    tensor = LoDTensor()
+    tensor.set(array)
+    tensor.set_recursive_sequence_lengths(lengths)
+    return tensor

@@ -1,0 +1,145 @@
+"""Running programs."""
+
+import contextlib
+import signal
+import threading
+import weakref
+
+import numpy as np
+
+from .. import _core
+from . import flags
+from .core import CPUPlace, LoDTensor, Scope
+from .framework import Program, Variable, default_main_program
+
+__all__ = ["Executor", "as_numpy", "global_scope", "scope_guard"]
+
+_scope = Scope()
+_live = weakref.WeakSet()
+
+
+def live_executors():
+    """The executors that are still in use."""
+    return list(_live)
+
+
+def global_scope():
+    """The scope of programs that run without one."""
+    return _scope
+
+
+@contextlib.contextmanager
+def scope_guard(scope):
+    """Runs programs in another scope inside the block."""
+    global _scope
+    outer, _scope = _scope, scope
+    try:
+        yield
+    finally:
+        _scope = outer
+
+
+def as_numpy(tensor):
+    """A fetched value as an array, a list of them as a list of arrays."""
+    if isinstance(tensor, (list, tuple)):
+        return [as_numpy(t) for t in tensor]
+    if isinstance(tensor, LoDTensor) and tensor.lod():
+        raise RuntimeError(
+            "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
+            "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
+        )
+    return np.array(tensor)
+
+
+_signals_watched = False
+
+
+def _watch_signals():
+    """Lets Ctrl-C stop a running program: Python writes a byte at every signal, which the core waits for."""
+    global _signals_watched
+    if _signals_watched or threading.current_thread() is not threading.main_thread():
+        return
+    _signals_watched = True
+    import os
+
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    earlier = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    if earlier != -1:
+        # Somebody else, such as an event loop, waits for signals: he keeps them.
+        signal.set_wakeup_fd(earlier)
+        os.close(writing)
+    else:
+        _core.watch_signals(reading)
+    os.close(reading)
+
+
+class Executor:
+    """Runs programs on the CPU."""
+
+    def __init__(self, place=None):
+        self.place = CPUPlace() if place is None else place
+        for p in place if isinstance(place, (list, tuple)) else [self.place]:
+            if not hasattr(p, "_refuse"):
+                raise TypeError("Executor takes a place such as fluid.CPUPlace(), not %r" % (p,))
+            p._refuse()
+        _watch_signals()
+        self._core = _core.Executor(check_nan_inf=flags.value("FLAGS_check_nan_inf"))
+        self._closed = False
+        _live.add(self)
+
+    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
+            return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
+        """Runs a program once: arrays by name in, arrays in the order of ``fetch_list`` out."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Executor")
+        if program is None:
+            program = default_main_program()
+        if type(program) is not Program:
+            program = self._resolve(program)
+            if program is None:
+                raise TypeError("Executor.run takes a Program or a CompiledProgram")
+        if feed is None:
+            feed = {}
+        elif type(feed) is not dict:
+            feed = _one_feed(feed)
+        fetches = _fetch_names(fetch_list)
+        scope = _scope if scope is None else scope
+        fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
+        return fetched if fetch_list is not None else []
+
+    def _resolve(self, program):
+        inner = getattr(program, "_program", None)
+        return inner if isinstance(inner, Program) else (program if isinstance(program, Program) else None)
+
+    def close(self):
+        """Ends it; no program runs in it any more."""
+        self._closed = True
+
+
+def _one_feed(feed):
+    if isinstance(feed, dict):
+        return dict(feed)
+    if isinstance(feed, (list, tuple)):
+        if len(feed) == 1:
+            return dict(feed[0])
+        raise TypeError("a feed for %d devices needs CompiledProgram.with_data_parallel" % len(feed))
+    raise TypeError("feed requires dict as its Parameter. But you passed in %s" % type(feed))
+
+
+def _fetch_names(fetch_list):
+    if fetch_list is None:
+        return []
+    if isinstance(fetch_list, (Variable, str)):
+        fetch_list = [fetch_list]
+    names = []
+    for item in fetch_list:
+        if isinstance(item, Variable):
+            names.append(item.name)
+        elif isinstance(item, str):
+            names.append(item)
+        elif isinstance(item, (list, tuple)):
+            names.extend(_fetch_names(item))
+        else:
+            raise TypeError("fetch_list takes Variables and names, not %r" % (item,))
+    return names

@@ -1,0 +1,770 @@
+"""Programs, blocks, variables and operators, as thin views of the core's."""
+
+import contextlib
+
+import numpy as np
+
+from .. import _core
+from . import _state
+from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
+
+__all__ = [
+    "Program", "Block", "Variable", "Parameter", "Operator", "default_main_program", "default_startup_program",
+    "program_guard", "name_scope", "cpu_places", "cuda_places", "cuda_pinned_places", "in_dygraph_mode",
+    "is_compiled_with_cuda", "device_guard", "load_op_library", "require_version", "ComplexVariable",
+    "convert_np_dtype_to_dtype_", "grad_var_name", "GRAD_VAR_SUFFIX", "EMPTY_VAR_NAME", "TEMP_VAR_NAME",
+]
+
+GRAD_VAR_SUFFIX = "@GRAD"
+EMPTY_VAR_NAME = "@EMPTY@"
+TEMP_VAR_NAME = "@TEMP@"
+
+
+def grad_var_name(var_name):
+    """The name of a variable's gradient."""
+    return var_name + GRAD_VAR_SUFFIX
+
+
+def convert_np_dtype_to_dtype_(np_dtype):
+    """The number of ``VarDesc.VarType`` of a numpy type."""
+    name = np.dtype(np_dtype).name
+    try:
+        return VarDesc.VarType.by_numpy[name]
+    except KeyError:
+        raise ValueError("numpy type %s has no counterpart" % name) from None
+
+
+def in_dygraph_mode():
+    """Always False: programs are static."""
+    return False
+
+
+def is_compiled_with_cuda():
+    """Always False: this build computes on CPUs."""
+    return False
+
+
+class ComplexVariable:
+    """Complex numbers belong to eager mode, which Oarlock does not have yet."""
+
+    def __init__(self, real, imag):
+        raise NotImplementedError("complex variables belong to eager mode (dygraph), which Oarlock does not have yet")
+
+
+def _operator(layer, reverse=None):
+    def method(self, other):
+        return _call(layer, {"x": self, "y": other})
+
+    return method
+
+
+def _call(layer, args):
+    """Calls a layer of the core in the default programs."""
+    main = default_main_program()
+    return _state.builder.layer(layer, args, main._context(), main._wrap)
+
+
+class Variable(_core.VarHandle):
+    """A variable of a program: a name and a description. Its values are in a scope while a program runs."""
+
+    def __new__(cls, block, name):
+        return super().__new__(cls, block.idx, name)
+
+    def __init__(self, block, name):
+        self.block = block
+
+    def _get(self, field):
+        return self.block.program.desc.var_get(self._block_idx, self.name, field)
+
+    def _set(self, field, value):
+        self.block.program.desc.var_set(self._block_idx, self.name, field, value)
+
+    shape = property(lambda self: self._get("shape"), doc="Sizes; -1 where they are known only when a program runs.")
+    lod_level = property(lambda self: self._get("lod_level"), lambda self, v: self._set("lod_level", v))
+    type = property(lambda self: VarDesc.VarType(self._get("type")), doc="What kind of variable it is.")
+    stop_gradient = property(lambda self: self._get("stop_gradient"), lambda self, v: self._set("stop_gradient", v))
+    persistable = property(lambda self: self._get("persistable"), lambda self, v: self._set("persistable", v))
+    is_data = property(lambda self: self._get("is_data"), lambda self, v: self._set("is_data", v))
+    need_check_feed = property(
+        lambda self: self._get("need_check_feed"), lambda self, v: self._set("need_check_feed", v)
+    )
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return VarDesc.VarType(self._get("dtype"))
+
+    @property
+    def grad_name(self):
+        """The name of its gradient."""
+        return self.name + GRAD_VAR_SUFFIX
+
+    @property
+    def desc(self):
+        """The variable itself: descriptions are not apart here."""
+        return self
+
+    @property
+    def error_clip(self):
+        """A limit on its gradient."""
+        return getattr(self, "_error_clip", None)
+
+    @error_clip.setter
+    def error_clip(self, clip):
+        self._error_clip = clip
+        _state.builder.set_error_clip(self, clip.min, clip.max)
+
+    def set_error_clip(self, error_clip):
+        """Limits its gradient while it flows back."""
+        self.error_clip = error_clip
+
+    def set_desc(self, input):
+        """Takes over the description of another variable."""
+        for field in ("shape", "dtype", "lod_level"):
+            self._set(field, input._get(field))
+
+    def astype(self, dtype):
+        """The variable with another element type."""
+        return _call("_astype", {"x": self, "dtype": dtype})
+
+    def to_string(self, throw_on_error, with_details=False):
+        """A readable description."""
+        text = self._get("text")
+        if with_details:
+            text += " error_clip: %s stop_gradient: %s" % (self.error_clip, self.stop_gradient)
+        return text
+
+    def __repr__(self):
+        return "var %s" % self._get("text")
+
+    __str__ = __repr__
+
+    def __hash__(self):
+        return hash((self._block_idx, self.name))
+
+    def numpy(self):
+        """Belongs to eager mode."""
+        raise NotImplementedError("a Variable has values only while a program runs: fetch it with exe.run(fetch_list=[...])")
+
+    def backward(self, *args, **kwargs):
+        """Belongs to eager mode."""
+        raise NotImplementedError("use optimizer.minimize(loss) or fluid.backward.append_backward(loss)")
+
+    __add__ = _operator("_add")
+    __radd__ = _operator("_add")
+    __sub__ = _operator("_sub")
+    __rsub__ = _operator("_rsub")
+    __mul__ = _operator("_mul")
+    __rmul__ = _operator("_mul")
+    __div__ = _operator("_div")
+    __truediv__ = _operator("_div")
+    __rdiv__ = _operator("_rdiv")
+    __rtruediv__ = _operator("_rdiv")
+    __pow__ = _operator("_pow")
+    __rpow__ = _operator("_rpow")
+    __floordiv__ = _operator("_floordiv")
+    __mod__ = _operator("_mod")
+    __eq__ = _operator("_eq")
+    __ne__ = _operator("_ne")
+    __lt__ = _operator("_lt")
+    __le__ = _operator("_le")
+    __gt__ = _operator("_gt")
+    __ge__ = _operator("_ge")
+
+    def __neg__(self):
+        return _call("_neg", {"x": self})
+
+    def __bool__(self):
+        raise TypeError(
+            "a Variable has no value while a program is built, so `if`, `while` and `and` cannot use it: "
+            "use layers.cond, layers.While or layers.logical_and"
+        )
+
+    def __len__(self):
+        size = self.shape[0] if self.shape else 0
+        if size < 0:
+            raise TypeError("the length of %s is known only when the program runs: use layers.shape" % self.name)
+        return size
+
+    def __iter__(self):
+        return iter([self[i] for i in range(len(self))])
+
+    def __getitem__(self, item):
+        return _getitem(self, item)
+
+
+def _getitem(var, item):
+    """``x[1]``, ``x[:, 1:3]``, ``x[..., -1]``, ``x[::2]``: slices, then dimensions that an index removes."""
+    items = list(item) if isinstance(item, tuple) else [item]
+    rank = len(var.shape)
+    if Ellipsis in [i for i in items if not isinstance(i, Variable)]:
+        at = next(k for k, i in enumerate(items) if i is Ellipsis)
+        items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
+    if len(items) > rank:
+        raise IndexError("%s has %d dimensions, not %d" % (var.name, rank, len(items)))
+    axes, starts, ends, steps, gone, reverse = [], [], [], [], [], []
+    for axis, i in enumerate(items):
+        if isinstance(i, slice):
+            if i == slice(None):
+                continue
+            step = 1 if i.step is None else i.step
+            if i.start is None and i.stop is None and step == -1:
+                reverse.append(axis)
+                continue
+            size = var.shape[axis]
+            start, stop = i.start, i.stop
+            if start is None:
+                start = 0 if step > 0 else (size if size >= 0 else _FAR) - 1
+            if stop is None:
+                stop = _FAR if step > 0 else -_FAR
+            axes.append(axis), starts.append(start), ends.append(stop), steps.append(step)
+        elif isinstance(i, Variable):
+            axes.append(axis), starts.append(i), ends.append(i + 1), steps.append(1), gone.append(axis)
+        else:
+            i = int(i)
+            size = var.shape[axis]
+            if size >= 0 and not -size <= i < size:
+                raise IndexError("index %d is out of range for dimension %d of %s, which has size %d" % (i, axis, var.name, size))
+            axes.append(axis), starts.append(i), ends.append(i + 1 if i != -1 else _FAR), steps.append(1), gone.append(axis)
+    out = var
+    if axes and all(s == 1 for s in steps):
+        out = _call("slice", {"input": out, "axes": axes, "starts": starts, "ends": ends})
+    elif axes:
+        out = _call("strided_slice", {"input": out, "axes": axes, "starts": starts, "ends": ends, "strides": steps})
+    if gone:
+        keep = [d for a, d in enumerate(out.shape) if a not in gone]
+        if keep:
+            out = _call("squeeze", {"input": out, "axes": gone, "name": None})
+        elif len(gone) > 1:
+            out = _call("squeeze", {"input": out, "axes": gone[1:], "name": None})
+    if reverse:
+        out = _call("reverse", {"x": out, "axis": reverse})
+    return out
+
+
+_FAR = 10000000
+
+
+class Parameter(Variable):
+    """A variable that is trained."""
+
+    trainable = property(lambda self: self._get("trainable"), lambda self, v: self._set("trainable", v))
+    do_model_average = property(
+        lambda self: self._get("do_model_average"), lambda self, v: self._set("do_model_average", v)
+    )
+    is_distributed = property(
+        lambda self: self._get("is_distributed"), lambda self, v: self._set("is_distributed", v)
+    )
+
+    @property
+    def optimize_attr(self):
+        """``{"learning_rate": factor}``"""
+        return _OptimizeAttr(self)
+
+    @optimize_attr.setter
+    def optimize_attr(self, attr):
+        self._set("learning_rate", float(attr["learning_rate"]))
+
+    @property
+    def regularizer(self):
+        """Weight decay of its own."""
+        return getattr(self, "_regularizer", None)
+
+    @regularizer.setter
+    def regularizer(self, value):
+        self._regularizer = value
+        self._set("regularizer", value)
+
+
+class _OptimizeAttr(dict):
+    def __init__(self, param):
+        super().__init__(learning_rate=param._get("learning_rate"))
+        self._param = param
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        if key == "learning_rate":
+            self._param._set("learning_rate", float(value))
+
+
+class Operator:
+    """An operator of a block, by its position."""
+
+    def __init__(self, block, index):
+        self.block = block
+        self._index = index
+
+    @property
+    def _desc(self):
+        return self.block.program.desc
+
+    @property
+    def type(self):
+        """The operator's type."""
+        return self._desc.op_type(self.block.idx, self._index)
+
+    @property
+    def desc(self):
+        """The operator itself: descriptions are not apart here."""
+        return self
+
+    def _slots(self, inputs):
+        return self._desc.op_slots(self.block.idx, self._index, inputs)
+
+    def _slot(self, inputs, name):
+        for slot, args in self._slots(inputs):
+            if slot == name:
+                return args
+        return []
+
+    def input(self, name):
+        """The names in an input slot."""
+        return self._slot(True, name)
+
+    def output(self, name):
+        """The names in an output slot."""
+        return self._slot(False, name)
+
+    @property
+    def input_names(self):
+        """The input slots."""
+        return [slot for slot, _ in self._slots(True)]
+
+    @property
+    def output_names(self):
+        """The output slots."""
+        return [slot for slot, _ in self._slots(False)]
+
+    @property
+    def input_arg_names(self):
+        """The names of all inputs."""
+        return [name for _, args in self._slots(True) for name in args]
+
+    @property
+    def output_arg_names(self):
+        """The names of all outputs."""
+        return [name for _, args in self._slots(False) for name in args]
+
+    def all_attrs(self):
+        """All attributes, blocks as Block."""
+        attrs = self._desc.op_attrs(self.block.idx, self._index)
+        return {name: self._attr(value) for name, value in attrs.items()}
+
+    def _attr(self, value):
+        if isinstance(value, tuple):
+            return self.block.program.block(value[0])
+        if isinstance(value, list) and value and isinstance(value[0], tuple):
+            return [self.block.program.block(v[0]) for v in value]
+        return value
+
+    @property
+    def attr_names(self):
+        """The names of the attributes."""
+        return list(self._desc.op_attrs(self.block.idx, self._index))
+
+    def has_attr(self, name):
+        """Is the attribute set?"""
+        return name in self._desc.op_attrs(self.block.idx, self._index)
+
+    def attr(self, name):
+        """An attribute."""
+        attrs = self.all_attrs()
+        if name not in attrs:
+            raise ValueError("operator %s has no attribute %s; it has %s" % (self.type, name, ", ".join(attrs)))
+        return attrs[name]
+
+    def _set_attr(self, name, val):
+        self._desc.set_attr(self.block.idx, self._index, name, val)
+
+    set_attr = _set_attr
+
+    def _rename_input(self, old_name, new_name):
+        self._desc.rename_arg(self.block.idx, self._index, True, old_name, new_name)
+
+    def _rename_output(self, old_name, new_name):
+        self._desc.rename_arg(self.block.idx, self._index, False, old_name, new_name)
+
+    rename_input, rename_output = _rename_input, _rename_output
+
+    def _block_attr_id(self, name):
+        return self.attr(name).idx
+
+    def to_string(self, throw_on_error):
+        """A readable description."""
+        slots = lambda inputs: ", ".join("%s=%s" % (s, a) for s, a in self._slots(inputs))
+        return "{%s} = %s(inputs={%s})" % (slots(False), self.type, slots(True))
+
+    def __repr__(self):
+        return self.to_string(True)
+
+    __str__ = __repr__
+
+
+class Block:
+    """A block of a program: variables and operators."""
+
+    def __init__(self, program, idx):
+        self.program = program
+        self.idx = idx
+
+    @property
+    def desc(self):
+        """The block itself: descriptions are not apart here."""
+        return self
+
+    @property
+    def parent_idx(self):
+        """The block around it, or -1."""
+        return self.program.desc.parent(self.idx)
+
+    @property
+    def forward_block_idx(self):
+        """The block whose gradients it holds, or -1."""
+        return self.program.desc.forward(self.idx)
+
+    @property
+    def vars(self):
+        """The variables by name."""
+        return {name: self._var(name) for name in self.program.desc.var_names(self.idx)}
+
+    @property
+    def ops(self):
+        """The operators in order."""
+        return [Operator(self, i) for i in range(self.program.desc.num_ops(self.idx))]
+
+    def _var(self, name):
+        return self.program._wrap(self.idx, name)
+
+    def has_var(self, name):
+        """Is there a variable of this name in this very block?"""
+        return self.program.desc.has_var(self.idx, name)
+
+    def var(self, name):
+        """The variable of this name in this block."""
+        if not isinstance(name, str):
+            raise TypeError("a variable's name is a string, not %r" % (name,))
+        if not self.has_var(name):
+            raise ValueError("var %s not in this block" % name)
+        return self._var(name)
+
+    def _find_var_recursive(self, name):
+        home = self.program.desc.resolve(self.idx, name)
+        return None if home is None else self.program._wrap(home, name)
+
+    def _var_recursive(self, name):
+        found = self._find_var_recursive(name)
+        if found is None:
+            raise ValueError("Var {0} is not found recursively".format(name))
+        return found
+
+    def all_parameters(self):
+        """The parameters of this block."""
+        return [v for v in self.vars.values() if isinstance(v, Parameter)]
+
+    def iter_parameters(self):
+        """The parameters of this block."""
+        return iter(self.all_parameters())
+
+    def create_var(self, *args, name=None, shape=(), dtype=None, type=None, lod_level=None, persistable=None,
+                   stop_gradient=False, is_data=False, need_check_feed=False, initializer=None, capacity=None,
+                   error_clip=None, belong_to_optimizer=False):
+        """Declares a variable; one of this name that exists already is returned."""
+        name = name or _state.builder.generate("_generated_var")
+        if not self.has_var(name):
+            kind = int(VarDesc.VarType.LOD_TENSOR if type is None else type)
+            self.program.desc.declare(
+                self.idx, name, kind, dtype, [-1 if d is None else int(d) for d in shape or ()], lod_level or 0, bool(persistable)
+            )
+            for field, value in (("stop_gradient", stop_gradient), ("is_data", is_data), ("need_check_feed", need_check_feed)):
+                if value:
+                    self.program.desc.var_set(self.idx, name, field, True)
+        var = self._var(name)
+        if initializer is not None:
+            initializer(var, self)
+        return var
+
+    def create_parameter(self, *args, name=None, shape=None, dtype="float32", trainable=True, optimize_attr=None,
+                         regularizer=None, initializer=None, do_model_average=True, stop_gradient=False,
+                         gradient_clip_attr=None, is_distributed=False, **kwargs):
+        """Declares a parameter in the program's first block."""
+        if not shape or any(int(d) <= 0 for d in shape):
+            raise ValueError("a parameter needs positive sizes, not %s" % (shape,))
+        home = self.program.global_block()
+        name = name or _state.builder.generate("_generated_var")
+        self.program.desc.declare(0, name, int(VarDesc.VarType.LOD_TENSOR), dtype, [int(d) for d in shape], 0, True)
+        self.program.desc.var_set(0, name, "is_parameter", True)
+        param = home._var(name)
+        param.trainable, param.do_model_average = trainable, do_model_average
+        param.optimize_attr = optimize_attr or {"learning_rate": 1.0}
+        if regularizer is not None:
+            param.regularizer = regularizer
+        if gradient_clip_attr is not None:
+            param._set("gradient_clip", gradient_clip_attr)
+        if initializer is not None:
+            initializer(param, home)
+        return param
+
+    def _insert(self, position, type, inputs, outputs, attrs):
+        context = self.program._context()
+        names = lambda slots: [(slot, _names(args)) for slot, args in (slots or {}).items() if args is not None]
+        _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), dict(attrs or {}))
+
+    def append_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
+        """Appends an operator."""
+        _nothing_else("append_op", kwargs)
+        self._insert(None, type, inputs, outputs, attrs)
+        return Operator(self, len(self.ops) - 1)
+
+    def _insert_op(self, index, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
+        _nothing_else("_insert_op", kwargs)
+        self._insert(index, type, inputs, outputs, attrs)
+        return Operator(self, index)
+
+    def _prepend_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
+        return self._insert_op(0, type, inputs, outputs, attrs, **kwargs)
+
+    insert_op, prepend_op = _insert_op, _prepend_op
+
+    def _remove_op(self, index):
+        self.program.desc.remove_ops(self.idx, index, index + 1)
+
+    def _remove_var(self, name):
+        self.program.desc.remove_var(self.idx, name)
+
+    def to_string(self, throw_on_error, with_details=False):
+        """A readable description."""
+        lines = ["{ // block %d" % self.idx]
+        lines += ["    %r" % v for v in self.vars.values()]
+        lines += ["    %r" % op for op in self.ops]
+        return "\n".join(lines + ["}"])
+
+    def __repr__(self):
+        return self.to_string(True)
+
+    __str__ = __repr__
+
+
+def _names(args):
+    args = args if isinstance(args, (list, tuple)) else [args]
+    return [a if isinstance(a, str) else a.name for a in args]
+
+
+def _nothing_else(what, kwargs):
+    unknown = set(kwargs) - {"stop_gradient", "proto"}
+    if unknown:
+        raise TypeError("%s has no argument %s" % (what, ", ".join(sorted(unknown))))
+
+
+class Program:
+    """A program: blocks of operators over variables. The first block is the network; others belong to control flow."""
+
+    def __init__(self, _desc=None):
+        self.desc = _desc or _core.Program()
+        self._vars = {}
+
+    def _wrap(self, block, name):
+        """What Python sees of a variable; one object per variable, so that what users set on it stays."""
+        key = (block, name)
+        var = self._vars.get(key)
+        if var is None:
+            home = self.desc.resolve(block, name)
+            home = block if home is None else home
+            is_parameter = self.desc.has_var(home, name) and self.desc.var_get(home, name, "is_parameter")
+            var = (Parameter if is_parameter else Variable)(Block(self, home), name)
+            self._vars[key] = var
+        return var
+
+    def _context(self):
+        startup = default_startup_program()
+        if startup is self:
+            startup = Program()
+        return self.desc, startup.desc, _state.site()
+
+    @property
+    def random_seed(self):
+        """The seed of random operators; 0 for another one in every run."""
+        return self.desc.random_seed
+
+    @random_seed.setter
+    def random_seed(self, seed):
+        if not isinstance(seed, int):
+            raise ValueError("Program.random_seed's input seed must be an integer, but received %r" % type(seed))
+        self.desc.random_seed = seed
+
+    @property
+    def num_blocks(self):
+        """How many blocks."""
+        return self.desc.num_blocks
+
+    @property
+    def blocks(self):
+        """All blocks."""
+        return [Block(self, i) for i in range(self.num_blocks)]
+
+    @property
+    def current_block_idx(self):
+        """The block to which layers are appended."""
+        return self.desc.current_block
+
+    @current_block_idx.setter
+    def current_block_idx(self, idx):
+        self.desc.current_block = idx
+
+    def global_block(self):
+        """The first block."""
+        return Block(self, 0)
+
+    def block(self, index):
+        """A block."""
+        if not 0 <= index < self.num_blocks:
+            raise IndexError("there is no block %d among %d" % (index, self.num_blocks))
+        return Block(self, index)
+
+    def current_block(self):
+        """The block to which layers are appended."""
+        return Block(self, self.current_block_idx)
+
+    def _create_block(self, parent_idx=None):
+        parent = self.current_block_idx if parent_idx is None else parent_idx
+        self.current_block_idx = self.desc.add_block(parent)
+        return self.current_block()
+
+    def _rollback(self):
+        self.current_block_idx = self.current_block().parent_idx
+
+    def clone(self, for_test=False):
+        """A copy; ``for_test`` without gradients and optimizers, and with operators that behave as in a test."""
+        return Program(self.desc.clone(for_test))
+
+    def _prune(self, targets):
+        return self._prune_with_input([], targets)
+
+    def _prune_with_input(self, feeded_var_names, targets):
+        targets = targets if isinstance(targets, (list, tuple)) else [targets]
+        return Program(self.desc.prune(list(feeded_var_names), _names(targets)))
+
+    @staticmethod
+    def parse_from_string(binary_str):
+        """Reads the bytes of a saved program."""
+        return Program(_core.Program.from_bytes(binary_str))
+
+    def serialize_to_string(self):
+        """The bytes of a saved program."""
+        return self.desc.to_bytes()
+
+    def list_vars(self):
+        """All variables of all blocks."""
+        for block in self.blocks:
+            yield from block.vars.values()
+
+    def all_parameters(self):
+        """All parameters."""
+        return [v for v in self.list_vars() if isinstance(v, Parameter)]
+
+    def to_string(self, throw_on_error, with_details=False):
+        """The readable form."""
+        return self.desc.to_text()
+
+    def __repr__(self):
+        return self.desc.to_text()
+
+    __str__ = __repr__
+
+
+_main_program = Program()
+_startup_program = Program()
+
+
+def default_main_program():
+    """The program that layers build."""
+    return _main_program
+
+
+def default_startup_program():
+    """The program that gives parameters their first values."""
+    return _startup_program
+
+
+def switch_main_program(program):
+    """Builds elsewhere from now on; returns the program so far."""
+    global _main_program
+    outer, _main_program = _main_program, program
+    return outer
+
+
+def switch_startup_program(program):
+    """Initialises elsewhere from now on; returns the program so far."""
+    global _startup_program
+    outer, _startup_program = _startup_program, program
+    return outer
+
+
+@contextlib.contextmanager
+def program_guard(main_program, startup_program=None):
+    """Builds in other programs inside the block."""
+    for what, program in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(program, Program) and (program is not None or what == "main_program"):
+            raise TypeError("program_guard takes a Program as %s, not %r" % (what, program))
+    main = switch_main_program(main_program)
+    startup = switch_startup_program(startup_program) if startup_program is not None else None
+    try:
+        yield
+    finally:
+        switch_main_program(main)
+        if startup is not None:
+            switch_startup_program(startup)
+
+
+@contextlib.contextmanager
+def name_scope(prefix=None):
+    """Marks the operators of the block; names of variables do not change."""
+    if not prefix:
+        raise ValueError("name_scope needs a name")
+    outer = _state.builder.enter_scope(prefix)
+    try:
+        yield
+    finally:
+        _state.builder.leave_scope(outer)
+
+
+@contextlib.contextmanager
+def device_guard(device=None):
+    """Operators of the block run on a device; here every device is the CPU."""
+    if device not in (None, "cpu") and not str(device).startswith("gpu"):
+        raise ValueError("The Attr(device) should be 'cpu' or 'gpu', not %r" % (device,))
+    yield
+
+
+def cpu_places(device_count=None):
+    """As many CPU places as ``CPU_NUM`` says, or as there are cores."""
+    import os
+
+    count = device_count or int(os.environ.get("CPU_NUM") or 0) or os.cpu_count() or 1
+    return [CPUPlace()] * count
+
+
+def cuda_places(device_ids=None):
+    """This build has no GPUs."""
+    CUDAPlace(0)._refuse()
+
+
+def cuda_pinned_places(device_count=None):
+    """This build has no GPUs."""
+    CUDAPinnedPlace()._refuse()
+
+
+def load_op_library(lib_filename):
+    """Operators of other libraries cannot be loaded."""
+    raise NotImplementedError("operators of %s were compiled for the predecessor; write them in Rust or with layers.py_func" % lib_filename)
+
+
+def require_version(min_version, max_version=None):
+    """Scripts that ask for 1.x are served."""
+    parts = [int(p) for p in str(min_version).split(".")[:3]]
+    if parts > [1, 8, 5]:
+        raise Exception("this API is that of Fluid 1.8.5, but the script needs at least %s" % min_version)
+    if max_version is not None and [int(p) for p in str(max_version).split(".")[:3]] < [1, 0]:
+        raise Exception("this API is that of Fluid 1.8.5, but the script needs at most %s" % max_version)
+
+
+_cpu_num = lambda: len(cpu_places())

@@ -1,0 +1,290 @@
+"""Control flow: blocks that run while, if, or once per step."""
+
+import contextlib
+
+from ... import _core
+from .. import _state
+from ..framework import Operator, Variable, default_main_program
+from .control_flow_ops import *  # noqa: F401,F403
+from . import control_flow_ops
+
+__all__ = control_flow_ops.__all__ + [
+    "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "case", "cond", "switch_case", "while_loop",
+]
+
+
+class _Construct:
+    """A construct of the core that is entered and left."""
+
+    def __init__(self, kind, **args):
+        main = default_main_program()
+        self._core = _core.Construct(_state.builder, main._context(), kind, args)
+
+    def _step(self, step, **args):
+        main = default_main_program()
+        return self._core.call(_state.builder, main._context(), step, args, main._wrap)
+
+    @contextlib.contextmanager
+    def _inside(self, enter, **args):
+        main = default_main_program()
+        outer = main.current_block_idx
+        self._step(enter, **args)
+        try:
+            yield
+        except BaseException:
+            # The block stays as far as it was built; building goes on outside.
+            main.current_block_idx = outer
+            raise
+        self._left = self._step("leave")
+
+
+class While(_Construct):
+    """Runs its block as long as a condition holds, which the block must update: ``with While(cond).block():``."""
+
+    def __init__(self, cond, is_test=False, name=None):
+        super().__init__("while", cond=cond, is_test=is_test, name=name)
+
+    def block(self):
+        """The body."""
+        return self._inside("enter")
+
+
+class Switch(_Construct):
+    """Cases are tried in order; at most one runs."""
+
+    def __init__(self, name=None):
+        super().__init__("switch", name=name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+    def case(self, condition):
+        """Runs if the condition holds and no earlier one did."""
+        return self._inside("case", condition=condition)
+
+    def default(self):
+        """Runs if no case did."""
+        return self._inside("default")
+
+
+class ConditionalBlock(_Construct):
+    """Runs its block if a condition holds."""
+
+    def __init__(self, inputs, is_scalar_condition=False, name=None):
+        super().__init__("cond", cond=inputs[0], is_scalar_condition=is_scalar_condition, name=name)
+
+    def block(self):
+        """The body."""
+        return self._inside("enter")
+
+
+class IfElse(_Construct):
+    """Rows for which a condition holds go through one block, the others through another; outputs are merged in order."""
+
+    def __init__(self, cond, name=None):
+        super().__init__("if_else", cond=cond, name=name)
+
+    def true_block(self):
+        """The block of rows for which the condition holds."""
+        return self._inside("true_block")
+
+    def false_block(self):
+        """The block of the other rows."""
+        return self._inside("false_block")
+
+    def input(self, x):
+        """The rows of ``x`` that go through the current block."""
+        return self._step("input", x=x)
+
+    def output(self, *outs):
+        """Adds outputs of the current block."""
+        self._step("output", outs=list(outs))
+
+    def __call__(self):
+        return self._step("merge")
+
+
+class StaticRNN(_Construct):
+    """A step over sequences that are all as long as the inputs' first dimension."""
+
+    def __init__(self, name=None):
+        super().__init__("static_rnn", name=name)
+
+    def step(self):
+        """The step."""
+        return self._inside("enter")
+
+    def step_input(self, x):
+        """The current step's slice of an input ``[length, batch, ...]``."""
+        return self._step("step_input", x=x)
+
+    def memory(self, init=None, shape=None, batch_ref=None, init_value=0.0, init_batch_dim_idx=0, ref_batch_dim_idx=1):
+        """What is kept from step to step."""
+        return self._step(
+            "memory", init=init, shape=shape, batch_ref=batch_ref, init_value=init_value,
+            init_batch_dim_idx=init_batch_dim_idx, ref_batch_dim_idx=ref_batch_dim_idx,
+        )
+
+    def update_memory(self, mem, var):
+        """What a memory is after the step."""
+        self._step("update_memory", mem=mem, var=var)
+
+    def step_output(self, o):
+        """An output of every step."""
+        self._step("step_output", o=o)
+
+    def output(self, *outputs):
+        """Outputs of every step."""
+        for each in outputs:
+            self.step_output(each)
+
+    def __call__(self, *args, **kwargs):
+        return self._left[0] if len(self._left) == 1 else self._left
+
+
+class DynamicRNN(_Construct):
+    """A step over sequences of different lengths: longest first; one that ended takes no part any more."""
+
+    def __init__(self, name=None):
+        super().__init__("dynamic_rnn", name=name)
+
+    def block(self):
+        """The step."""
+        return self._inside("enter")
+
+    def step_input(self, x, level=0):
+        """The current step's rows of sequences."""
+        return self._step("step_input", x=x, level=level)
+
+    def static_input(self, x):
+        """The rows of a variable that belong to the sequences that still run."""
+        return self._step("static_input", x=x)
+
+    def memory(self, init=None, shape=None, value=0.0, need_reorder=False, dtype="float32"):
+        """What is kept from step to step."""
+        return self._step("memory", init=init, shape=shape, value=value, need_reorder=need_reorder, dtype=dtype)
+
+    def update_memory(self, ex_mem, new_mem):
+        """What a memory is after the step."""
+        self._step("update_memory", ex_mem=ex_mem, new_mem=new_mem)
+
+    def output(self, *outputs):
+        """Outputs of every step."""
+        self._step("output", outputs=list(outputs))
+
+    def __call__(self, *args, **kwargs):
+        return self._left[0] if len(self._left) == 1 else self._left
+
+
+def _flatten(structure):
+    """The variables of nested lists, tuples and dicts, in order."""
+    if structure is None:
+        return []
+    if isinstance(structure, Variable):
+        return [structure]
+    if isinstance(structure, dict):
+        return [v for key in sorted(structure) for v in _flatten(structure[key])]
+    if isinstance(structure, (list, tuple)):
+        return [v for item in structure for v in _flatten(item)]
+    raise TypeError("branches and loop bodies return Variables in lists, tuples and dicts, not %r" % (structure,))
+
+
+def _rebuild(like, vars):
+    """The nesting of ``like`` with other variables; ``vars`` is an iterator."""
+    if like is None:
+        return None
+    if isinstance(like, Variable):
+        return next(vars)
+    if isinstance(like, dict):
+        return {key: _rebuild(like[key], vars) for key in sorted(like)}
+    items = [_rebuild(item, vars) for item in like]
+    return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
+
+
+class _Flat:
+    """A function whose nested result is remembered and returned flat."""
+
+    def __init__(self, fn):
+        if fn is not None and not callable(fn):
+            raise TypeError("a branch must be callable, not %r" % (fn,))
+        self.fn, self.result = fn, None
+
+    def __call__(self):
+        self.result = None if self.fn is None else self.fn()
+        return _flatten(self.result)
+
+
+def _finish(branches, outs):
+    like = next((b.result for b in branches if b.result is not None), None)
+    return _rebuild(like, iter(outs))
+
+
+def cond(pred, true_fn=None, false_fn=None, name=None):
+    """The results of ``true_fn`` if ``pred`` holds, else those of ``false_fn``; both must return as many."""
+    main = default_main_program()
+    branches = [_Flat(true_fn), _Flat(false_fn)]
+    outs = _core.cond(_state.builder, main._context(), pred, branches[0], branches[1], main._wrap)
+    return _finish(branches, outs)
+
+
+def case(pred_fn_pairs, default=None, name=None):
+    """The results of the first function whose condition holds; without ``default``, the last one needs none."""
+    main = default_main_program()
+    pairs = [(pred, _Flat(fn)) for pred, fn in pred_fn_pairs]
+    other = None if default is None else _Flat(default)
+    outs = _core.case(_state.builder, main._context(), pairs, other, main._wrap)
+    return _finish([b for _, b in pairs] + ([other] if other else []), outs)
+
+
+def switch_case(branch_index, branch_fns, default=None, name=None):
+    """The results of the function with this number; without ``default``, the largest number stands for all others."""
+    main = default_main_program()
+    if isinstance(branch_fns, dict):
+        branch_fns = list(branch_fns.items())
+    numbered = [f if isinstance(f, (list, tuple)) else (i, f) for i, f in enumerate(branch_fns)]
+    branches = [(int(number), _Flat(fn)) for number, fn in numbered]
+    if len({number for number, _ in branches}) != len(branches):
+        raise ValueError("two branches of switch_case have the same number")
+    other = None if default is None else _Flat(default)
+    outs = _core.switch_case(_state.builder, main._context(), branch_index, branches, other, main._wrap)
+    return _finish([b for _, b in branches] + ([other] if other else []), outs)
+
+
+def while_loop(cond, body, loop_vars, is_test=False, name=None):
+    """As long as ``cond`` of the variables holds, ``body`` makes new values of them."""
+    if not callable(cond) or not callable(body):
+        raise TypeError("cond and body of while_loop must be callable")
+    if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
+        raise TypeError("loop_vars of while_loop must be a list that is not empty")
+    main = default_main_program()
+    flat = _flatten(loop_vars)
+
+    def nested(fn):
+        def call(*vars):
+            result = fn(*_rebuild(list(loop_vars), iter(vars)))
+            return result if isinstance(result, Variable) else _flatten(result)
+
+        return call
+
+    outs = _core.while_loop(_state.builder, main._context(), nested(cond), nested(body), flat, main._wrap)
+    return _rebuild(list(loop_vars), iter(outs))
+
+
+def Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, print_tensor_type=True,
+          print_tensor_shape=True, print_tensor_lod=True, print_phase="both"):
+    """Prints a variable whenever it is computed, and its gradient; returns it."""
+    main = default_main_program()
+    block = main.current_block()
+    out = block.create_var(name=_state.builder.generate("print"), dtype=input.dtype, shape=input.shape)
+    block.append_op(
+        type="print", inputs={"In": [input]}, outputs={"Out": [out]},
+        attrs={
+            "first_n": first_n, "summarize": summarize, "message": message or "", "print_tensor_name": print_tensor_name,
+            "print_tensor_type": print_tensor_type, "print_tensor_shape": print_tensor_shape,
+            "print_tensor_lod": print_tensor_lod, "print_phase": print_phase.upper(),
+        },
+    )
+    return out

@@ -1,0 +1,49 @@
+"""Learning-rate schedules: the returned variable is an optimizer's rate."""
+
+from ._call import layer
+
+__all__ = [
+    "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay",
+    "noam_decay", "piecewise_decay", "polynomial_decay",
+]
+
+
+def noam_decay(d_model, warmup_steps, learning_rate=1.0):
+    """Grows for `warmup_steps`, then falls with the root of the step."""
+    return layer("noam_decay", locals())
+
+
+def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """`rate * decay_rate^(step / decay_steps)`."""
+    return layer("exponential_decay", locals())
+
+
+def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """`rate * exp(-decay_rate * step / decay_steps)`."""
+    return layer("natural_exp_decay", locals())
+
+
+def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """`rate / (1 + decay_rate * step / decay_steps)`."""
+    return layer("inverse_time_decay", locals())
+
+
+def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
+    """From the one rate to the other in `decay_steps`; with `cycle`, again and again over longer and longer
+    stretches."""
+    return layer("polynomial_decay", locals())
+
+
+def piecewise_decay(boundaries, values):
+    """A value up to each boundary, and the last one from then on."""
+    return layer("piecewise_decay", locals())
+
+
+def cosine_decay(learning_rate, step_each_epoch, epochs):
+    """Half a cosine over `epochs`, one stair per epoch."""
+    return layer("cosine_decay", locals())
+
+
+def linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr):
+    """From `start_lr` to `end_lr` in `warmup_steps`, then `learning_rate`, which may be another schedule."""
+    return layer("linear_lr_warmup", locals())

@@ -1,0 +1,71 @@
+"""Losses."""
+
+from ._call import layer
+
+__all__ = [
+    "bpr_loss", "cross_entropy", "huber_loss", "kldiv_loss", "margin_rank_loss", "mse_loss", "npair_loss",
+    "rank_loss", "sigmoid_cross_entropy_with_logits", "softmax_with_cross_entropy", "square_error_cost",
+    "teacher_student_sigmoid_loss",
+]
+
+
+def cross_entropy(input, label, soft_label=False, ignore_index=-100):
+    """`cross_entropy`: minus the logarithm of the probability of the label."""
+    return layer("cross_entropy", locals())
+
+
+def softmax_with_cross_entropy(
+    logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False, axis=-1
+):
+    """`softmax_with_cross_entropy`: the cross entropy of logits."""
+    return layer("softmax_with_cross_entropy", locals())
+
+
+def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False):
+    """Of each element alone."""
+    return layer("sigmoid_cross_entropy_with_logits", locals())
+
+
+def square_error_cost(input, label):
+    """`(input - label)^2`."""
+    return layer("square_error_cost", locals())
+
+
+def mse_loss(input, label):
+    """The mean of squared errors, `[1]`."""
+    return layer("mse_loss", locals())
+
+
+def huber_loss(input, label, delta):
+    """Squared near zero, linear beyond `delta`."""
+    return layer("huber_loss", locals())
+
+
+def bpr_loss(input, label, name=None):
+    """Bayesian personalised ranking."""
+    return layer("bpr_loss", locals())
+
+
+def rank_loss(label, left, right, name=None):
+    """Of pairs of scores."""
+    return layer("rank_loss", locals())
+
+
+def margin_rank_loss(label, left, right, margin=0.1, name=None):
+    """Of pairs of scores that should differ by a margin."""
+    return layer("margin_rank_loss", locals())
+
+
+def kldiv_loss(x, target, reduction='mean', name=None):
+    """The divergence of distributions; `reduction` is `none`, `batchmean`, `mean` or `sum`."""
+    return layer("kldiv_loss", locals())
+
+
+def npair_loss(anchor, positive, labels, l2_reg=0.002):
+    """Pulls pairs of a class together, `[1]`."""
+    return layer("npair_loss", locals())
+
+
+def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0):
+    """See the operator's documentation."""
+    return layer("teacher_student_sigmoid_loss", locals())

@@ -1,0 +1,17 @@
+"""Metrics as operators."""
+
+from ._call import layer
+
+__all__ = [
+    "accuracy", "auc",
+]
+
+
+def accuracy(input, label, k=1, correct=None, total=None):
+    """How often the label is among the `k` largest."""
+    return layer("accuracy", locals())
+
+
+def auc(input, label, curve='ROC', num_thresholds=4095, topk=1, slide_steps=1):
+    """The area under the curve of predictions `[batch, 2]`; counters live in the scope."""
+    return layer("auc", locals())

@@ -1,0 +1,523 @@
+"""Layers of neural networks."""
+
+from ._call import layer
+
+__all__ = [
+    "adaptive_pool2d", "addmm", "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm",
+    "brelu", "clip", "clip_by_norm", "continuous_value_model", "conv2d", "cos_sim", "data_norm", "dice_loss", "dot",
+    "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
+    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand",
+    "expand_as", "fc", "flatten", "fsp_matrix", "full_like", "gather", "gather_nd", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "hard_sigmoid", "hard_swish", "kron",
+    "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "log", "log1p", "log_loss", "log_softmax",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maxout", "mean", "mean_iou",
+    "merge_selected_rows", "mish", "mul", "one_hot", "pool2d", "pow", "prelu", "reduce_all", "reduce_any",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "scale",
+    "scatter", "selu", "shape", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "split", "squeeze",
+    "stack", "stanh", "strided_slice", "sum", "swish", "topk", "transpose", "uniform_random_batch_size_like",
+    "unsqueeze", "unstack",
+]
+
+
+def autoincreased_step_counter(counter_name=None, begin=1, step=1):
+    """A counter of block 0 that grows by `step` at the start of every run, from `begin - 1`. `None` names it
+    `@STEP_COUNTER@`."""
+    return layer("autoincreased_step_counter", locals())
+
+
+def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None):
+    """A fully connected layer: `act(input * W + b)`."""
+    return layer("fc", locals())
+
+
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype='float32'):
+    """`fluid.layers.embedding`: the rows of ids `[..., 1]`; the width takes the place of the last dimension."""
+    return layer("embedding", locals())
+
+
+def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
+    """The product of two matrices, into which tensors are folded: so many first dimensions are rows, the others
+    columns."""
+    return layer("mul", locals())
+
+
+def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
+    """`matmul`: the product of matrices or of batches of matrices."""
+    return layer("matmul", locals())
+
+
+def bilinear_tensor_product(x, y, size, act=None, name=None, param_attr=None, bias_attr=None):
+    """`size` bilinear forms of `x` and `y`."""
+    return layer("bilinear_tensor_product", locals())
+
+
+def cos_sim(X, Y):
+    """The cosine between rows."""
+    return layer("cos_sim", locals())
+
+
+def fsp_matrix(x, y):
+    """How the channels of two feature maps go together."""
+    return layer("fsp_matrix", locals())
+
+
+def addmm(input, x, y, alpha=1.0, beta=1.0, name=None):
+    """`beta * input + alpha * x * y`."""
+    return layer("addmm", locals())
+
+
+def bmm(x, y, name=None):
+    """Products of the matrices of two batches."""
+    return layer("bmm", locals())
+
+
+def dot(x, y, name=None):
+    """Inner products of vectors."""
+    return layer("dot", locals())
+
+
+def kron(x, y, out=None, name=None):
+    """The Kronecker product."""
+    return layer("kron", locals())
+
+
+def elementwise_add(x, y, axis=-1, act=None, name=None):
+    """`x + y`"""
+    return layer("elementwise_add", locals())
+
+
+def elementwise_sub(x, y, axis=-1, act=None, name=None):
+    """`x - y`"""
+    return layer("elementwise_sub", locals())
+
+
+def elementwise_mul(x, y, axis=-1, act=None, name=None):
+    """`x * y`"""
+    return layer("elementwise_mul", locals())
+
+
+def elementwise_div(x, y, axis=-1, act=None, name=None):
+    """`x / y`"""
+    return layer("elementwise_div", locals())
+
+
+def elementwise_max(x, y, axis=-1, act=None, name=None):
+    """The larger of `x` and `y`."""
+    return layer("elementwise_max", locals())
+
+
+def elementwise_min(x, y, axis=-1, act=None, name=None):
+    """The smaller of `x` and `y`."""
+    return layer("elementwise_min", locals())
+
+
+def elementwise_pow(x, y, axis=-1, act=None, name=None):
+    """`x` to the power of `y`."""
+    return layer("elementwise_pow", locals())
+
+
+def elementwise_mod(x, y, axis=-1, act=None, name=None):
+    """The remainder of integers, with the sign of `y`."""
+    return layer("elementwise_mod", locals())
+
+
+def elementwise_floordiv(x, y, axis=-1, act=None, name=None):
+    """The quotient of integers, rounded down."""
+    return layer("elementwise_floordiv", locals())
+
+
+def relu(x, name=None):
+    """`max(x, 0)`"""
+    return layer("relu", locals())
+
+
+def relu6(x, threshold=6.0, name=None):
+    """`min(max(x, 0), threshold)`."""
+    return layer("relu6", locals())
+
+
+def log(x, name=None):
+    """The natural logarithm."""
+    return layer("log", locals())
+
+
+def leaky_relu(x, alpha=0.02, name=None):
+    """`x` where positive, else `alpha * x`."""
+    return layer("leaky_relu", locals())
+
+
+def elu(x, alpha=1.0, name=None):
+    """`x` where positive, else `alpha * (exp(x) - 1)`."""
+    return layer("elu", locals())
+
+
+def swish(x, beta=1.0, name=None):
+    """`x * sigmoid(beta * x)`."""
+    return layer("swish", locals())
+
+
+def hard_sigmoid(x, slope=0.2, offset=0.5, name=None):
+    """`slope * x + offset`, cut at 0 and 1."""
+    return layer("hard_sigmoid", locals())
+
+
+def hard_swish(x, threshold=6.0, scale=6.0, offset=3.0, name=None):
+    """`x * min(max(x + offset, 0), threshold) / scale`."""
+    return layer("hard_swish", locals())
+
+
+def brelu(x, t_min=0.0, t_max=24.0, name=None):
+    """`x` cut at both bounds."""
+    return layer("brelu", locals())
+
+
+def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
+    """`scale_b * tanh(scale_a * x)`."""
+    return layer("stanh", locals())
+
+
+def pow(x, factor=1.0, name=None):
+    """`x` to the power of `factor`."""
+    return layer("pow", locals())
+
+
+def sign(x):
+    """-1, 0 or 1."""
+    return layer("sign", locals())
+
+
+def selu(x, scale=None, alpha=None, name=None):
+    """`scale` times `elu` with `alpha`, the constants of its paper where `None`."""
+    return layer("selu", locals())
+
+
+def soft_relu(x, threshold=40.0, name=None):
+    """`log(1 + exp(x))` with `x` cut at both sides of the threshold."""
+    return layer("soft_relu", locals())
+
+
+def mish(x, threshold=20, name=None):
+    """`x * tanh(softplus(x))`."""
+    return layer("mish", locals())
+
+
+def log1p(x, out=None, name=None):
+    """`log(1 + x)`"""
+    return layer("log1p", locals())
+
+
+def clip(x, min, max, name=None):
+    """Each element within bounds."""
+    return layer("clip", locals())
+
+
+def clip_by_norm(x, max_norm, name=None):
+    """Scaled down to at most this norm."""
+    return layer("clip_by_norm", locals())
+
+
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """`scale * x + bias`"""
+    return layer("scale", locals())
+
+
+def prelu(x, mode, param_attr=None, name=None):
+    """Negative elements times a learnt factor: one for `all`, one per `channel`, or one per `element` of an example."""
+    return layer("prelu", locals())
+
+
+def maxout(x, groups, name=None, axis=1):
+    """The largest of each group of channels."""
+    return layer("maxout", locals())
+
+
+def sum(x):
+    """, `sums(input)`: the sum of tensors of one shape."""
+    return layer("sum", locals())
+
+
+def mean(x, name=None):
+    """The mean of all elements, `[1]`."""
+    return layer("mean", locals())
+
+
+def softmax(input, use_cudnn=False, name=None, axis=-1):
+    """Exponentials that sum to one."""
+    return layer("softmax", locals())
+
+
+def log_softmax(input, axis=None, dtype=None, name=None):
+    """The logarithm of the softmax."""
+    return layer("log_softmax", locals())
+
+
+def log_loss(input, label, epsilon=0.0001, name=None):
+    """Of probabilities of one class."""
+    return layer("log_loss", locals())
+
+
+def smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None):
+    """Squared near zero, absolute beyond; `weights` are the inside and the outside one."""
+    return layer("smooth_l1", locals())
+
+
+def dice_loss(input, label, epsilon=1e-05, name=None):
+    """One minus the overlap of prediction and label, `[1]`."""
+    return layer("dice_loss", locals())
+
+
+def label_smooth(label, prior_dist=None, epsilon=0.1, dtype='float32', name=None):
+    """Labels `[batch, classes]` mixed with a distribution, a uniform one where `None`."""
+    return layer("label_smooth", locals())
+
+
+def conv2d(
+    input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
+    bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCHW'
+):
+    """A convolution of images `[batch, channels, height, width]`."""
+    return layer("conv2d", locals())
+
+
+def pool2d(
+    input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, use_cudnn=True,
+    ceil_mode=False, name=None, exclusive=True, data_format='NCHW'
+):
+    """Maxima or averages of windows of images `[batch, channels, height, width]`."""
+    return layer("pool2d", locals())
+
+
+def adaptive_pool2d(input, pool_size, pool_type='max', require_index=False, name=None):
+    """Windows as large as gives a result of this size."""
+    return layer("adaptive_pool2d", locals())
+
+
+def batch_norm(
+    input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
+    data_layout='NCHW', in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
+    do_model_average_for_mean_and_var=True, use_global_stats=False
+):
+    """Normalises each channel over the batch, then scales and shifts it."""
+    return layer("batch_norm", locals())
+
+
+def layer_norm(
+    input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None, act=None,
+    name=None
+):
+    """Normalises each example."""
+    return layer("layer_norm", locals())
+
+
+def data_norm(
+    input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, name=None,
+    moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, slot_dim=-1,
+    sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False
+):
+    """Normalises each element by sums that are kept over all of training."""
+    return layer("data_norm", locals())
+
+
+def l2_normalize(x, axis, epsilon=1e-12, name=None):
+    """Vectors along a dimension to length 1."""
+    return layer("l2_normalize", locals())
+
+
+def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation='downgrade_in_infer'):
+    """Sets elements to zero at random while training."""
+    return layer("dropout", locals())
+
+
+def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
+    """The same elements in another shape."""
+    return layer("reshape", locals())
+
+
+def transpose(x, perm, name=None):
+    """Dimension `i` of the result is dimension `perm[i]` of `x`."""
+    return layer("transpose", locals())
+
+
+def squeeze(input, axes, name=None):
+    """Without these dimensions of size 1."""
+    return layer("squeeze", locals())
+
+
+def unsqueeze(input, axes, name=None):
+    """With new dimensions of size 1 at these places."""
+    return layer("unsqueeze", locals())
+
+
+def flatten(x, axis=1, name=None):
+    """A matrix; dimensions before `axis` are its rows."""
+    return layer("flatten", locals())
+
+
+def split(input, num_or_sections, dim=-1, name=None):
+    """Parts along a dimension."""
+    return layer("split", locals())
+
+
+def stack(x, axis=0):
+    """Along a new dimension."""
+    return layer("stack", locals())
+
+
+def unstack(x, axis=0, num=None):
+    """The slices of a dimension; `num` where its size is not known."""
+    return layer("unstack", locals())
+
+
+def slice(input, axes, starts, ends):
+    """Along each of `axes`, from its start up to its end; negative ones count from the end."""
+    return layer("slice", locals())
+
+
+def strided_slice(input, axes, starts, ends, strides):
+    """Every `stride`-th."""
+    return layer("strided_slice", locals())
+
+
+def expand(x, expand_times, name=None):
+    """Repeated so often along each dimension."""
+    return layer("expand", locals())
+
+
+def expand_as(x, target_tensor, name=None):
+    """Repeated until it is as large as another."""
+    return layer("expand_as", locals())
+
+
+def gather(input, index, overwrite=True):
+    """Rows by their index."""
+    return layer("gather", locals())
+
+
+def gather_nd(input, index, name=None):
+    """Slices by the indices in the last dimension of `index`."""
+    return layer("gather_nd", locals())
+
+
+def scatter(input, index, updates, name=None, overwrite=True):
+    """Rows replaced, or summed up without `overwrite`."""
+    return layer("scatter", locals())
+
+
+def one_hot(input, depth, allow_out_of_range=False):
+    """`fluid.layers.one_hot(input, depth, allow_out_of_range=False)`: of ids `[..., 1]`; `depth` takes the place of
+    the last dimension."""
+    return layer("one_hot", locals())
+
+
+def shape(input):
+    """`shape(input)`: its sizes, i32."""
+    return layer("shape", locals())
+
+
+def size(input):
+    """`size(input)`: its number of elements, i64."""
+    return layer("size", locals())
+
+
+def topk(input, k, name=None):
+    """The largest of each row, and their indices."""
+    return layer("topk", locals())
+
+
+def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
+    """The shape of `input`, every element `value`."""
+    return layer("full_like", locals())
+
+
+def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype='float32'):
+    """See the operator's documentation."""
+    return layer("gaussian_random", locals())
+
+
+def uniform_random_batch_size_like(
+    input, shape, dtype='float32', input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0
+):
+    """See the operator's documentation."""
+    return layer("uniform_random_batch_size_like", locals())
+
+
+def gaussian_random_batch_size_like(
+    input, shape, input_dim_idx=0, output_dim_idx=0, mean=0.0, std=1.0, seed=0, dtype='float32'
+):
+    """See the operator's documentation."""
+    return layer("gaussian_random_batch_size_like", locals())
+
+
+def reduce_sum(input, dim=None, keep_dim=False, name=None):
+    """Sums."""
+    return layer("reduce_sum", locals())
+
+
+def reduce_mean(input, dim=None, keep_dim=False, name=None):
+    """Means."""
+    return layer("reduce_mean", locals())
+
+
+def reduce_max(input, dim=None, keep_dim=False, name=None):
+    """Largest elements."""
+    return layer("reduce_max", locals())
+
+
+def reduce_min(input, dim=None, keep_dim=False, name=None):
+    """Smallest elements."""
+    return layer("reduce_min", locals())
+
+
+def reduce_prod(input, dim=None, keep_dim=False, name=None):
+    """Products."""
+    return layer("reduce_prod", locals())
+
+
+def reduce_all(input, dim=None, keep_dim=False, name=None):
+    """Are all true?"""
+    return layer("reduce_all", locals())
+
+
+def reduce_any(input, dim=None, keep_dim=False, name=None):
+    """Is any true?"""
+    return layer("reduce_any", locals())
+
+
+def logical_and(x, y, out=None, name=None):
+    """Both."""
+    return layer("logical_and", locals())
+
+
+def logical_or(x, y, out=None, name=None):
+    """One or both."""
+    return layer("logical_or", locals())
+
+
+def logical_xor(x, y, out=None, name=None):
+    """One, but not both."""
+    return layer("logical_xor", locals())
+
+
+def logical_not(x, out=None, name=None):
+    """See the operator's documentation."""
+    return layer("logical_not", locals())
+
+
+def mean_iou(input, label, num_classes):
+    """Mean over classes of intersection over union; also the wrong and the correct predictions of each class."""
+    return layer("mean_iou", locals())
+
+
+def continuous_value_model(input, cvm, use_cvm=True):
+    """Shows and clicks in front of each row, as logarithms or left out."""
+    return layer("continuous_value_model", locals())
+
+
+def merge_selected_rows(x, name=None):
+    """See the operator's documentation."""
+    return layer("merge_selected_rows", locals())
+
+
+def get_tensor_from_selected_rows(x, name=None):
+    """See the operator's documentation."""
+    return layer("get_tensor_from_selected_rows", locals())

@@ -1,0 +1,209 @@
+"""Optimizers: what trains parameters."""
+
+from .. import _core
+from . import _state
+from .framework import Variable, default_main_program, program_guard
+
+__all__ = [
+    "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
+    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer", "Ftrl",
+    "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "Momentum",
+    "MomentumOptimizer", "RMSProp", "RMSPropOptimizer", "SGD", "SGDOptimizer"
+]
+
+
+class Optimizer:
+    """The base of all optimizers: a rule, a learning rate, limits and weight decay."""
+
+    _rule = None
+
+    def __init__(self, **settings):
+        rate = settings.get("learning_rate")
+        if not isinstance(rate, (int, float, Variable)):
+            raise TypeError("learning_rate should be a number or a Variable, not %r" % (rate,))
+        self._learning_rate = rate
+        self._parameter_list = settings.pop("parameter_list", None)
+        self.regularization = settings.get("regularization")
+        self._grad_clip = settings.get("grad_clip")
+        self._name = settings.get("name")
+        self._core = _core.Optimizer(self._rule, settings)
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """The first half of ``minimize``: appends the gradient; returns pairs of parameter and gradient."""
+        if callbacks:
+            raise NotImplementedError("backward(callbacks=...) cannot call Python while the core appends gradients")
+        with _building(loss, startup_program):
+            program = loss.block.program
+            lists = (parameter_list or self._parameter_list, no_grad_set)
+            return self._core.backward(_state.builder, program._context(), loss, lists, program._wrap)
+
+    def apply_gradients(self, params_grads):
+        """The second half of ``minimize``: limits gradients, adds weight decay, updates parameters."""
+        program = default_main_program()
+        before = len(program.global_block().ops)
+        pairs = [(p, g) for p, g in params_grads if g is not None]
+        self._core.apply_gradients(_state.builder, program._context(), pairs)
+        return program.global_block().ops[before:]
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        """``apply_gradients`` in the programs of a loss."""
+        with _building(loss, startup_program):
+            return self.apply_gradients(params_grads)
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """Appends the gradient of a loss and the updates of its parameters; returns (operators, pairs)."""
+        if not isinstance(loss, Variable):
+            raise TypeError("The loss should be a Variable, not %r" % (loss,))
+        pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
+        return self.apply_optimize(loss, startup_program, pairs), pairs
+
+    def _global_learning_rate(self, program=None):
+        program = program or default_main_program()
+        name = self._core.learning_rate_var(_state.builder, program._context())
+        return None if name is None else program.global_block().var(name)
+
+    def current_step_lr(self):
+        """The learning rate, if it is a number."""
+        if isinstance(self._learning_rate, Variable):
+            raise NotImplementedError("the learning rate is computed by the program: fetch %s" % self._learning_rate.name)
+        return self._learning_rate
+
+    def get_opti_var_name_list(self):
+        """Not kept here."""
+        raise NotImplementedError("use program.list_vars() and persistable")
+
+    def state_dict(self):
+        """Belongs to eager mode."""
+        raise NotImplementedError("state_dict belongs to eager mode: save with fluid.io.save_persistables or fluid.save")
+
+    def set_dict(self, state_dict):
+        """Belongs to eager mode."""
+        raise NotImplementedError("set_dict belongs to eager mode: load with fluid.io.load_persistables or fluid.load")
+
+
+def _building(loss, startup_program):
+    from .framework import default_startup_program
+
+    return program_guard(loss.block.program, startup_program or default_startup_program())
+
+
+class SGDOptimizer(Optimizer):
+    """Gradient descent."""
+
+    _rule = "sgd"
+
+    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class MomentumOptimizer(Optimizer):
+    """Gradient descent with a velocity."""
+
+    _rule = "momentum"
+
+    def __init__(self, learning_rate, momentum, parameter_list=None, use_nesterov=False, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, momentum=momentum, parameter_list=parameter_list, use_nesterov=use_nesterov, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class AdamOptimizer(Optimizer):
+    """Steps scaled by running means of the gradient and of its square."""
+
+    _rule = "adam"
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameter_list=None, regularization=None, grad_clip=None, name=None, lazy_mode=False):
+        super().__init__(learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name, lazy_mode=lazy_mode)
+
+
+class AdamaxOptimizer(Optimizer):
+    """Adam with the largest gradient in place of the mean of squares."""
+
+    _rule = "adamax"
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class AdagradOptimizer(Optimizer):
+    """Steps scaled by the sum of squares."""
+
+    _rule = "adagrad"
+
+    def __init__(self, learning_rate, epsilon=1e-06, parameter_list=None, regularization=None, grad_clip=None, name=None, initial_accumulator_value=0.0):
+        super().__init__(learning_rate=learning_rate, epsilon=epsilon, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name, initial_accumulator_value=initial_accumulator_value)
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Finds its own step."""
+
+    _rule = "adadelta"
+
+    def __init__(self, learning_rate, epsilon=1e-06, rho=0.95, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, epsilon=epsilon, rho=rho, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class RMSPropOptimizer(Optimizer):
+    """Steps scaled by a running mean of squares."""
+
+    _rule = "rmsprop"
+
+    def __init__(self, learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, rho=rho, epsilon=epsilon, momentum=momentum, centered=centered, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class FtrlOptimizer(Optimizer):
+    """Follow the regularised leader."""
+
+    _rule = "ftrl"
+
+    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, l1=l1, l2=l2, lr_power=lr_power, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class LambOptimizer(Optimizer):
+    """Adam with steps relative to the size of a parameter."""
+
+    _rule = "lamb"
+
+    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None, name=None):
+        super().__init__(learning_rate=learning_rate, lamb_weight_decay=lamb_weight_decay, beta1=beta1, beta2=beta2, epsilon=epsilon, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, exclude_from_weight_decay_fn=exclude_from_weight_decay_fn, name=name)
+
+
+class LarsMomentumOptimizer(Optimizer):
+    """Momentum with a rate for each parameter, by the sizes of weights and gradients."""
+
+    _rule = "lars_momentum"
+
+    def __init__(self, learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, momentum=momentum, lars_coeff=lars_coeff, lars_weight_decay=lars_weight_decay, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class DecayedAdagradOptimizer(Optimizer):
+    """Adagrad whose sum of squares decays."""
+
+    _rule = "decayed_adagrad"
+
+    def __init__(self, learning_rate, decay=0.95, epsilon=1e-06, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate=learning_rate, decay=decay, epsilon=epsilon, parameter_list=parameter_list, regularization=regularization, grad_clip=grad_clip, name=name)
+
+
+class DpsgdOptimizer(Optimizer):
+    """Gradient descent on limited gradients with noise."""
+
+    _rule = "dpsgd"
+
+    def __init__(self, learning_rate=0.001, clip=0.9, batch_size=0.999, sigma=1e-08, parameter_list=None):
+        super().__init__(learning_rate=learning_rate, clip=clip, batch_size=batch_size, sigma=sigma, parameter_list=parameter_list, seed=0)
+
+
+SGD = SGDOptimizer
+Momentum = MomentumOptimizer
+Adam = AdamOptimizer
+Adamax = AdamaxOptimizer
+Adagrad = AdagradOptimizer
+Adadelta = AdadeltaOptimizer
+RMSProp = RMSPropOptimizer
+Ftrl = FtrlOptimizer
+Lamb = LambOptimizer
+LarsMomentum = LarsMomentumOptimizer
+DecayedAdagrad = DecayedAdagradOptimizer
+Dpsgd = DpsgdOptimizer
