@@ -42,9 +42,11 @@ fn separate(net: &mut Net, build: impl FnOnce(&mut Net) -> Result<()>) -> Result
     result.map(|()| program)
 }
 
-/// A copy of a variable's declaration in the program that is being built.
+/// A copy of a variable's declaration in the program that is being built. It outlives a run there, as it is what several
+/// programs hand to each other.
 fn clone_into(net: &mut Net, from: &Program, var: &VarRef) -> Result<VarRef> {
-    let var = from.expect_var(0, var.name())?.clone();
+    let mut var = from.expect_var(0, var.name())?.clone();
+    var.persistable = true;
     Ok(net.declare(var))
 }
 
