@@ -154,6 +154,7 @@ fn averages_stand_in_for_parameters() -> Result<()> {
     let loss = dense(&mut net)?;
     optimizer::sgd(0.1).minimize(&mut net, &loss)?;
     let steps = net.autoincreased_step_counter(Some("steps"), 1, 1)?;
+    let steps = net.cast(&steps, DType::F32)?;
     let average = ExponentialMovingAverage::new(&mut net, 0.9, Some(&steps), "")?;
     average.update(&mut net)?;
     check_average("opt_ema_steps", &net, &average.apply_program, &average.restore_program);

@@ -130,6 +130,9 @@ fn decay_var(net: &mut Net, decay: f64, thres_steps: Option<&VarRef>) -> Result<
         let options = GlobalVar::new([1], decay, DType::F32).persistable(true);
         let var = net.named("scheduled_ema_decay_rate").create_global_var(options)?;
         let Some(steps) = thres_steps else { return Ok(var) };
+        // A counter of whole numbers would be divided as such, and the quotient below is always 0 then.
+        let whole = !matches!(net.dtype(steps)?, DType::F32 | DType::F64);
+        let steps = if whole { &net.cast(steps, DType::F32)? } else { steps };
         let (above, below) = (net.add(steps, 1.0)?, net.add(steps, 10.0)?);
         let growing = net.div(&above, &below)?;
         let young = net.lt(&growing, decay)?;

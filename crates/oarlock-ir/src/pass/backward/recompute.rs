@@ -129,6 +129,7 @@ impl Pass<'_> {
         checkpoints: &[Name],
     ) -> Result<HashSet<Name>> {
         let mut kept: HashSet<Name> = checkpoints.iter().cloned().collect();
+        #[expect(clippy::iter_over_hash_type, reason = "the order does not matter: a set is filled")]
         for (name, u) in uses {
             if u.writes.is_empty() {
                 kept.insert(name.clone());
