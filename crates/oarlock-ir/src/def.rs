@@ -50,6 +50,11 @@ pub struct Traits {
     /// The operator around its block hands it its input while the block runs (the memory of a recurrent net),
     /// so it is of use although nothing in the program computes that input.
     pub handed_in: bool,
+    /// Draws random numbers, so it does not compute the same again from the same inputs.
+    pub random: bool,
+    /// The input slot of a seed that takes the place of the attributes `seed` and `fix_seed`; with it a random operator repeats
+    /// itself.
+    pub seed_slot: Option<&'static str>,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -72,6 +77,8 @@ impl Traits {
         gradient_free: false,
         branch: false,
         handed_in: false,
+        random: false,
+        seed_slot: None,
     };
 
     /// No gradient, on purpose.
@@ -93,6 +100,11 @@ impl Traits {
     /// With these inputs that may have no value.
     pub const fn maybe_empty(self, slots: &'static [&'static str]) -> Traits {
         Traits { maybe_empty: slots, ..self }
+    }
+
+    /// Draws random numbers; `seed_slot` is the input that makes it repeat itself.
+    pub const fn random(self, seed_slot: Option<&'static str>) -> Traits {
+        Traits { random: true, seed_slot, ..self }
     }
 
     /// Never pruned.

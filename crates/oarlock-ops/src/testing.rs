@@ -477,6 +477,7 @@ impl FusionCheck {
             parameter_list: Some(parameters.iter().map(|&p| p.into()).collect()),
             no_grad_set: Default::default(),
             after_op: None,
+            checkpoints: &[],
         };
         let made = oarlock_ir::append_backward(&mut self.program, (0, loss), &registry(), &options);
         made.unwrap_or_else(|e| panic!("{e}"));

@@ -48,8 +48,12 @@ impl Net {
     fn new(text: &str, inputs: &[&str]) -> Net {
         let mut program = program(text);
         let inputs: Vec<Name> = inputs.iter().map(|&n| n.into()).collect();
-        let options =
-            BackwardOptions { parameter_list: Some(inputs.clone()), no_grad_set: HashSet::new(), after_op: None };
+        let options = BackwardOptions {
+            parameter_list: Some(inputs.clone()),
+            no_grad_set: HashSet::new(),
+            after_op: None,
+            checkpoints: &[],
+        };
         let pairs = append_backward(&mut program, (0, "loss"), &registry(), &options);
         let grads = pairs.unwrap_or_else(|e| panic!("{e}")).into_iter().map(|(_, grad)| grad).collect();
         Net { program, executor: executor(), inputs, grads }

@@ -73,7 +73,12 @@ fn check(saved: &Program, registry: &Registry) -> Result<usize, String> {
     expected.blocks_mut().iter_mut().for_each(|b| b.ops.retain(|op| !is_update(op)));
     let loss = loss_of(&expected).expect("a loss");
     let mut program = without_gradients(&expected);
-    let options = BackwardOptions { parameter_list: Some(Vec::new()), no_grad_set: HashSet::new(), after_op: None };
+    let options = BackwardOptions {
+        parameter_list: Some(Vec::new()),
+        no_grad_set: HashSet::new(),
+        after_op: None,
+        checkpoints: &[],
+    };
     append_backward(&mut program, (0, &loss), registry, &options).map_err(|e| e.to_string())?;
     let (found, expected) = (lines(&program), lines(&expected));
     for (f, e) in found.iter().zip(&expected) {

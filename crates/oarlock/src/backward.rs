@@ -12,12 +12,14 @@ use crate::options::options;
 use crate::{Net, VarRef};
 
 options! {
-    /// `append_backward(loss, parameter_list=None, no_grad_set=None)`
+    /// `append_backward(loss, parameter_list=None, no_grad_set=None, checkpoints=None)`
     Backward::new() {
         /// The parameters to differentiate by; `None` for all that are trainable.
         parameter_list: Option<Vec<Name>> = None,
         /// Variables into which no gradient flows.
         no_grad_set: HashSet<Name> = HashSet::new(),
+        /// Variables to keep; what lies between them is computed again when its gradient is due. Empty to keep everything.
+        checkpoints: Vec<Name> = Vec::new(),
     }
 }
 
@@ -34,6 +36,7 @@ impl Net {
             parameter_list: options.parameter_list,
             no_grad_set: options.no_grad_set,
             after_op: (!clips.is_empty()).then_some(after_op),
+            checkpoints: &options.checkpoints,
         };
         let registry = self.registry().clone();
         let pairs = append_backward(&mut self.main, (0, loss.name()), &registry, &options)?;

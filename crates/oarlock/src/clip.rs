@@ -181,7 +181,8 @@ impl Net {
     /// Says of operators that clip that they work on the limited gradient: parameter servers send that one.
     fn correct_roles(&mut self, clipped: &[ParamGrad]) {
         let grads: HashMap<&str, &VarRef> = clipped.iter().map(|p| (p.param.name().as_str(), &p.grad)).collect();
-        for op in &mut self.main.global_mut().ops {
+        let block = self.block();
+        for op in &mut self.main.block_mut(block).ops {
             let clips = matches!(op.attrs.get("op_namescope"), Some(Attr::String(s)) if s.contains("gradient_clip"));
             let Some(Attr::Strings(role_var)) = op.attrs.get("op_role_var").filter(|_| clips) else { continue };
             let Some(param) = role_var.first().cloned() else { continue };

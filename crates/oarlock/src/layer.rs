@@ -108,7 +108,10 @@ impl Layer<'_> {
         };
         let default = if part == Part::Weight { Initializer::xavier() } else { Initializer::constant(0.0) };
         let first = attr.initializer.clone().or(first).unwrap_or(default);
-        self.net.make_parameter(name, attr, shape, dtype, &first)
+        match attr.weight_norm {
+            Some(norm) => self.weight_normalized(&name, attr, norm.dim, (shape, dtype), &first),
+            None => self.net.make_parameter(name, attr, shape, dtype, &first),
+        }
     }
 
     /// Makes the weight a layer cannot do without.
@@ -172,7 +175,7 @@ impl Layer<'_> {
 
 impl Net {
     /// Declares a parameter in both programs and initialises it; a parameter that exists must have the same type.
-    fn make_parameter(
+    pub(crate) fn make_parameter(
         &mut self,
         name: String,
         attr: &ParamAttr,
@@ -180,6 +183,27 @@ impl Net {
         dtype: DType,
         first: &Initializer,
     ) -> Result<VarRef> {
+        let var = self.parameter_var(name, attr, shape, dtype)?;
+        self.global(var, first)
+    }
+
+    /// Declares a parameter in both programs, to be initialised by whoever wants it.
+    pub(crate) fn declare_parameter(
+        &mut self,
+        name: String,
+        attr: &ParamAttr,
+        shape: &[usize],
+        dtype: DType,
+    ) -> Result<VarRef> {
+        let mut var = self.parameter_var(name, attr, shape, dtype)?;
+        var.persistable = true;
+        let handle = VarRef::new(&var.name, 0);
+        self.main.global_mut().set_var(var.clone());
+        self.startup.global_mut().set_var(var);
+        Ok(handle)
+    }
+
+    fn parameter_var(&self, name: String, attr: &ParamAttr, shape: &[usize], dtype: DType) -> Result<Var> {
         let sizes: Vec<Dim> = shape.iter().map(|&n| Dim::Is(n)).collect();
         let mut var = Var::new(name, VarType::tensor(dtype, sizes));
         if let Some(old) = self.main.global().var(&var.name)
@@ -195,7 +219,7 @@ impl Net {
         var.meta.regularizer = attr.regularizer;
         var.meta.grad_clip = attr.gradient_clip.clone();
         var.meta.do_model_average = attr.do_model_average;
-        self.global(var, first)
+        Ok(var)
     }
 }
 

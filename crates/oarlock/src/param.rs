@@ -23,6 +23,15 @@ pub struct ParamAttr {
     pub do_model_average: bool,
     /// A limit on its gradient, unless the optimizer has one (set by `set_gradient_clip` as well).
     pub gradient_clip: Option<Clip>,
+    /// Make it of a direction and a length.
+    pub weight_norm: Option<WeightNorm>,
+}
+
+/// How a weight is made of a direction `<name>_v` and a length `<name>_g`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WeightNorm {
+    /// The dimension whose slices each have a length; `None` for one length of the whole.
+    pub dim: Option<usize>,
 }
 
 impl ParamAttr {
@@ -36,12 +45,26 @@ impl ParamAttr {
             trainable: true,
             do_model_average: true,
             gradient_clip: None,
+            weight_norm: None,
         }
+    }
+
+    /// `WeightNormParamAttr(dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+    /// do_model_average=False)`: a weight that is trained as a direction and a length, one for each slice along `dim`.
+    pub fn weight_norm(dim: Option<usize>) -> ParamAttr {
+        ParamAttr { weight_norm: Some(WeightNorm { dim }), do_model_average: false, ..ParamAttr::new() }
     }
 
     /// With this name.
     pub fn name(name: impl Into<String>) -> ParamAttr {
         ParamAttr { name: Some(name.into()), ..ParamAttr::new() }
+    }
+
+    /// With this name, where another constructor was used.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> ParamAttr {
+        self.name = Some(name.into());
+        self
     }
 
     /// With this first value.

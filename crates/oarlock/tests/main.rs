@@ -8,6 +8,7 @@ mod golden_runs;
 mod inference_models;
 mod layers;
 mod nets;
+mod optimizers;
 mod programs;
 mod steady;
 mod train;

@@ -7,12 +7,17 @@ use crate::fluid::program_archive;
 use crate::programs::{ATTRIBUTES, Build, OPTIMIZERS, SCHEDULES};
 
 /// Losses of a few steps of training.
-const CLOSE: Tolerance = Tolerance::new(1e-4, 1e-5);
+pub(crate) const CLOSE: Tolerance = Tolerance::new(1e-4, 1e-5);
 
 /// Runs the steps of a golden run and compares every value that it fetched, and the final values of all variables.
 fn replay(name: &str, build: Build, fetches: &[&str], npz: &Npz) {
     let mut net = Net::new();
     build(&mut net).unwrap_or_else(|e| panic!("{name}: {e}"));
+    replay_net(name, &net, fetches, npz);
+}
+
+/// Runs the steps of a golden run with a net; returns the scope at the end.
+pub(crate) fn replay_net(name: &str, net: &Net, fetches: &[&str], npz: &Npz) -> Scope {
     let executor = Options::from_env().expect("good settings").executor();
     let scope = Scope::new();
     let arrays = |prefix: &str| -> Vec<(String, Tensor)> {
@@ -40,6 +45,7 @@ fn replay(name: &str, build: Build, fetches: &[&str], npz: &Npz) {
         let found = scope.tensor(&var).unwrap_or_else(|| panic!("{name}: `{var}` is not in the scope"));
         assert_close(&format!("{name}: {var} at the end"), &found, &expected, CLOSE);
     }
+    scope
 }
 
 #[test]

@@ -14,7 +14,7 @@ use oarlock_ir::{BackwardOptions, GradientTargets, Name, Program, Registry, appe
 
 /// All parameters, and nothing left out.
 fn options() -> BackwardOptions<'static> {
-    BackwardOptions { parameter_list: None, no_grad_set: HashSet::new(), after_op: None }
+    BackwardOptions { parameter_list: None, no_grad_set: HashSet::new(), after_op: None, checkpoints: &[] }
 }
 
 fn check(text: &str) {
@@ -43,6 +43,7 @@ fn run_append_backward(case: &Case, program: &mut Program, registry: &Registry) 
         parameter_list: case.words("params"),
         no_grad_set: case.words("no_grad").unwrap_or_default().into_iter().collect(),
         after_op: None,
+        checkpoints: &[],
     };
     let loss = case.word("loss");
     let pairs = append_backward(program, (case.number("block"), &loss), registry, &options).unwrap();

@@ -129,8 +129,7 @@ struct GroupDef {
     prepare: fn(&GroupDef, &Prepare<'_>) -> Result<Box<dyn Kernel>>,
 }
 
-static FUSED_SGD: GroupDef =
-    GroupDef { fused: "fused_sgd", single: "sgd", def: &Sgd, prepare: prepare::<SgdStep, 0> };
+static FUSED_SGD: GroupDef = GroupDef { fused: "fused_sgd", single: "sgd", def: &Sgd, prepare: prepare::<SgdStep, 0> };
 static FUSED_MOMENTUM: GroupDef =
     GroupDef { fused: "fused_momentum", single: "momentum", def: &Momentum, prepare: prepare::<MomentumStep, 1> };
 static FUSED_ADAM: GroupDef =
@@ -214,7 +213,8 @@ mod tests {
             let ins: String = states.iter().map(|s| format!(", {s}: {s}{i}")).collect();
             let outs: String = states.iter().map(|s| format!(", {s}Out: {s}{i}")).collect();
             let attrs = if i == 3 { extra.replace("0.5", "0.25") } else { extra.to_string() };
-            ops += &format!("  ParamOut: p{i}{outs} = {op}(Param: p{i}, Grad: g{i}, LearningRate: {rate}{ins}){attrs}\n");
+            ops +=
+                &format!("  ParamOut: p{i}{outs} = {op}(Param: p{i}, Grad: g{i}, LearningRate: {rate}{ins}){attrs}\n");
         }
         format!("program 1008005\nblock 0 {{\n  var rate: f32[1]\n  var slow: f32[1]\n{vars}{ops}}}\n")
     }
@@ -259,12 +259,8 @@ block 0 {
   ParamOut: b = sgd(Param: b, Grad: seen, LearningRate: rate)
 }
 ";
-        let inputs = vec![
-            ("rate", tensor([1], &[0.5])),
-            ("a", noise([3], 1)),
-            ("b", noise([3], 2)),
-            ("g", noise([3], 3)),
-        ];
+        let inputs =
+            vec![("rate", tensor([1], &[0.5])), ("a", noise([3], 1)), ("b", noise([3], 2)), ("g", noise([3], 3))];
         fusion(text, inputs).run(&["a", "b", "seen"], &["sgd", "sgd"]);
     }
 }

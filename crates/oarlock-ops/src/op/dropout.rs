@@ -85,7 +85,7 @@ impl OpDef for Dropout {
     }
 
     fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
+        Traits::X_TO_OUT.random(Some("Seed"))
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) mod data_norm;
 pub(crate) mod decayed_adagrad;
 pub(crate) mod delete_var;
 pub(crate) mod depthwise_conv2d;
+pub(crate) mod dgc;
 pub(crate) mod dgc_momentum;
 pub(crate) mod dot;
 pub(crate) mod dpsgd;
@@ -161,6 +162,7 @@ pub(crate) mod round;
 pub(crate) mod rsqrt;
 pub(crate) mod scale;
 pub(crate) mod scatter;
+pub(crate) mod seed;
 pub(crate) mod select_input;
 pub(crate) mod select_output;
 pub(crate) mod selu;
@@ -272,6 +274,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     decayed_adagrad::OPS,
     delete_var::OPS,
     depthwise_conv2d::OPS,
+    dgc::OPS,
     dgc_momentum::OPS,
     dot::OPS,
     dpsgd::OPS,
@@ -391,6 +394,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     rsqrt::OPS,
     scale::OPS,
     scatter::OPS,
+    seed::OPS,
     select_input::OPS,
     select_output::OPS,
     selu::OPS,

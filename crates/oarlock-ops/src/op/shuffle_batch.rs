@@ -1,6 +1,6 @@
 //! `shuffle_batch`: the rows of a batch in a random order.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, kernel};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
 use oarlock_tensor::rng::{MinStd0, shuffle};
 use oarlock_tensor::{DType, Dims};
 
@@ -50,6 +50,11 @@ impl OpDef for ShuffleBatch {
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
         g.emit("shuffle_batch_grad", &["Out@GRAD", "ShuffleIdx"], &["X@GRAD"])
+    }
+
+    // Its seed is another one in the next run.
+    fn traits(&self) -> Traits {
+        Traits::NONE.random(None)
     }
 }
 

@@ -42,9 +42,11 @@ fn separate(net: &mut Net, build: impl FnOnce(&mut Net) -> Result<()>) -> Result
     result.map(|()| program)
 }
 
-/// A copy of a variable's declaration in the program that is being built.
+/// A copy of a variable's declaration in the program that is being built. It outlives a run there, as it is what several
+/// programs hand to each other.
 fn clone_into(net: &mut Net, from: &Program, var: &VarRef) -> Result<VarRef> {
-    let var = from.expect_var(0, var.name())?.clone();
+    let mut var = from.expect_var(0, var.name())?.clone();
+    var.persistable = true;
     Ok(net.declare(var))
 }
 
@@ -128,6 +130,9 @@ fn decay_var(net: &mut Net, decay: f64, thres_steps: Option<&VarRef>) -> Result<
         let options = GlobalVar::new([1], decay, DType::F32).persistable(true);
         let var = net.named("scheduled_ema_decay_rate").create_global_var(options)?;
         let Some(steps) = thres_steps else { return Ok(var) };
+        // A counter of whole numbers would be divided as such, and the quotient below is always 0 then.
+        let whole = !matches!(net.dtype(steps)?, DType::F32 | DType::F64);
+        let steps = if whole { &net.cast(steps, DType::F32)? } else { steps };
         let (above, below) = (net.add(steps, 1.0)?, net.add(steps, 10.0)?);
         let growing = net.div(&above, &below)?;
         let young = net.lt(&growing, decay)?;

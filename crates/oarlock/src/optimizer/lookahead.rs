@@ -3,21 +3,21 @@
 use oarlock_ir::{Kind, Op, Result, Var, fail};
 use oarlock_tensor::DType;
 
-use super::{Optimizer, ParamGrad, Rule};
+use super::{Minimize, ParamGrad};
 use crate::layers::{Elementwise, GlobalVar, Switch};
 use crate::{Net, VarRef};
 
 /// `LookaheadOptimizer(inner_optimizer, alpha=0.5, k=5)`: every `k` steps of the inner optimizer, parameters go back to a mean of
 /// where they were and where they are.
-pub struct Lookahead<R> {
-    inner: Optimizer<R>,
+pub struct Lookahead<O> {
+    inner: O,
     alpha: f64,
     k: i32,
 }
 
-impl<R: Rule> Lookahead<R> {
+impl<O: Minimize> Lookahead<O> {
     /// Around an optimizer.
-    pub fn new(inner: Optimizer<R>, alpha: f64, k: i32) -> Result<Lookahead<R>> {
+    pub fn new(inner: O, alpha: f64, k: i32) -> Result<Lookahead<O>> {
         if !(0.0..=1.0).contains(&alpha) || k < 1 {
             fail!(
                 Kind::Argument,
@@ -30,9 +30,7 @@ impl<R: Rule> Lookahead<R> {
     /// Appends the gradient of a loss, the inner optimizer's updates, and the slow weights'.
     #[track_caller]
     pub fn minimize(&mut self, net: &mut Net, loss: &VarRef) -> Result<Vec<ParamGrad>> {
-        let pairs = self.inner.minimize(net, loss)?;
-        net.located(|net| self.append_slow(net))?;
-        Ok(pairs)
+        Minimize::minimize(self, net, loss)
     }
 
     fn append_slow(&self, net: &mut Net) -> Result<()> {
@@ -53,6 +51,19 @@ impl<R: Rule> Lookahead<R> {
     }
 }
 
+impl<O: Minimize> Minimize for Lookahead<O> {
+    #[track_caller]
+    fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
+        self.inner.backward_from(net, loss, checkpoints)
+    }
+
+    #[track_caller]
+    fn apply_gradients(&mut self, net: &mut Net, pairs: Vec<ParamGrad>) -> Result<()> {
+        self.inner.apply_gradients(net, pairs)?;
+        net.located(|net| self.append_slow(net))
+    }
+}
+
 /// Declares the slow weight of every parameter; it starts where the parameter does.
 fn slow_weights(net: &mut Net) -> Result<Vec<(VarRef, VarRef)>> {
     let params: Vec<Var> = net.main.parameters().cloned().collect();
@@ -62,7 +73,9 @@ fn slow_weights(net: &mut Net) -> Result<Vec<(VarRef, VarRef)>> {
         let mut slow = Var::new(format!("{}@SLOW", param.name), param.ty());
         slow.persistable = true;
         net.startup.global_mut().set_var(slow.clone());
-        let slow = net.declare(slow);
+        let name = slow.name.clone();
+        net.main.global_mut().set_var(slow);
+        let slow = VarRef::new(name, 0);
         net.append_to_startup(Op::new("assign").input("X", [&fast]).output("Out", [&slow]))?;
         weights.push((fast, slow));
     }

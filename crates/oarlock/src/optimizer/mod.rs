@@ -18,7 +18,12 @@
 //! ```
 
 mod average;
+mod dgc;
+mod gradient_merge;
 mod lookahead;
+mod minimize;
+mod pipeline;
+mod recompute;
 mod rule;
 mod rules;
 
@@ -27,7 +32,12 @@ use std::collections::{HashMap, HashSet};
 use oarlock_ir::{Clip, Decay, Dim, Error, Kind, Name, Op, Result, Role, Var, VarKind, VarType};
 
 pub use average::{ExponentialMovingAverage, ModelAverage};
+pub use dgc::DgcMomentum;
+pub use gradient_merge::GradientMerge;
 pub use lookahead::Lookahead;
+pub use minimize::Minimize;
+pub use pipeline::{Pipeline, PipelineOptions};
+pub use recompute::Recompute;
 pub use rule::{Advance, Rule, State};
 pub use rules::*;
 
@@ -141,6 +151,11 @@ impl<R: Rule> Optimizer<R> {
     /// The first half of `minimize`: appends the gradient of a loss.
     #[track_caller]
     pub fn backward(&mut self, net: &mut Net, loss: &VarRef) -> Result<Vec<ParamGrad>> {
+        self.backward_from(net, loss, &[])
+    }
+
+    /// Appends the gradient of a loss that keeps only checkpoints, if there are any, and computes the rest again.
+    fn backward_with(&self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
         let ty = net.var(loss)?.ty();
         if *ty.shape != [Dim::Is(1)] {
             let what = format!("a loss to minimize is one number, but `{loss}` is {ty}");
@@ -148,7 +163,9 @@ impl<R: Rule> Optimizer<R> {
         }
         let frozen = net.main.parameters().filter(|p| !p.meta.trainable).map(|p| p.name.clone());
         let stopped = self.no_grad_set.iter().cloned().chain(frozen).collect();
-        net.append_backward(loss, Backward::new().parameter_list(self.parameter_list.clone()).no_grad_set(stopped))
+        let checkpoints = checkpoints.iter().map(|v| v.name().clone()).collect();
+        let options = Backward::new().parameter_list(self.parameter_list.clone());
+        net.append_backward(loss, options.no_grad_set(stopped).checkpoints(checkpoints))
     }
 
     /// The second half of `minimize`: limits gradients, adds weight decay, updates parameters.
@@ -156,26 +173,24 @@ impl<R: Rule> Optimizer<R> {
     pub fn apply_gradients(&mut self, net: &mut Net, mut pairs: Vec<ParamGrad>) -> Result<()> {
         net.located(|net| {
             pairs.sort_by(|a, b| a.param.name().cmp(b.param.name()));
-            let pairs = match &self.grad_clip {
-                Some(clip) => net.clip_gradients(pairs, clip, self.need_clip.as_deref())?,
-                None => net.clip_gradients_of_params(pairs)?,
-            };
-            let pairs = net.append_regularization(pairs, self.regularization)?;
+            let pairs = self.limit_and_decay(net, pairs)?;
             self.append_updates(net, &pairs)
         })
+    }
+
+    fn limit_and_decay(&self, net: &mut Net, pairs: Vec<ParamGrad>) -> Result<Vec<ParamGrad>> {
+        let pairs = match &self.grad_clip {
+            Some(clip) => net.clip_gradients(pairs, clip, self.need_clip.as_deref())?,
+            None => net.clip_gradients_of_params(pairs)?,
+        };
+        net.append_regularization(pairs, self.regularization)
     }
 
     fn append_updates(&mut self, net: &mut Net, pairs: &[ParamGrad]) -> Result<()> {
         for pair in pairs {
             self.make_states(net, &pair.param)?;
         }
-        self.make_rate(net)?;
-        for pair in pairs {
-            if net.var(&pair.param)?.meta.trainable {
-                let update = |net: &mut Net| net.name_scope("optimizer", |net| self.append_update(net, pair));
-                net.with_role(Role::OPTIMIZE, pair.names(), update)?;
-            }
-        }
+        self.append_update_ops(net, pairs, |_, op| op)?;
         if let Some(advance) = self.rule.advance() {
             for pair in pairs {
                 let state = self.state(advance.kind, &pair.param)?;
@@ -236,7 +251,27 @@ impl<R: Rule> Optimizer<R> {
         net.with_role(role, Vec::new(), scaled)
     }
 
-    fn append_update(&mut self, net: &mut Net, pair: &ParamGrad) -> Result<()> {
+    /// Appends the operators that update parameters whose states are there, as `change` wants them.
+    fn append_update_ops(
+        &mut self,
+        net: &mut Net,
+        pairs: &[ParamGrad],
+        change: impl Fn(&ParamGrad, Op) -> Op,
+    ) -> Result<()> {
+        self.make_rate(net)?;
+        for pair in pairs {
+            if net.var(&pair.param)?.meta.trainable {
+                let update = |net: &mut Net| {
+                    let op = self.update_op(net, pair)?;
+                    net.append_op(change(pair, op))
+                };
+                net.with_role(Role::OPTIMIZE, pair.names(), |net| net.name_scope("optimizer", update))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn update_op(&mut self, net: &mut Net, pair: &ParamGrad) -> Result<Op> {
         let mut op = Op::new(self.rule.op_type()).input("Param", [&pair.param]).input("Grad", [&pair.grad]);
         op = op.output("ParamOut", [&pair.param]);
         for state in self.rule.states() {
@@ -252,12 +287,24 @@ impl<R: Rule> Optimizer<R> {
         for (name, value) in self.rule.attrs(pair.param.name()) {
             op.attrs.set(name, value);
         }
-        net.append_op(op)
+        Ok(op)
     }
 
     /// The variable that holds the learning rate in the program that is being built, once there is one.
     pub fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
         self.rates.get(&net.main.id())
+    }
+}
+
+impl<R: Rule> Minimize for Optimizer<R> {
+    #[track_caller]
+    fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
+        self.backward_with(net, loss, checkpoints)
+    }
+
+    #[track_caller]
+    fn apply_gradients(&mut self, net: &mut Net, pairs: Vec<ParamGrad>) -> Result<()> {
+        self.apply_gradients(net, pairs)
     }
 }
 

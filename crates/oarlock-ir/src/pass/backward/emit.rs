@@ -42,7 +42,7 @@ impl Pass<'_> {
         ops.into_iter().try_for_each(|op| self.append(target, op))
     }
 
-    fn append(&mut self, target: usize, mut op: Op) -> Result<()> {
+    pub(super) fn append(&mut self, target: usize, mut op: Op) -> Result<()> {
         op.set_role(Role::BACKWARD);
         self.program.block_mut(target).ops.push(op);
         match self.after_op {
@@ -52,7 +52,7 @@ impl Pass<'_> {
     }
 
     /// The gradient operators of one operator; those of its sub-block go to a block of their own.
-    fn gradient_of(&mut self, block: usize, at: usize, target: usize) -> Result<Vec<Op>> {
+    pub(super) fn gradient_of(&mut self, block: usize, at: usize, target: usize) -> Result<Vec<Op>> {
         let op = self.program.block(block).ops[at].clone();
         let def = self.registry.entry(&op.op_type).map_err(|e| e.at(|| op.place(block, at)))?.def;
         if def.traits().gradient_free {
@@ -88,7 +88,7 @@ impl Pass<'_> {
     }
 
     /// The names of the gradients of an operator's arguments, with the arguments.
-    fn gradient_names(&self, block: usize, at: usize) -> HashMap<Name, Name> {
+    pub(super) fn gradient_names(&self, block: usize, at: usize) -> HashMap<Name, Name> {
         let op = &self.program.block(block).ops[at];
         op.inputs.args().chain(op.outputs.args()).map(|n| (grad_name(n), n.clone())).collect()
     }

@@ -3,13 +3,14 @@
 //! Operators, names and order are those of Fluid 1.8, because saved programs, other passes and users' scripts refer to them.
 //! A pass goes through these steps:
 //! 1. [`path`]: which operators lead to the loss, and into which variables no gradient flows;
-//! 2. [`emit`]: their gradient operators, last operator first, sub-blocks included;
+//! 2. [`emit`]: their gradient operators, last operator first, sub-blocks included; or [`recompute`]: the same, but what lies
+//!    between checkpoints is computed again first;
 //! 3. [`accumulate`]: a sum where a variable receives several gradients;
 //! 4. [`prune`]: gradient operators that nobody needs are dropped, gradients that nobody computes become zeros;
 //! 5. [`rename`]: names that an earlier pass over the same program took are avoided;
 //! 6. [`declare`]: the variables are declared, with types by inference.
 //!
-//! Apart from `fill_constant`, `fill_zeros_like`, `shape` and `sum`, which it emits itself, it knows no operator:
+//! Apart from `fill_constant`, `fill_zeros_like`, `seed`, `shape` and `sum`, which it emits itself, it knows no operator:
 //! what an operator's gradient is stands in `OpDef::grad`.
 
 mod accumulate;
@@ -17,6 +18,7 @@ mod declare;
 mod emit;
 mod path;
 mod prune;
+mod recompute;
 mod rename;
 
 use std::collections::{HashMap, HashSet};
@@ -43,6 +45,9 @@ pub struct BackwardOptions<'a> {
     pub no_grad_set: HashSet<Name>,
     /// Called after each gradient operator.
     pub after_op: Option<&'a AfterGradientOp<'a>>,
+    /// Variables to keep from the forward pass; what lies between them is computed again when its gradient is due. Empty to keep
+    /// everything.
+    pub checkpoints: &'a [Name],
 }
 
 /// What [`gradients`] differentiates.
@@ -89,11 +94,18 @@ fn minimise(
         let reached = path::seen_from(pass.program, b, home, [Name::from(loss)].into());
         paths.push((b, pass.path_to_loss(b, reached)?));
     }
+    if !options.checkpoints.is_empty() {
+        paths = pass.prepare_to_recompute(paths)?;
+    }
     let target =
         if block == 0 { 0 } else { pass.add_gradient_block(block, pass.program.block(block).parent.unwrap_or(0)) };
     let start = pass.program.block(target).ops.len();
     pass.program.block_mut(target).ops.push(seed);
     for (b, path) in paths {
+        if !options.checkpoints.is_empty() {
+            pass.emit_recomputing(&path, options.checkpoints)?;
+            continue;
+        }
         let flowing = (block == 0 && pass.order() > 1).then(|| HashSet::from([grad_name(loss)]));
         pass.emit(b, &path, target, flowing)?;
     }
