@@ -66,7 +66,7 @@ fn what_is_not_fed() {
     assert_text(
         exe.run(&net.main, &[], &[loss.name()], &scope),
         "error[missing]: `fused_fc` needs `x`, but it is not fed
-  at (`fused_fc`, block 0, op 0)
+  at HERE (`fused_fc`, block 0, op 0)
   help: add `x` to the feed",
     );
 }
@@ -116,7 +116,7 @@ fn the_startup_program_was_not_run() {
     assert_text(
         executor().run(&net.main, &[("x", &tensor([1, 3], &[0.0; 3]))], &[loss.name()], &Scope::new()),
         "error[missing]: `fused_fc` needs `fc_0.b_0`, but it has no value in this scope
-  at (`fused_fc`, block 0, op 0)
+  at HERE (`fused_fc`, block 0, op 0)
   help: run the startup program in this scope first, or load a saved model",
     );
 }

@@ -84,7 +84,8 @@ class Executor:
                 raise TypeError("Executor takes a place such as fluid.CPUPlace(), not %r" % (p,))
             p._refuse()
         _watch_signals()
-        self._core = _core.Executor(check_nan_inf=flags.value("FLAGS_check_nan_inf"))
+        self._check_nan_inf = flags.value("FLAGS_check_nan_inf")
+        self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
         self._closed = False
         _live.add(self)
 
@@ -103,6 +104,9 @@ class Executor:
             feed = {}
         elif type(feed) is not dict:
             feed = _one_feed(feed)
+        if flags.is_set and flags.value("FLAGS_check_nan_inf") != self._check_nan_inf:
+            self._check_nan_inf = not self._check_nan_inf
+            self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
         fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)

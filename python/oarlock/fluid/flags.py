@@ -33,6 +33,9 @@ ACCEPTED = {
 
 _values = {}
 
+# Did the script set a flag? Runs look at flags only then.
+is_set = False
+
 
 def _default(name):
     return HONOURED[name] if name in HONOURED else ACCEPTED[name]
@@ -80,8 +83,12 @@ def set_flags(flags):
     """Sets flags, by name."""
     if not isinstance(flags, dict):
         raise TypeError("flags in set_flags should be a dict")
+    global is_set
+    for name in flags:
+        _known(name)
+    is_set = True
     for name, v in flags.items():
-        _values[_known(name)] = _parse(name, v)
+        _values[name] = _parse(name, v)
 
 
 class Flags:

@@ -22,7 +22,8 @@ pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], optio
     drop_ports(&mut program, options);
     declare_gradients(&mut program);
     let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
-    if options.fuse {
+    // The nan check names the operator the user wrote, so nothing may stand for several.
+    if options.fuse && !options.check_nan_inf {
         fuse(&mut program, &roots, options)?;
     }
     Compiler::new(program, feeds, fetches, options)?.finish(&roots)

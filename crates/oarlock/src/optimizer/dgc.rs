@@ -300,7 +300,7 @@ fn counter(net: &mut Net) -> Result<VarRef> {
     var.meta.stop_gradient = true;
     let counter = net.global(var, &first)?;
     let op = Op::new("increment").input("X", [&counter]).output("Out", [&counter]).attr("step", 1.0f32);
-    net.append_op_at(0, op)?;
+    net.insert_op(0, op)?;
     Ok(counter)
 }
 

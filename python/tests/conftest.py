@@ -1,0 +1,11 @@
+import pytest
+
+import oarlock.fluid as fluid
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Every test has programs, names and a scope of its own."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        with fluid.scope_guard(fluid.Scope()):
+            yield

@@ -1,0 +1,165 @@
+"""Programs, variables, operators and runs, as users write them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import oarlock
+import oarlock.fluid as fluid
+from oarlock.fluid import layers
+
+
+def linear():
+    x = layers.data("x", [13])
+    y = layers.data("y", [1])
+    predicted = layers.fc(x, 1)
+    return x, y, predicted, layers.mean(layers.square_error_cost(predicted, y))
+
+
+def batch(rows=20):
+    x = np.random.RandomState(0).rand(rows, 13).astype("float32")
+    return {"x": x, "y": x.sum(1, keepdims=True)}
+
+
+def test_training_and_a_test_clone():
+    _, _, predicted, loss = linear()
+    test = fluid.default_main_program().clone(for_test=True)
+    _, pairs = fluid.optimizer.SGD(0.05).minimize(loss)
+    assert [(p.name, g.name) for p, g in pairs] == [("fc_0.w_0", "fc_0.w_0@GRAD"), ("fc_0.b_0", "fc_0.b_0@GRAD")]
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    losses = [exe.run(feed=batch(), fetch_list=[loss])[0].item() for _ in range(200)]
+    assert losses[-1] < losses[0] / 100
+    (tested,) = exe.run(test, feed=batch(), fetch_list=[loss.name])
+    assert tested.item() < losses[-1] + 1e-6
+    assert not any(op.type == "sgd" for op in test.global_block().ops)
+
+
+def test_variables():
+    x = fluid.data("ids", [None, 3], "int64", lod_level=1)
+    assert (x.name, x.shape, x.lod_level, x.dtype) == ("ids", (-1, 3), 1, fluid.core.VarDesc.VarType.INT64)
+    assert x.stop_gradient and not x.persistable
+    x.stop_gradient = False
+    assert not x.stop_gradient
+    assert x.astype("float32").dtype == fluid.core.VarDesc.VarType.FP32
+    w = layers.create_parameter([4, 3], "float32", name="w")
+    assert isinstance(w, fluid.framework.Parameter) and w.trainable
+    assert fluid.default_main_program().all_parameters() == [w] or [p.name for p in fluid.default_main_program().all_parameters()] == ["w"]
+    with pytest.raises(TypeError, match="layers.cond"):
+        bool(x)
+
+
+def test_operators_and_slices():
+    x = fluid.data("x", [None, 4, 5])
+    y = [x + 1.0, 2.0 - x, x * x, x / 2.0, x ** 2.0, -x, x[:, 1:3], x[0], x[:, -1, ::2], x[..., 2]]
+    z = x < 0.5
+    data = np.random.RandomState(1).rand(3, 4, 5).astype("float32")
+    got = fluid.Executor().run(feed={"x": data}, fetch_list=y + [z])
+    want = [data + 1, 2 - data, data * data, data / 2, data**2, -data, data[:, 1:3], data[0], data[:, -1, ::2], data[..., 2]]
+    for g, w in zip(got, want + [data < 0.5]):
+        assert g.shape == w.shape
+        np.testing.assert_allclose(g, w, rtol=1e-6)
+
+
+def test_blocks_and_operators():
+    _, _, _, loss = linear()
+    block = fluid.default_main_program().global_block()
+    assert [op.type for op in block.ops] == ["mul", "elementwise_add", "elementwise_sub", "square", "mean"]
+    mul = block.ops[0]
+    assert mul.input("X") == ["x"] and mul.output("Out") == ["fc_0.tmp_0"] and mul.attr("x_num_col_dims") == 1
+    assert mul.input_arg_names == ["x", "fc_0.w_0"] and mul.has_attr("op_role")
+    assert block.has_var("x") and not block.has_var("nothing")
+    with pytest.raises(ValueError, match="nothing"):
+        block.var("nothing")
+    out = block.create_var(name="twice", dtype="float32", shape=[1])
+    op = block.append_op(type="scale", inputs={"X": [loss]}, outputs={"Out": [out]}, attrs={"scale": 2.0})
+    assert op.type == "scale" and out.shape == (1,)
+    op.set_attr("scale", 3)
+    assert op.attr("scale") == 3.0
+    again = fluid.Program.parse_from_string(fluid.default_main_program().serialize_to_string())
+    assert [o.type for o in again.global_block().ops] == [o.type for o in block.ops]
+
+
+def test_lod_tensors():
+    words = layers.data("words", [1], dtype="int64", lod_level=1)
+    emb = layers.embedding(words, [10, 4])
+    pooled = layers.sequence_pool(emb, "sum")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    t = fluid.create_lod_tensor([[1, 2, 3], [4]], [[3, 1]], fluid.CPUPlace())
+    assert t.lod() == [[0, 3, 4]] and t.recursive_sequence_lengths() == [[3, 1]] and t.shape() == [4, 1]
+    table = np.array(fluid.global_scope().find_var("embedding_0.w_0").get_tensor())
+    (got,) = exe.run(feed={"words": t}, fetch_list=[pooled])
+    np.testing.assert_allclose(got, [table[1:4].sum(0), table[4]], rtol=1e-6)
+    with pytest.raises(Exception, match="return_numpy"):
+        exe.run(feed={"words": t}, fetch_list=[emb])
+    (whole,) = exe.run(feed={"words": t}, fetch_list=[emb], return_numpy=False)
+    assert whole.lod() == [[0, 3, 4]] and np.array(whole).shape == (4, 4)
+    with pytest.raises(ValueError):
+        t.set_recursive_sequence_lengths([[2, 1]])
+
+
+def test_large_feeds_are_read_in_place_and_never_written():
+    x = fluid.data("x", [None, 1000])
+    y = layers.relu(x)
+    data = np.linspace(-1, 1, 200_000, dtype="float32").reshape(200, 1000)
+    kept = data.copy()
+    for _ in range(3):
+        (got,) = fluid.Executor().run(feed={"x": data}, fetch_list=[y])
+        np.testing.assert_array_equal(got, np.maximum(kept, 0))
+    np.testing.assert_array_equal(data, kept)
+    (strided,) = fluid.Executor().run(feed={"x": data[::2]}, fetch_list=[y])
+    np.testing.assert_array_equal(strided, np.maximum(kept[::2], 0))
+
+
+def test_errors_name_the_users_line():
+    linear()
+    with pytest.raises(oarlock.fluid.core.EnforceNotMet) as e:
+        layers.elementwise_add(layers.data("a", [3]), layers.data("b", [4]))
+    assert "test_basics.py" in str(e.value) and "elementwise_add" in str(e.value)
+    exe = fluid.Executor()
+    with pytest.raises(Exception, match="startup"):
+        exe.run(feed=batch(), fetch_list=["fc_0.tmp_1"])
+    with pytest.raises(RuntimeError, match="CPUPlace"):
+        fluid.Executor(fluid.CUDAPlace(0))
+    assert not fluid.core.is_compiled_with_cuda()
+    with pytest.raises(NotImplementedError, match="eager"):
+        fluid.dygraph
+
+
+def test_flags():
+    assert fluid.get_flags("FLAGS_check_nan_inf") == {"FLAGS_check_nan_inf": False}
+    with pytest.raises(ValueError, match="FLAGS_check_nan_inf"):
+        fluid.set_flags({"FLAGS_check_nan_inff": True})
+    fluid.set_flags({"FLAGS_check_nan_inf": 1})
+    try:
+        x = fluid.data("x", [None, 1])
+        y = layers.log(x)
+        with pytest.raises(Exception, match="log"):
+            fluid.Executor().run(feed={"x": -np.ones([2, 1], "float32")}, fetch_list=[y])
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": 0})
+
+
+SCRIPT = """
+import paddle, paddle.fluid as fluid, paddle.fluid.layers as layers
+from paddle.fluid import core, framework, compiler
+import paddle.reader, paddle.compat
+import subprocess, sys
+assert fluid.layers is layers and paddle.fluid.layers.fc is layers.fc
+assert paddle.batch is not None and paddle.fluid.__name__ == "oarlock.fluid"
+if len(sys.argv) == 1:
+    subprocess.check_call([sys.executable, __file__, "child"])
+print("fine", *sys.argv[1:])
+"""
+
+
+def test_scripts_run_under_the_name_paddle(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    out = subprocess.run([sys.executable, "-m", "oarlock.paddle", str(script)], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["fine", "child", "fine"]
+    gone = subprocess.run([sys.executable, "-m", "oarlock.paddle", "no.py"], capture_output=True, text=True)
+    assert gone.returncode == 2 and "no.py" in gone.stderr
