@@ -26,6 +26,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<builder::Builder>()?;
     m.add_class::<executor::Executor>()?;
     m.add_class::<optimizer::Optimizer>()?;
+    m.add_function(wrap_pyfunction!(optimizer::moving_average, m)?)?;
     m.add_class::<program::Program>()?;
     m.add_class::<scope::Scope>()?;
     m.add_class::<scope::Variable>()?;

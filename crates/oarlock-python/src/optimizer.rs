@@ -1,7 +1,7 @@
 //! Optimizers: what Python describes by name and settings.
 
 use oarlock::lr::LearningRate;
-use oarlock::optimizer::{self as rules, ParamGrad, Rule};
+use oarlock::optimizer::{self as rules, Minimize, ParamGrad, Rule};
 use oarlock::prelude::*;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
@@ -11,11 +11,36 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::args::{Args, clip_of, decay_of, var_of};
 use crate::builder::{Builder, Context};
 use crate::error::IntoPy;
+use crate::program::Program;
 
-/// An optimizer with what it made so far.
+/// A rule of updates, or something around one.
+enum Inner {
+    Plain(rules::Optimizer<Box<dyn Rule>>),
+    Around(Box<dyn Minimize + Send>),
+}
+
+/// An optimizer with what it made so far; away while it is part of another.
 #[pyclass(frozen)]
 pub(crate) struct Optimizer {
-    inner: Mutex<Option<rules::Optimizer<Box<dyn Rule>>>>,
+    inner: Mutex<Option<Inner>>,
+}
+
+fn in_use() -> PyErr {
+    PyTypeError::new_err("this optimizer is part of another one: use that")
+}
+
+impl Optimizer {
+    fn of(inner: Inner) -> Optimizer {
+        Optimizer { inner: Mutex::new(Some(inner)) }
+    }
+
+    fn take(&self) -> PyResult<Box<dyn Minimize + Send>> {
+        match self.inner.lock().take() {
+            Some(Inner::Plain(plain)) => Ok(Box::new(plain)),
+            Some(Inner::Around(boxed)) => Ok(boxed),
+            None => Err(in_use()),
+        }
+    }
 }
 
 /// The update rule of this name, with its settings.
@@ -85,6 +110,28 @@ fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sync + 'stati
     }
 }
 
+fn rate_of(a: &Args<'_>) -> PyResult<LearningRate> {
+    Ok(match a.is_var("learning_rate")? {
+        true => LearningRate::Var(a.var("learning_rate")?),
+        false => LearningRate::Value(a.f64("learning_rate")?),
+    })
+}
+
+fn pipeline_options(a: &Args<'_>) -> PyResult<rules::PipelineOptions> {
+    let lists = |name: &str| -> PyResult<Vec<Bound<'_, PyAny>>> {
+        a.get(name)?.map_or(Ok(Vec::new()), |list| list.try_iter()?.collect())
+    };
+    let cuts = lists("cut_list")?.iter().map(|cut| vars_of(cut, 0)).collect::<PyResult<Vec<_>>>()?;
+    let places = lists("place_list")?.iter().map(|p| Ok(p.repr()?.to_string())).collect::<PyResult<Vec<_>>>()?;
+    Ok(rules::PipelineOptions::new()
+        .cut_list(cuts)
+        .place_list(places)
+        .concurrency_list(a.opt("concurrency_list", Args::sizes)?.unwrap_or_default())
+        .queue_size(a.usize("queue_size")?)
+        .sync_steps(a.usize("sync_steps")?)
+        .start_cpu_core_id(a.usize("start_cpu_core_id")?))
+}
+
 fn vars_of(list: &Bound<'_, PyAny>, seen_from: usize) -> PyResult<Vec<VarRef>> {
     list.try_iter()?
         .map(|item| {
@@ -103,10 +150,7 @@ impl Optimizer {
     #[new]
     fn new(name: &str, args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
         let args = Args::new(name, args);
-        let rate = match args.is_var("learning_rate")? {
-            true => LearningRate::Var(args.var("learning_rate")?),
-            false => LearningRate::Value(args.f64("learning_rate")?),
-        };
+        let rate = rate_of(&args)?;
         let mut inner = rules::Optimizer::new(rule_of(name, &args)?, rate);
         if let Some(decay) = args.get("regularization")? {
             inner = inner.regularization(decay_of(&decay)?);
@@ -122,7 +166,54 @@ impl Optimizer {
         if let Some(name) = args.opt_str("name")? {
             inner = inner.name(name);
         }
-        Ok(Optimizer { inner: Mutex::new(Some(inner)) })
+        if let Some(list) = args.get("parameter_list")? {
+            let list = vars_of(&list, 0)?;
+            inner = inner.parameter_list(&list.iter().collect::<Vec<_>>());
+        }
+        Ok(Optimizer::of(Inner::Plain(inner)))
+    }
+
+    /// Something around another optimizer, which it takes over: `lookahead`, `recompute`, `gradient_merge` or `pipeline`.
+    #[staticmethod]
+    fn around(name: &str, inner: &Optimizer, args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
+        let a = Args::new(name, args);
+        let made: Box<dyn Minimize + Send> = match name {
+            "lookahead" => Box::new(rules::Lookahead::new(inner.take()?, a.f64("alpha")?, a.i32("k")?).py()?),
+            "recompute" => {
+                let checkpoints = a.vars("checkpoints")?;
+                Box::new(rules::Recompute::new(inner.take()?, &checkpoints.iter().collect::<Vec<_>>()))
+            }
+            "gradient_merge" => {
+                Box::new(rules::GradientMerge::new(inner.take()?, a.i32("k_steps")?).py()?.avg(a.bool("avg")?))
+            }
+            "pipeline" => Box::new(rules::Pipeline::new(inner.take()?, pipeline_options(&a)?)),
+            _ => return Err(PyTypeError::new_err(format!("there is no optimizer `{name}`"))),
+        };
+        Ok(Optimizer::of(Inner::Around(made)))
+    }
+
+    /// Momentum that sends only the largest gradients.
+    #[staticmethod]
+    fn dgc(args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
+        let a = Args::new("DGCMomentumOptimizer", args);
+        let rate = rate_of(&a)?;
+        let mut made = rules::DgcMomentum::new(rate, a.f32("momentum")?, a.i64("rampup_begin_step")? as u32)
+            .rampup_step(a.i64("rampup_step")? as u32)
+            .sparsity(a.f64s("sparsity")?.into_iter().map(|v| v as f32).collect())
+            .use_nesterov(a.bool("use_nesterov")?);
+        if let Some(trainers) = a.opt("num_trainers", Args::i64)? {
+            made = made.num_trainers(trainers as u32);
+        }
+        if let Some(decay) = a.get("regularization")? {
+            made = made.regularization(decay_of(&decay)?);
+        }
+        if let Some(clip) = a.get("grad_clip")? {
+            made = made.grad_clip(clip_of(&clip)?);
+        }
+        if let Some(name) = a.opt_str("name")? {
+            made = made.name(name);
+        }
+        Ok(Optimizer::of(Inner::Around(Box::new(made))))
     }
 
     /// Appends the gradient of a loss; returns pairs of parameter and gradient.
@@ -141,15 +232,28 @@ impl Optimizer {
         let stopped = stopped.map(|l| vars_of(&l, 0)).transpose()?.unwrap_or_default();
         let pairs = builder.within(&at, |net| {
             let mut inner = self.inner.lock();
-            let Some(mut optimizer) = inner.take() else { return Ok(Vec::new()) };
-            if let Some(list) = &parameters {
-                optimizer = optimizer.parameter_list(&list.iter().collect::<Vec<_>>());
-            }
-            if !stopped.is_empty() {
-                optimizer = optimizer.no_grad_set(&stopped.iter().collect::<Vec<_>>());
-            }
-            let pairs = optimizer.backward(net, &loss);
-            *inner = Some(optimizer);
+            let pairs = match inner.take().ok_or_else(in_use)? {
+                Inner::Plain(mut plain) => {
+                    if let Some(list) = &parameters {
+                        plain = plain.parameter_list(&list.iter().collect::<Vec<_>>());
+                    }
+                    if !stopped.is_empty() {
+                        plain = plain.no_grad_set(&stopped.iter().collect::<Vec<_>>());
+                    }
+                    let pairs = plain.backward(net, &loss);
+                    *inner = Some(Inner::Plain(plain));
+                    pairs
+                }
+                Inner::Around(mut around) => {
+                    if parameters.is_some() || !stopped.is_empty() {
+                        *inner = Some(Inner::Around(around));
+                        return Err(PyTypeError::new_err("give parameter_list and no_grad_set to the inner optimizer"));
+                    }
+                    let pairs = around.backward_from(net, &loss, &[]);
+                    *inner = Some(Inner::Around(around));
+                    pairs
+                }
+            };
             pairs.py()
         })?;
         let one = |v: &VarRef| wrap.call1((v.block(), v.name().as_str()));
@@ -169,8 +273,9 @@ impl Optimizer {
         let pairs: Option<Vec<ParamGrad>> = pairs.iter().map(pair).collect();
         let pairs = pairs.ok_or_else(|| PyTypeError::new_err("apply_gradients takes pairs of Variables"))?;
         builder.within(&at, |net| match &mut *self.inner.lock() {
-            Some(optimizer) => optimizer.apply_gradients(net, pairs).py(),
-            None => Ok(()),
+            Some(Inner::Plain(plain)) => plain.apply_gradients(net, pairs).py(),
+            Some(Inner::Around(around)) => around.apply_gradients(net, pairs).py(),
+            None => Err(in_use()),
         })
     }
 
@@ -178,8 +283,44 @@ impl Optimizer {
     fn learning_rate_var(&self, builder: &Builder, at: Context<'_>) -> PyResult<Option<String>> {
         let find = |net: &mut oarlock::Net| {
             let inner = self.inner.lock();
-            Ok(inner.as_ref().and_then(|o| o.learning_rate_var(net)).map(|v| v.name().to_string()))
+            let Some(Inner::Plain(plain)) = &*inner else { return Ok(None) };
+            Ok(plain.learning_rate_var(net).map(|v| v.name().to_string()))
         };
         builder.within(&at, find)
+    }
+}
+
+/// `ExponentialMovingAverage` and `ModelAverage`: programs that put means in the place of parameters, and take them out again.
+#[pyfunction]
+pub(crate) fn moving_average(
+    builder: &Builder,
+    at: Context<'_>,
+    kind: &str,
+    args: Bound<'_, PyDict>,
+) -> PyResult<(Program, Program, Option<Average>)> {
+    let a = Args::new(kind, args);
+    if kind == "model" {
+        let window = (a.i64("min_average_window")?, a.i64("max_average_window")?);
+        let rate = a.f32("average_window_rate")?;
+        let made = builder.within(&at, |net| rules::ModelAverage::new(net, rate, window).py())?;
+        return Ok((Program::of(made.apply_program), Program::of(made.restore_program), None));
+    }
+    let (decay, steps) = (a.f64("decay")?, a.opt_var("thres_steps")?);
+    let name = a.opt_str("name")?.unwrap_or_default();
+    let mut made =
+        builder.within(&at, |net| rules::ExponentialMovingAverage::new(net, decay, steps.as_ref(), &name).py())?;
+    let programs = (std::mem::take(&mut made.apply_program), std::mem::take(&mut made.restore_program));
+    Ok((Program::of(programs.0), Program::of(programs.1), Some(Average(made))))
+}
+
+/// The means of an `ExponentialMovingAverage`.
+#[pyclass(frozen)]
+pub(crate) struct Average(rules::ExponentialMovingAverage);
+
+#[pymethods]
+impl Average {
+    /// Appends what updates the means in every step.
+    fn update(&self, builder: &Builder, at: Context<'_>) -> PyResult<()> {
+        builder.within(&at, |net| self.0.update(net).py())
     }
 }

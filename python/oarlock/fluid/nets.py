@@ -82,7 +82,7 @@ def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rat
         if len(x.shape) == 3:
             return x
         x = layers.transpose(x, perm=[0, 2, 1, 3])
-        return layers.reshape(x, shape=[0, 0, x.shape[2] * x.shape[3]], inplace=True)
+        return layers.reshape(x, shape=[0, 0, x.shape[2] * x.shape[3]])
 
     q, k, v = (split_heads(x) for x in (project(queries), project(keys), project(values)))
     scaled = layers.scale(q, scale=(keys.shape[-1] // num_heads) ** -0.5)

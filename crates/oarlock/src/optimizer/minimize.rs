@@ -23,3 +23,13 @@ pub trait Minimize {
         Ok(pairs)
     }
 }
+
+impl Minimize for Box<dyn Minimize + Send> {
+    fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
+        (**self).backward_from(net, loss, checkpoints)
+    }
+
+    fn apply_gradients(&mut self, net: &mut Net, pairs: Vec<ParamGrad>) -> Result<()> {
+        (**self).apply_gradients(net, pairs)
+    }
+}

@@ -1,0 +1,124 @@
+"""Every layer, called as Fluid's documentation calls it, builds the operators and names that Fluid 1.8 built."""
+
+import ast
+import os
+import re
+
+import numpy as np
+import pytest
+
+import oarlock.fluid as fluid
+from oarlock import _core
+from oarlock.fluid import layers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDED = os.path.join(HERE, "..", "..", "crates", "oarlock", "tests", "layers", "fluid.txt")
+
+
+def batch(shape, dtype="float32", lod_level=0):
+    return dict(shape=shape, dtype=dtype, lod_level=lod_level)
+
+
+def fixed(shape, dtype="float32"):
+    return dict(shape=shape, dtype=dtype, append_batch_size=False)
+
+
+INPUTS = {
+    "x": batch([4]), "x1": batch([4]), "c": batch([4]), "x12": batch([12]), "t3": batch([3, 4]),
+    "ids": batch([1], "int64", 1), "tag": batch([1], "int64", 1), "sids": batch([1], "int64", 1),
+    "lab": batch([1], "int64"), "lab2": batch([1], "int64"), "len": batch([1], "int64"),
+    "tag32": batch([1], "int32", 1), "img": batch([3, 8, 8]), "img2": batch([4, 8, 8]), "vol": batch([2, 4, 6, 6]),
+    "seq": batch([4], lod_level=1), "seq1": batch([1], lod_level=1), "seq8": batch([8], lod_level=1),
+    "seq12": batch([12], lod_level=1), "fx": fixed([2, 3]), "fx2": fixed([2, 3]), "sq2": fixed([2, 3]),
+    "fi": fixed([2], "int64"), "sq": fixed([3, 3]), "s2": fixed([2, 3, 4]), "v3": fixed([3]), "y1": batch([1]),
+    "i": batch([3], "int64"), "i2": batch([3], "int64"), "b": batch([3], "bool"), "b2": batch([3], "bool"),
+    "one": fixed([1]), "prob": batch([2]), "z": batch([1, 4]), "s3": fixed([2, 4, 3]), "et": fixed([4, 3]),
+    "gi": fixed([2, 1], "int64"), "mi": batch([1], "int32"), "dl": batch([3, 1], "int64"), "cv": batch([2]),
+}
+
+
+def static_rnn_boot(s2):
+    """A recurrent net whose memory starts with a value."""
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(s2)
+        memory = rnn.memory(shape=[-1, 5], batch_ref=s2, init_value=0.5)
+        hidden = layers.fc([word, memory], 5, act="tanh")
+        rnn.update_memory(memory, hidden)
+        rnn.step_output(hidden)
+        rnn.step_output(word)
+    return rnn()
+
+
+def dynamic_rnn_memory(seq, x):
+    """A recurrent net over sequences of different lengths."""
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word = rnn.step_input(seq)
+        fixed_part = rnn.static_input(x)
+        memory = rnn.memory(shape=[3], value=0.5)
+        hidden = layers.fc([word, fixed_part, memory], 3)
+        rnn.update_memory(memory, hidden)
+        rnn.output(hidden, word)
+    return rnn()
+
+
+def switch_in_loop(one):
+    """A choice inside a loop."""
+    i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
+    cond = layers.less_than(i, n)
+    with layers.While(cond, is_test=True).block():
+        last = layers.equal(i, n)
+        with layers.Switch() as switch:
+            with switch.case(last):
+                layers.assign(layers.scale(one, 2.0), one)
+            with switch.default():
+                layers.assign(layers.scale(one, 3.0), one)
+        layers.increment(i)
+        layers.less_than(i, n, cond=cond)
+    return one
+
+
+NETS = {"static_rnn_boot": static_rnn_boot, "dynamic_rnn_memory": dynamic_rnn_memory, "switch_in_loop": switch_in_loop}
+
+
+def examples():
+    """Example, names returned, operators of the main and the startup program."""
+    with open(RECORDED) as f:
+        parts = f.read().split("=== ")[1:]
+    ops = lambda text: re.findall(r"^  (?!var )(?:.* = )?(\w+)\(", text, re.M)
+    for part in parts:
+        example, returns, programs = part.split("\n", 2)
+        main, startup = programs.split("--- startup\n")
+        yield example, returns.split()[1:], ops(main), ops(startup)
+
+
+def flat(value):
+    if value is None:
+        return []
+    if isinstance(value, fluid.Variable):
+        return [value.name]
+    return [name for item in value for name in flat(item)]
+
+
+def types(program):
+    return [op.type for block in program.blocks for op in block.ops]
+
+
+@pytest.mark.parametrize("example,returns,main,startup", list(examples()), ids=lambda v: v if isinstance(v, str) else "")
+def test_layer(example, returns, main, startup):
+    nodes = list(ast.walk(ast.parse(example)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} - {n.arg for n in nodes if isinstance(n, ast.arg)}
+    unknown = set(main) - set(_core.Builder().op_types())
+    if unknown:
+        pytest.skip("operators that are not there: %s" % ", ".join(sorted(unknown)))
+    scope = {name: getattr(layers, name) for name in layers.__all__}
+    scope.update(fluid=fluid, np=np, layers=layers, **NETS)
+    missing = names - set(scope) - set(INPUTS)
+    for name in sorted(names & set(INPUTS), key=example.find):
+        scope[name] = layers.data(name, **INPUTS[name])
+    assert not missing, "no layer %s" % ", ".join(sorted(missing))
+    value = eval(example, scope)
+    assert flat(value) == returns
+    assert types(fluid.default_main_program()) == main
+    assert types(fluid.default_startup_program()) == startup
