@@ -318,8 +318,8 @@ pub(crate) fn param_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Param>> {
     Ok(match kind_of(value).as_deref() {
         Some("param_attr") => Some(attr_of(value)?.into()),
         Some("weight_norm_param_attr") => {
-            let dim: Option<i32> = value.getattr("dim")?.extract()?;
-            Some(attr_of(value)?.weight_norm(dim).into())
+            let normed = ParamAttr::weight_norm(value.getattr("dim")?.extract()?);
+            Some(ParamAttr { weight_norm: normed.weight_norm, ..attr_of(value)? }.into())
         }
         Some(_) => Some(ParamAttr::new().initializer(initializer_of(value)?).into()),
         None => None,
