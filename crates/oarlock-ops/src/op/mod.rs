@@ -83,6 +83,7 @@ pub(crate) mod gelu;
 pub(crate) mod get_tensor_from_selected_rows;
 pub(crate) mod greater_equal;
 pub(crate) mod greater_than;
+pub(crate) mod gru;
 pub(crate) mod hard_shrink;
 pub(crate) mod hard_sigmoid;
 pub(crate) mod hard_swish;
@@ -117,6 +118,7 @@ pub(crate) mod logical_xor;
 pub(crate) mod logsigmoid;
 pub(crate) mod lookup_table;
 pub(crate) mod lookup_table_v2;
+pub(crate) mod lstm;
 pub(crate) mod margin_rank_loss;
 pub(crate) mod matmul;
 pub(crate) mod max_sequence_len;
@@ -315,6 +317,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     get_tensor_from_selected_rows::OPS,
     greater_equal::OPS,
     greater_than::OPS,
+    gru::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
@@ -349,6 +352,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    lstm::OPS,
     margin_rank_loss::OPS,
     matmul::OPS,
     max_sequence_len::OPS,
