@@ -7,7 +7,7 @@ use oarlock_tensor::Pool;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::simd::{self, Math};
 
-use crate::recurrent::Activation;
+use crate::recurrent::{Activation, Steps};
 
 /// How a GRU computes.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +91,25 @@ impl<T: Math + GemmElem> GruCell<'_, T> {
             let row = n * d..(n + 1) * d;
             let (update, candidate) = (&step.gates[2 * n * d..][..d], &step.candidates[row.clone()]);
             self.mix(&mut step.hidden[row.clone()], update, candidate, step.before.map(|b| &b[row]));
+        }
+    }
+
+    /// Runs all steps; `all` holds all rows in the order of steps, `first` the states before the first step.
+    pub(crate) fn all_steps(&self, pool: &Pool, steps: &Steps, first: Option<&[T]>, all: Step<'_, T>) {
+        let d = self.width;
+        for t in 0..steps.len() {
+            let now = steps.step(t);
+            let of_state = now.start * d..now.end * d;
+            let (past, hidden) = all.hidden.split_at_mut(of_state.start);
+            let before = if t == 0 { first } else { Some(&past[steps.before(t).start * d..steps.before(t).end * d]) };
+            let step = Step {
+                before,
+                gates: &mut all.gates[2 * of_state.start..2 * of_state.end],
+                candidates: &mut all.candidates[of_state.clone()],
+                reset: &mut all.reset[of_state.clone()],
+                hidden: &mut hidden[..of_state.len()],
+            };
+            self.forward(pool, step);
         }
     }
 

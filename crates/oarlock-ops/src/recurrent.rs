@@ -104,6 +104,17 @@ impl Steps {
         }
     }
 
+    /// Arranges `count` sequences of `length` rows each that are in the order of steps already; `reverse` starts with their last rows.
+    pub(crate) fn arrange_dense(&mut self, count: usize, length: usize, reverse: bool) {
+        let step = |t: usize| if reverse { length - 1 - t } else { t };
+        self.order.clear();
+        self.order.extend(0..count);
+        self.starts.clear();
+        self.starts.extend((0..=length).map(|t| t * count));
+        self.rows.clear();
+        self.rows.extend((0..length).flat_map(|t| step(t) * count..(step(t) + 1) * count));
+    }
+
     /// The number of steps.
     pub(crate) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -112,6 +123,11 @@ impl Steps {
     /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows.len()
+    }
+
+    /// The place in the tensor of each row, in the order of steps.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
+        self.rows.iter().copied()
     }
 
     /// The number of sequences that are not empty: the rows of the first step.

@@ -6,6 +6,7 @@
 mod bench;
 
 use bench::{Peer, Rates, peak_mb};
+use oarlock::Lod;
 use oarlock::prelude::*;
 
 const WORDS: usize = 10_000;

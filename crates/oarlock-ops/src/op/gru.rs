@@ -170,20 +170,7 @@ impl Inputs {
         let cell = GruCell { width: d, kind: self.kind, weight: io.data::<T>(self.weight, &weight)? };
         let reset = io.data_mut::<T>(outs[2], &mut reset_out)?;
         let hidden = io.data_mut::<T>(outs[3], &mut batch_out)?;
-        for t in 0..steps.len() {
-            let now = steps.step(t);
-            let of_state = now.start * d..now.end * d;
-            let (past, hidden) = hidden.split_at_mut(of_state.start);
-            let before = if t == 0 { h0 } else { Some(rows_of(past, steps.before(t), d)) };
-            let step = Step {
-                before,
-                gates: &mut gates[2 * of_state.start..2 * of_state.end],
-                candidates: &mut candidates[of_state.clone()],
-                reset: &mut reset[of_state.clone()],
-                hidden: &mut hidden[..of_state.len()],
-            };
-            cell.forward(io.pool(), step);
-        }
+        cell.all_steps(io.pool(), steps, h0, Step { before: None, gates, candidates, reset, hidden });
         steps.scatter(io.data_mut::<T>(outs[0], &mut hidden_out)?, hidden, d);
         hidden_out.set_lod(input.lod().clone());
         Ok(())
