@@ -115,7 +115,10 @@ impl Layers {
         }
         let prob = attrs.f32("dropout_prob")?;
         if !(0.0..1.0).contains(&prob) {
-            fail!(Kind::Argument, "attribute `dropout_prob` of `cudnn_lstm` is {prob}; it must be at least 0 and below 1");
+            fail!(
+                Kind::Argument,
+                "attribute `dropout_prob` of `cudnn_lstm` is {prob}; it must be at least 0 and below 1"
+            );
         }
         let directions = if attrs.bool("is_bidirec")? { 2 } else { 1 };
         let dropout = if attrs.flag("is_test") { 0.0 } else { prob };
@@ -250,7 +253,11 @@ impl Inputs {
         expect_dims(io, self.c, c, &states, "layers and directions, batch, hidden")?;
         let numbers = self.net.weights(columns);
         if w.numel() != numbers {
-            return Err(io.error(Kind::Shape, self.w, format_args!("is {}, but {numbers} weights are needed", w.dims())));
+            return Err(io.error(
+                Kind::Shape,
+                self.w,
+                format_args!("is {}, but {numbers} weights are needed", w.dims()),
+            ));
         }
         Ok(Sizes { steps, batch, columns, hidden: self.net.hidden })
     }
@@ -280,7 +287,12 @@ impl Inputs {
                 let first = First { hidden: Some(&h[state.clone()]), cells: Some(&c[state]) };
                 let of = Weights::new(weights, &net.places(layer, direction, sizes.columns), net.hidden);
                 run_pass(io.pool(), memory, (layer, direction, n), &of, first, &sizes);
-                put_columns(&mut output, &memory.passes[n].hidden, &memory.steps[direction], (width, direction * net.hidden));
+                put_columns(
+                    &mut output,
+                    &memory.passes[n].hidden,
+                    &memory.steps[direction],
+                    (width, direction * net.hidden),
+                );
             }
             if net.dropout > 0.0 && layer + 1 < net.layers {
                 let mask = &mut memory.masks[layer];
@@ -434,7 +446,8 @@ struct Back<T> {
 
 impl Grads {
     fn run<T: Math + GemmElem + Uniform>(&self, io: &Io<'_>, memory: &mut Memory<T>, back: &mut Back<T>) -> Result<()> {
-        let (x, h, c, w) = (io.dense(self.inputs.x)?, io.dense(self.inputs.h)?, io.dense(self.inputs.c)?, io.dense(self.inputs.w)?);
+        let (x, h, c, w) =
+            (io.dense(self.inputs.x)?, io.dense(self.inputs.h)?, io.dense(self.inputs.c)?, io.dense(self.inputs.w)?);
         let sizes = self.inputs.forward(io, &x, memory)?;
         let net = &self.inputs.net;
         let width = net.hidden * net.directions;
@@ -472,7 +485,9 @@ impl Grads {
             std::mem::swap(&mut back.doutput, &mut back.dinput);
         }
         // What was the gradient of an input became that of an output below it; at the end it is that of the whole input.
-        for (out, from, like) in [(self.dx, &back.doutput, &x), (self.dh, &back.dh, &h), (self.dc, &back.dc, &c), (self.dw, &back.dw, &w)] {
+        for (out, from, like) in
+            [(self.dx, &back.doutput, &x), (self.dh, &back.dh, &h), (self.dc, &back.dc, &c), (self.dw, &back.dw, &w)]
+        {
             let Some(out) = out else { continue };
             let mut to = io.out_sized(out, T::DTYPE, *like.dims())?;
             io.data_mut::<T>(out, &mut to)?.copy_from_slice(from);
@@ -582,6 +597,57 @@ mod tests {
             .output("Out", tensor([1, 1, 1], &[0.5 * half.tanh()]))
             .output("last_h", tensor([1, 1, 1], &[0.5 * half.tanh()]))
             .output("last_c", tensor([1, 1, 1], &[half]))
+            .run();
+    }
+
+    /// The hidden states of all layers, straight from the definition: states 0 before the first step.
+    fn by_definition(x: &[f32], w: &[f32], (steps, columns, d, layers): (usize, usize, usize, usize)) -> Vec<f32> {
+        let (sigmoid, mut at, mut input) = (|v: f32| 1.0 / (1.0 + (-v).exp()), 0, x.to_vec());
+        let matrices: usize = (0..layers).map(|l| 4 * d * (if l == 0 { columns } else { 2 * d } + d) * 2).sum();
+        for layer in 0..layers {
+            let k = if layer == 0 { columns } else { 2 * d };
+            let mut output = vec![0.0; steps * 2 * d];
+            for direction in 0..2 {
+                let (wx, wh) = (&w[at..][..4 * d * k], &w[at + 4 * d * k..][..4 * d * d]);
+                let bias = &w[matrices + (2 * layer + direction) * 8 * d..][..8 * d];
+                at += 4 * d * (k + d);
+                let (mut h, mut c) = (vec![0.0; d], vec![0.0; d]);
+                for t in 0..steps {
+                    let t = if direction == 0 { t } else { steps - 1 - t };
+                    let dot = |row: &[f32], v: &[f32]| row.iter().zip(v).map(|(a, b)| a * b).sum::<f32>();
+                    let gate = |g: usize, j: usize| {
+                        let row = g * d + j;
+                        let sum = dot(&wx[row * k..][..k], &input[t * k..][..k]) + dot(&wh[row * d..][..d], &h);
+                        sum + bias[row] + bias[4 * d + row]
+                    };
+                    c = (0..d)
+                        .map(|j| sigmoid(gate(1, j)) * c[j] + sigmoid(gate(0, j)) * gate(2, j).tanh())
+                        .collect::<Vec<f32>>();
+                    h = (0..d).map(|j| sigmoid(gate(3, j)) * c[j].tanh()).collect();
+                    output[t * 2 * d + direction * d..][..d].copy_from_slice(&h);
+                }
+            }
+            input = output;
+        }
+        input
+    }
+
+    #[test]
+    fn two_layers_in_both_directions_by_definition() {
+        let (x, w) = (noise([3, 1, 3], 1), noise([2 * (8 * 5 + 8 * 6 + 32)], 4));
+        let data = |t: &oarlock_tensor::Tensor| t.data::<f32>().expect("f32").to_vec();
+        let expected = by_definition(&data(&x), &data(&w), (3, 3, 2, 2));
+        check("cudnn_lstm")
+            .input("Input", x)
+            .input("InitH", tensor([4, 1, 2], &[0.0; 8]))
+            .input("InitC", tensor([4, 1, 2], &[0.0; 8]))
+            .input("W", w)
+            .attr("hidden_size", 2)
+            .attr("num_layers", 2)
+            .attr("is_bidirec", true)
+            .output("Out", tensor([3, 1, 4], &expected))
+            .any_output("last_h")
+            .any_output("last_c")
             .run();
     }
 

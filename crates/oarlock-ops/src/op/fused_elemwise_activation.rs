@@ -1,6 +1,8 @@
 //! `fused_elemwise_activation`: a sum or product and a function of one number, one inside the other.
 
-use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{
+    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel,
+};
 use oarlock_tensor::simd::Math;
 use oarlock_tensor::{Dims, Tensor};
 
@@ -264,7 +266,8 @@ mod tests {
 
     #[test]
     fn values() {
-        let pair = |outer, inner| fused(outer, inner).input("X", tensor([2, 1], &[1.0, -3.0])).input("Y", tensor([1], &[2.0]));
+        let pair =
+            |outer, inner| fused(outer, inner).input("X", tensor([2, 1], &[1.0, -3.0])).input("Y", tensor([1], &[2.0]));
         pair("elementwise_add", "scale")
             .output("Out", tensor([2, 1], &[2.0, -2.0]))
             .output("IntermediateOut", tensor([1], &[1.0]))
@@ -291,6 +294,9 @@ mod tests {
     fn unknown_functions_are_named() {
         let wrong = fused("relu", "tanh").input("X", noise([2], 1)).input("Y", noise([2], 2));
         let e = wrong.any_output("Out").error();
-        assert!(e.contains("attribute `functor_list` is [\"relu\", \"tanh\"]; it must be one of elementwise_add"), "{e}");
+        assert!(
+            e.contains("attribute `functor_list` is [\"relu\", \"tanh\"]; it must be one of elementwise_add"),
+            "{e}"
+        );
     }
 }
