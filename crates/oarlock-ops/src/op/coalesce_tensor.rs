@@ -1,7 +1,7 @@
 //! `coalesce_tensor`: several tensors one after the other in one.
 
 use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
-use oarlock_tensor::{DType, Dims, Element, by_element};
+use oarlock_tensor::{Dims, Element, by_element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&CoalesceTensor];
 
@@ -87,6 +87,7 @@ fn run<T: Element>(io: &Io<'_>, inputs: &[In], outputs: &[Option<Out>], fused: O
 #[test]
 fn coalesce_tensor() {
     use crate::testing::{check, tensor};
+    use oarlock_tensor::DType;
     let tensors = || {
         let inputs = vec![tensor([2, 1], &[1.0, 2.0]), tensor([1], &[3.0])];
         check("coalesce_tensor").inputs("Input", inputs).attr("dtype", DType::F32.proto())
