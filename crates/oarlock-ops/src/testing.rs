@@ -47,6 +47,7 @@ pub(crate) fn check(op_type: &str) -> Check {
         expected: Vec::new(),
         same: Vec::new(),
         grad: Vec::new(),
+        from: None,
         tol: Tolerance::new(1e-5, 1e-6),
         grad_tol: Tolerance::new(5e-3, 1e-4),
     }
@@ -59,6 +60,8 @@ pub(crate) struct Check {
     expected: Vec<(String, Vec<Value>)>,
     same: Vec<(String, String)>,
     grad: Vec<String>,
+    /// The outputs that have gradients; all, if there is no list.
+    from: Option<Vec<String>>,
     tol: Tolerance,
     grad_tol: Tolerance,
 }
@@ -72,6 +75,8 @@ impl Check {
     /// An input of several variables.
     pub(crate) fn inputs<V: Into<Value>>(mut self, slot: &str, values: Vec<V>) -> Check {
         let mut names = Vec::new();
+        let old = self.op.inputs.get(slot).to_vec();
+        self.inputs.retain(|(name, _)| !old.contains(name));
         for (i, v) in values.into_iter().enumerate() {
             let name: Name = format!("{slot}.{i}").into();
             self.inputs.push((name.clone(), v.into()));
@@ -119,6 +124,12 @@ impl Check {
     /// Checks the gradients of these inputs by numeric differentiation.
     pub(crate) fn grad(mut self, slots: &[&str]) -> Check {
         self.grad = slots.iter().map(|s| s.to_string()).collect();
+        self
+    }
+
+    /// Only these outputs have gradients: the others are for the gradient operator, or end gradients on purpose.
+    pub(crate) fn gradients_from(mut self, slots: &[&str]) -> Check {
+        self.from = Some(slots.iter().map(|s| s.to_string()).collect());
         self
     }
 
@@ -194,6 +205,7 @@ impl Check {
                 inputs: Vec::new(),
                 expected: Vec::new(),
                 grad: Vec::new(),
+                from: None,
                 ..*self
             };
             over.inputs = self.inputs.iter().map(|(n, v)| (n.clone(), v.try_clone().expect("a value"))).collect();
@@ -212,7 +224,7 @@ impl Check {
     #[track_caller]
     fn check_grad(&self, slot: &str) {
         let mut bench = Bench::new(self, Dim::Is);
-        let weights = bench.append_grad();
+        let weights = bench.append_grad(self.from.as_deref());
         for name in self.op.inputs.get(slot).to_vec() {
             let Value::Dense(found) = bench.fetch_with(&grad_name(&name), &weights) else {
                 panic!("gradient of {name} is not a dense tensor")
@@ -348,11 +360,14 @@ impl Bench {
         }
     }
 
-    /// Appends the gradient operators; returns gradients to feed for the float outputs.
+    /// Appends the gradient operators; returns gradients to feed for the float outputs, or for those of the slots `from`.
     #[track_caller]
-    fn append_grad(&mut self) -> Vec<(Name, Tensor)> {
+    fn append_grad(&mut self, from: Option<&[String]>) -> Vec<(Name, Tensor)> {
         let mut weights = Vec::new();
         for (i, name) in self.op.outputs.clone().args().enumerate() {
+            if from.is_some_and(|slots| !slots.iter().any(|s| self.op.outputs.get(s).contains(name))) {
+                continue;
+            }
             if let Value::Dense(out) = self.fetch(name)
                 && out.dtype().is_float()
                 && !self.op.inputs.args().any(|n| n == name)

@@ -51,7 +51,8 @@ impl OpDef for ClipByNorm {
     }
 }
 
-fn limit<T: Float>(x: &mut [T], max_norm: T) {
+/// Scales `x` down to a norm, if its own is above that.
+pub(crate) fn limit<T: Float>(x: &mut [T], max_norm: T) {
     let norm = simd::sum_of_squares(x).sqrt();
     if norm > max_norm {
         simd::scale(x, max_norm / norm);

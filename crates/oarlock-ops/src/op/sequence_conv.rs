@@ -29,23 +29,7 @@ impl OpDef for SequenceConv {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let (x, filter) = (cx.float("X")?, cx.float("Filter")?);
-        let context = Context::new(&cx.attrs())?;
-        let [rows, width] = x.shape[..] else {
-            return Err(cx.shape_error(format!("needs a matrix, but has {}", cx.describe("X"))));
-        };
-        let expected = oarlock_ir::product(&[width, Dim::Is(context.length)]);
-        match filter.shape[..] {
-            [taps, out] if taps.fits(expected) => cx.set("Out", x.with_shape(vec![rows, out])),
-            _ => {
-                let what = format!(
-                    "needs a filter of {expected} rows (contextLength times the width of `X`), but has {}",
-                    cx.describe("Filter")
-                );
-                return Err(cx.shape_error(what));
-            }
-        }
-        Ok(())
+        infer(cx)
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -63,6 +47,27 @@ impl OpDef for SequenceConv {
         }
         g.emit("sequence_conv_grad", &["Filter", "Out@GRAD", "X"], &["Filter@GRAD", "X@GRAD"])
     }
+}
+
+/// Inference of a convolution along sequences.
+pub(crate) fn infer(cx: &mut Infer<'_>) -> Result<()> {
+    let (x, filter) = (cx.float("X")?, cx.float("Filter")?);
+    let context = Context::new(&cx.attrs())?;
+    let [rows, width] = x.shape[..] else {
+        return Err(cx.shape_error(format!("needs a matrix, but has {}", cx.describe("X"))));
+    };
+    let expected = oarlock_ir::product(&[width, Dim::Is(context.length)]);
+    match filter.shape[..] {
+        [taps, out] if taps.fits(expected) => cx.set("Out", x.with_shape(vec![rows, out])),
+        _ => {
+            let what = format!(
+                "needs a filter of {expected} rows (contextLength times the width of `X`), but has {}",
+                cx.describe("Filter")
+            );
+            return Err(cx.shape_error(what));
+        }
+    }
+    Ok(())
 }
 
 /// Which rows a position sees.
@@ -126,8 +131,9 @@ impl Context {
     }
 }
 
+/// The convolution, without its bias.
 #[derive(Clone, Copy)]
-struct Conv {
+pub(crate) struct Conv {
     x: In,
     filter: In,
     /// Rows outside of sequences; zeros if there are none.
@@ -140,6 +146,11 @@ impl Conv {
         let trainable = p.attrs().bool("paddingTrainable")?;
         let padding = if trainable { Some(p.input("PaddingData")?) } else { None };
         Ok(Conv { x: p.input("X")?, filter: p.input("Filter")?, padding, context: Context::new(&p.attrs())? })
+    }
+
+    /// That of an operator that has zeros outside of sequences.
+    pub(crate) fn zero_padded(p: &Prepare<'_>) -> Result<Conv> {
+        Ok(Conv { x: p.input("X")?, filter: p.input("Filter")?, padding: None, context: Context::new(&p.attrs())? })
     }
 
     /// Fills `seen` with what each position sees; returns the width of the output.
@@ -185,7 +196,8 @@ impl Conv {
         Err(io.error(Kind::Shape, input, what))
     }
 
-    fn forward<T: Float + GemmElem>(&self, io: &Io<'_>, out: Out, seen: &mut Vec<T>) -> Result<()> {
+    /// Writes `out`; `seen` is memory that the caller keeps.
+    pub(crate) fn forward<T: Float + GemmElem>(&self, io: &Io<'_>, out: Out, seen: &mut Vec<T>) -> Result<()> {
         let (x, filter) = (io.dense(self.x)?, io.dense(self.filter)?);
         let out_width = self.look(io, &x, &filter, seen)?;
         let taps = filter.dims().matrix(1).0;

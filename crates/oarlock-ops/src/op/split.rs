@@ -93,16 +93,17 @@ impl OpDef for Split {
 }
 
 /// X with another size along an axis. Sequences stay where rows do.
-fn along(x: &VarType, axis: usize, size: Dim) -> VarType {
+pub(crate) fn along(x: &VarType, axis: usize, size: Dim) -> VarType {
     let mut ty = x.clone();
     ty.shape.0[axis] = size;
     if axis == 0 { ty.with_lod(0) } else { ty }
 }
 
 /// How to cut.
-struct Cut {
-    num: usize,
-    sections: Vec<i64>,
+pub(crate) struct Cut {
+    /// So many pieces of one size; 0: as `sections` says.
+    pub(crate) num: usize,
+    pub(crate) sections: Vec<i64>,
 }
 
 impl Cut {
@@ -119,7 +120,7 @@ impl Cut {
     }
 
     /// The sizes of `count` pieces of `size`; false if there is no such cut.
-    fn sizes(&self, size: usize, count: usize, to: &mut Vec<usize>) -> bool {
+    pub(crate) fn sizes(&self, size: usize, count: usize, to: &mut Vec<usize>) -> bool {
         to.clear();
         if let Some(each) = size.checked_div(self.num) {
             to.resize(count, each);
@@ -132,7 +133,7 @@ impl Cut {
         to.len() == count && if open == 0 { left == 0 } else { open == 1 && left >= 0 }
     }
 
-    fn describe(&self, count: usize) -> String {
+    pub(crate) fn describe(&self, count: usize) -> String {
         if self.num > 0 {
             format!("{} equal pieces", self.num)
         } else {

@@ -58,6 +58,18 @@ pub fn axpy<T: Float>(y: &mut [T], a: T, x: &[T]) {
     zip_assign(y, x, |y, x| y + a * x);
 }
 
+/// `y += a b`.
+#[multiversion(targets = "simd")]
+pub fn mul_add_assign<T: Float>(y: &mut [T], a: &[T], b: &[T]) {
+    zip_update(y, a, b, |y, a, b| y + a * b);
+}
+
+/// `y -= a b`.
+#[multiversion(targets = "simd")]
+pub fn mul_sub_assign<T: Float>(y: &mut [T], a: &[T], b: &[T]) {
+    zip_update(y, a, b, |y, a, b| y - a * b);
+}
+
 /// `x *= a`.
 #[multiversion(targets = "simd")]
 pub fn scale<T: Float>(x: &mut [T], a: T) {
@@ -112,6 +124,18 @@ pub fn relu_grad_assign<T: Float>(dy: &mut [T], y: &[T]) {
     zip_assign(dy, y, |dy, y| if y > T::ZERO { dy } else { T::ZERO });
 }
 
+/// `dy *= y (1 - y)`: the gradient of a sigmoid by its output `y`.
+#[multiversion(targets = "simd")]
+pub fn sigmoid_grad_assign<T: Float>(dy: &mut [T], y: &[T]) {
+    zip_assign(dy, y, |dy, y| dy * y * (T::ONE - y));
+}
+
+/// `dy *= 1 - y y`: the gradient of a hyperbolic tangent by its output `y`.
+#[multiversion(targets = "simd")]
+pub fn tanh_grad_assign<T: Float>(dy: &mut [T], y: &[T]) {
+    zip_assign(dy, y, |dy, y| dy * (T::ONE - y * y));
+}
+
 /// Adds `bias` to every row of `x`.
 #[multiversion(targets = "simd")]
 pub fn add_bias<T: Float>(x: &mut [T], bias: &[T]) {
@@ -161,6 +185,14 @@ fn zip_assign<T: Float>(a: &mut [T], b: &[T], f: impl Fn(T, T) -> T) {
 }
 
 #[inline(always)]
+fn zip_update<T: Float>(y: &mut [T], a: &[T], b: &[T], f: impl Fn(T, T, T) -> T) {
+    assert!(y.len() == a.len() && a.len() == b.len(), "slices of different lengths");
+    for ((y, a), b) in y.iter_mut().zip(a).zip(b) {
+        *y = f(*y, *a, *b);
+    }
+}
+
+#[inline(always)]
 fn rows<T: Float>(x: &mut [T], bias: &[T], f: impl Fn(T, T) -> T) {
     if x.is_empty() {
         return;
@@ -206,6 +238,11 @@ mod tests {
             let mut y = a.clone();
             axpy(&mut y, 0.3, &b);
             assert!(y.iter().zip(a.iter().zip(&b)).all(|(y, (a, b))| *y == a + 0.3 * b));
+            y.copy_from_slice(&a);
+            mul_add_assign(&mut y, &a, &b);
+            assert!(y.iter().zip(a.iter().zip(&b)).all(|(y, (a, b))| *y == a + a * b));
+            mul_sub_assign(&mut y, &a, &b);
+            assert!(y.iter().zip(a.iter().zip(&b)).all(|(y, (a, b))| *y == (a + a * b) - a * b));
             scale_bias(&mut y, &a, 0.3, -1.0);
             let mut z = a.clone();
             scale_bias_assign(&mut z, 0.3, -1.0);
@@ -234,6 +271,15 @@ mod tests {
         let mut dy = [1.0, 2.0, 3.0, 4.0];
         relu_grad_assign(&mut dy, &y);
         assert_eq!(dy, dx);
+    }
+
+    #[test]
+    fn gradients_by_outputs() {
+        let mut d = [2.0f32, -1.0];
+        sigmoid_grad_assign(&mut d, &[0.5, 0.25]);
+        assert_eq!(d, [0.5, -0.1875]);
+        tanh_grad_assign(&mut d, &[0.5, -1.0]);
+        assert_eq!(d, [0.375, 0.0]);
     }
 
     #[test]

@@ -117,7 +117,9 @@ impl<T: GemmElem> Panel<'_, T> {
         let (m, strip) = (self.a.rows(), WIDTH * V::LANES);
         let b = self.b.view(terms.from, terms.len, left, width);
         // Few rows do not repay packing: they read `b` in place, if whole registers can be loaded.
-        let in_place = m <= BLOCK && b.col_stride() == 1;
+        // Rows a multiple of 2 KiB apart fall on a handful of lines of the first cache, so only very few rows may.
+        let crowded = (b.row_stride() * size_of::<T>()).is_multiple_of(2048);
+        let in_place = b.col_stride() == 1 && m <= if crowded { 2 * HEIGHT } else { BLOCK };
         let mut top = 0;
         while top < m {
             let rows = BLOCK.min(m - top);

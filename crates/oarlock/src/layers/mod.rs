@@ -42,6 +42,6 @@ pub use norm::{BatchNorm, DataNorm, GroupNorm, LayerNorm};
 pub use operators::Operand;
 pub use pool::Pool;
 pub use reduce::Reduce;
-pub use rnn::{Gru, Lstm, Lstmp};
-pub use sequence::SequenceConv;
+pub use rnn::{Gru, Lstm, LstmStack, Lstmp};
+pub use sequence::{Im2Sequence, SequenceConv};
 pub use shape::{Cut, Reshape};

@@ -1,12 +1,13 @@
 //! Recurrent layers over sequences.
 
-use oarlock_ir::{Kind, Op, Result, fail};
+use oarlock_ir::{Kind, Op, Result, VarKind, fail};
 use oarlock_tensor::DType;
 
 use super::Fc;
-use crate::layer::{Layer, Part};
+use crate::layer::{Layer, Part, known};
+use crate::net::opaque;
 use crate::options::options;
-use crate::{Net, Param, VarRef};
+use crate::{Initializer, Net, Param, ParamAttr, VarRef};
 
 options! {
     /// `dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
@@ -57,6 +58,42 @@ options! {
         h_0: Option<VarRef> = None,
         /// The update gate keeps the candidate, not the state.
         origin_mode: bool = false,
+    }
+}
+
+options! {
+    /// `lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0.0, is_bidirec=False, is_test=False, name=None,
+    /// default_initializer=None, seed=-1)`
+    LstmStack::new(
+        /// The most steps of an input.
+        max_len: usize,
+        /// Width of the hidden state.
+        hidden_size: usize,
+        /// Layers one above the other.
+        num_layers: usize,
+    ) {
+        /// Share of what is dropped between layers.
+        dropout_prob: f32 = 0.0,
+        /// Each layer runs in both directions, side by side.
+        is_bidirec: bool = false,
+        /// Nothing is dropped.
+        is_test: bool = false,
+        /// First value of the weights.
+        default_initializer: Option<Initializer> = None,
+        /// Chooses what is dropped.
+        seed: i32 = -1,
+    }
+}
+
+impl LstmStack {
+    /// Numbers in all weights and biases, for an input of so many columns.
+    fn weights(&self, columns: usize) -> usize {
+        let directions = if self.is_bidirec { 2 } else { 1 };
+        let of_layer = |layer: usize| {
+            let inputs = if layer == 0 { columns } else { directions * self.hidden_size };
+            directions * self.hidden_size * (4 * inputs + 4 * self.hidden_size + 8)
+        };
+        (0..self.num_layers).map(of_layer).sum()
     }
 }
 
@@ -166,6 +203,48 @@ impl Net {
             .attr("origin_mode", options.origin_mode);
         layer.append_op(op)?;
         Ok(hidden)
+    }
+
+    /// An LSTM of several layers over sequences of one length: `input` is steps x batch x columns, the first states are layers (times
+    /// directions) x batch x hidden. Returns the hidden states of the last layer, and the last hidden states and cells of all.
+    #[track_caller]
+    pub fn lstm(
+        &mut self,
+        input: &VarRef,
+        init_h: &VarRef,
+        init_c: &VarRef,
+        options: LstmStack,
+    ) -> Result<(VarRef, VarRef, VarRef)> {
+        let mut layer = self.layer("cudnn_lstm");
+        let (shape, dtype) = (layer.shape(input)?, layer.dtype(input)?);
+        let columns = known(&shape[shape.rank().saturating_sub(1)..], "the weight of `lstm`", input)?.iter().product();
+        let first = options.default_initializer.clone();
+        let w = layer.parameter(&ParamAttr::new(), Part::Weight, &[options.weights(columns)], dtype, first)?;
+        let [out, last_h, last_c] = [(); 3].map(|()| layer.temp(dtype));
+        // Other systems keep state there; saved programs have it.
+        let cache = layer.generated(opaque(VarKind::Raw));
+        let var = layer.var_mut(&cache)?;
+        var.persistable = true;
+        var.meta.stop_gradient = true;
+        let op = Op::new("cudnn_lstm")
+            .input("Input", [input])
+            .input("InitH", [init_h])
+            .input("InitC", [init_c])
+            .input("W", [&w])
+            .input("Cache", [&cache])
+            .output("Out", [&out])
+            .output("last_h", [&last_h])
+            .output("last_c", [&last_c])
+            .attr("max_len", options.max_len as i32)
+            .attr("is_bidirec", options.is_bidirec)
+            .attr("input_size", columns as i32)
+            .attr("hidden_size", options.hidden_size as i32)
+            .attr("num_layers", options.num_layers as i32)
+            .attr("is_test", options.is_test)
+            .attr("dropout_prob", options.dropout_prob)
+            .attr("seed", options.seed);
+        layer.append_op(op)?;
+        Ok((out, last_h, last_c))
     }
 
     /// `gru_unit(input, hidden, size, ...)`: one step of a GRU; `size` is three times the width. Returns the new hidden state, the

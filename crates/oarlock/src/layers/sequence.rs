@@ -29,6 +29,23 @@ options! {
     }
 }
 
+options! {
+    /// `im2sequence(input, filter_size=1, stride=1, padding=0, input_image_size=None, out_stride=1, name=None)`
+    Im2Sequence::filter(
+        /// Height and width of a window.
+        filter_size: [i32; 2],
+    ) {
+        /// Steps of the window, down and across.
+        stride: [i32; 2] = [1, 1],
+        /// Zeros around an image: up, left, down, right.
+        padding: [i32; 4] = [0; 4],
+        /// Height and width of each image as it was.
+        input_image_size: Option<VarRef> = None,
+        /// How much smaller images became, down and across.
+        out_stride: [i32; 2] = [1, 1],
+    }
+}
+
 impl Net {
     /// `sequence_pool(input, pool_type, is_test=False, pad_value=0.0)`: one row per sequence; `pool_type` is `average`, `sum`,
     /// `sqrt`, `max`, `last` or `first`, and an empty sequence gives `pad_value`.
@@ -203,6 +220,41 @@ impl Net {
         let dtype = self.dtype(x)?;
         let op = Op::new("lod_reset").input("X", [x]).attr("append", true).attr("target_lod", level.to_vec());
         self.layer("lod_append").out(dtype, op)
+    }
+
+    /// `row_conv(input, future_context_size, param_attr=None, act=None)`: each step sees so many steps ahead, column by column.
+    #[track_caller]
+    pub fn row_conv(
+        &mut self,
+        input: &VarRef,
+        future_context_size: usize,
+        param_attr: impl Into<Param>,
+        act: impl Into<Act>,
+    ) -> Result<VarRef> {
+        let mut layer = self.layer("row_conv");
+        let (shape, dtype) = (layer.shape(input)?, layer.dtype(input)?);
+        let columns: usize =
+            known(&shape[shape.rank().saturating_sub(1)..], "the filter of `row_conv`", input)?.iter().product();
+        let filter = layer.weight(&param_attr.into(), &[future_context_size + 1, columns], dtype)?;
+        let out = layer.out(dtype, Op::new("row_conv").input("X", [input]).input("Filter", [&filter]))?;
+        layer.activate(out, &act.into())
+    }
+
+    /// Images as sequences of windows.
+    #[track_caller]
+    pub fn im2sequence(&mut self, input: &VarRef, options: Im2Sequence) -> Result<VarRef> {
+        let mut layer = self.layer("im2sequence");
+        let dtype = layer.dtype(input)?;
+        let op = Op::new("im2sequence")
+            .input("X", [input])
+            .attr("kernels", options.filter_size.to_vec())
+            .attr("strides", options.stride.to_vec())
+            .attr("paddings", options.padding.to_vec());
+        let op = match &options.input_image_size {
+            Some(size) => op.input("Y", [size]).attr("out_stride", options.out_stride.to_vec()),
+            None => op,
+        };
+        layer.out(dtype, op)
     }
 
     /// `add_position_encoding(input, alpha, beta)`: `alpha * input + beta * position`.

@@ -36,6 +36,8 @@ fn sequences() -> Vec<Case> {
         "sequence_scatter(x,ids,seq1)" [x ids seq1] |net| net.sequence_scatter(&x, &ids, &seq1);
         "lod_reset(x,target_lod=[0,2])" [x] |net| net.lod_reset(&x, &[0, 2]);
         "lod_append(seq,[0,1,2])" [seq] |net| net.lod_append(&seq, &[0, 1, 2]);
+        "row_conv(seq,2)" [seq] |net| net.row_conv(&seq, 2, true, Act::none());
+        "im2sequence(img,[2,2],[2,2])" [img] |net| net.im2sequence(&img, Im2Sequence::filter([2, 2]).stride([2, 2]));
         "add_position_encoding(t3,1.0,1.0)" [t3] |net| net.add_position_encoding(&t3, 1.0, 1.0);
         "continuous_value_model(x,data('cv',[2]))" [x cv] |net| net.continuous_value_model(&x, &cv, true);
         "fluid.nets.sequence_conv_pool(seq,5,3)" [seq] |net| net.sequence_conv_pool(&seq, 5, 3, "max");
@@ -48,6 +50,11 @@ fn recurrent() -> Vec<Case> {
         "dynamic_lstmp(seq8,8,3)" [seq8] |net| net.dynamic_lstmp(&seq8, Lstmp::new(Lstm::size(8), 3));
         "dynamic_gru(seq12,4)" [seq12] |net| net.dynamic_gru(&seq12, Gru::size(4));
         "gru_unit(x12,x,12)" [x12 x] |net| net.gru_unit(&x12, &x, Gru::size(12));
+        "lstm(s3,fill_constant([2,4,5],'float32',0.0),fill_constant([2,4,5],'float32',0.0),2,5,2)" [s3] |net| {
+            let h = net.fill_constant([2, 4, 5], DType::F32, 0.0)?;
+            let c = net.fill_constant([2, 4, 5], DType::F32, 0.0)?;
+            net.lstm(&s3, &h, &c, LstmStack::new(2, 5, 2))
+        };
         "lstm_unit(x,x1,data('c',[4]))" [x x1 c] |net| net.lstm_unit(&x, &x1, &c, 0.0, true, true);
     }
 }
