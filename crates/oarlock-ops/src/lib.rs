@@ -12,6 +12,7 @@ mod clipping;
 mod compare;
 mod control;
 mod conv;
+mod diagonal;
 mod elementwise;
 mod fill;
 mod fusion;
@@ -20,6 +21,7 @@ mod ints;
 mod lookup;
 mod losses;
 mod matrix;
+mod mirror;
 mod number;
 mod one_hot;
 mod op;
@@ -34,10 +36,12 @@ mod rows;
 mod sequence;
 mod sliding;
 mod special;
+mod stripe;
 #[cfg(test)]
 mod testing;
 mod tile;
 mod unary;
+mod uniques;
 mod view;
 mod window;
 
