@@ -32,7 +32,9 @@ mod pieces;
 mod random;
 mod reduce;
 mod reform;
+mod refused;
 mod rows;
+mod second;
 mod sequence;
 mod sliding;
 mod special;
@@ -46,6 +48,8 @@ mod view;
 mod window;
 
 use oarlock_ir::{Fusion, OpDef};
+
+pub use refused::{REFUSED, Refused, refused};
 
 /// All operators of this crate.
 pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
