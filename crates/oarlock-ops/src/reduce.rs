@@ -5,8 +5,8 @@
 use std::marker::PhantomData;
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
+    fail, grad_name, kernel,
 };
 use oarlock_tensor::{B8, DType, Dims, Element, Float, Tensor, by_element};
 
@@ -23,6 +23,10 @@ pub(crate) trait Reduction: Send + Sync + 'static {
 
     /// What no element at all folds to; changes nothing it is combined with.
     fn start<T: Number>() -> T;
+    /// What of an element is folded.
+    fn term<T: Number>(x: T) -> T {
+        x
+    }
     /// Two folded to one.
     fn step<T: Number>(a: T, b: T) -> T;
     /// What is done with the fold of `count` elements.
@@ -41,6 +45,8 @@ pub(crate) trait ReductionGrad: Reduction {
     const GRAD_DOC: &'static str;
     /// Reads the elements of X and Out, not only sizes.
     const NEEDS_VALUES: bool;
+    /// The gradient of the gradient operator is the forward operator.
+    const LINEAR: bool = false;
 
     /// What of the gradient `d` of the fold `out` of `count` elements goes to the one that was `x`.
     fn dx<T: Float>(x: T, out: T, d: T, count: usize) -> T;
@@ -162,7 +168,7 @@ impl<R: Reduction> OpDef for Reduce<R> {
             kernel(move |io| {
                 let tensor = io.dense(x)?;
                 let data = in_dtype::<T>(io, x, &tensor, &mut cast)?;
-                reduce(io, (x, tensor.dims()), data, out, &axes, (R::start(), R::step, R::finish))?;
+                reduce(io, (x, tensor.dims()), data, out, &axes, (R::start(), R::term, R::step, R::finish))?;
                 keep_lod(io, &tensor, out, &axes)
             })
         }, other => {
@@ -205,7 +211,7 @@ fn reduce<T: Element>(
     data: &[T],
     out: Out,
     axes: &Axes,
-    (start, step, finish): (T, impl Fn(T, T) -> T, impl Fn(T, usize) -> T),
+    (start, term, step, finish): (T, impl Fn(T) -> T, impl Fn(T, T) -> T, impl Fn(T, usize) -> T),
 ) -> Result<()> {
     let (s, out_dims) = axes.spread(io, x, dims)?;
     let mut to = io.out_sized(out, T::DTYPE, out_dims)?;
@@ -215,9 +221,9 @@ fn reduce<T: Element>(
     s.runs(|_, i, j| {
         let data = &data[i..i + n];
         if s.y_moves {
-            to[j..j + n].iter_mut().zip(data).for_each(|(t, v)| *t = step(*t, *v));
+            to[j..j + n].iter_mut().zip(data).for_each(|(t, v)| *t = step(*t, term(*v)));
         } else {
-            to[j] = step(to[j], fold(data, start, &step));
+            to[j] = step(to[j], fold(data, start, &term, &step));
         }
     });
     let count = dims.numel().checked_div(to.len()).unwrap_or(0);
@@ -262,6 +268,18 @@ impl<R: ReductionGrad> OpDef for ReduceGrad<R> {
                 spread_grad::<R, T>(io, x, values, d, dx, &axes, dout)
             })
         })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        if !R::LINEAR {
+            return g.no_gradient();
+        }
+        let mut op = Op::new(R::TYPE);
+        op.attrs = g.op().attrs.clone();
+        op.site = g.op().site.clone();
+        op.inputs.set("X", g.op().outputs.get("X@GRAD").iter().map(|n| grad_name(n)).collect());
+        op.outputs.set("Out", g.input_grads("Out@GRAD"));
+        g.push(op)
     }
 
     fn traits(&self) -> Traits {
@@ -337,7 +355,7 @@ impl OpDef for ReduceBool {
             let tensor = io.dense(x)?;
             let data = io.data::<B8>(x, &tensor)?;
             let step = |a: B8, b: B8| B8::from(step(a.get(), b.get()));
-            reduce(io, (x, tensor.dims()), data, out, &axes, (start, step, |folded, _| folded))?;
+            reduce(io, (x, tensor.dims()), data, out, &axes, (start, |v| v, step, |folded, _| folded))?;
             keep_lod(io, &tensor, out, &axes)
         })
     }

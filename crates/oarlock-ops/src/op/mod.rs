@@ -36,6 +36,7 @@ pub(crate) mod conditional_block;
 pub(crate) mod conv2d;
 pub(crate) mod cos;
 pub(crate) mod cos_sim;
+pub(crate) mod cross;
 pub(crate) mod cross_entropy;
 pub(crate) mod cross_entropy2;
 pub(crate) mod cudnn_lstm;
@@ -48,6 +49,9 @@ pub(crate) mod depthwise_conv2d;
 pub(crate) mod dgc;
 pub(crate) mod dgc_clip_by_norm;
 pub(crate) mod dgc_momentum;
+pub(crate) mod diag;
+pub(crate) mod diag_embed;
+pub(crate) mod dist;
 pub(crate) mod dot;
 pub(crate) mod dpsgd;
 pub(crate) mod dropout;
@@ -67,9 +71,11 @@ pub(crate) mod erf;
 pub(crate) mod exp;
 pub(crate) mod expand;
 pub(crate) mod expand_as;
+pub(crate) mod eye;
 pub(crate) mod fc;
 pub(crate) mod feed;
 pub(crate) mod fetch;
+pub(crate) mod fill;
 pub(crate) mod fill_any_like;
 pub(crate) mod fill_constant;
 pub(crate) mod fill_constant_batch_size_like;
@@ -77,7 +83,9 @@ pub(crate) mod fill_zeros_like;
 pub(crate) mod filter_by_instag;
 pub(crate) mod flatten;
 pub(crate) mod flatten2;
+pub(crate) mod flip;
 pub(crate) mod floor;
+pub(crate) mod frobenius_norm;
 pub(crate) mod ftrl;
 pub(crate) mod fused_elemwise_activation;
 pub(crate) mod fused_embedding_seq_pool;
@@ -107,11 +115,14 @@ pub(crate) mod hinge_loss;
 pub(crate) mod huber_loss;
 pub(crate) mod im2sequence;
 pub(crate) mod increment;
+pub(crate) mod index_sample;
+pub(crate) mod index_select;
 pub(crate) mod is_empty;
 pub(crate) mod isfinite;
 pub(crate) mod isinf;
 pub(crate) mod isnan;
 pub(crate) mod kldiv_loss;
+pub(crate) mod kron;
 pub(crate) mod l1_norm;
 pub(crate) mod label_smooth;
 pub(crate) mod lamb;
@@ -120,6 +131,7 @@ pub(crate) mod layer_norm;
 pub(crate) mod leaky_relu;
 pub(crate) mod less_equal;
 pub(crate) mod less_than;
+pub(crate) mod linspace;
 pub(crate) mod lod_array_length;
 pub(crate) mod lod_rank_table;
 pub(crate) mod lod_reset;
@@ -145,20 +157,28 @@ pub(crate) mod mean;
 pub(crate) mod merge_ids;
 pub(crate) mod merge_lod_tensor;
 pub(crate) mod merge_selected_rows;
+pub(crate) mod meshgrid;
+pub(crate) mod minus;
 pub(crate) mod mish;
 pub(crate) mod modified_huber_loss;
 pub(crate) mod momentum;
 pub(crate) mod mul;
+pub(crate) mod multiplex;
 pub(crate) mod norm;
 pub(crate) mod not_equal;
 pub(crate) mod one_hot;
 pub(crate) mod one_hot_v2;
+pub(crate) mod p_norm;
+pub(crate) mod partial_concat;
+pub(crate) mod partial_sum;
 pub(crate) mod pool2d;
 pub(crate) mod pow;
 pub(crate) mod prelu;
 pub(crate) mod print;
 pub(crate) mod proximal_adagrad;
 pub(crate) mod proximal_gd;
+pub(crate) mod randint;
+pub(crate) mod randperm;
 pub(crate) mod range;
 pub(crate) mod rank_loss;
 pub(crate) mod read_from_array;
@@ -176,13 +196,16 @@ pub(crate) mod relu6;
 pub(crate) mod reorder_lod_tensor_by_rank;
 pub(crate) mod reshape;
 pub(crate) mod reshape2;
+pub(crate) mod reverse;
 pub(crate) mod rmsprop;
 pub(crate) mod rnn_memory_helper;
+pub(crate) mod roll;
 pub(crate) mod round;
 pub(crate) mod row_conv;
 pub(crate) mod rsqrt;
 pub(crate) mod scale;
 pub(crate) mod scatter;
+pub(crate) mod scatter_nd_add;
 pub(crate) mod seed;
 pub(crate) mod select_input;
 pub(crate) mod select_output;
@@ -205,6 +228,7 @@ pub(crate) mod sequence_topk_avg_pooling;
 pub(crate) mod sequence_unpad;
 pub(crate) mod sgd;
 pub(crate) mod shape;
+pub(crate) mod shard_index;
 pub(crate) mod shrink_rnn_memory;
 pub(crate) mod shuffle_batch;
 pub(crate) mod sigmoid;
@@ -244,14 +268,21 @@ pub(crate) mod teacher_student_sigmoid_loss;
 pub(crate) mod tensor_array_to_tensor;
 pub(crate) mod thresholded_relu;
 pub(crate) mod top_k;
+pub(crate) mod trace;
 pub(crate) mod transpose;
 pub(crate) mod transpose2;
+pub(crate) mod tril_triu;
 pub(crate) mod truncated_gaussian_random;
+pub(crate) mod unbind;
 pub(crate) mod uniform_random;
 pub(crate) mod uniform_random_batch_size_like;
+pub(crate) mod unique;
+pub(crate) mod unique_with_counts;
 pub(crate) mod unsqueeze;
 pub(crate) mod unsqueeze2;
 pub(crate) mod unstack;
+pub(crate) mod where_;
+pub(crate) mod where_index;
 pub(crate) mod while_;
 pub(crate) mod write_to_array;
 
@@ -291,6 +322,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     conv2d::OPS,
     cos::OPS,
     cos_sim::OPS,
+    cross::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     cudnn_lstm::OPS,
@@ -303,6 +335,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     dgc::OPS,
     dgc_clip_by_norm::OPS,
     dgc_momentum::OPS,
+    diag::OPS,
+    diag_embed::OPS,
+    dist::OPS,
     dot::OPS,
     dpsgd::OPS,
     dropout::OPS,
@@ -322,9 +357,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     exp::OPS,
     expand::OPS,
     expand_as::OPS,
+    eye::OPS,
     fc::OPS,
     feed::OPS,
     fetch::OPS,
+    fill::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
@@ -332,7 +369,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     filter_by_instag::OPS,
     flatten::OPS,
     flatten2::OPS,
+    flip::OPS,
     floor::OPS,
+    frobenius_norm::OPS,
     ftrl::OPS,
     fused_elemwise_activation::OPS,
     fused_embedding_seq_pool::OPS,
@@ -362,11 +401,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     huber_loss::OPS,
     im2sequence::OPS,
     increment::OPS,
+    index_sample::OPS,
+    index_select::OPS,
     is_empty::OPS,
     isfinite::OPS,
     isinf::OPS,
     isnan::OPS,
     kldiv_loss::OPS,
+    kron::OPS,
     l1_norm::OPS,
     label_smooth::OPS,
     lamb::OPS,
@@ -375,6 +417,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
+    linspace::OPS,
     lod_array_length::OPS,
     lod_rank_table::OPS,
     lod_reset::OPS,
@@ -400,20 +443,28 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     merge_ids::OPS,
     merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
+    meshgrid::OPS,
+    minus::OPS,
     mish::OPS,
     modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
+    multiplex::OPS,
     norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
+    p_norm::OPS,
+    partial_concat::OPS,
+    partial_sum::OPS,
     pool2d::OPS,
     pow::OPS,
     prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    randint::OPS,
+    randperm::OPS,
     range::OPS,
     rank_loss::OPS,
     read_from_array::OPS,
@@ -431,13 +482,16 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reorder_lod_tensor_by_rank::OPS,
     reshape::OPS,
     reshape2::OPS,
+    reverse::OPS,
     rmsprop::OPS,
     rnn_memory_helper::OPS,
+    roll::OPS,
     round::OPS,
     row_conv::OPS,
     rsqrt::OPS,
     scale::OPS,
     scatter::OPS,
+    scatter_nd_add::OPS,
     seed::OPS,
     select_input::OPS,
     select_output::OPS,
@@ -460,6 +514,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_unpad::OPS,
     sgd::OPS,
     shape::OPS,
+    shard_index::OPS,
     shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
     sigmoid::OPS,
@@ -499,14 +554,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,
+    trace::OPS,
     transpose::OPS,
     transpose2::OPS,
+    tril_triu::OPS,
     truncated_gaussian_random::OPS,
+    unbind::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unique::OPS,
+    unique_with_counts::OPS,
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,
+    where_::OPS,
+    where_index::OPS,
     while_::OPS,
     write_to_array::OPS,
 ];
