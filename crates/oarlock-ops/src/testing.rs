@@ -47,6 +47,7 @@ pub(crate) fn check(op_type: &str) -> Check {
         expected: Vec::new(),
         same: Vec::new(),
         grad: Vec::new(),
+        counting: None,
         tol: Tolerance::new(1e-5, 1e-6),
         grad_tol: Tolerance::new(5e-3, 1e-4),
     }
@@ -59,6 +60,7 @@ pub(crate) struct Check {
     expected: Vec<(String, Vec<Value>)>,
     same: Vec<(String, String)>,
     grad: Vec<String>,
+    counting: Option<Vec<String>>,
     tol: Tolerance,
     grad_tol: Tolerance,
 }
@@ -120,6 +122,18 @@ impl Check {
     pub(crate) fn grad(mut self, slots: &[&str]) -> Check {
         self.grad = slots.iter().map(|s| s.to_string()).collect();
         self
+    }
+
+    /// Only these outputs count in the loss that is differentiated; the others are by-products, to which no gradient comes.
+    pub(crate) fn counting(mut self, slots: &[&str]) -> Check {
+        self.counting = Some(slots.iter().map(|s| s.to_string()).collect());
+        self
+    }
+
+    /// Does an output variable count in the loss?
+    fn counts(&self, name: &Name) -> bool {
+        let in_slot = |slot: &String| self.op.outputs.get(slot).contains(name);
+        self.counting.as_ref().is_none_or(|slots| slots.iter().any(in_slot))
     }
 
     /// Another tolerance for outputs.
@@ -194,6 +208,7 @@ impl Check {
                 inputs: Vec::new(),
                 expected: Vec::new(),
                 grad: Vec::new(),
+                counting: None,
                 ..*self
             };
             over.inputs = self.inputs.iter().map(|(n, v)| (n.clone(), v.try_clone().expect("a value"))).collect();
@@ -212,7 +227,7 @@ impl Check {
     #[track_caller]
     fn check_grad(&self, slot: &str) {
         let mut bench = Bench::new(self, Dim::Is);
-        let weights = bench.append_grad();
+        let weights = bench.append_grad(|name| self.counts(name));
         for name in self.op.inputs.get(slot).to_vec() {
             let Value::Dense(found) = bench.fetch_with(&grad_name(&name), &weights) else {
                 panic!("gradient of {name} is not a dense tensor")
@@ -348,12 +363,13 @@ impl Bench {
         }
     }
 
-    /// Appends the gradient operators; returns gradients to feed for the float outputs.
+    /// Appends the gradient operators; returns gradients to feed for the float outputs that count.
     #[track_caller]
-    fn append_grad(&mut self) -> Vec<(Name, Tensor)> {
+    fn append_grad(&mut self, counts: impl Fn(&Name) -> bool) -> Vec<(Name, Tensor)> {
         let mut weights = Vec::new();
         for (i, name) in self.op.outputs.clone().args().enumerate() {
-            if let Value::Dense(out) = self.fetch(name)
+            if counts(name)
+                && let Value::Dense(out) = self.fetch(name)
                 && out.dtype().is_float()
                 && !self.op.inputs.args().any(|n| n == name)
             {

@@ -231,6 +231,253 @@ pub(crate) mod unsqueeze2;
 pub(crate) mod unstack;
 pub(crate) mod while_;
 pub(crate) mod write_to_array;
+mod abs;
+mod accuracy;
+mod acos;
+mod adadelta;
+mod adagrad;
+mod adam;
+mod adamax;
+mod addmm;
+mod allclose;
+mod arg_max;
+mod arg_min;
+mod argsort;
+mod array_to_lod_tensor;
+mod asin;
+mod assign;
+mod assign_value;
+mod atan;
+mod auc;
+mod average_accumulates;
+mod batch_norm;
+mod bce_loss;
+mod beam_search;
+mod beam_search_decode;
+mod bilinear_tensor_product;
+mod bmm;
+mod bpr_loss;
+mod brelu;
+mod cast;
+mod ceil;
+mod center_loss;
+mod chunk_eval;
+mod clip;
+mod clip_by_norm;
+mod concat;
+mod conditional_block;
+mod conv2d;
+mod cos;
+mod cos_sim;
+mod crf_decoding;
+mod cross_entropy;
+mod cross_entropy2;
+mod ctc_align;
+mod cumsum;
+mod cvm;
+mod data_norm;
+mod decayed_adagrad;
+mod delete_var;
+mod depthwise_conv2d;
+mod dgc_momentum;
+mod dot;
+mod dpsgd;
+mod dropout;
+mod edit_distance;
+mod elementwise_add;
+mod elementwise_div;
+mod elementwise_floordiv;
+mod elementwise_max;
+mod elementwise_min;
+mod elementwise_mod;
+mod elementwise_mul;
+mod elementwise_pow;
+mod elementwise_sub;
+mod elu;
+mod equal;
+mod equal_reduce;
+mod erf;
+mod exp;
+mod expand;
+mod expand_as;
+mod feed;
+mod fetch;
+mod fill_any_like;
+mod fill_constant;
+mod fill_constant_batch_size_like;
+mod fill_zeros_like;
+mod filter_by_instag;
+mod flatten;
+mod flatten2;
+mod floor;
+mod ftrl;
+mod fused_embedding_seq_pool;
+mod gather;
+mod gather_nd;
+mod gather_tree;
+mod gaussian_random;
+mod gaussian_random_batch_size_like;
+mod gelu;
+mod get_tensor_from_selected_rows;
+mod greater_equal;
+mod greater_than;
+mod hard_shrink;
+mod hard_sigmoid;
+mod hard_swish;
+mod hash;
+mod hierarchical_sigmoid;
+mod hinge_loss;
+mod huber_loss;
+mod increment;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
+mod kldiv_loss;
+mod l1_norm;
+mod label_smooth;
+mod lamb;
+mod lars_momentum;
+mod layer_norm;
+mod leaky_relu;
+mod less_equal;
+mod less_than;
+mod linear_chain_crf;
+mod lod_array_length;
+mod lod_rank_table;
+mod lod_reset;
+mod lod_tensor_to_array;
+mod log;
+mod log1p;
+mod log_loss;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
+mod logsigmoid;
+mod lookup_table;
+mod lookup_table_v2;
+mod margin_rank_loss;
+mod matmul;
+mod max_sequence_len;
+mod maxout;
+mod mean;
+mod mean_iou;
+mod merge_ids;
+mod merge_lod_tensor;
+mod merge_selected_rows;
+mod mish;
+mod modified_huber_loss;
+mod momentum;
+mod mul;
+mod nce;
+mod nll_loss;
+mod norm;
+mod not_equal;
+mod one_hot;
+mod one_hot_v2;
+mod pool2d;
+mod positive_negative_pair;
+mod pow;
+mod precision_recall;
+mod prelu;
+mod print;
+mod proximal_adagrad;
+mod proximal_gd;
+mod range;
+mod rank_loss;
+mod read_from_array;
+mod reciprocal;
+mod recurrent;
+mod reduce_all;
+mod reduce_any;
+mod reduce_max;
+mod reduce_mean;
+mod reduce_min;
+mod reduce_prod;
+mod reduce_sum;
+mod relu;
+mod relu6;
+mod reorder_lod_tensor_by_rank;
+mod reshape;
+mod reshape2;
+mod rmsprop;
+mod rnn_memory_helper;
+mod round;
+mod rsqrt;
+mod sample_logits;
+mod sampling_id;
+mod scale;
+mod scatter;
+mod select_input;
+mod select_output;
+mod selu;
+mod sequence_concat;
+mod sequence_conv;
+mod sequence_enumerate;
+mod sequence_erase;
+mod sequence_expand;
+mod sequence_expand_as;
+mod sequence_mask;
+mod sequence_pad;
+mod sequence_pool;
+mod sequence_reshape;
+mod sequence_reverse;
+mod sequence_scatter;
+mod sequence_slice;
+mod sequence_softmax;
+mod sequence_unpad;
+mod sgd;
+mod shape;
+mod shrink_rnn_memory;
+mod shuffle_batch;
+mod sigmoid;
+mod sigmoid_cross_entropy_with_logits;
+mod sign;
+mod sin;
+mod size;
+mod slice;
+mod smooth_l1_loss;
+mod soft_relu;
+mod softmax;
+mod softmax_with_cross_entropy;
+mod softplus;
+mod softshrink;
+mod softsign;
+mod split;
+mod split_ids;
+mod split_lod_tensor;
+mod split_selected_rows;
+mod sqrt;
+mod square;
+mod squared_l2_distance;
+mod squared_l2_norm;
+mod squeeze;
+mod squeeze2;
+mod stack;
+mod stanh;
+mod strided_slice;
+mod sum;
+mod swish;
+mod tanh;
+mod tanh_shrink;
+mod tdm_child;
+mod tdm_sampler;
+mod teacher_student_sigmoid_loss;
+mod tensor_array_to_tensor;
+mod thresholded_relu;
+mod top_k;
+mod transpose;
+mod transpose2;
+mod truncated_gaussian_random;
+mod uniform_random;
+mod uniform_random_batch_size_like;
+mod unsqueeze;
+mod unsqueeze2;
+mod unstack;
+mod warpctc;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -254,11 +501,17 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     auc::OPS,
     average_accumulates::OPS,
     batch_norm::OPS,
+    bce_loss::OPS,
+    beam_search::OPS,
+    beam_search_decode::OPS,
+    bilinear_tensor_product::OPS,
     bmm::OPS,
     bpr_loss::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    center_loss::OPS,
+    chunk_eval::OPS,
     clip::OPS,
     clip_by_norm::OPS,
     concat::OPS,
@@ -266,8 +519,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     conv2d::OPS,
     cos::OPS,
     cos_sim::OPS,
+    crf_decoding::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    ctc_align::OPS,
     cumsum::OPS,
     cvm::OPS,
     data_norm::OPS,
@@ -279,6 +534,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     dot::OPS,
     dpsgd::OPS,
     dropout::OPS,
+    edit_distance::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -309,6 +565,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fused_embedding_seq_pool::OPS,
     gather::OPS,
     gather_nd::OPS,
+    gather_tree::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -319,6 +576,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_sigmoid::OPS,
     hard_swish::OPS,
     hash::OPS,
+    hierarchical_sigmoid::OPS,
     hinge_loss::OPS,
     huber_loss::OPS,
     increment::OPS,
@@ -335,6 +593,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
+    linear_chain_crf::OPS,
     lod_array_length::OPS,
     lod_rank_table::OPS,
     lod_reset::OPS,
@@ -354,6 +613,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     max_sequence_len::OPS,
     maxout::OPS,
     mean::OPS,
+    mean_iou::OPS,
     merge_ids::OPS,
     merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
@@ -361,12 +621,16 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
+    nce::OPS,
+    nll_loss::OPS,
     norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
     pool2d::OPS,
+    positive_negative_pair::OPS,
     pow::OPS,
+    precision_recall::OPS,
     prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
@@ -392,6 +656,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     rnn_memory_helper::OPS,
     round::OPS,
     rsqrt::OPS,
+    sample_logits::OPS,
+    sampling_id::OPS,
     scale::OPS,
     scatter::OPS,
     seed::OPS,
@@ -461,6 +727,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,
+    warpctc::OPS,
     while_::OPS,
     write_to_array::OPS,
 ];
