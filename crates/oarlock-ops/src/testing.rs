@@ -71,11 +71,12 @@ impl Check {
         self.inputs(slot, vec![value.into()])
     }
 
-    /// An input of several variables.
+    /// An input of several variables. Given again, it replaces what was there.
     pub(crate) fn inputs<V: Into<Value>>(mut self, slot: &str, values: Vec<V>) -> Check {
         let mut names = Vec::new();
         for (i, v) in values.into_iter().enumerate() {
             let name: Name = format!("{slot}.{i}").into();
+            self.inputs.retain(|(n, _)| *n != name);
             self.inputs.push((name.clone(), v.into()));
             names.push(name);
         }
@@ -519,4 +520,56 @@ impl FusionCheck {
             compare(&format!("fused `{name}`"), &with, &without, Tolerance::EXACT);
         }
     }
+}
+
+/// Operators whose gradient cannot be compared with differences of their outputs, and why.
+const NOT_BY_DIFFERENCES: [(&str, &str); 14] = [
+    ("array_to_lod_tensor", "reads an array; programs with it are compared with golden ones"),
+    ("conditional_block", "runs a block; control flow is tested on whole programs"),
+    ("cvm", "its gradient is the show and click counts, not a derivative"),
+    ("data_norm", "the gradients of its statistics are sums of the batch, not derivatives"),
+    ("increment", "its gradient undoes the step; it is no derivative"),
+    ("lod_tensor_to_array", "writes an array; programs with it are compared with golden ones"),
+    ("read_from_array", "reads an array; programs with it are compared with golden ones"),
+    ("recurrent", "runs a block; control flow is tested on whole programs"),
+    ("rnn_memory_helper", "only between the blocks of `recurrent`"),
+    ("select_input", "one of its inputs has no value; control flow is tested on whole programs"),
+    ("select_output", "one of its outputs has no value; control flow is tested on whole programs"),
+    ("tensor_array_to_tensor", "reads an array; programs with it are compared with golden ones"),
+    ("while", "runs a block; control flow is tested on whole programs"),
+    ("write_to_array", "writes an array; programs with it are compared with golden ones"),
+];
+
+/// Does an operator define a gradient?
+fn has_gradient(def: &dyn oarlock_ir::OpDef) -> bool {
+    let (program, op) = (Program::new(), Op::new(def.sig().op_type));
+    let mut g = Grad::new(&program, &op, &|_| false, None);
+    match def.grad(&mut g) {
+        Ok(()) => !g.into_ops().is_empty(),
+        // Without its variables an operator may fail otherwise.
+        Err(e) => e.kind() != oarlock_ir::Kind::NoGradient,
+    }
+}
+
+/// Every operator with a gradient compares it with differences, in its own file.
+#[test]
+fn every_gradient_is_checked_by_differences() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/op");
+    let text_of = |op_type: &str| {
+        let read = |name: String| std::fs::read_to_string(dir.join(name)).ok();
+        read(format!("{op_type}.rs")).or_else(|| read(format!("{op_type}_.rs")))
+    };
+    let mut unchecked = Vec::new();
+    for def in crate::ops() {
+        let op_type = def.sig().op_type;
+        // A file is named after its first operator; the others are its gradients.
+        let Some(text) = text_of(op_type) else { continue };
+        let checked = text.contains(".grad(&[");
+        let excused = NOT_BY_DIFFERENCES.iter().any(|(t, _)| *t == op_type);
+        if has_gradient(def) && !checked && !excused {
+            unchecked.push(op_type);
+        }
+        assert!(!(excused && checked), "`{op_type}` is checked by differences and needs no excuse");
+    }
+    assert!(unchecked.is_empty(), "no check of the gradients of {}", unchecked.join(", "));
 }

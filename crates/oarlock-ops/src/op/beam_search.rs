@@ -34,7 +34,7 @@ impl OpDef for BeamSearch {
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let (ids, scores) = (cx.integer("pre_ids")?, cx.float("pre_scores")?);
-        let column = |dtype| VarType::tensor(dtype, vec![Dim::Any, Dim::Is(1)]).with_lod(2);
+        let column = |dtype| VarType::tensor(dtype, vec![Dim::Any, Dim::Is(1)]);
         cx.set("selected_ids", column(ids.dtype));
         cx.set("selected_scores", column(scores.dtype));
         cx.set("parent_idx", VarType::tensor(DType::I32, vec![Dim::Any]));

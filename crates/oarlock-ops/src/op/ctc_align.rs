@@ -37,8 +37,7 @@ impl OpDef for CtcAlign {
             cx.set("Output", input);
             return Ok(());
         }
-        let ty = VarType::tensor(input.dtype, vec![Dim::Any, Dim::Is(1)]);
-        cx.set("Output", ty.with_lod(input.lod_level));
+        cx.set("Output", VarType::tensor(input.dtype, vec![Dim::Any, Dim::Is(1)]));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
-use oarlock_tensor::{Dims, Float, simd};
+use oarlock_tensor::{Dims, Float, Lod, simd};
 
 use crate::crf::{self, Scores};
 use crate::losses;
@@ -37,8 +37,10 @@ impl OpDef for LinearChainCrf {
         let rows = if cx.has("Length") { emission.shape[0] } else { Dim::Any };
         cx.set("LogLikelihood", VarType::tensor(emission.dtype, vec![rows, Dim::Is(1)]));
         cx.same("TransitionExps", "Transition")?;
-        cx.set("Alpha", emission.clone());
-        cx.set("EmissionExps", emission);
+        // By-products carry no LoD, as ever.
+        let like = emission.with_lod(0);
+        cx.set("Alpha", like.clone());
+        cx.set("EmissionExps", like);
         Ok(())
     }
 
@@ -106,8 +108,8 @@ impl Forward {
         let mut alpha = io.out_sized(self.alpha, T::DTYPE, *x.dims())?;
         let mut x_exps = io.out_sized(self.emission_exps, T::DTYPE, *x.dims())?;
         let mut w_exps = io.out_sized(self.transition_exps, T::DTYPE, *w.dims())?;
-        alpha.set_lod(x.lod().clone());
-        x_exps.set_lod(x.lod().clone());
+        alpha.set_lod(Lod::NONE);
+        x_exps.set_lod(Lod::NONE);
         let alpha = io.data_mut::<T>(self.alpha, &mut alpha)?;
         let x_exps = io.data_mut::<T>(self.emission_exps, &mut x_exps)?;
         let w_exps = io.data_mut::<T>(self.transition_exps, &mut w_exps)?;

@@ -4,6 +4,7 @@
 
 mod activation;
 mod array;
+mod beam;
 mod compare;
 mod control;
 mod conv;
@@ -23,9 +24,12 @@ mod operators;
 mod pool;
 mod reduce;
 mod rnn;
+mod sampled;
 mod sequence;
 mod shape;
+mod tagging;
 
+pub use beam::{BeamSearch, BeamVars};
 pub use compare::Compare;
 pub use control::{Boot, Branch, CondBlock, DynamicRnn, IfElse, Memory, StaticRnn, Switch, While};
 pub use conv::{Conv, ConvTranspose, Layout, Padding, Spatial};
@@ -43,5 +47,7 @@ pub use operators::Operand;
 pub use pool::Pool;
 pub use reduce::Reduce;
 pub use rnn::{Gru, Lstm, Lstmp};
+pub use sampled::{Hsigmoid, Nce, SampledSoftmax, Sampler};
 pub use sequence::SequenceConv;
 pub use shape::{Cut, Reshape};
+pub use tagging::{ChunkEval, ChunkVars};
