@@ -523,11 +523,10 @@ impl FusionCheck {
 }
 
 /// Operators whose gradient cannot be compared with differences of their outputs, and why.
-const NOT_BY_DIFFERENCES: [(&str, &str); 14] = [
+const NOT_BY_DIFFERENCES: [(&str, &str); 13] = [
     ("array_to_lod_tensor", "reads an array; programs with it are compared with golden ones"),
     ("conditional_block", "runs a block; control flow is tested on whole programs"),
     ("cvm", "its gradient is the show and click counts, not a derivative"),
-    ("data_norm", "the gradients of its statistics are sums of the batch, not derivatives"),
     ("increment", "its gradient undoes the step; it is no derivative"),
     ("lod_tensor_to_array", "writes an array; programs with it are compared with golden ones"),
     ("read_from_array", "reads an array; programs with it are compared with golden ones"),
