@@ -47,7 +47,7 @@ pub(crate) fn check(op_type: &str) -> Check {
         expected: Vec::new(),
         same: Vec::new(),
         grad: Vec::new(),
-        from: None,
+        counting: None,
         tol: Tolerance::new(1e-5, 1e-6),
         grad_tol: Tolerance::new(5e-3, 1e-4),
     }
@@ -60,8 +60,7 @@ pub(crate) struct Check {
     expected: Vec<(String, Vec<Value>)>,
     same: Vec<(String, String)>,
     grad: Vec<String>,
-    /// The outputs that have gradients; all, if there is no list.
-    from: Option<Vec<String>>,
+    counting: Option<Vec<String>>,
     tol: Tolerance,
     grad_tol: Tolerance,
 }
@@ -72,13 +71,12 @@ impl Check {
         self.inputs(slot, vec![value.into()])
     }
 
-    /// An input of several variables.
+    /// An input of several variables. Given again, it replaces what was there.
     pub(crate) fn inputs<V: Into<Value>>(mut self, slot: &str, values: Vec<V>) -> Check {
         let mut names = Vec::new();
-        let old = self.op.inputs.get(slot).to_vec();
-        self.inputs.retain(|(name, _)| !old.contains(name));
         for (i, v) in values.into_iter().enumerate() {
             let name: Name = format!("{slot}.{i}").into();
+            self.inputs.retain(|(n, _)| *n != name);
             self.inputs.push((name.clone(), v.into()));
             names.push(name);
         }
@@ -127,10 +125,16 @@ impl Check {
         self
     }
 
-    /// Only these outputs have gradients: the others are for the gradient operator, or end gradients on purpose.
-    pub(crate) fn gradients_from(mut self, slots: &[&str]) -> Check {
-        self.from = Some(slots.iter().map(|s| s.to_string()).collect());
+    /// Only these outputs count in the loss that is differentiated; the others are by-products, to which no gradient comes.
+    pub(crate) fn counting(mut self, slots: &[&str]) -> Check {
+        self.counting = Some(slots.iter().map(|s| s.to_string()).collect());
         self
+    }
+
+    /// Does an output variable count in the loss?
+    fn counts(&self, name: &Name) -> bool {
+        let in_slot = |slot: &String| self.op.outputs.get(slot).contains(name);
+        self.counting.as_ref().is_none_or(|slots| slots.iter().any(in_slot))
     }
 
     /// Another tolerance for outputs.
@@ -205,7 +209,7 @@ impl Check {
                 inputs: Vec::new(),
                 expected: Vec::new(),
                 grad: Vec::new(),
-                from: None,
+                counting: None,
                 ..*self
             };
             over.inputs = self.inputs.iter().map(|(n, v)| (n.clone(), v.try_clone().expect("a value"))).collect();
@@ -224,7 +228,7 @@ impl Check {
     #[track_caller]
     fn check_grad(&self, slot: &str) {
         let mut bench = Bench::new(self, Dim::Is);
-        let weights = bench.append_grad(self.from.as_deref());
+        let weights = bench.append_grad(|name| self.counts(name));
         for name in self.op.inputs.get(slot).to_vec() {
             let Value::Dense(found) = bench.fetch_with(&grad_name(&name), &weights) else {
                 panic!("gradient of {name} is not a dense tensor")
@@ -360,15 +364,13 @@ impl Bench {
         }
     }
 
-    /// Appends the gradient operators; returns gradients to feed for the float outputs, or for those of the slots `from`.
+    /// Appends the gradient operators; returns gradients to feed for the float outputs that count.
     #[track_caller]
-    fn append_grad(&mut self, from: Option<&[String]>) -> Vec<(Name, Tensor)> {
+    fn append_grad(&mut self, counts: impl Fn(&Name) -> bool) -> Vec<(Name, Tensor)> {
         let mut weights = Vec::new();
         for (i, name) in self.op.outputs.clone().args().enumerate() {
-            if from.is_some_and(|slots| !slots.iter().any(|s| self.op.outputs.get(s).contains(name))) {
-                continue;
-            }
-            if let Value::Dense(out) = self.fetch(name)
+            if counts(name)
+                && let Value::Dense(out) = self.fetch(name)
                 && out.dtype().is_float()
                 && !self.op.inputs.args().any(|n| n == name)
             {
@@ -518,4 +520,55 @@ impl FusionCheck {
             compare(&format!("fused `{name}`"), &with, &without, Tolerance::EXACT);
         }
     }
+}
+
+/// Operators whose gradient cannot be compared with differences of their outputs, and why.
+const NOT_BY_DIFFERENCES: [(&str, &str); 13] = [
+    ("array_to_lod_tensor", "reads an array; programs with it are compared with golden ones"),
+    ("conditional_block", "runs a block; control flow is tested on whole programs"),
+    ("cvm", "its gradient is the show and click counts, not a derivative"),
+    ("increment", "its gradient undoes the step; it is no derivative"),
+    ("lod_tensor_to_array", "writes an array; programs with it are compared with golden ones"),
+    ("read_from_array", "reads an array; programs with it are compared with golden ones"),
+    ("recurrent", "runs a block; control flow is tested on whole programs"),
+    ("rnn_memory_helper", "only between the blocks of `recurrent`"),
+    ("select_input", "one of its inputs has no value; control flow is tested on whole programs"),
+    ("select_output", "one of its outputs has no value; control flow is tested on whole programs"),
+    ("tensor_array_to_tensor", "reads an array; programs with it are compared with golden ones"),
+    ("while", "runs a block; control flow is tested on whole programs"),
+    ("write_to_array", "writes an array; programs with it are compared with golden ones"),
+];
+
+/// Does an operator define a gradient?
+fn has_gradient(def: &dyn oarlock_ir::OpDef) -> bool {
+    let (program, op) = (Program::new(), Op::new(def.sig().op_type));
+    let mut g = Grad::new(&program, &op, &|_| false, None);
+    match def.grad(&mut g) {
+        Ok(()) => !g.into_ops().is_empty(),
+        // Without its variables an operator may fail otherwise.
+        Err(e) => e.kind() != oarlock_ir::Kind::NoGradient,
+    }
+}
+
+/// Every operator with a gradient compares it with differences, in its own file.
+#[test]
+fn every_gradient_is_checked_by_differences() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/op");
+    let text_of = |op_type: &str| {
+        let read = |name: String| std::fs::read_to_string(dir.join(name)).ok();
+        read(format!("{op_type}.rs")).or_else(|| read(format!("{op_type}_.rs")))
+    };
+    let mut unchecked = Vec::new();
+    for def in crate::ops() {
+        let op_type = def.sig().op_type;
+        // A file is named after its first operator; the others are its gradients.
+        let Some(text) = text_of(op_type) else { continue };
+        let checked = text.contains(".grad(&[");
+        let excused = NOT_BY_DIFFERENCES.iter().any(|(t, _)| *t == op_type);
+        if has_gradient(def) && !checked && !excused {
+            unchecked.push(op_type);
+        }
+        assert!(!(excused && checked), "`{op_type}` is checked by differences and needs no excuse");
+    }
+    assert!(unchecked.is_empty(), "no check of the gradients of {}", unchecked.join(", "));
 }

@@ -15,6 +15,7 @@ mod ints;
 mod layer;
 pub mod layers;
 pub mod lr;
+pub mod metrics;
 mod names;
 mod net;
 pub mod nets;

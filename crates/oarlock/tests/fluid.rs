@@ -13,7 +13,7 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 8] = [
+const DECLARED_OTHERWISE: [(&str, &str); 15] = [
     // One bool, but declared with the dtype of the input.
     ("isinf", "Out"),
     ("isnan", "Out"),
@@ -29,6 +29,17 @@ const DECLARED_OTHERWISE: [(&str, &str); 8] = [
     ("sequence_slice", "Out"),
     // The sizes of `X` and a 0, in another order; nobody reads the declaration.
     ("cross_entropy2", "XShape"),
+    // Classes, but declared with the dtype of the probabilities.
+    ("sampling_id", "Out"),
+    // Numbers, but declared as integers.
+    ("edit_distance", "Out"),
+    // Of known rank, but declared without sizes.
+    ("hierarchical_sigmoid", "PreOut"),
+    ("warpctc", "WarpCTCGrad"),
+    ("beam_search_decode", "SentenceIds"),
+    ("beam_search_decode", "SentenceScores"),
+    // Integers, but declared with a dtype by accident.
+    ("sample_logits", "LabelsDim"),
 ];
 
 /// Slots and attributes whose order is the accident of a Python set, with the gradients that follow it.

@@ -529,6 +529,22 @@ mod tests {
     }
 
     #[test]
+    fn gradients_of_the_statistics_of_the_batch() {
+        for (x, layout) in [(noise([4, 2], 1), "NCHW"), (noise([2, 2, 3], 1), "NCHW"), (noise([2, 3, 2], 1), "NHWC")] {
+            case(x)
+                .attr("data_layout", layout)
+                .in_place("Mean", "MeanOut")
+                .in_place("Variance", "VarianceOut")
+                .any_output("Y")
+                .any_output("SavedMean")
+                .any_output("SavedVariance")
+                .counting(&["Y"])
+                .grad(&["X", "Scale", "Bias"])
+                .run();
+        }
+    }
+
+    #[test]
     fn gradients_of_the_batch() {
         // Normalised x is -1.2247, 0, 1.2247; dx = inverse * (d - mean of d - x * mean of d * x).
         check("batch_norm_grad")

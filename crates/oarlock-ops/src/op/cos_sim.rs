@@ -147,5 +147,7 @@ fn rows_and_one_row() {
         .output("Out", tensor([2, 1], &[0.8, 0.0]))
         .output("XNorm", tensor([2, 1], &[5.0, 1.0]))
         .output("YNorm", tensor([1, 1], &[2.0]))
+        .counting(&["Out"])
+        .grad(&["X", "Y"])
         .run();
 }

@@ -158,5 +158,7 @@ fn cross_entropy2() {
         .any_output("Y")
         .output("MatchX", tensor([2, 1], &[0.75, 0.5]))
         .any_output("XShape")
+        .counting(&["Y"])
+        .grad(&["X"])
         .run();
 }

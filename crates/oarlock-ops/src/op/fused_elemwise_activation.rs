@@ -261,7 +261,7 @@ mod tests {
         check("fused_elemwise_activation")
             .attr("functor_list", vec![outer.to_string(), inner.to_string()])
             .attr("scale", 0.5f32)
-            .gradients_from(&["Out"])
+            .counting(&["Out"])
     }
 
     #[test]

@@ -388,7 +388,7 @@ mod tests {
             .any_output("BatchGate")
             .any_output("BatchResetHiddenPrev")
             .any_output("BatchHidden")
-            .gradients_from(&["Hidden"])
+            .counting(&["Hidden"])
     }
 
     #[test]

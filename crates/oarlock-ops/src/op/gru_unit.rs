@@ -310,7 +310,7 @@ mod tests {
             .any_output("Gate")
             .any_output("ResetHiddenPrev")
             .any_output("Hidden")
-            .gradients_from(&["Hidden"])
+            .counting(&["Hidden"])
     }
 
     #[test]

@@ -95,5 +95,7 @@ fn huber_loss() {
         .input("Y", tensor([2, 1], &[1.0, 3.0]))
         .output("Out", tensor([2, 1], &[0.125, 2.5]))
         .output("Residual", tensor([2, 1], &[0.5, 3.0]))
+        .counting(&["Out"])
+        .grad(&["X", "Y"])
         .run();
 }

@@ -278,6 +278,16 @@ fn rows_are_normalised() {
         .output("Mean", tensor([2], &[2.0, 4.0]))
         .output("Variance", tensor([2], &[1.0, 16.0]))
         .run();
+    check("layer_norm")
+        .input("X", noise([2, 4], 1))
+        .input("Scale", noise([4], 2))
+        .input("Bias", noise([4], 3))
+        .any_output("Y")
+        .any_output("Mean")
+        .any_output("Variance")
+        .counting(&["Y"])
+        .grad(&["X", "Scale", "Bias"])
+        .run();
     let e = check("layer_norm").input("X", noise([2, 3], 1)).input("Scale", noise([2], 1)).any_output("Y").error();
     assert!(
         e.contains("`layer_norm` needs 3 values, the columns of `X` = X.0 f32[2, 3], in `Scale` = Scale.0 f32[2]"),

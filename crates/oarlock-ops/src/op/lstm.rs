@@ -383,7 +383,7 @@ mod tests {
             .any_output("Cell")
             .any_output("BatchGate")
             .any_output("BatchCellPreAct")
-            .gradients_from(&["Hidden"])
+            .counting(&["Hidden"])
     }
 
     #[test]

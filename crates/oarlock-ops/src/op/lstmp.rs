@@ -499,7 +499,7 @@ mod tests {
             .any_output("BatchGate")
             .any_output("BatchCellPreAct")
             .any_output("BatchHidden")
-            .gradients_from(&["Projection"])
+            .counting(&["Projection"])
     }
 
     #[test]

@@ -95,5 +95,7 @@ fn margin_rank_loss() {
         .input("Label", tensor([2, 1], &[-1.0, 1.0]))
         .output("Out", tensor([2, 1], &[0.75, 0.0]))
         .output("Activated", tensor([2, 1], &[1.0, 0.0]))
+        .counting(&["Out"])
+        .grad(&["X1", "X2"])
         .run();
 }

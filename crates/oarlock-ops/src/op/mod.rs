@@ -23,11 +23,17 @@ pub(crate) mod atan;
 pub(crate) mod auc;
 pub(crate) mod average_accumulates;
 pub(crate) mod batch_norm;
+pub(crate) mod bce_loss;
+pub(crate) mod beam_search;
+pub(crate) mod beam_search_decode;
+pub(crate) mod bilinear_tensor_product;
 pub(crate) mod bmm;
 pub(crate) mod bpr_loss;
 pub(crate) mod brelu;
 pub(crate) mod cast;
 pub(crate) mod ceil;
+pub(crate) mod center_loss;
+pub(crate) mod chunk_eval;
 pub(crate) mod clip;
 pub(crate) mod clip_by_norm;
 pub(crate) mod coalesce_tensor;
@@ -36,9 +42,11 @@ pub(crate) mod conditional_block;
 pub(crate) mod conv2d;
 pub(crate) mod cos;
 pub(crate) mod cos_sim;
+pub(crate) mod crf_decoding;
 pub(crate) mod cross;
 pub(crate) mod cross_entropy;
 pub(crate) mod cross_entropy2;
+pub(crate) mod ctc_align;
 pub(crate) mod cudnn_lstm;
 pub(crate) mod cumsum;
 pub(crate) mod cvm;
@@ -55,6 +63,7 @@ pub(crate) mod dist;
 pub(crate) mod dot;
 pub(crate) mod dpsgd;
 pub(crate) mod dropout;
+pub(crate) mod edit_distance;
 pub(crate) mod elementwise_add;
 pub(crate) mod elementwise_div;
 pub(crate) mod elementwise_floordiv;
@@ -99,6 +108,7 @@ pub(crate) mod fusion_seqpool_cvm_concat;
 pub(crate) mod fusion_squared_mat_sub;
 pub(crate) mod gather;
 pub(crate) mod gather_nd;
+pub(crate) mod gather_tree;
 pub(crate) mod gaussian_random;
 pub(crate) mod gaussian_random_batch_size_like;
 pub(crate) mod gelu;
@@ -111,6 +121,7 @@ pub(crate) mod hard_shrink;
 pub(crate) mod hard_sigmoid;
 pub(crate) mod hard_swish;
 pub(crate) mod hash;
+pub(crate) mod hierarchical_sigmoid;
 pub(crate) mod hinge_loss;
 pub(crate) mod huber_loss;
 pub(crate) mod im2sequence;
@@ -131,6 +142,7 @@ pub(crate) mod layer_norm;
 pub(crate) mod leaky_relu;
 pub(crate) mod less_equal;
 pub(crate) mod less_than;
+pub(crate) mod linear_chain_crf;
 pub(crate) mod linspace;
 pub(crate) mod lod_array_length;
 pub(crate) mod lod_rank_table;
@@ -154,6 +166,7 @@ pub(crate) mod matmul;
 pub(crate) mod max_sequence_len;
 pub(crate) mod maxout;
 pub(crate) mod mean;
+pub(crate) mod mean_iou;
 pub(crate) mod merge_ids;
 pub(crate) mod merge_lod_tensor;
 pub(crate) mod merge_selected_rows;
@@ -164,6 +177,8 @@ pub(crate) mod modified_huber_loss;
 pub(crate) mod momentum;
 pub(crate) mod mul;
 pub(crate) mod multiplex;
+pub(crate) mod nce;
+pub(crate) mod nll_loss;
 pub(crate) mod norm;
 pub(crate) mod not_equal;
 pub(crate) mod one_hot;
@@ -172,7 +187,9 @@ pub(crate) mod p_norm;
 pub(crate) mod partial_concat;
 pub(crate) mod partial_sum;
 pub(crate) mod pool2d;
+pub(crate) mod positive_negative_pair;
 pub(crate) mod pow;
+pub(crate) mod precision_recall;
 pub(crate) mod prelu;
 pub(crate) mod print;
 pub(crate) mod proximal_adagrad;
@@ -203,6 +220,8 @@ pub(crate) mod roll;
 pub(crate) mod round;
 pub(crate) mod row_conv;
 pub(crate) mod rsqrt;
+pub(crate) mod sample_logits;
+pub(crate) mod sampling_id;
 pub(crate) mod scale;
 pub(crate) mod scatter;
 pub(crate) mod scatter_nd_add;
@@ -281,6 +300,7 @@ pub(crate) mod unique_with_counts;
 pub(crate) mod unsqueeze;
 pub(crate) mod unsqueeze2;
 pub(crate) mod unstack;
+pub(crate) mod warpctc;
 pub(crate) mod where_;
 pub(crate) mod where_index;
 pub(crate) mod while_;
@@ -309,11 +329,17 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     auc::OPS,
     average_accumulates::OPS,
     batch_norm::OPS,
+    bce_loss::OPS,
+    beam_search::OPS,
+    beam_search_decode::OPS,
+    bilinear_tensor_product::OPS,
     bmm::OPS,
     bpr_loss::OPS,
     brelu::OPS,
     cast::OPS,
     ceil::OPS,
+    center_loss::OPS,
+    chunk_eval::OPS,
     clip::OPS,
     clip_by_norm::OPS,
     coalesce_tensor::OPS,
@@ -322,9 +348,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     conv2d::OPS,
     cos::OPS,
     cos_sim::OPS,
+    crf_decoding::OPS,
     cross::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    ctc_align::OPS,
     cudnn_lstm::OPS,
     cumsum::OPS,
     cvm::OPS,
@@ -341,6 +369,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     dot::OPS,
     dpsgd::OPS,
     dropout::OPS,
+    edit_distance::OPS,
     elementwise_add::OPS,
     elementwise_div::OPS,
     elementwise_floordiv::OPS,
@@ -385,6 +414,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     fusion_squared_mat_sub::OPS,
     gather::OPS,
     gather_nd::OPS,
+    gather_tree::OPS,
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     gelu::OPS,
@@ -397,6 +427,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hard_sigmoid::OPS,
     hard_swish::OPS,
     hash::OPS,
+    hierarchical_sigmoid::OPS,
     hinge_loss::OPS,
     huber_loss::OPS,
     im2sequence::OPS,
@@ -417,6 +448,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
+    linear_chain_crf::OPS,
     linspace::OPS,
     lod_array_length::OPS,
     lod_rank_table::OPS,
@@ -440,6 +472,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     max_sequence_len::OPS,
     maxout::OPS,
     mean::OPS,
+    mean_iou::OPS,
     merge_ids::OPS,
     merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
@@ -450,6 +483,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     momentum::OPS,
     mul::OPS,
     multiplex::OPS,
+    nce::OPS,
+    nll_loss::OPS,
     norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
@@ -458,7 +493,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     partial_concat::OPS,
     partial_sum::OPS,
     pool2d::OPS,
+    positive_negative_pair::OPS,
     pow::OPS,
+    precision_recall::OPS,
     prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
@@ -489,6 +526,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     round::OPS,
     row_conv::OPS,
     rsqrt::OPS,
+    sample_logits::OPS,
+    sampling_id::OPS,
     scale::OPS,
     scatter::OPS,
     scatter_nd_add::OPS,
@@ -567,6 +606,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,
+    warpctc::OPS,
     where_::OPS,
     where_index::OPS,
     while_::OPS,

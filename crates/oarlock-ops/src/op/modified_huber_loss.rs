@@ -95,5 +95,7 @@ fn modified_huber_loss() {
         .input("Y", tensor([3, 1], &[1.0, 0.0, 1.0]))
         .output("Out", tensor([3, 1], &[0.25, 8.0, 0.0]))
         .output("IntermediateVal", tensor([3, 1], &[0.5, -2.0, 3.0]))
+        .counting(&["Out"])
+        .grad(&["X"])
         .run();
 }

@@ -106,6 +106,8 @@ fn along_any_axis() {
         .input("X", tensor([2, 2], &[3.0, 1.0, -4.0, 0.0]))
         .output("Norm", tensor([1, 2], &[5.0, 1.0]))
         .output("Out", tensor([2, 2], &[0.6, 1.0, -0.8, 0.0]))
+        .counting(&["Out"])
+        .grad(&["X"])
         .run();
     check("norm")
         .attr("axis", -1)

@@ -57,4 +57,5 @@ fn sign_of_numbers() {
         .input("X", tensor([4], &[-1.5, 0.0, 2.0, -0.25]))
         .output("Out", tensor([4], &[-1.0, 0.0, 1.0, -1.0]))
         .run();
+    check("sign").input("X", tensor([2], &[-1.5, 2.0])).any_output("Out").grad(&["X"]).run();
 }

@@ -151,6 +151,8 @@ fn smooth_l1_loss() {
         .input("Y", tensor([2, 2], &[0.0, 0.0, 0.5, 0.25]))
         .output("Diff", tensor([2, 2], &[0.5, 2.0, -2.0, 0.0]))
         .output("Out", tensor([2, 1], &[1.625, 1.5]))
+        .counting(&["Out"])
+        .grad(&["X", "Y"])
         .run();
     check("smooth_l1_loss")
         .attr("sigma", 2.0f32)
@@ -160,5 +162,7 @@ fn smooth_l1_loss() {
         .input("OutsideWeight", tensor([1, 2], &[2.0, 1.0]))
         .output("Diff", tensor([1, 2], &[0.125, 2.0]))
         .output("Out", tensor([1, 1], &[1.9375]))
+        .counting(&["Out"])
+        .grad(&["X", "Y"])
         .run();
 }

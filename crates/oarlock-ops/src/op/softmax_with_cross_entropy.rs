@@ -182,6 +182,8 @@ fn hard_labels() {
         .attr("axis", 1)
         .any_output("Loss")
         .any_output("Softmax")
+        .counting(&["Loss"])
+        .grad(&["Logits"])
         .run();
     let e = check("softmax_with_cross_entropy")
         .input("Logits", noise([2, 3], 1))
@@ -201,5 +203,7 @@ fn soft_labels() {
         .input("Label", tensor([1, 3], &[0.5, 0.25, 0.25]))
         .any_output("Softmax")
         .output("Loss", tensor([1, 1], &[1.657606]))
+        .counting(&["Loss"])
+        .grad(&["Logits"])
         .run();
 }

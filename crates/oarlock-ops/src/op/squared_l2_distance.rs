@@ -124,6 +124,8 @@ fn rows_and_one_row() {
         .input("Y", tensor([1, 2], &[0.5, 2.0]))
         .output("sub_result", tensor([2, 2], &[0.5, 0.0, 2.5, 2.0]))
         .output("Out", tensor([2, 1], &[0.25, 10.25]))
+        .counting(&["Out"])
+        .grad(&["X", "Y"])
         .run();
     let e = check("squared_l2_distance").input("X", noise([2, 2], 1)).input("Y", noise([2, 3], 1)).any_output("Out");
     assert!(e.any_output("sub_result").error().contains("both need the same shape of at least two sizes"));

@@ -4,6 +4,7 @@
 
 mod activation;
 mod array;
+mod beam;
 mod compare;
 mod control;
 mod conv;
@@ -23,9 +24,12 @@ mod operators;
 mod pool;
 mod reduce;
 mod rnn;
+mod sampled;
 mod sequence;
 mod shape;
+mod tagging;
 
+pub use beam::{BeamSearch, BeamVars};
 pub use compare::Compare;
 pub use control::{Boot, Branch, CondBlock, DynamicRnn, IfElse, Memory, StaticRnn, Switch, While};
 pub use conv::{Conv, ConvTranspose, Layout, Padding, Spatial};
@@ -44,4 +48,6 @@ pub use pool::Pool;
 pub use reduce::Reduce;
 pub use rnn::{Gru, Lstm, LstmStack, Lstmp};
 pub use sequence::{Im2Sequence, SequenceConv};
+pub use sampled::{Hsigmoid, Nce, SampledSoftmax, Sampler};
 pub use shape::{Cut, Reshape};
+pub use tagging::{ChunkEval, ChunkVars};

@@ -3,6 +3,7 @@
 //! `fluid.txt` holds Fluid's programs, one per example, as text without defaults.
 
 mod conv;
+mod decode;
 mod dense;
 mod fill;
 mod flow;
@@ -110,6 +111,11 @@ pub(crate) fn input(net: &mut Net, name: &str) -> VarRef {
         "mi" => batch(&[1], I32, 0),
         "dl" => batch(&[3, 1], I64, 0),
         "cv" => batch(&[2], F32, 0),
+        "bi" => batch(&[3], I64, 2),
+        "bs" => batch(&[3], F32, 2),
+        "gt" | "gp" => fixed(&[3, 2, 2], I64),
+        "tags3" => batch(&[3, 1], I64, 0),
+        "pt" | "pc" => batch(&[2], I64, 0),
         other => panic!("no data named {other}"),
     };
     net.data(name, data).expect("data can be declared")
@@ -139,6 +145,7 @@ fn expected() -> BTreeMap<&'static str, Expected> {
 fn all_cases() -> Vec<Case> {
     let families = [
         dense::cases(),
+        decode::cases(),
         unary::cases(),
         loss::cases(),
         conv::cases(),
