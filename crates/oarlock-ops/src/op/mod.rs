@@ -10,6 +10,8 @@ pub(crate) mod adagrad;
 pub(crate) mod adam;
 pub(crate) mod adamax;
 pub(crate) mod addmm;
+pub(crate) mod affine_channel;
+pub(crate) mod affine_grid;
 pub(crate) mod allclose;
 pub(crate) mod arg_max;
 pub(crate) mod arg_min;
@@ -22,6 +24,7 @@ pub(crate) mod atan;
 pub(crate) mod auc;
 pub(crate) mod average_accumulates;
 pub(crate) mod batch_norm;
+pub(crate) mod bilinear_interp;
 pub(crate) mod bmm;
 pub(crate) mod bpr_loss;
 pub(crate) mod brelu;
@@ -32,8 +35,14 @@ pub(crate) mod clip_by_norm;
 pub(crate) mod concat;
 pub(crate) mod conditional_block;
 pub(crate) mod conv2d;
+pub(crate) mod conv2d_transpose;
+pub(crate) mod conv3d;
+pub(crate) mod conv3d_transpose;
+pub(crate) mod conv_shift;
 pub(crate) mod cos;
 pub(crate) mod cos_sim;
+pub(crate) mod crop;
+pub(crate) mod crop_tensor;
 pub(crate) mod cross_entropy;
 pub(crate) mod cross_entropy2;
 pub(crate) mod cumsum;
@@ -42,6 +51,7 @@ pub(crate) mod data_norm;
 pub(crate) mod decayed_adagrad;
 pub(crate) mod delete_var;
 pub(crate) mod depthwise_conv2d;
+pub(crate) mod depthwise_conv2d_transpose;
 pub(crate) mod dgc;
 pub(crate) mod dgc_momentum;
 pub(crate) mod dot;
@@ -73,6 +83,7 @@ pub(crate) mod filter_by_instag;
 pub(crate) mod flatten;
 pub(crate) mod flatten2;
 pub(crate) mod floor;
+pub(crate) mod fsp;
 pub(crate) mod ftrl;
 pub(crate) mod fused_embedding_seq_pool;
 pub(crate) mod gather;
@@ -83,6 +94,8 @@ pub(crate) mod gelu;
 pub(crate) mod get_tensor_from_selected_rows;
 pub(crate) mod greater_equal;
 pub(crate) mod greater_than;
+pub(crate) mod grid_sampler;
+pub(crate) mod group_norm;
 pub(crate) mod hard_shrink;
 pub(crate) mod hard_sigmoid;
 pub(crate) mod hard_swish;
@@ -90,6 +103,7 @@ pub(crate) mod hash;
 pub(crate) mod hinge_loss;
 pub(crate) mod huber_loss;
 pub(crate) mod increment;
+pub(crate) mod instance_norm;
 pub(crate) mod is_empty;
 pub(crate) mod isfinite;
 pub(crate) mod isinf;
@@ -117,8 +131,11 @@ pub(crate) mod logical_xor;
 pub(crate) mod logsigmoid;
 pub(crate) mod lookup_table;
 pub(crate) mod lookup_table_v2;
+pub(crate) mod lrn;
 pub(crate) mod margin_rank_loss;
 pub(crate) mod matmul;
+pub(crate) mod max_pool2d_with_index;
+pub(crate) mod max_pool3d_with_index;
 pub(crate) mod max_sequence_len;
 pub(crate) mod maxout;
 pub(crate) mod mean;
@@ -129,11 +146,17 @@ pub(crate) mod mish;
 pub(crate) mod modified_huber_loss;
 pub(crate) mod momentum;
 pub(crate) mod mul;
+pub(crate) mod nearest_interp;
 pub(crate) mod norm;
 pub(crate) mod not_equal;
 pub(crate) mod one_hot;
 pub(crate) mod one_hot_v2;
+pub(crate) mod pad;
+pub(crate) mod pad2d;
+pub(crate) mod pad_constant_like;
+pub(crate) mod pixel_shuffle;
 pub(crate) mod pool2d;
+pub(crate) mod pool3d;
 pub(crate) mod pow;
 pub(crate) mod prelu;
 pub(crate) mod print;
@@ -185,9 +208,11 @@ pub(crate) mod sgd;
 pub(crate) mod shape;
 pub(crate) mod shrink_rnn_memory;
 pub(crate) mod shuffle_batch;
+pub(crate) mod shuffle_channel;
 pub(crate) mod sigmoid;
 pub(crate) mod sigmoid_cross_entropy_with_logits;
 pub(crate) mod sign;
+pub(crate) mod similarity_focus;
 pub(crate) mod sin;
 pub(crate) mod size;
 pub(crate) mod slice;
@@ -198,6 +223,8 @@ pub(crate) mod softmax_with_cross_entropy;
 pub(crate) mod softplus;
 pub(crate) mod softshrink;
 pub(crate) mod softsign;
+pub(crate) mod space_to_depth;
+pub(crate) mod spectral_norm;
 pub(crate) mod split;
 pub(crate) mod split_ids;
 pub(crate) mod split_lod_tensor;
@@ -218,14 +245,18 @@ pub(crate) mod tanh_shrink;
 pub(crate) mod tdm_child;
 pub(crate) mod tdm_sampler;
 pub(crate) mod teacher_student_sigmoid_loss;
+pub(crate) mod temporal_shift;
 pub(crate) mod tensor_array_to_tensor;
 pub(crate) mod thresholded_relu;
 pub(crate) mod top_k;
 pub(crate) mod transpose;
 pub(crate) mod transpose2;
+pub(crate) mod trilinear_interp;
 pub(crate) mod truncated_gaussian_random;
+pub(crate) mod unfold;
 pub(crate) mod uniform_random;
 pub(crate) mod uniform_random_batch_size_like;
+pub(crate) mod unpool;
 pub(crate) mod unsqueeze;
 pub(crate) mod unsqueeze2;
 pub(crate) mod unstack;
@@ -242,6 +273,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adam::OPS,
     adamax::OPS,
     addmm::OPS,
+    affine_channel::OPS,
+    affine_grid::OPS,
     allclose::OPS,
     arg_max::OPS,
     arg_min::OPS,
@@ -254,6 +287,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     auc::OPS,
     average_accumulates::OPS,
     batch_norm::OPS,
+    bilinear_interp::OPS,
     bmm::OPS,
     bpr_loss::OPS,
     brelu::OPS,
@@ -264,8 +298,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     concat::OPS,
     conditional_block::OPS,
     conv2d::OPS,
+    conv2d_transpose::OPS,
+    conv3d::OPS,
+    conv3d_transpose::OPS,
+    conv_shift::OPS,
     cos::OPS,
     cos_sim::OPS,
+    crop::OPS,
+    crop_tensor::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
     cumsum::OPS,
@@ -274,6 +314,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     decayed_adagrad::OPS,
     delete_var::OPS,
     depthwise_conv2d::OPS,
+    depthwise_conv2d_transpose::OPS,
     dgc::OPS,
     dgc_momentum::OPS,
     dot::OPS,
@@ -305,6 +346,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     flatten::OPS,
     flatten2::OPS,
     floor::OPS,
+    fsp::OPS,
     ftrl::OPS,
     fused_embedding_seq_pool::OPS,
     gather::OPS,
@@ -315,6 +357,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     get_tensor_from_selected_rows::OPS,
     greater_equal::OPS,
     greater_than::OPS,
+    grid_sampler::OPS,
+    group_norm::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
@@ -322,6 +366,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     hinge_loss::OPS,
     huber_loss::OPS,
     increment::OPS,
+    instance_norm::OPS,
     is_empty::OPS,
     isfinite::OPS,
     isinf::OPS,
@@ -349,8 +394,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    lrn::OPS,
     margin_rank_loss::OPS,
     matmul::OPS,
+    max_pool2d_with_index::OPS,
+    max_pool3d_with_index::OPS,
     max_sequence_len::OPS,
     maxout::OPS,
     mean::OPS,
@@ -361,11 +409,17 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
+    nearest_interp::OPS,
     norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
+    pad::OPS,
+    pad2d::OPS,
+    pad_constant_like::OPS,
+    pixel_shuffle::OPS,
     pool2d::OPS,
+    pool3d::OPS,
     pow::OPS,
     prelu::OPS,
     print::OPS,
@@ -417,9 +471,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     shape::OPS,
     shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
+    shuffle_channel::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
+    similarity_focus::OPS,
     sin::OPS,
     size::OPS,
     slice::OPS,
@@ -430,6 +486,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    space_to_depth::OPS,
+    spectral_norm::OPS,
     split::OPS,
     split_ids::OPS,
     split_lod_tensor::OPS,
@@ -450,14 +508,18 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tdm_child::OPS,
     tdm_sampler::OPS,
     teacher_student_sigmoid_loss::OPS,
+    temporal_shift::OPS,
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,
     transpose::OPS,
     transpose2::OPS,
+    trilinear_interp::OPS,
     truncated_gaussian_random::OPS,
+    unfold::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unpool::OPS,
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,
