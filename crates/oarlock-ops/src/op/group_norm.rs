@@ -262,7 +262,8 @@ fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: &Params, normal: &mut 
     let count = T::of(layout.count().max(1) as f64);
     for (group, variance) in variances.iter().enumerate() {
         let inverse = T::ONE / (*variance + T::of(params.epsilon.into())).sqrt();
-        let mean = layout.group(group).map(|(c, i)| d[i] * factor(c)).sum::<T>() / count;
+        // Fluid forgets this term when there is no scale; trained models have seen that.
+        let mean = scale.map_or(T::ZERO, |s| layout.group(group).map(|(c, i)| d[i] * s[c]).sum::<T>() / count);
         let slope = layout.group(group).map(|(c, i)| d[i] * factor(c) * normal[i]).sum::<T>() / count;
         layout.group(group).for_each(|(c, i)| dx[i] = (d[i] * factor(c) - mean - normal[i] * slope) * inverse);
     }
