@@ -1,69 +1,140 @@
-//! Windows that slide over images: formats, padding and output sizes, for convolutions and pooling.
+//! Windows that slide over images and volumes: formats, padding and sizes, for convolutions and pooling.
+//!
+//! Images are volumes of depth 1, so that kernels need to know one case only.
 
-use oarlock_ir::{AttrView, Kind, Result, fail};
+use std::ops::Range;
+
+use oarlock_ir::{AttrView, Dim, Kind, Result, fail};
 use oarlock_tensor::{Dims, Float};
 
-/// The order of an image tensor's dimensions.
+/// The axes along which windows slide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Axes {
+    /// Height and width.
+    Image,
+    /// Depth, height and width.
+    Volume,
+}
+
+impl Axes {
+    /// How many there are.
+    pub(crate) const fn count(self) -> usize {
+        match self {
+            Axes::Image => 2,
+            Axes::Volume => 3,
+        }
+    }
+
+    /// How many sizes a batch has.
+    pub(crate) const fn rank(self) -> usize {
+        self.count() + 2
+    }
+
+    /// A number for each axis, as attributes give it; an image gets `neutral` for its depth.
+    fn fill<T: Copy>(self, values: &[T], neutral: T) -> Option<[T; 3]> {
+        match (self, values) {
+            (Axes::Image, [y, x]) => Some([neutral, *y, *x]),
+            (Axes::Volume, [z, y, x]) => Some([*z, *y, *x]),
+            _ => None,
+        }
+    }
+
+    /// A size above 0 for each axis.
+    pub(crate) fn positive(self, attrs: &AttrView<'_>, name: &str) -> Result<[usize; 3]> {
+        let values = sizes(attrs, name)?;
+        match self.fill(&values, 1).filter(|_| values.iter().all(|&v| v > 0)) {
+            Some(sizes) => Ok(sizes),
+            None => {
+                let count = self.count();
+                fail!(Kind::Argument, "attribute `{name}` is {values:?}; it needs {count} sizes above 0")
+            }
+        }
+    }
+
+    /// The numbers that are not there for uniformity only.
+    pub(crate) fn shown<T>(self, values: &[T; 3]) -> &[T] {
+        &values[3 - self.count()..]
+    }
+}
+
+/// The order of the dimensions of a batch of images or volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Batch, channels, height, width.
-    Nchw,
-    /// Batch, height, width, channels.
-    Nhwc,
+    /// `NCHW` or `NCDHW`.
+    ChannelsFirst,
+    /// `NHWC` or `NDHWC`.
+    ChannelsLast,
 }
 
 impl Format {
     /// That of an attribute.
     pub(crate) fn new(attrs: &AttrView<'_>, name: &str) -> Result<Format> {
         match attrs.str(name)? {
-            "NHWC" => Ok(Format::Nhwc),
-            "NCHW" | "AnyLayout" => Ok(Format::Nchw),
-            other => fail!(Kind::Argument, "attribute `{name}` is `{other}`; it can be `NCHW` or `NHWC`"),
+            "NHWC" | "NDHWC" => Ok(Format::ChannelsLast),
+            // Fluid's layer writes NCHW for some volumes, too.
+            "NCHW" | "NCDHW" | "AnyLayout" => Ok(Format::ChannelsFirst),
+            other => {
+                fail!(Kind::Argument, "attribute `{name}` is `{other}`; it can be NCHW, NHWC, NCDHW or NDHWC")
+            }
         }
     }
 
-    /// Channels, height and width.
-    pub(crate) fn split<D: Copy>(self, dims: &[D]) -> Option<(D, D, D)> {
-        match (self, dims) {
-            (Format::Nchw, [_, c, h, w]) | (Format::Nhwc, [_, h, w, c]) => Some((*c, *h, *w)),
-            _ => None,
-        }
+    /// Channels, and depth, height and width, of a declared shape.
+    pub(crate) fn split_shape(self, axes: Axes, shape: &[Dim]) -> Option<(Dim, [Dim; 3])> {
+        self.split(axes, shape, Dim::Is(1))
     }
 
-    /// The shape of an image tensor.
-    pub(crate) fn join<D>(self, n: D, c: D, h: D, w: D) -> [D; 4] {
-        match self {
-            Format::Nchw => [n, c, h, w],
-            Format::Nhwc => [n, h, w, c],
-        }
+    /// Channels, and depth, height and width, of a batch.
+    pub(crate) fn split_dims(self, axes: Axes, dims: &Dims) -> Option<(usize, [usize; 3])> {
+        self.split(axes, dims, 1)
     }
 
-    /// The elements in the order NCHW; `scratch` holds them if they must be moved.
-    pub(crate) fn to_nchw<'a, T: Float>(self, dims: &Dims, x: &'a [T], scratch: &'a mut Vec<T>) -> &'a [T] {
-        if self == Format::Nchw {
-            return x;
-        }
+    fn split<D: Copy>(self, axes: Axes, sizes: &[D], one: D) -> Option<(D, [D; 3])> {
+        let [_, rest @ ..] = sizes else { return None };
+        let (channels, spatial) = match self {
+            Format::ChannelsFirst => rest.split_first()?,
+            Format::ChannelsLast => rest.split_last()?,
+        };
+        Some((*channels, axes.fill(spatial, one)?))
+    }
+
+    /// The sizes of a batch of `n`.
+    pub(crate) fn join<D: Copy>(self, axes: Axes, n: D, c: D, spatial: [D; 3]) -> impl Iterator<Item = D> {
+        let [z, y, x] = spatial;
+        let (sizes, depth) = match self {
+            Format::ChannelsFirst => ([n, c, z, y, x], 2),
+            Format::ChannelsLast => ([n, z, y, x, c], 1),
+        };
+        sizes.into_iter().enumerate().filter(move |(i, _)| *i != depth || axes == Axes::Volume).map(|(_, size)| size)
+    }
+
+    /// The sizes of a batch of `n`, as a tensor has them.
+    pub(crate) fn dims(self, axes: Axes, n: usize, c: usize, spatial: [usize; 3]) -> Dims {
+        let mut dims = Dims::new(&[]);
+        self.join(axes, n, c, spatial).for_each(|size| dims.push(size));
+        dims
+    }
+
+    /// The elements with channels first; `scratch` holds them if they must be moved.
+    pub(crate) fn channels_first<'a, T: Float>(self, dims: &Dims, x: &'a [T], scratch: &'a mut Vec<T>) -> &'a [T] {
+        let (Format::ChannelsLast, [images, spatial @ .., channels]) = (self, &dims[..]) else { return x };
         scratch.resize(x.len(), T::ZERO);
-        let (images, channels) = (dims[0], dims[3]);
-        turn(x, scratch, images, dims[1] * dims[2], channels);
+        turn(x, scratch, *images, spatial.iter().product(), *channels);
         scratch
     }
 
-    /// Lets `fill` write `out` in the order NCHW and puts the elements in this order; `scratch` holds them meanwhile.
-    pub(crate) fn fill_nchw<T: Float>(
+    /// Lets `fill` write `out` with channels first and puts the elements in this order; `scratch` holds them meanwhile.
+    pub(crate) fn fill_channels_first<T: Float>(
         self,
         dims: &Dims,
         out: &mut [T],
         scratch: &mut Vec<T>,
-        fill: impl FnOnce(&mut [T]) -> Result<()>,
-    ) -> Result<()> {
-        if self == Format::Nchw {
-            return fill(out);
-        }
+        fill: impl FnOnce(&mut [T]),
+    ) {
+        let (Format::ChannelsLast, [images, spatial @ .., channels]) = (self, &dims[..]) else { return fill(out) };
         scratch.resize(out.len(), T::ZERO);
-        fill(scratch)?;
-        turn(scratch, out, dims[0], dims[3], dims[1] * dims[2]);
-        Ok(())
+        fill(scratch);
+        turn(scratch, out, *images, *channels, spatial.iter().product());
     }
 }
 
@@ -83,8 +154,8 @@ fn turn<T: Float>(from: &[T], to: &mut [T], images: usize, rows: usize, cols: us
 /// How images are extended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
-    /// By these sizes: top, bottom, left, right.
-    Explicit([usize; 4]),
+    /// By these sizes before and after each axis.
+    Explicit([(usize, usize); 3]),
     /// So that the output is as large as the input, divided by the stride.
     Same,
     /// Not at all.
@@ -93,27 +164,38 @@ pub(crate) enum Padding {
 
 impl Padding {
     /// That of attributes `padding_algorithm` and `paddings`.
-    pub(crate) fn new(attrs: &AttrView<'_>) -> Result<Padding> {
+    pub(crate) fn new(attrs: &AttrView<'_>, axes: Axes) -> Result<Padding> {
         match attrs.str("padding_algorithm")? {
-            "SAME" => return Ok(Padding::Same),
-            "VALID" => return Ok(Padding::Valid),
-            "EXPLICIT" => {}
+            "SAME" => Ok(Padding::Same),
+            "VALID" => Ok(Padding::Valid),
+            "EXPLICIT" => Padding::explicit(attrs, axes),
             other => fail!(
                 Kind::Argument,
                 "attribute `padding_algorithm` is `{other}`; it can be `EXPLICIT`, `SAME` or `VALID`"
             ),
         }
-        match sizes(attrs, "paddings")?[..] {
-            [y, x] => Ok(Padding::Explicit([y, y, x, x])),
-            [top, bottom, left, right] => Ok(Padding::Explicit([top, bottom, left, right])),
-            ref other => fail!(Kind::Argument, "attribute `paddings` has {} sizes; it can have 2 or 4", other.len()),
+    }
+
+    /// That of attribute `paddings`: a size for each axis, or one for each side of each axis.
+    pub(crate) fn explicit(attrs: &AttrView<'_>, axes: Axes) -> Result<Padding> {
+        let values = sizes(attrs, "paddings")?;
+        let mut sides: Vec<(usize, usize)> = values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        if values.len() == axes.count() {
+            sides = values.iter().map(|&v| (v, v)).collect();
+        }
+        match axes.fill(&sides, (0, 0)).filter(|_| values.len() % axes.count() == 0) {
+            Some(sides) => Ok(Padding::Explicit(sides)),
+            None => {
+                let (found, count) = (values.len(), axes.count());
+                fail!(Kind::Argument, "attribute `paddings` has {found} sizes; it can have {count} or {}", 2 * count)
+            }
         }
     }
 
-    /// Before and after an axis of `n` elements (0: vertical, 1: horizontal).
+    /// Before and after an axis of `n` elements (0: depth, 1: height, 2: width).
     pub(crate) fn around(self, axis: usize, n: usize, kernel: usize, stride: usize) -> (usize, usize) {
         match self {
-            Padding::Explicit(p) => (p[2 * axis], p[2 * axis + 1]),
+            Padding::Explicit(p) => p[axis],
             Padding::Valid => (0, 0),
             Padding::Same => {
                 let total = ((n.div_ceil(stride)).saturating_sub(1) * stride + kernel).saturating_sub(n);
@@ -133,10 +215,23 @@ pub(crate) fn sizes(attrs: &AttrView<'_>, name: &str) -> Result<Vec<usize>> {
     }
 }
 
-/// Two sizes, vertical and horizontal, none of them 0.
-pub(crate) fn pair(attrs: &AttrView<'_>, name: &str) -> Result<[usize; 2]> {
-    match sizes(attrs, name)?[..] {
-        [y, x] if y > 0 && x > 0 => Ok([y, x]),
-        ref other => fail!(Kind::Argument, "attribute `{name}` is {other:?}; it needs two sizes above 0"),
+/// The output positions along a line of `n` elements, of `out` in all, whose window has an element of the line `reach` behind
+/// its start; and which element that is for the first of them. Windows start `before` elements ahead of the line.
+pub(crate) fn met(n: usize, before: usize, stride: usize, reach: usize, out: usize) -> (Range<usize>, usize) {
+    let first = before.saturating_sub(reach).div_ceil(stride);
+    let end = (n + before).saturating_sub(reach).div_ceil(stride).min(out);
+    (first.min(end)..end, (first * stride + reach).saturating_sub(before))
+}
+
+#[test]
+fn windows_meet_what_they_cover() {
+    for (n, before, stride, reach, out) in
+        [(5, 0, 1, 0, 5), (5, 2, 1, 0, 5), (5, 2, 2, 3, 4), (2, 3, 3, 1, 3), (4, 9, 2, 0, 3)]
+    {
+        let (range, start) = met(n, before, stride, reach, out);
+        let inside = |o: usize| (o * stride + reach).checked_sub(before).filter(|&i| i < n);
+        let expected: Vec<usize> = (0..out).filter(|&o| inside(o).is_some()).collect();
+        assert_eq!(range.clone().collect::<Vec<_>>(), expected);
+        assert!(range.is_empty() || inside(range.start) == Some(start));
     }
 }

@@ -49,8 +49,8 @@ impl Params {
     /// Which dimension the channels are; without spatial dimensions the last one in any format.
     fn axis(&self, rank: usize) -> usize {
         match self.format {
-            Format::Nchw => 1,
-            Format::Nhwc => rank - 1,
+            Format::ChannelsFirst => 1,
+            Format::ChannelsLast => rank - 1,
         }
     }
 }

@@ -1,46 +1,20 @@
 //! `conv2d`: filters that slide over images.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::OpDef;
 
-use crate::conv;
+use crate::conv::{Direct, DirectGrad, Variant};
+use crate::sliding::Axes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Conv2d, &Conv2dGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Direct(VARIANT), &DirectGrad(VARIANT)];
 
-struct Conv2d;
-
-impl OpDef for Conv2d {
-    fn sig(&self) -> Sig {
-        conv::sig("conv2d", "Output = at every position, the sum of Input times Filter over the window")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        conv::infer(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        conv::forward_kernel(p)
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        conv::grad(g, "conv2d_grad")
-    }
-}
-
-struct Conv2dGrad;
-
-impl OpDef for Conv2dGrad {
-    fn sig(&self) -> Sig {
-        conv::grad_sig("conv2d_grad", "gradients of `conv2d`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        conv::infer_grad(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        conv::backward_kernel(p)
-    }
-}
+const VARIANT: Variant = Variant {
+    op_type: "conv2d",
+    grad_type: "conv2d_grad",
+    axes: Axes::Image,
+    foreign_inputs: &["Bias", "ResidualData"],
+    grad_reads: &["Bias", "Filter", "Input", "Output@GRAD"],
+    grad_writes: &["Bias@GRAD", "Filter@GRAD", "Input@GRAD"],
+};
 
 #[cfg(test)]
 mod tests {

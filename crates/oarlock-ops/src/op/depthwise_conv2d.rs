@@ -1,46 +1,20 @@
-//! `depthwise_conv2d`: a convolution that keeps channels apart.
+//! `depthwise_conv2d`: `conv2d` with as many groups as channels, so that channels do not mix.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::OpDef;
 
-use crate::conv;
+use crate::conv::{Direct, DirectGrad, Variant};
+use crate::sliding::Axes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&DepthwiseConv2d, &DepthwiseConv2dGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Direct(VARIANT), &DirectGrad(VARIANT)];
 
-struct DepthwiseConv2d;
-
-impl OpDef for DepthwiseConv2d {
-    fn sig(&self) -> Sig {
-        conv::sig("depthwise_conv2d", "`conv2d` with as many groups as channels")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        conv::infer(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        conv::forward_kernel(p)
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        conv::grad(g, "depthwise_conv2d_grad")
-    }
-}
-
-struct DepthwiseConv2dGrad;
-
-impl OpDef for DepthwiseConv2dGrad {
-    fn sig(&self) -> Sig {
-        conv::grad_sig("depthwise_conv2d_grad", "gradients of `depthwise_conv2d`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        conv::infer_grad(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        conv::backward_kernel(p)
-    }
-}
+const VARIANT: Variant = Variant {
+    op_type: "depthwise_conv2d",
+    grad_type: "depthwise_conv2d_grad",
+    axes: Axes::Image,
+    foreign_inputs: &["Bias", "ResidualData"],
+    grad_reads: &["Bias", "Filter", "Input", "Output@GRAD"],
+    grad_writes: &["Bias@GRAD", "Filter@GRAD", "Input@GRAD"],
+};
 
 #[test]
 fn channels_do_not_mix() {

@@ -11,6 +11,8 @@ pub(crate) mod adam;
 pub(crate) mod adamax;
 pub(crate) mod add_position_encoding;
 pub(crate) mod addmm;
+pub(crate) mod affine_channel;
+pub(crate) mod affine_grid;
 pub(crate) mod allclose;
 pub(crate) mod arg_max;
 pub(crate) mod arg_min;
@@ -26,6 +28,7 @@ pub(crate) mod batch_norm;
 pub(crate) mod bce_loss;
 pub(crate) mod beam_search;
 pub(crate) mod beam_search_decode;
+pub(crate) mod bilinear_interp;
 pub(crate) mod bilinear_tensor_product;
 pub(crate) mod bmm;
 pub(crate) mod bpr_loss;
@@ -40,9 +43,15 @@ pub(crate) mod coalesce_tensor;
 pub(crate) mod concat;
 pub(crate) mod conditional_block;
 pub(crate) mod conv2d;
+pub(crate) mod conv2d_transpose;
+pub(crate) mod conv3d;
+pub(crate) mod conv3d_transpose;
+pub(crate) mod conv_shift;
 pub(crate) mod cos;
 pub(crate) mod cos_sim;
 pub(crate) mod crf_decoding;
+pub(crate) mod crop;
+pub(crate) mod crop_tensor;
 pub(crate) mod cross;
 pub(crate) mod cross_entropy;
 pub(crate) mod cross_entropy2;
@@ -54,6 +63,7 @@ pub(crate) mod data_norm;
 pub(crate) mod decayed_adagrad;
 pub(crate) mod delete_var;
 pub(crate) mod depthwise_conv2d;
+pub(crate) mod depthwise_conv2d_transpose;
 pub(crate) mod dgc;
 pub(crate) mod dgc_clip_by_norm;
 pub(crate) mod dgc_momentum;
@@ -95,6 +105,7 @@ pub(crate) mod flatten2;
 pub(crate) mod flip;
 pub(crate) mod floor;
 pub(crate) mod frobenius_norm;
+pub(crate) mod fsp;
 pub(crate) mod ftrl;
 pub(crate) mod fused_elemwise_activation;
 pub(crate) mod fused_embedding_seq_pool;
@@ -115,6 +126,8 @@ pub(crate) mod gelu;
 pub(crate) mod get_tensor_from_selected_rows;
 pub(crate) mod greater_equal;
 pub(crate) mod greater_than;
+pub(crate) mod grid_sampler;
+pub(crate) mod group_norm;
 pub(crate) mod gru;
 pub(crate) mod gru_unit;
 pub(crate) mod hard_shrink;
@@ -128,6 +141,7 @@ pub(crate) mod im2sequence;
 pub(crate) mod increment;
 pub(crate) mod index_sample;
 pub(crate) mod index_select;
+pub(crate) mod instance_norm;
 pub(crate) mod is_empty;
 pub(crate) mod isfinite;
 pub(crate) mod isinf;
@@ -158,11 +172,14 @@ pub(crate) mod logical_xor;
 pub(crate) mod logsigmoid;
 pub(crate) mod lookup_table;
 pub(crate) mod lookup_table_v2;
+pub(crate) mod lrn;
 pub(crate) mod lstm;
 pub(crate) mod lstm_unit;
 pub(crate) mod lstmp;
 pub(crate) mod margin_rank_loss;
 pub(crate) mod matmul;
+pub(crate) mod max_pool2d_with_index;
+pub(crate) mod max_pool3d_with_index;
 pub(crate) mod max_sequence_len;
 pub(crate) mod maxout;
 pub(crate) mod mean;
@@ -178,15 +195,21 @@ pub(crate) mod momentum;
 pub(crate) mod mul;
 pub(crate) mod multiplex;
 pub(crate) mod nce;
+pub(crate) mod nearest_interp;
 pub(crate) mod nll_loss;
 pub(crate) mod norm;
 pub(crate) mod not_equal;
 pub(crate) mod one_hot;
 pub(crate) mod one_hot_v2;
 pub(crate) mod p_norm;
+pub(crate) mod pad;
+pub(crate) mod pad2d;
+pub(crate) mod pad_constant_like;
 pub(crate) mod partial_concat;
 pub(crate) mod partial_sum;
+pub(crate) mod pixel_shuffle;
 pub(crate) mod pool2d;
+pub(crate) mod pool3d;
 pub(crate) mod positive_negative_pair;
 pub(crate) mod pow;
 pub(crate) mod precision_recall;
@@ -250,9 +273,11 @@ pub(crate) mod shape;
 pub(crate) mod shard_index;
 pub(crate) mod shrink_rnn_memory;
 pub(crate) mod shuffle_batch;
+pub(crate) mod shuffle_channel;
 pub(crate) mod sigmoid;
 pub(crate) mod sigmoid_cross_entropy_with_logits;
 pub(crate) mod sign;
+pub(crate) mod similarity_focus;
 pub(crate) mod sin;
 pub(crate) mod size;
 pub(crate) mod slice;
@@ -263,6 +288,8 @@ pub(crate) mod softmax_with_cross_entropy;
 pub(crate) mod softplus;
 pub(crate) mod softshrink;
 pub(crate) mod softsign;
+pub(crate) mod space_to_depth;
+pub(crate) mod spectral_norm;
 pub(crate) mod split;
 pub(crate) mod split_byref;
 pub(crate) mod split_ids;
@@ -284,6 +311,7 @@ pub(crate) mod tanh_shrink;
 pub(crate) mod tdm_child;
 pub(crate) mod tdm_sampler;
 pub(crate) mod teacher_student_sigmoid_loss;
+pub(crate) mod temporal_shift;
 pub(crate) mod tensor_array_to_tensor;
 pub(crate) mod thresholded_relu;
 pub(crate) mod top_k;
@@ -291,12 +319,15 @@ pub(crate) mod trace;
 pub(crate) mod transpose;
 pub(crate) mod transpose2;
 pub(crate) mod tril_triu;
+pub(crate) mod trilinear_interp;
 pub(crate) mod truncated_gaussian_random;
 pub(crate) mod unbind;
+pub(crate) mod unfold;
 pub(crate) mod uniform_random;
 pub(crate) mod uniform_random_batch_size_like;
 pub(crate) mod unique;
 pub(crate) mod unique_with_counts;
+pub(crate) mod unpool;
 pub(crate) mod unsqueeze;
 pub(crate) mod unsqueeze2;
 pub(crate) mod unstack;
@@ -317,6 +348,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adamax::OPS,
     add_position_encoding::OPS,
     addmm::OPS,
+    affine_channel::OPS,
+    affine_grid::OPS,
     allclose::OPS,
     arg_max::OPS,
     arg_min::OPS,
@@ -332,6 +365,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     bce_loss::OPS,
     beam_search::OPS,
     beam_search_decode::OPS,
+    bilinear_interp::OPS,
     bilinear_tensor_product::OPS,
     bmm::OPS,
     bpr_loss::OPS,
@@ -346,9 +380,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     concat::OPS,
     conditional_block::OPS,
     conv2d::OPS,
+    conv2d_transpose::OPS,
+    conv3d::OPS,
+    conv3d_transpose::OPS,
+    conv_shift::OPS,
     cos::OPS,
     cos_sim::OPS,
     crf_decoding::OPS,
+    crop::OPS,
+    crop_tensor::OPS,
     cross::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
@@ -360,6 +400,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     decayed_adagrad::OPS,
     delete_var::OPS,
     depthwise_conv2d::OPS,
+    depthwise_conv2d_transpose::OPS,
     dgc::OPS,
     dgc_clip_by_norm::OPS,
     dgc_momentum::OPS,
@@ -401,6 +442,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     flip::OPS,
     floor::OPS,
     frobenius_norm::OPS,
+    fsp::OPS,
     ftrl::OPS,
     fused_elemwise_activation::OPS,
     fused_embedding_seq_pool::OPS,
@@ -421,6 +463,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     get_tensor_from_selected_rows::OPS,
     greater_equal::OPS,
     greater_than::OPS,
+    grid_sampler::OPS,
+    group_norm::OPS,
     gru::OPS,
     gru_unit::OPS,
     hard_shrink::OPS,
@@ -434,6 +478,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     increment::OPS,
     index_sample::OPS,
     index_select::OPS,
+    instance_norm::OPS,
     is_empty::OPS,
     isfinite::OPS,
     isinf::OPS,
@@ -464,11 +509,14 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    lrn::OPS,
     lstm::OPS,
     lstm_unit::OPS,
     lstmp::OPS,
     margin_rank_loss::OPS,
     matmul::OPS,
+    max_pool2d_with_index::OPS,
+    max_pool3d_with_index::OPS,
     max_sequence_len::OPS,
     maxout::OPS,
     mean::OPS,
@@ -484,15 +532,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     mul::OPS,
     multiplex::OPS,
     nce::OPS,
+    nearest_interp::OPS,
     nll_loss::OPS,
     norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
     p_norm::OPS,
+    pad::OPS,
+    pad2d::OPS,
+    pad_constant_like::OPS,
     partial_concat::OPS,
     partial_sum::OPS,
+    pixel_shuffle::OPS,
     pool2d::OPS,
+    pool3d::OPS,
     positive_negative_pair::OPS,
     pow::OPS,
     precision_recall::OPS,
@@ -556,9 +610,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     shard_index::OPS,
     shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
+    shuffle_channel::OPS,
     sigmoid::OPS,
     sigmoid_cross_entropy_with_logits::OPS,
     sign::OPS,
+    similarity_focus::OPS,
     sin::OPS,
     size::OPS,
     slice::OPS,
@@ -569,6 +625,8 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softplus::OPS,
     softshrink::OPS,
     softsign::OPS,
+    space_to_depth::OPS,
+    spectral_norm::OPS,
     split::OPS,
     split_byref::OPS,
     split_ids::OPS,
@@ -590,6 +648,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tdm_child::OPS,
     tdm_sampler::OPS,
     teacher_student_sigmoid_loss::OPS,
+    temporal_shift::OPS,
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,
@@ -597,12 +656,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     transpose::OPS,
     transpose2::OPS,
     tril_triu::OPS,
+    trilinear_interp::OPS,
     truncated_gaussian_random::OPS,
     unbind::OPS,
+    unfold::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
     unique::OPS,
     unique_with_counts::OPS,
+    unpool::OPS,
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,

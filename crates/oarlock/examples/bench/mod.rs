@@ -37,6 +37,11 @@ impl Rates {
         format!("{:.1}k [{:.1}k-{:.1}k]", self.median() / 1e3, low / 1e3, high / 1e3)
     }
 
+    /// Each of them.
+    pub(crate) fn all(&self) -> &[f64] {
+        &self.0
+    }
+
     /// Both together.
     pub(crate) fn join(mut self, other: Rates) -> Rates {
         self.0.extend(other.0);

@@ -90,23 +90,57 @@ impl Net {
         pool_size: impl Into<Spatial>,
         pool_type: &str,
     ) -> Result<VarRef> {
+        self.adaptive_pool(
+            ["pool2d", "max_pool2d_with_index"],
+            input,
+            pool_size.into().each(2, "pool_size")?,
+            pool_type,
+        )
+    }
+
+    /// `adaptive_pool3d(input, pool_size, pool_type='max')`: the same for volumes.
+    #[track_caller]
+    pub fn adaptive_pool3d(
+        &mut self,
+        input: &VarRef,
+        pool_size: impl Into<Spatial>,
+        pool_type: &str,
+    ) -> Result<VarRef> {
+        self.adaptive_pool(
+            ["pool3d", "max_pool3d_with_index"],
+            input,
+            pool_size.into().each(3, "pool_size")?,
+            pool_type,
+        )
+    }
+
+    #[track_caller]
+    fn adaptive_pool(&mut self, ops: [&str; 2], input: &VarRef, ksize: Vec<i32>, pool_type: &str) -> Result<VarRef> {
         check_type(pool_type)?;
-        let ksize = pool_size.into().each(2, "pool_size")?;
         if pool_type == "max" {
-            return Ok(self.adaptive_max_pool2d(input, ksize)?.0);
+            return Ok(self.adaptive_max_pool(ops[1], input, ksize)?.0);
         }
-        let op = Op::new("pool2d").attr("pooling_type", pool_type).attr("ksize", ksize).attr("adaptive", true);
-        self.unary(input, op)
+        self.unary(input, Op::new(ops[0]).attr("pooling_type", pool_type).attr("ksize", ksize).attr("adaptive", true))
     }
 
     /// `adaptive_pool2d(..., pool_type='max', require_index=True)`: maxima, and where in the image they stand.
     #[track_caller]
     pub fn adaptive_max_pool2d(&mut self, input: &VarRef, pool_size: impl Into<Spatial>) -> Result<(VarRef, VarRef)> {
-        let ksize = pool_size.into().each(2, "pool_size")?;
-        let mut layer = self.layer("max_pool2d_with_index");
+        self.adaptive_max_pool("max_pool2d_with_index", input, pool_size.into().each(2, "pool_size")?)
+    }
+
+    /// `adaptive_pool3d(..., pool_type='max', require_index=True)`: maxima, and where in the volume they stand.
+    #[track_caller]
+    pub fn adaptive_max_pool3d(&mut self, input: &VarRef, pool_size: impl Into<Spatial>) -> Result<(VarRef, VarRef)> {
+        self.adaptive_max_pool("max_pool3d_with_index", input, pool_size.into().each(3, "pool_size")?)
+    }
+
+    #[track_caller]
+    fn adaptive_max_pool(&mut self, op_type: &str, input: &VarRef, ksize: Vec<i32>) -> Result<(VarRef, VarRef)> {
+        let mut layer = self.layer(op_type);
         let dtype: DType = layer.dtype(input)?;
         let (out, mask) = (layer.temp(dtype), layer.temp(dtype));
-        let op = Op::new("max_pool2d_with_index").input("X", [input]).output("Out", [&out]).output("Mask", [&mask]);
+        let op = Op::new(op_type).input("X", [input]).output("Out", [&out]).output("Mask", [&mask]);
         layer.append_op(op.attr("ksize", ksize).attr("adaptive", true))?;
         Ok((out, mask))
     }

@@ -1,0 +1,186 @@
+//! `instance_norm`: every channel of every example moved and scaled to mean 0 and variance 1.
+
+use oarlock_ir::{
+    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel, product,
+};
+use oarlock_tensor::{Dims, Float, simd};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&InstanceNorm, &InstanceNormGrad];
+
+struct InstanceNorm;
+
+impl OpDef for InstanceNorm {
+    fn sig(&self) -> Sig {
+        let doc =
+            "Y = Scale * (X - mean) / sqrt(variance + epsilon) + Bias, with statistics of each channel of each example";
+        Sig::new("instance_norm", doc)
+            .input("X", "[n, channels, ...], f32 or f64")
+            .input("Scale", "[channels]")
+            .input("Bias", "[channels]")
+            .output("Y", "like `X`")
+            .output("SavedMean", "[n * channels]")
+            .output("SavedVariance", "[n * channels], 1 / sqrt(variance + epsilon)")
+            .attr("epsilon", 1e-5f32, "added to the variance")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        let x = cx.float("X")?;
+        if !(2..=5).contains(&x.shape.rank()) {
+            return Err(cx.shape_error(format_args!("needs two to five sizes, but has {}", cx.describe("X"))));
+        }
+        for slot in ["Scale", "Bias"] {
+            if !product(&cx.float(slot)?.shape).fits(x.shape[1]) {
+                let what = format_args!("needs one value per channel of {} in {}", cx.describe("X"), cx.describe(slot));
+                return Err(cx.shape_error(what));
+            }
+        }
+        let each = VarType::tensor(x.dtype, vec![product(&x.shape[..2])]);
+        cx.set("Y", x);
+        cx.set("SavedMean", each.clone());
+        cx.set("SavedVariance", each);
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let inputs = (p.input("X")?, p.input("Scale")?, p.input("Bias")?);
+        let outputs = (p.output("Y")?, p.output("SavedMean")?, p.output("SavedVariance")?);
+        let epsilon = p.attrs().f32("epsilon")?;
+        by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, inputs, outputs, T::of(epsilon.into()))))
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        let reads = ["SavedMean", "SavedVariance", "Scale", "X", "Y@GRAD"];
+        g.emit("instance_norm_grad", &reads, &["Bias@GRAD", "Scale@GRAD", "X@GRAD"])
+    }
+}
+
+/// Examples times channels, and pixels, of a tensor that has `values` values per channel.
+fn layout(io: &Io<'_>, x: In, dims: &Dims, values: usize) -> Result<(usize, usize)> {
+    if dims.rank() < 2 || dims[1] != values {
+        return Err(io.error(
+            Kind::Shape,
+            x,
+            format_args!("has sizes {dims}, but there are {values} factors of channels"),
+        ));
+    }
+    Ok(dims.matrix(2))
+}
+
+fn forward<T: Float>(
+    io: &Io<'_>,
+    (x, scale, bias): (In, In, In),
+    (y, mean, inverse): (Out, Out, Out),
+    epsilon: T,
+) -> Result<()> {
+    let (x_tensor, scale_tensor, bias_tensor) = (io.dense(x)?, io.dense(scale)?, io.dense(bias)?);
+    let (scales, biases) = (io.data::<T>(scale, &scale_tensor)?, io.data::<T>(bias, &bias_tensor)?);
+    let (planes, pixels) = layout(io, x, x_tensor.dims(), scales.len())?;
+    crate::classes::same_count(io, scale, bias, scales.len(), biases.len())?;
+    let each = Dims::from([planes]);
+    let (mut mean_tensor, mut inverse_tensor) =
+        (io.out_sized(mean, T::DTYPE, each)?, io.out_sized(inverse, T::DTYPE, each)?);
+    let mut t = io.out_sized(y, T::DTYPE, *x_tensor.dims())?;
+    t.set_lod(x_tensor.lod().clone());
+    let (means, inverses) =
+        (io.data_mut::<T>(mean, &mut mean_tensor)?, io.data_mut::<T>(inverse, &mut inverse_tensor)?);
+    let (x, y, count) = (io.data::<T>(x, &x_tensor)?, io.data_mut::<T>(y, &mut t)?, T::of(pixels.max(1) as f64));
+    let stats = means.iter_mut().zip(inverses);
+    for (plane, ((x, y), (mean, inverse))) in
+        x.chunks(pixels.max(1)).zip(y.chunks_mut(pixels.max(1))).zip(stats).enumerate()
+    {
+        *mean = simd::sum(x) / count;
+        *inverse = T::ONE / (simd::sum_of_squared_deviations(x, *mean) / count + epsilon).sqrt();
+        let factor = scales[plane % scales.len()] * *inverse;
+        simd::scale_bias(y, x, factor, biases[plane % scales.len()] - *mean * factor);
+    }
+    Ok(())
+}
+
+struct InstanceNormGrad;
+
+impl OpDef for InstanceNormGrad {
+    fn sig(&self) -> Sig {
+        Sig::new("instance_norm_grad", "gradients of `instance_norm`")
+            .input("X", "of the forward operator")
+            .input("Scale", "of the forward operator")
+            .input("SavedMean", "of the forward operator")
+            .input("SavedVariance", "of the forward operator")
+            .input("Y@GRAD", "gradient of `Y`")
+            .optional_output("X@GRAD", "gradient of `X`")
+            .optional_output("Scale@GRAD", "gradient of `Scale`")
+            .optional_output("Bias@GRAD", "gradient of `Bias`")
+            .attr("epsilon", 1e-5f32, "of the forward operator")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.grads_of(&["X", "Scale"])?;
+        cx.same("Bias@GRAD", "Scale")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let inputs = ["X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"].map(|slot| p.input(slot));
+        let [x, scale, mean, inverse, dy] = inputs;
+        let inputs = [x?, scale?, mean?, inverse?, dy?];
+        let outputs = [p.maybe_output("X@GRAD")?, p.maybe_output("Scale@GRAD")?, p.maybe_output("Bias@GRAD")?];
+        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
+    }
+}
+
+fn backward<T: Float>(
+    io: &Io<'_>,
+    [x, scale, mean, inverse, dy]: [In; 5],
+    [dx, dscale, dbias]: [Option<Out>; 3],
+) -> Result<()> {
+    let (x_tensor, scale_tensor, dy_tensor) = (io.dense(x)?, io.dense(scale)?, io.dense(dy)?);
+    let (mean_tensor, inverse_tensor) = (io.dense(mean)?, io.dense(inverse)?);
+    let scales = io.data::<T>(scale, &scale_tensor)?;
+    let (planes, pixels) = layout(io, x, x_tensor.dims(), scales.len())?;
+    let (xs, d) = (io.data::<T>(x, &x_tensor)?, io.data::<T>(dy, &dy_tensor)?);
+    let (means, inverses) = (io.data::<T>(mean, &mean_tensor)?, io.data::<T>(inverse, &inverse_tensor)?);
+    crate::classes::same_count(io, x, dy, xs.len(), d.len())?;
+    crate::classes::same_count(io, x, mean, planes, means.len())?;
+    crate::classes::same_count(io, x, inverse, planes, inverses.len())?;
+    let part = |i: usize| i * pixels..(i + 1) * pixels;
+    let slope = |i: usize| simd::dot_deviations(&d[part(i)], &xs[part(i)], means[i]) * inverses[i];
+    if let Some(dscale) = dscale {
+        let mut t = io.out_sized(dscale, T::DTYPE, *scale_tensor.dims())?;
+        let sums = io.data_mut::<T>(dscale, &mut t)?;
+        sums.fill(T::ZERO);
+        (0..planes).for_each(|i| sums[i % scales.len()] += slope(i));
+    }
+    if let Some(dbias) = dbias {
+        let mut t = io.out_sized(dbias, T::DTYPE, *scale_tensor.dims())?;
+        let sums = io.data_mut::<T>(dbias, &mut t)?;
+        sums.fill(T::ZERO);
+        (0..planes).for_each(|i| sums[i % scales.len()] += simd::sum(&d[part(i)]));
+    }
+    if let Some(dx) = dx {
+        let mut t = io.out_sized(dx, T::DTYPE, *x_tensor.dims())?;
+        t.set_lod(x_tensor.lod().clone());
+        let dx = io.data_mut::<T>(dx, &mut t)?;
+        let count = T::of(pixels.max(1) as f64);
+        for i in 0..planes {
+            let factor = scales[i % scales.len()] * inverses[i];
+            let (b, c) = (-factor * inverses[i] * slope(i) / count, -factor * simd::sum(&d[part(i)]) / count);
+            simd::normalize_grad(&mut dx[part(i)], &d[part(i)], &xs[part(i)], means[i], [factor, b, c]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn channels_of_examples() {
+    use crate::testing::{check, noise, tensor};
+    check("instance_norm")
+        .attr("epsilon", 0.0f32)
+        .input("X", tensor([1, 2, 2], &[1.0, 3.0, 0.0, 8.0]))
+        .input("Scale", tensor([2], &[1.0, 2.0]))
+        .input("Bias", tensor([2], &[0.5, 0.0]))
+        .output("Y", tensor([1, 2, 2], &[-0.5, 1.5, -2.0, 2.0]))
+        .output("SavedMean", tensor([2], &[2.0, 4.0]))
+        .output("SavedVariance", tensor([2], &[1.0, 0.25]))
+        .run();
+    let e = check("instance_norm").input("X", noise([2, 3, 2], 1)).input("Scale", noise([2], 1));
+    let e = e.input("Bias", noise([2], 1)).any_output("Y").error();
+    assert!(e.contains("needs one value per channel of `X` = X.0 f32[2, 3, 2] in `Scale` = Scale.0 f32[2]"), "{e}");
+}

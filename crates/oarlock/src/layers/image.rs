@@ -1,0 +1,243 @@
+//! Images and volumes made larger or smaller, cut, sampled and put in another order.
+
+use oarlock_ir::{Kind, Op, Result, fail};
+
+use super::conv::{Layout, Spatial};
+use crate::ints::{Ints, Style};
+use crate::layer::known;
+use crate::options::options;
+use crate::{Initializer, Net, ParamAttr, VarRef};
+
+options! {
+    /// `image_resize(input, out_shape=None, scale=None, name=None, resample='BILINEAR', actual_shape=None, align_corners=True,
+    /// align_mode=1, data_format='NCHW')`; `resize_bilinear`, `resize_nearest` and `resize_trilinear` alike.
+    Resize::new() {
+        /// Sizes of the result.
+        out_shape: Option<Spatial> = None,
+        /// Sizes of the result over those of the input, if `out_shape` is not set.
+        scale: f32 = 0.0,
+        /// Sizes of the result that are computed; they replace the others.
+        actual_shape: Option<VarRef> = None,
+        /// First and last pixels stay where they are.
+        align_corners: bool = true,
+        /// Without aligned corners: 0 compares centres of pixels, 1 their corners.
+        align_mode: i32 = 1,
+        /// Where the channels are.
+        data_format: Layout = Layout::ChannelsFirst,
+    }
+}
+
+impl Resize {
+    /// To these sizes.
+    pub fn to(out_shape: impl Into<Spatial>) -> Resize {
+        Resize::new().out_shape(Some(out_shape.into()))
+    }
+
+    /// By this factor.
+    pub fn by(scale: f32) -> Resize {
+        Resize::new().scale(scale)
+    }
+}
+
+impl Net {
+    /// Images `[batch, channels, height, width]` made larger or smaller, linear between pixels.
+    #[track_caller]
+    pub fn resize_bilinear(&mut self, input: &VarRef, options: Resize) -> Result<VarRef> {
+        self.resize("bilinear", input, 2, &options)
+    }
+
+    /// Images made larger or smaller by repeating pixels or leaving them out.
+    #[track_caller]
+    pub fn resize_nearest(&mut self, input: &VarRef, options: Resize) -> Result<VarRef> {
+        self.resize("nearest", input, 2, &options)
+    }
+
+    /// Volumes `[batch, channels, depth, height, width]` made larger or smaller, linear between pixels.
+    #[track_caller]
+    pub fn resize_trilinear(&mut self, input: &VarRef, options: Resize) -> Result<VarRef> {
+        self.resize("trilinear", input, 3, &options)
+    }
+
+    /// `image_resize`, with `resample` one of BILINEAR, NEAREST and TRILINEAR.
+    #[track_caller]
+    pub fn image_resize(&mut self, input: &VarRef, resample: &str, options: Resize) -> Result<VarRef> {
+        match resample {
+            "BILINEAR" => self.resize_bilinear(input, options),
+            "NEAREST" => self.resize_nearest(input, options),
+            "TRILINEAR" => self.resize_trilinear(input, options),
+            other => fail!(Kind::Argument, "resample must be BILINEAR, NEAREST or TRILINEAR, not {other:?}"),
+        }
+    }
+
+    /// `image_resize_short(input, out_short_len, resample='BILINEAR')`: the shorter side gets this length, the other keeps
+    /// its proportion.
+    #[track_caller]
+    pub fn image_resize_short(&mut self, input: &VarRef, out_short_len: usize, resample: &str) -> Result<VarRef> {
+        let shape = self.shape(input)?;
+        if shape.rank() != 4 {
+            fail!(Kind::Shape, "`image_resize_short` needs images, but `{input}` has shape {shape}");
+        }
+        let sides = known(&shape[2..], "`image_resize_short`", input)?;
+        let short = sides[0].min(sides[1]).max(1);
+        let longer = |n: usize| (n as f64 * (out_short_len as f64 / short as f64) + 0.5) as i32;
+        let sizes = sides.iter().map(|&n| if n == short { out_short_len as i32 } else { longer(n) }).collect();
+        self.image_resize(input, resample, Resize::to(Spatial(sizes)))
+    }
+
+    #[track_caller]
+    fn resize(&mut self, method: &str, input: &VarRef, n: usize, options: &Resize) -> Result<VarRef> {
+        if options.out_shape.is_none() && options.scale <= 0.0 {
+            fail!(Kind::Argument, "`{method}_interp` needs out_shape or a scale above 0");
+        }
+        let mut sizes = [-1; 3];
+        if let Some(shape) = &options.out_shape {
+            sizes[3 - n..].copy_from_slice(&shape.each(n, "out_shape")?);
+        }
+        let mut op = Op::new(&*format!("{method}_interp"))
+            .attr("out_d", sizes[0])
+            .attr("out_h", sizes[1])
+            .attr("out_w", sizes[2])
+            .attr("interp_method", method)
+            .attr("align_corners", options.align_corners)
+            .attr("align_mode", options.align_mode)
+            // 1.8 writes the word of images for volumes, too.
+            .attr("data_layout", options.data_format.word(2));
+        if options.out_shape.is_none() {
+            op = op.attr("scale", options.scale);
+        }
+        if let Some(shape) = &options.actual_shape {
+            op = op.input("OutSize", [shape]);
+        }
+        self.unary(input, op)
+    }
+
+    /// `pad2d(input, paddings=[0, 0, 0, 0], mode='constant', pad_value=0.0, data_format='NCHW')`: pixels above, below, left
+    /// and right; `mode` is constant, reflect or edge.
+    #[track_caller]
+    pub fn pad2d(&mut self, input: &VarRef, paddings: [i32; 4], mode: &str, pad_value: f32) -> Result<VarRef> {
+        let op = Op::new("pad2d").attr("paddings", paddings.to_vec()).attr("mode", mode).attr("pad_value", pad_value);
+        self.unary(input, op.attr("data_format", "NCHW"))
+    }
+
+    /// `unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1)`: the windows of images side by side. Paddings are one
+    /// size, two (vertical, horizontal) or four (above, left, below, right).
+    #[track_caller]
+    pub fn unfold(
+        &mut self,
+        x: &VarRef,
+        kernel_sizes: impl Into<Spatial>,
+        strides: impl Into<Spatial>,
+        paddings: impl Into<Spatial>,
+        dilations: impl Into<Spatial>,
+    ) -> Result<VarRef> {
+        let paddings = match paddings.into().0[..] {
+            [all] => vec![all; 4],
+            [y, x] => vec![y, x, y, x],
+            ref sides => Spatial(sides.to_vec()).each(4, "paddings")?,
+        };
+        let op = Op::new("unfold")
+            .input("X", [x])
+            .attr("kernel_sizes", kernel_sizes.into().each(2, "kernel_sizes")?)
+            .attr("strides", strides.into().each(2, "strides")?)
+            .attr("paddings", paddings)
+            .attr("dilations", dilations.into().each(2, "dilations")?);
+        let mut layer = self.layer("unfold");
+        let dtype = layer.dtype(x)?;
+        layer.out_slot("Y", dtype, op)
+    }
+
+    /// `pixel_shuffle(x, upscale_factor)`: channels become pixels.
+    #[track_caller]
+    pub fn pixel_shuffle(&mut self, x: &VarRef, upscale_factor: i32) -> Result<VarRef> {
+        self.unary(x, Op::new("pixel_shuffle").attr("upscale_factor", upscale_factor))
+    }
+
+    /// `space_to_depth(x, blocksize)`: pixels become channels, in the order Fluid has.
+    #[track_caller]
+    pub fn space_to_depth(&mut self, x: &VarRef, blocksize: i64) -> Result<VarRef> {
+        self.unary(x, Op::new("space_to_depth").attr("blocksize", blocksize))
+    }
+
+    /// `shuffle_channel(x, group)`: channels of all groups in turn.
+    #[track_caller]
+    pub fn shuffle_channel(&mut self, x: &VarRef, group: i32) -> Result<VarRef> {
+        self.unary(x, Op::new("shuffle_channel").attr("group", group))
+    }
+
+    /// `temporal_shift(x, seg_num, shift_ratio=0.25)`: some channels from the frame before and after.
+    #[track_caller]
+    pub fn temporal_shift(&mut self, x: &VarRef, seg_num: i32, shift_ratio: f32) -> Result<VarRef> {
+        self.unary(x, Op::new("temporal_shift").attr("seg_num", seg_num).attr("shift_ratio", shift_ratio))
+    }
+
+    /// `similarity_focus(input, axis, indexes)`: marks the largest elements of planes, each row and column once.
+    #[track_caller]
+    pub fn similarity_focus(&mut self, input: &VarRef, axis: i32, indexes: &[i32]) -> Result<VarRef> {
+        self.unary(input, Op::new("similarity_focus").attr("axis", axis).attr("indexes", indexes.to_vec()))
+    }
+
+    /// `affine_grid(theta, out_shape)`: where affine maps lead the points of images of these sizes.
+    #[track_caller]
+    pub fn affine_grid(&mut self, theta: &VarRef, out_shape: [i32; 4]) -> Result<VarRef> {
+        let mut layer = self.layer("affine_grid");
+        let dtype = layer.dtype(theta)?;
+        let op = Op::new("affine_grid").input("Theta", [theta]).attr("output_shape", out_shape.to_vec());
+        layer.out_slot("Output", dtype, op)
+    }
+
+    /// `grid_sampler(x, grid)`: pixels of images at given points.
+    #[track_caller]
+    pub fn grid_sampler(&mut self, x: &VarRef, grid: &VarRef) -> Result<VarRef> {
+        let mut layer = self.layer("grid_sampler");
+        let dtype = layer.dtype(x)?;
+        layer.out_slot("Output", dtype, Op::new("grid_sampler").input("X", [x]).input("Grid", [grid]))
+    }
+
+    /// `crop_tensor(x, shape, offsets)`: a part of a tensor; -1 in `shape` stands for all that follows.
+    #[track_caller]
+    pub fn crop_tensor(&mut self, x: &VarRef, shape: impl Into<Ints>, offsets: impl Into<Ints>) -> Result<VarRef> {
+        let (shape, offsets) = (shape.into(), offsets.into());
+        let mut layer = self.layer("crop_tensor");
+        let dtype = layer.dtype(x)?;
+        let mut op = Op::new("crop_tensor").input("X", [x]);
+        for (list, name, whole, each) in
+            [(&offsets, "offsets", "Offsets", "OffsetsTensor"), (&shape, "shape", "Shape", "ShapeTensor")]
+        {
+            op = list.feed(&mut layer, op, whole, each, Style::I32)?;
+            if let Some(list) = list.attr_i32() {
+                op = op.attr(name, list);
+            }
+        }
+        layer.out(dtype, op)
+    }
+
+    /// `crop(x, shape, offsets)`: a part of a tensor.
+    #[track_caller]
+    pub fn crop(&mut self, x: &VarRef, shape: &[i32], offsets: &[i32]) -> Result<VarRef> {
+        self.unary(x, Op::new("crop").attr("shape", shape.to_vec()).attr("offsets", offsets.to_vec()))
+    }
+
+    /// `spectral_norm(weight, dim=0, power_iters=1, eps=1e-12)`: a weight divided by its largest singular value.
+    #[track_caller]
+    pub fn spectral_norm(&mut self, weight: &VarRef, dim: usize, power_iters: i32, eps: f32) -> Result<VarRef> {
+        let mut layer = self.layer("spectral_norm");
+        let ty = layer.tensor_type(weight)?;
+        let sizes = known(&ty.shape, "`spectral_norm`", weight)?;
+        let Some(&rows) = sizes.get(dim) else {
+            fail!(Kind::Argument, "`spectral_norm`: `{weight}` has shape {}, but no dimension {dim}", ty.shape);
+        };
+        let columns = sizes.iter().product::<usize>() / rows.max(1);
+        let attr = ParamAttr::new().initializer(Initializer::normal(0.0, 1.0));
+        let mut op = Op::new("spectral_norm").input("Weight", [weight]);
+        for (slot, size) in [("U", rows), ("V", columns)] {
+            let vector = layer.parameter(&attr, crate::layer::Part::Weight, &[size], ty.dtype, None)?;
+            layer.stop_gradient(&vector)?;
+            op = op.input(slot, [&vector]);
+        }
+        let out = layer.generated(ty);
+        layer.append_op(
+            op.output("Out", [&out]).attr("dim", dim as i32).attr("power_iters", power_iters).attr("eps", eps),
+        )?;
+        Ok(out)
+    }
+}
