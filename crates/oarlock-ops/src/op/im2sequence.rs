@@ -5,7 +5,7 @@ use oarlock_ir::{by_float, fail, kernel};
 use oarlock_tensor::{Dims, Element, Lod, Tensor};
 
 use crate::sequence;
-use crate::sliding::{pair, sizes};
+use crate::sliding::{Axes, sizes};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Im2Sequence, &Im2SequenceGrad];
 
@@ -86,8 +86,9 @@ impl Windows {
                 fail!(Kind::Argument, "attribute `paddings` of `im2sequence` has {} sizes, not 4", other.len())
             }
         };
-        let (kernel, stride) = (pair(attrs, "kernels")?, pair(attrs, "strides")?);
-        Ok(Windows { kernel, stride, padding, out_stride: pair(attrs, "out_stride")? })
+        let pair = |name: &str| Axes::Image.positive(attrs, name).map(|[_, y, x]| [y, x]);
+        let (kernel, stride) = (pair("kernels")?, pair("strides")?);
+        Ok(Windows { kernel, stride, padding, out_stride: pair("out_stride")? })
     }
 
     /// Numbers in a window of images that must be images.
