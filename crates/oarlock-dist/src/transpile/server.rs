@@ -161,7 +161,9 @@ impl<'a> Server<'a> {
         let args: BTreeSet<Name> = op.inputs.args().chain(op.outputs.args()).cloned().collect();
         for arg in &args {
             let name = names.get(arg).unwrap_or(arg);
-            self.declare(arg, name, owner)?;
+            if self.program.resolve(block, name).is_none() {
+                self.declare(arg, name, owner)?;
+            }
         }
         let belongs = op.attrs.get("op_role_var").cloned();
         // All at once: a new name may be another variable's old one.
@@ -184,9 +186,6 @@ impl<'a> Server<'a> {
     /// Declares a variable of the program for one machine. What has the sizes of a parameter that is cut gets those of
     /// its block.
     fn declare(&mut self, original: &Name, name: &Name, owner: Option<(&Update, &VarBlock)>) -> Result<()> {
-        if self.program.global().var(name).is_some() {
-            return Ok(());
-        }
         let mut var = self.job.var(original)?.clone();
         if let Some((update, block)) = owner {
             let whole: &Shape = &self.job.var(&update.param)?.shape;

@@ -126,7 +126,7 @@ impl Trainer<'_> {
         let mut received = Vec::new();
         let sent = self.sent.clone();
         for (update, sent) in job.updates().iter().zip(&sent).filter(|(u, _)| !job.remote.contains(&u.param)) {
-            let after = Some(barrier.unwrap_or(sent));
+            let after = barrier.filter(|_| job.traffic.sync).or(Some(sent));
             let belongs = [update.param.as_str(), update.grad.as_str()];
             let names: Vec<Name> = job.blocks(update).iter().map(|b| b.block.name()).collect();
             let op = if job.traffic.runtime_split {

@@ -62,27 +62,32 @@ pub(super) fn find_updates(program: &Program) -> Result<Updates> {
     let ops = &program.global().ops;
     let flow = Flow::new(ops);
     let mut server: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    let mut on_trainer = BTreeSet::new();
+    let (mut placed, mut on_trainer) = (BTreeSet::new(), BTreeSet::new());
     for (i, op) in ops.iter().enumerate().filter(|(_, op)| is_optimize(op)) {
-        match flow.server_of(i, op, &on_trainer).map_err(|e| e.at(|| op.place(0, i)))? {
-            Some(update) => server.entry(update).or_default().push(i),
+        match flow.server_of(i, op, &placed).map_err(|e| e.at(|| op.place(0, i)))? {
+            Some(update) => {
+                server.entry(update).or_default().push(i);
+                placed.insert(i);
+            }
             None if !flow.leads_to[i].is_empty() => drop(on_trainer.insert(i)),
             None => {}
         }
     }
+    check_once(ops, server.keys())?;
     let updates = server.into_iter().map(|(update_op, own)| describe(program, &flow, update_op, own));
     let updates = updates.collect::<Result<Vec<Update>>>()?;
-    check_once(&updates)?;
     let lr_ops = (0..ops.len()).filter(|i| is_lr(&ops[*i])).collect();
     Ok(Updates { updates, lr_ops, on_trainer })
 }
 
-fn check_once(updates: &[Update]) -> Result<()> {
+fn check_once<'a>(ops: &[Op], mut updates: impl Iterator<Item = &'a usize>) -> Result<()> {
     let mut seen = BTreeSet::new();
-    match updates.iter().find(|u| !seen.insert(&u.param)) {
+    match updates.find(|i| !seen.insert(ops[**i].inputs.get("Param"))) {
         Some(twice) => {
-            let what = format!("parameter `{}` is updated twice in a step", twice.param);
-            Err(Error::new(Kind::Unsupported, what).help("minimize once, or train the two losses in two programs"))
+            let op = &ops[*twice];
+            let what = format!("parameter `{}` is updated twice in a step", op.inputs.get("Param")[0]);
+            let help = "minimize once, or train the two losses in two programs";
+            Err(Error::new(Kind::Unsupported, what).at(|| op.place(0, *twice)).help(help))
         }
         None => Ok(()),
     }
@@ -115,6 +120,8 @@ fn describe(program: &Program, flow: &Flow, update_op: usize, ops: Vec<usize>) -
 struct Flow {
     /// For each operator: what it reads, and which operator wrote it.
     reads: Vec<Vec<(Name, usize)>>,
+    /// For each operator: does it compute the learning rate?
+    lr: Vec<bool>,
     /// For each operator of the optimizer: the updates it leads to.
     leads_to: Vec<BTreeSet<usize>>,
     /// For each operator of the optimizer: the updates it follows from.
@@ -129,8 +136,9 @@ impl Flow {
             reads.push(op.inputs.args().filter_map(|n| written.get(n).map(|w| (n.clone(), *w))).collect::<Vec<_>>());
             written.extend(op.outputs.args().map(|n| (n, i)));
         }
+        let lr = ops.iter().map(is_lr).collect();
         let mut flow =
-            Flow { reads, leads_to: vec![BTreeSet::new(); ops.len()], follows: vec![BTreeSet::new(); ops.len()] };
+            Flow { reads, lr, leads_to: vec![BTreeSet::new(); ops.len()], follows: vec![BTreeSet::new(); ops.len()] };
         flow.follow(ops);
         flow
     }
@@ -156,8 +164,9 @@ impl Flow {
         }
     }
 
-    /// The update whose server runs an operator of the optimizer; `None` if the trainer does.
-    fn server_of(&self, i: usize, op: &Op, on_trainer: &BTreeSet<usize>) -> Result<Option<usize>> {
+    /// The update whose server runs an operator of the optimizer; `None` if the trainer does. `placed` are the earlier
+    /// operators that servers run.
+    fn server_of(&self, i: usize, op: &Op, placed: &BTreeSet<usize>) -> Result<Option<usize>> {
         if is_update(op) {
             return Ok(Some(i));
         }
@@ -173,8 +182,11 @@ impl Flow {
                 );
             }
         }
-        let reads_trainer = self.reads[i].iter().any(|(_, writer)| on_trainer.contains(writer));
-        Ok(only(&self.leads_to[i]).filter(|_| !is_clip(op) && !reads_trainer))
+        // Of the trainer's values a server gets the gradient alone: what joins it with another one is done before.
+        let of_trainer = |writer: &usize| !placed.contains(writer) && !self.lr[*writer];
+        let joined: BTreeSet<&Name> =
+            self.reads[i].iter().filter(|(_, writer)| of_trainer(writer)).map(|(name, _)| name).collect();
+        Ok(only(&self.leads_to[i]).filter(|_| !is_clip(op) && joined.len() < 2))
     }
 }
 
@@ -222,6 +234,19 @@ mod tests {
         let found = updates(CLIPPED).unwrap();
         assert_eq!(found.on_trainer, BTreeSet::from([2, 3, 4, 5, 6]));
         assert_eq!(found.updates.iter().map(|u| &*u.grad).collect::<Vec<_>>(), ["ca", "cb"]);
+    }
+
+    #[test]
+    fn decay_after_clipping_goes_to_the_server() {
+        let decayed = CLIPPED.replace(
+            "ParamOut: a",
+            "da = scale(X: a) {op_role: 2}
+             ca = sum(X: [ca, da]) {op_role: 2}
+             ParamOut: a",
+        );
+        let found = updates(&decayed).unwrap();
+        assert_eq!(found.on_trainer, BTreeSet::from([2, 3, 4, 5, 6]));
+        assert_eq!((&*found.updates[0].grad, &found.updates[0].ops[..]), ("ca", &[7, 8, 9][..]));
     }
 
     #[test]
