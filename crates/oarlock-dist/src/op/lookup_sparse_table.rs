@@ -27,6 +27,11 @@ impl OpDef for LookupSparseTable {
             .output("Out", "one row per id")
             .attr("padding_idx", -1i64, "the row of this id is zero")
             .attr("auto_grown_table", true, "create rows on first use")
+            .attr(
+                "initializer",
+                Vec::<String>::new(),
+                "the first values of the row of a new id and of its state: `variable:operator&attribute=value&...`",
+            )
             .attr("is_test", false, "only read: a row that does not exist is zero")
     }
 

@@ -1,15 +1,10 @@
 //! `prefetch`: asks each server for the rows of its ids.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
 
 use super::{COMMUNICATES, needs_cluster};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Prefetch];
-
-/// A `prefetch` of rows from a table whose part on each server is asked for the ids of that server.
-pub(crate) fn prefetch(ids: Vec<Name>, rows: Vec<Name>, endpoints: Vec<String>, trainer_id: i32) -> Op {
-    Op::new("prefetch").input("X", ids).output("Out", rows).attr("epmap", endpoints).attr("trainer_id", trainer_id)
-}
 
 struct Prefetch;
 

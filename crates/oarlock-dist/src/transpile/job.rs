@@ -21,6 +21,8 @@ pub(super) struct Job {
     pub(super) placement: Placement,
     /// The tables that no trainer holds.
     pub(super) remote: BTreeSet<Name>,
+    /// Those of them that are hashed over all servers.
+    pub(super) tables: BTreeSet<Name>,
     /// How trainers and servers work together.
     pub(super) traffic: Traffic,
     /// Which trainer this is.
@@ -40,8 +42,19 @@ impl Job {
         self.placement.blocks(&update.param)
     }
 
+    /// The blocks' names. Every server has a part of a hashed table, all under the table's name.
+    pub(super) fn block_names(&self, update: &Update) -> Vec<Name> {
+        if self.tables.contains(&update.param) {
+            return vec![update.param.clone(); self.placement.servers().len()];
+        }
+        self.blocks(update).iter().map(|b| b.block.name()).collect()
+    }
+
     /// The endpoint of each block.
     pub(super) fn endpoints(&self, update: &Update) -> Vec<String> {
+        if self.tables.contains(&update.param) {
+            return self.placement.servers().to_vec();
+        }
         self.blocks(update).iter().map(|b| self.placement.endpoint(b).to_string()).collect()
     }
 
@@ -98,7 +111,8 @@ pub(super) fn like(var: &Var, name: &Name, dims: &[usize], persistable: bool) ->
     new
 }
 
-fn sized(ty: &VarType, dims: &[usize]) -> VarType {
+/// The same type with other sizes.
+pub(super) fn sized(ty: &VarType, dims: &[usize]) -> VarType {
     ty.clone().with_shape(dims.iter().map(|d| oarlock_ir::Dim::Is(*d)).collect::<Vec<_>>())
 }
 
@@ -124,6 +138,21 @@ pub(super) fn raw(name: &Name) -> Var {
 pub(super) fn named(program: &Program) -> BTreeSet<Name> {
     let ops = program.blocks().iter().flat_map(|b| &b.ops);
     ops.flat_map(|op| op.inputs.args().chain(op.outputs.args())).cloned().collect()
+}
+
+/// Empties the blocks that no operator runs any more. They keep their place, so that no other block is renumbered.
+pub(super) fn empty_dead_blocks(program: &mut Program) {
+    let mut alive = vec![false; program.blocks().len()];
+    let mut todo = vec![0];
+    while let Some(idx) = todo.pop() {
+        if !std::mem::replace(&mut alive[idx], true) {
+            todo.extend(program.block(idx).ops.iter().flat_map(Op::sub_blocks));
+        }
+    }
+    for block in program.blocks_mut().iter_mut().filter(|b| !alive[b.idx]) {
+        block.ops.clear();
+        block.vars.clear();
+    }
 }
 
 /// Renames a variable wherever operators name it, as an argument or as what they belong to.

@@ -27,25 +27,30 @@ pub(super) fn flag(op: &Op, name: &str) -> bool {
     matches!(op.attrs.get(name), Some(Attr::Bool(true)))
 }
 
+/// Is it a lookup that may ask servers?
+fn is_remote(op: &Op) -> bool {
+    is_lookup(op) && flag(op, "is_sparse") && (flag(op, "remote_prefetch") || flag(op, "is_distributed"))
+}
+
 /// The tables that only remote lookups read, so that no trainer needs to hold them.
 pub(super) fn remote_tables(program: &Program, updates: &[Update]) -> BTreeSet<Name> {
-    let own: BTreeSet<usize> = updates.iter().flat_map(|u| u.ops.iter().copied()).collect();
-    let is_remote = |op: &Op| is_lookup(op) && flag(op, "is_sparse") && flag(op, "remote_prefetch");
-    let reads_elsewhere = |op: &Op, table: &Name| {
-        let others = op.inputs.iter().filter(|(slot, _)| **slot != "W").flat_map(|(_, args)| args);
-        let as_table = op.inputs.get("W").contains(table) && !is_remote(op) && !is_lookup_grad(op);
-        as_table || others.into_iter().any(|arg| arg == table)
-    };
-    let ops = |p: &Program| -> Vec<Op> {
-        let rest = p.blocks().iter().skip(1).flat_map(|b| &b.ops);
-        let kept = p.global().ops.iter().enumerate().filter(|(i, _)| !own.contains(i)).map(|(_, op)| op);
-        kept.chain(rest).cloned().collect()
-    };
-    let ops = ops(program);
+    let ops = &program.global().ops;
+    let looked_up = |table: &Name| ops.iter().any(|op| is_remote(op) && op.inputs.get("W").contains(table));
     let tables = updates.iter().filter(|u| u.sparse).map(|u| &u.param);
-    let looked_up =
-        |table: &Name| program.global().ops.iter().any(|op| is_remote(op) && op.inputs.get("W").contains(table));
-    tables.filter(|t| looked_up(t) && !ops.iter().any(|op| reads_elsewhere(op, t))).cloned().collect()
+    tables.filter(|t| looked_up(t) && reads_elsewhere(program, updates, t).is_none()).cloned().collect()
+}
+
+/// The type of an operator, other than remote lookups and updates, that reads a table.
+pub(super) fn reads_elsewhere(program: &Program, updates: &[Update], table: &Name) -> Option<Name> {
+    let own: BTreeSet<usize> = updates.iter().flat_map(|u| u.ops.iter().copied()).collect();
+    let kept = program.global().ops.iter().enumerate().filter(|(i, _)| !own.contains(i)).map(|(_, op)| op);
+    let inner = program.blocks().iter().skip(1).flat_map(|b| &b.ops);
+    let reads = |op: &Op| {
+        let as_table = is_remote(op) || is_lookup_grad(op);
+        op.inputs.iter().any(|(slot, args)| args.contains(table) && !(as_table && *slot == "W"))
+    };
+    let lookup_inside = inner.clone().find(|op| op.inputs.args().any(|arg| arg == table));
+    kept.chain(inner).find(|op| reads(op)).or(lookup_inside).map(|op| op.op_type.clone())
 }
 
 /// Replaces the lookups of remote tables.
@@ -104,9 +109,8 @@ fn joint_lookup(job: &Job, update: &Update, lookups: &[Op]) -> Result<Op> {
     };
     let ids = lookups.iter().flat_map(|op| op.inputs.get("Ids")).cloned().collect();
     let found = lookups.iter().flat_map(|op| op.outputs.get("Out")).cloned().collect();
-    let blocks: Vec<Name> = job.blocks(update).iter().map(|b| b.block.name()).collect();
     let mut op = distributed_lookup_table(ids, &update.param, found, dtype)
-        .attr("table_names", strings(&blocks))
+        .attr("table_names", strings(&job.block_names(update)))
         .attr("endpoints", job.endpoints(update))
         .attr("height_sections", rows(job, update))
         .attr("trainer_id", job.trainer_attr());

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, Shape, VarKind};
+use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, Shape, Var, VarKind, VarType};
 
 use super::dc_asgd::compensate;
-use super::job::{Job, counter_of, counts, known_dims, like, rename_args};
+use super::job::{Job, counter_of, counts, known_dims, like, rename_args, sized};
+use super::table::serve_table;
 use super::updates::Update;
 use crate::op::{NO_VARS, Serve, listen_and_serv, with_role};
 use crate::placement::VarBlock;
@@ -19,6 +20,9 @@ pub(super) fn server_program(job: &Job, server: usize) -> Result<Program> {
     let lr_block = build.learning_rate()?;
     for (update, block) in owned(job, server) {
         build.update(update, block, lr_block.unwrap_or(0))?;
+    }
+    for table in job.updates().iter().filter(|u| job.tables.contains(&u.param)) {
+        serve_table(&mut build, table, lr_block.unwrap_or(0))?;
     }
     build.finish(lr_block)
 }
@@ -45,28 +49,31 @@ pub(super) fn names(job: &Job, server: usize, update: &Update, block: &VarBlock)
     names
 }
 
-struct Server<'a> {
-    job: &'a Job,
-    server: usize,
-    program: Program,
+/// A program being built.
+pub(super) struct Server<'a> {
+    pub(super) job: &'a Job,
+    pub(super) index: usize,
+    pub(super) program: Program,
     received: Vec<Name>,
     optimize_blocks: Vec<usize>,
     grad_to_block: Vec<String>,
-    sparse_grad_to_param: Vec<String>,
+    pub(super) sparse_grad_to_param: Vec<String>,
+    pub(super) prefetch_to_block: Vec<String>,
 }
 
 impl<'a> Server<'a> {
-    fn new(job: &'a Job, server: usize) -> Server<'a> {
+    fn new(job: &'a Job, index: usize) -> Server<'a> {
         let mut program = Program::new();
         program.random_seed = job.main.random_seed;
         Server {
             job,
-            server,
+            index,
             program,
             received: Vec::new(),
             optimize_blocks: Vec::new(),
             grad_to_block: Vec::new(),
             sparse_grad_to_param: Vec::new(),
+            prefetch_to_block: Vec::new(),
         }
     }
 
@@ -98,56 +105,60 @@ impl<'a> Server<'a> {
     }
 
     fn update(&mut self, update: &Update, block: &VarBlock, parent: usize) -> Result<()> {
-        let idx = self.program.add_block(parent);
-        self.optimize_blocks.push(idx);
-        let mut names = names(self.job, self.server, update, block);
+        let job = self.job;
+        let mut names = names(job, self.index, update, block);
         let grad = names[&update.grad].clone();
-        self.merge(update, block, &grad, idx)?;
-        self.grad_to_block.push(format!("{grad}:{idx}"));
-        let update_op = &self.job.main.global().ops[update.update_op];
-        let applied = &update_op.inputs.get("Grad")[0];
-        if self.job.var(applied)?.kind == VarKind::SelectedRows {
+        let idx = self.begin_update(parent, &grad);
+        let from: Vec<Name> = (0..job.trainers).map(|t| job.sent_name(&grad, t)).collect();
+        self.merge(&sized(&job.var(&update.grad)?.ty(), &block.dims), &from, &grad, idx);
+        let applied = &job.main.global().ops[update.update_op].inputs.get("Grad")[0];
+        if job.var(applied)?.kind == VarKind::SelectedRows {
             self.sparse_grad_to_param.push(format!("{grad}:{}", block.name()));
         }
-        if self.job.traffic.dc_asgd {
-            let better = compensate(self.job, &mut self.program, idx, update, block)?;
+        if job.traffic.dc_asgd {
+            let better = compensate(job, &mut self.program, idx, update, block)?;
             names.insert(update.grad.clone(), better);
         }
         for i in &update.ops {
-            let op = self.job.main.global().ops[*i].clone();
-            self.push(idx, op, &names, Some((update, block)))?;
+            self.push(idx, job.main.global().ops[*i].clone(), &names, Some((update, block)))?;
         }
         Ok(())
     }
 
+    /// A new block that a gradient feeds.
+    pub(super) fn begin_update(&mut self, parent: usize, grad: &Name) -> usize {
+        let idx = self.program.add_block(parent);
+        self.optimize_blocks.push(idx);
+        self.grad_to_block.push(format!("{grad}:{idx}"));
+        idx
+    }
+
     /// Declares the gradient and, where all trainers are waited for, computes their mean.
-    fn merge(&mut self, update: &Update, block: &VarBlock, grad: &Name, idx: usize) -> Result<()> {
-        let job = self.job;
-        let var = job.var(&update.grad)?;
-        self.program.global_mut().set_var(like(var, grad, &block.dims, true));
-        if !job.traffic.merges {
+    pub(super) fn merge(&mut self, ty: &VarType, from: &[Name], grad: &Name, idx: usize) {
+        let mut merged = Var::new(grad, ty.clone());
+        merged.persistable = true;
+        self.program.global_mut().set_var(merged);
+        if !self.job.traffic.merges {
             self.received.push(grad.clone());
-            return Ok(());
+            return;
         }
-        let from: Vec<Name> = (0..job.trainers).map(|t| job.sent_name(grad, t)).collect();
-        for name in &from {
-            self.program.global_mut().set_var(like(var, name, &block.dims, false));
+        for name in from {
+            self.program.global_mut().set_var(Var::new(name, ty.clone()));
         }
-        self.received.extend(from.iter().cloned());
+        self.received.extend_from_slice(from);
         let sum = Op::new("sum").input("X", from).output("Out", [grad]);
         let mean = Op::new("scale")
             .input("X", [grad])
             .output("Out", [grad])
-            .attr("scale", 1.0 / job.trainers as f32)
+            .attr("scale", 1.0 / self.job.trainers as f32)
             .attr("bias", 0.0f32)
             .attr("bias_after_scale", true);
         let ops = [sum, mean].map(|op| with_role(op, Role::FORWARD, NO_VARS));
         self.program.block_mut(idx).ops.extend(ops);
-        Ok(())
     }
 
     /// Adds an operator of the program for one machine, with its variables and blocks.
-    fn push(
+    pub(super) fn push(
         &mut self,
         block: usize,
         mut op: Op,
@@ -165,7 +176,6 @@ impl<'a> Server<'a> {
                 self.declare(arg, name, owner)?;
             }
         }
-        let belongs = op.attrs.get("op_role_var").cloned();
         // All at once: a new name may be another variable's old one.
         for slots in [&mut op.inputs, &mut op.outputs] {
             for arg in slots.iter_mut().flat_map(|(_, args)| args) {
@@ -173,9 +183,6 @@ impl<'a> Server<'a> {
                     *arg = name.clone();
                 }
             }
-        }
-        if let Some(belongs) = belongs {
-            op.attrs.set("op_role_var", belongs);
         }
         op.attrs.set("op_namescope", "/");
         self.copy_blocks(block, &mut op)?;
@@ -194,7 +201,8 @@ impl<'a> Server<'a> {
             }
         }
         var.name = name.clone();
-        var.persistable = true;
+        // Blocks run one by one, and what one computes the next reads; only what a branch leaves behind is its own.
+        var.persistable = matches!(var.kind, VarKind::Tensor | VarKind::SelectedRows);
         self.program.global_mut().set_var(var);
         Ok(())
     }
@@ -236,14 +244,14 @@ impl<'a> Server<'a> {
         let job = self.job;
         let serve = Serve {
             received: self.received,
-            endpoint: job.placement.servers()[self.server].clone(),
-            server: self.server as i32,
+            endpoint: job.placement.servers()[self.index].clone(),
+            server: self.index as i32,
             trainers: job.trainers as i32,
             mode: job.traffic.server_mode,
             optimize_blocks: self.optimize_blocks,
             grad_to_block: self.grad_to_block,
             sparse_grad_to_param: self.sparse_grad_to_param,
-            prefetch_to_block: Vec::new(),
+            prefetch_to_block: self.prefetch_to_block,
             lr_block,
             checkpoint_block: None,
             dc_asgd: job.traffic.dc_asgd,

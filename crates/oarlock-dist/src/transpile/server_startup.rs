@@ -11,6 +11,7 @@ use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
 use super::dc_asgd::backup;
 use super::job::{Job, counter_of, like};
 use super::server::{dims_on_server, names, owned, renamed};
+use super::table::grows;
 use super::trainer_startup::declare_counter;
 use crate::op::{NO_VARS, with_role};
 use crate::placement::VarBlock;
@@ -51,6 +52,7 @@ fn copies<'a>(job: &'a Job, server: usize, program: &Program) -> IndexMap<Name, 
 /// The operators of the startup program that lead to something on the server.
 fn needed<'a>(job: &'a Job, program: &Program, copies: &IndexMap<Name, Copies<'_>>) -> Vec<&'a Op> {
     let mut wanted: BTreeSet<Name> = program.global().vars.keys().chain(copies.keys()).cloned().collect();
+    wanted.retain(|name| !grows(job, program, name));
     let mut ops: Vec<&Op> = Vec::new();
     for op in job.startup.global().ops.iter().rev() {
         if op.outputs.args().any(|out| wanted.contains(out)) {

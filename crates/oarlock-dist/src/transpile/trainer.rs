@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use oarlock_ir::{Name, Op, Program, Result, Role};
 
-use super::job::{Dummies, Job, counter_of, like, named, rename_args};
+use super::job::{Dummies, Job, counter_of, empty_dead_blocks, like, named, rename_args};
 use super::lookup::look_up_remotely;
+use super::table::send_table;
 use super::updates::{Update, is_lr};
 use crate::op::{NO_VARS, fetch_barrier, recv, send, send_barrier, strings, with_role};
 
@@ -18,6 +19,7 @@ pub(super) fn trainer_program(job: &Job) -> Result<Program> {
     let mut program = trainer.program;
     rename_whole_gradients(job, &mut program);
     look_up_remotely(job, &mut program)?;
+    empty_dead_blocks(&mut program);
     drop_unused(&job.main, &mut program);
     Ok(program)
 }
@@ -61,6 +63,9 @@ impl Trainer<'_> {
 
     fn send_gradient(&mut self, update: &Update, dummy: &Name) -> Result<Vec<Op>> {
         let job = self.job;
+        if job.tables.contains(&update.param) {
+            return send_table(job, &mut self.program, update, dummy);
+        }
         let blocks = job.blocks(update);
         let sent: Vec<Name> =
             blocks.iter().map(|b| job.sent_name(&b.block.name_of(&update.grad), job.trainer_id)).collect();
@@ -128,7 +133,7 @@ impl Trainer<'_> {
         for (update, sent) in job.updates().iter().zip(&sent).filter(|(u, _)| !job.remote.contains(&u.param)) {
             let after = barrier.filter(|_| job.traffic.sync).or(Some(sent));
             let belongs = [update.param.as_str(), update.grad.as_str()];
-            let names: Vec<Name> = job.blocks(update).iter().map(|b| b.block.name()).collect();
+            let names = job.block_names(update);
             let op = if job.traffic.runtime_split {
                 recv(vec![update.param.clone()], after, job.endpoints(update), job.trainer_attr())
                     .attr("recv_varnames", strings(&names))

@@ -37,7 +37,7 @@ pub(super) fn fetch_parameters<'a>(
     let mut cut = Vec::new();
     for update in updates {
         declare_blocks(job, update, program)?;
-        let names: Vec<Name> = job.blocks(update).iter().map(|b| b.block.name()).collect();
+        let names = job.block_names(update);
         let op = recv(names, None, job.endpoints(update), job.trainer_attr());
         program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
         if job.blocks(update).len() > 1 {

@@ -144,15 +144,6 @@ impl Flow {
     }
 
     fn follow(&mut self, ops: &[Op]) {
-        for (i, op) in ops.iter().enumerate().rev().filter(|(_, op)| is_optimize(op)) {
-            if is_update(op) {
-                self.leads_to[i].insert(i);
-            }
-            for (_, writer) in &self.reads[i] {
-                let to = self.leads_to[i].clone();
-                self.leads_to[*writer].extend(to);
-            }
-        }
         for (i, _) in ops.iter().enumerate().filter(|(_, op)| is_optimize(op)) {
             for (_, writer) in self.reads[i].clone() {
                 let from = self.follows[writer].clone();
@@ -160,6 +151,15 @@ impl Flow {
                 if is_update(&ops[writer]) {
                     self.follows[i].insert(writer);
                 }
+            }
+        }
+        for (i, op) in ops.iter().enumerate().rev().filter(|(_, op)| is_optimize(op)) {
+            // What only feeds an average of an updated parameter belongs to that update, too.
+            let own = if is_update(op) { BTreeSet::from([i]) } else { self.follows[i].clone() };
+            self.leads_to[i].extend(own);
+            for (_, writer) in self.reads[i].clone() {
+                let to = self.leads_to[i].clone();
+                self.leads_to[writer].extend(to);
             }
         }
     }
@@ -209,13 +209,14 @@ mod tests {
              da = scale(X: a) {op_role: 2}
              ga = sum(X: [ga, da]) {op_role: 2}
              ParamOut: a = sgd(Param: a, Grad: ga, LearningRate: lr) {op_role: 2}
-             e = scale(X: a) {op_role: 2}",
+             sa = scale(X: e) {op_role: 2}
+             e = sum(X: [sa, a]) {op_role: 2}",
         )
         .unwrap();
         assert_eq!(found.lr_ops, [0, 1]);
         assert_eq!(
             (&*found.updates[0].param, &*found.updates[0].grad, &found.updates[0].ops[..]),
-            ("a", "ga", &[3, 4, 5, 6][..])
+            ("a", "ga", &[3, 4, 5, 6, 7][..])
         );
     }
 
