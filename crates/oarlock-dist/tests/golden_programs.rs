@@ -192,7 +192,7 @@ fn repaired_startup(case: &Case, expected: &Program, trainer: &Program) -> Progr
     // Only what the trainer uses is initialized: counters of other trainers and the schedule's are not.
     let used = named(trainer);
     program.global_mut().ops.retain(|op| {
-        !op.inputs.args().next().is_none()
+        op.inputs.args().next().is_some()
             || op.op_type != "fill_constant"
             || op.outputs.args().any(|out| used.contains(out))
     });
@@ -293,7 +293,7 @@ fn whole_then_cut(startup: &Program) -> Program {
         }
         let (whole, block) = (&op.inputs.get("Input")[0], &op.outputs.get("Out")[0]);
         let mut init = ops.pop().expect("an initializer before the cut");
-        assert_eq!(init.outputs.get("Out"), [whole.clone()]);
+        assert_eq!(&init.outputs.get("Out")[0], whole);
         init.outputs.set("Out", vec![block.clone()]);
         init.attrs.set("shape", startup.global().var(block).expect("declared").shape.to_i64());
         ops.push(init);

@@ -286,6 +286,28 @@ fn programs_are_known_and_survive_files() {
     }
 }
 
+fn lookups(main: &Program) -> Vec<String> {
+    let (_, startup) = local("half_async");
+    let (transpiler, _) = transpile(small_blocks(), 2, main, &startup).unwrap();
+    let trainer = transpiler.get_trainer_program().unwrap();
+    let ops = trainer.global().ops.iter().enumerate().filter(|(_, op)| op.op_type == "distributed_lookup_table");
+    ops.map(|(i, op)| format!("{i} {:?} {:?}", op.inputs.get("Ids"), op.attrs.get("padding_idx").unwrap())).collect()
+}
+
+#[test]
+fn lookups_join_where_they_can() {
+    let (main, _) = local("half_async");
+    assert_eq!(lookups(&main), [r#"0 ["C1", "C2"] Long(-1)"#]);
+    let mut padded = main.clone();
+    padded.global_mut().ops[1].attrs.set("padding_idx", 3i64);
+    assert_eq!(lookups(&padded), [r#"0 ["C2"] Long(3)"#, r#"1 ["C1"] Long(-1)"#]);
+    // The second ids are computed from the first rows.
+    let mut chained = main.clone();
+    let cast = Op::new("cast").input("X", ["embedding_0.tmp_0"]).output("Out", ["C2"]);
+    chained.global_mut().ops.insert(1, cast);
+    assert_eq!(lookups(&chained), [r#"0 ["C1"] Long(-1)"#, r#"2 ["C2"] Long(-1)"#]);
+}
+
 /// The table of `half_async` as a hashed one.
 fn hashed() -> (Program, Program) {
     let (mut main, startup) = local("half_async");
@@ -310,18 +332,29 @@ fn hashed_tables_live_on_every_server() {
     let (main, startup) = hashed();
     let (transpiler, trainer_startup) = transpile(small_blocks(), 2, &main, &startup).unwrap();
     let trainer = transpiler.get_trainer_program().unwrap();
-    about(&trainer, &["distributed_lookup_table", "lookup_table", "split_ids"], expect![[r#"
+    about(
+        &trainer,
+        &["distributed_lookup_table", "lookup_table", "split_ids"],
+        expect![[r#"
         Outputs: [embedding_0.tmp_0, embedding_1.tmp_0] = distributed_lookup_table(Ids: [C1, C2], W: tab) {dtype: 5, table_names: ["tab", "tab"], endpoints: ["ps0:6174", "ps1:6174"], height_sections: longs[], trainer_id: 0, lookup_table_version: "lookup_table", padding_idx: -1L}
         Out: [tab@GRAD.trainer_0.pserver_0, tab@GRAD.trainer_0.pserver_1] = split_ids(Ids: tab@GRAD)
-    "#]]);
+    "#]],
+    );
     let sends = |op: &&Op| op.op_type == "send" && op.inputs.get("X").len() == 2;
     let sent: Vec<&[Name]> = trainer.global().ops.iter().filter(sends).map(|op| op.inputs.get("X")).collect();
     assert!(sent.contains(&&["tab@GRAD.trainer_0.pserver_0".into(), "tab@GRAD.trainer_0.pserver_1".into()][..]));
-    about(&trainer_startup, &["fake_init"], expect![[r#"
+    about(
+        &trainer_startup,
+        &["fake_init"],
+        expect![[r#"
         tab = fake_init() {shape: [100L, 4L]}
-    "#]]);
+    "#]],
+    );
     let (server, server_startup) = transpiler.get_pserver_programs("ps1:6174").unwrap();
-    about(&server, &["sum", "sgd", "lookup_sparse_table"], expect![[r#"
+    about(
+        &server,
+        &["sum", "sgd", "lookup_sparse_table"],
+        expect![[r#"
         fc_0.w_0@GRAD.block0 = sum(X: [fc_0.w_0@GRAD.block0.trainer_0, fc_0.w_0@GRAD.block0.trainer_1])
         ParamOut: fc_0.w_0.block0 = sgd(Grad: fc_0.w_0@GRAD.block0, LearningRate: learning_rate_0, Param: fc_0.w_0.block0)
         fc_1.b_0@GRAD = sum(X: [fc_1.b_0@GRAD.trainer_0, fc_1.b_0@GRAD.trainer_1])
@@ -329,7 +362,8 @@ fn hashed_tables_live_on_every_server() {
         tab@GRAD.pserver_1 = sum(X: [tab@GRAD.trainer_0.pserver_1, tab@GRAD.trainer_1.pserver_1])
         ParamOut: tab = sgd(Grad: tab@GRAD.pserver_1, LearningRate: learning_rate_0, Param: tab)
         tab.rows = lookup_sparse_table(Ids: tab.ids, W: tab) {padding_idx: -1L, auto_grown_table: true, is_test: false, initializer: ["tab:uniform_random&seed=90&min=-0.24019223&max=0.24019223"]}
-    "#]]);
+    "#]],
+    );
     assert_eq!(server.global().var("tab").unwrap().ty().to_string(), "rows f32[50, 4]");
     assert!(server_startup.global().var("tab").is_none());
 }
@@ -381,13 +415,20 @@ fn equal_workers() {
     let set_up = ["c_gen_nccl_id", "c_comm_init", "c_broadcast", "c_sync_comm_stream", "assign"];
     let nccl2 = Config { mode: Mode::Nccl2, nccl_comm_num: 2, ..Config::fluid() };
     let (_, startup) = worker(nccl2).unwrap();
-    about(&startup, &["gen_nccl_id"], expect![[r#"
+    about(
+        &startup,
+        &["gen_nccl_id"],
+        expect![[r#"
         NCCLID: NCCLID = gen_nccl_id() {trainers: ["w0:1", "w1:1"], trainer_id: 1, nccl_comm_num: 2, use_hierarchical_allreduce: false, hierarchical_allreduce_inter_nranks: 0}
-    "#]]);
+    "#]],
+    );
     assert!(["NCCLID", "NCCLID_1"].iter().all(|id| startup.global().var(id).is_some()));
     let collective = |mode| Config { mode: Mode::Collective, collective_mode: Some(mode), ..Config::fluid() };
     let (main, startup) = worker(collective(CollectiveMode::GradAllreduce)).unwrap();
-    about(&startup, &set_up, expect![[r#"
+    about(
+        &startup,
+        &set_up,
+        expect![[r#"
         nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"]}
         c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
         fc_0.b_0 = c_broadcast(X: fc_0.b_0) {ring_id: 0, root: 0}
@@ -395,8 +436,12 @@ fn equal_workers() {
         fc_1.b_0 = c_broadcast(X: fc_1.b_0) {ring_id: 0, root: 0}
         fc_1.w_0 = c_broadcast(X: fc_1.w_0) {ring_id: 0, root: 0}
         Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
-    "#]]);
-    about(&main, &exchange, expect![[r#"
+    "#]],
+    );
+    about(
+        &main,
+        &exchange,
+        expect![[r#"
         square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
         mean_0.tmp_0@GRAD = scale(X: mean_0.tmp_0@GRAD) {scale: 0.5, bias: 0.0, bias_after_scale: true}
         fc_1.b_0@GRAD = c_sync_calc_stream(X: fc_1.b_0@GRAD)
@@ -412,15 +457,23 @@ fn equal_workers() {
         ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
         ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
         ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
-    "#]]);
+    "#]],
+    );
     let (main, startup) = worker(collective(CollectiveMode::LocalSgd)).unwrap();
-    about(&startup, &["assign"], expect![[r#"
+    about(
+        &startup,
+        &["assign"],
+        expect![[r#"
         fc_0.b_0@SNAPSHOT = assign(X: fc_0.b_0)
         fc_0.w_0@SNAPSHOT = assign(X: fc_0.w_0)
         fc_1.b_0@SNAPSHOT = assign(X: fc_1.b_0)
         fc_1.w_0@SNAPSHOT = assign(X: fc_1.w_0)
-    "#]]);
-    about(&main, &exchange, expect![[r#"
+    "#]],
+    );
+    about(
+        &main,
+        &exchange,
+        expect![[r#"
         square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
         ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
         fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
@@ -451,7 +504,8 @@ fn equal_workers() {
         fc_1.w_0 = scale(X: fc_1.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
         fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
         fc_1.w_0@SNAPSHOT = assign(X: fc_1.w_0)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The operators by which equal workers exchange values: `c_allreduce_sum`, `c_broadcast`, the set-up of their rings, and
 //! the two that order computing and exchanging. They share one signature and one file because they differ in one word.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{In, Infer, Kernel, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
 
 use super::{COMMUNICATES, needs_cluster};
 
@@ -84,7 +84,8 @@ impl OpDef for SetUp {
     }
 }
 
-/// On a CPU operators run one after the other, and an exchange ends before the next operator starts: nothing to wait for.
+/// On a CPU operators run one after the other, and an exchange ends before the next operator starts: there is nothing to
+/// wait for, and the value passes through.
 struct Order {
     op_type: &'static str,
     doc: &'static str,
@@ -103,8 +104,17 @@ impl OpDef for Order {
         Ok(())
     }
 
-    fn prepare(&self, _: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        kernel(|_| Ok(()))
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let pairs: Vec<(In, Option<Out>)> = p.inputs("X")?.into_iter().zip(p.outputs("Out")?).collect();
+        kernel(move |io| {
+            for (x, out) in &pairs {
+                if let Some(out) = out.filter(|out| !out.is(*x)) {
+                    let from = io.value(*x)?;
+                    io.write(out)?.copy_from(&from).map_err(|e| io.about(out.0, e))?;
+                }
+            }
+            Ok(())
+        })
     }
 
     fn traits(&self) -> Traits {

@@ -86,25 +86,69 @@ mod tests {
 
     use oarlock_exec::{ExecOptions, Executor, Scope};
     use oarlock_ir::{Program, Registry};
+    use oarlock_tensor::{DType, Dims, Tensor};
 
-    #[test]
-    fn without_a_cluster_the_error_says_so() {
-        let registry = Registry::new(super::ops(), []);
-        let options = ExecOptions {
-            registry: Arc::new(registry),
+    fn executor() -> Executor {
+        Executor::new(ExecOptions {
+            registry: Arc::new(Registry::new(super::ops(), [])),
             threads: 1,
             fuse: false,
             without_fusions: Vec::new(),
             check_nan_inf: false,
-        };
+        })
+    }
+
+    #[test]
+    fn without_a_cluster_the_error_says_so() {
         let text = "block 0 {\n var w: f32[2] persistable\n w = recv() {epmap: [\"ps0:6174\"]} at \"train.py:9\"\n }";
         let program = Program::from_text(text).unwrap();
-        let error = Executor::new(options).run(&program, &[], &[], &Scope::new()).unwrap_err();
+        let error = executor().run(&program, &[], &[], &Scope::new()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "error[unsupported]: `recv` talks to parameter servers, and this executor has no connection to a cluster\n  \
              at train.py:9 (`recv`, block 0, op 0)\n  \
              help: run the program from before it was transpiled to train in one process"
         );
+    }
+
+    fn numbers(values: &[f32]) -> Tensor {
+        let mut tensor = Tensor::zeros(DType::F32, Dims::from([values.len()]));
+        tensor.data_mut::<f32>().unwrap().copy_from_slice(values);
+        tensor
+    }
+
+    #[test]
+    fn what_only_orders_operators_passes_values_through() {
+        let text = "block 0 {
+            var a: f32[2]
+            var b: f32[2]
+            var c: f32[2]
+            Out: [a, c] = c_sync_comm_stream(X: [a, b])
+        }";
+        let program = Program::from_text(text).unwrap();
+        let (a, b) = (numbers(&[1.0, 2.0]), numbers(&[3.0, 4.0]));
+        let found = executor().run_tensors(&program, &[("a", &a), ("b", &b)], &["a", "c"], &Scope::new()).unwrap();
+        assert_eq!(found[0].data::<f32>().unwrap(), [1.0, 2.0]);
+        assert_eq!(found[1].data::<f32>().unwrap(), [3.0, 4.0]);
+    }
+
+    #[test]
+    fn the_trainers_own_copy_is_chosen() {
+        let text = "block 0 {
+            var a: f32[2]
+            var b: f32[2]
+            var t: i64[1]
+            var c: f32[2]
+            c = ref_by_trainer_id(X: [a, b], TrainerId: t)
+        }";
+        let program = Program::from_text(text).unwrap();
+        let (a, b, mut t) = (numbers(&[1.0, 2.0]), numbers(&[3.0, 4.0]), Tensor::zeros(DType::I64, Dims::from([1])));
+        let mut choose = |trainer: i64| {
+            t.data_mut::<i64>().unwrap()[0] = trainer;
+            executor().run_tensors(&program, &[("a", &a), ("b", &b), ("t", &t)], &["c"], &Scope::new())
+        };
+        assert_eq!(choose(1).unwrap()[0].data::<f32>().unwrap(), [3.0, 4.0]);
+        let error = choose(2).unwrap_err();
+        assert_eq!(error.report().what, "`ref_by_trainer_id` has 2 trainers, and no trainer 2");
     }
 }

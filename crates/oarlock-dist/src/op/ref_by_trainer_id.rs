@@ -29,7 +29,7 @@ impl OpDef for RefByTrainerId {
             let id = io.index(trainer)?;
             let chosen = usize::try_from(id).ok().and_then(|id| all.get(id));
             let Some(chosen) = chosen else {
-                let what = format!("`ref_by_trainer_id` has {} trainers, and no trainer {id}", all.len());
+                let what = format!("has {} trainers, and no trainer {id}", all.len());
                 return Err(io.op_error(Kind::Range, what));
             };
             let from = io.value(*chosen)?;

@@ -7,6 +7,8 @@ mod cut;
 mod dispatch;
 mod shuffle;
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use oarlock_ir::{Error, Kind, Name, Result};
 
@@ -86,6 +88,16 @@ impl Placement {
     }
 }
 
+impl fmt::Display for Placement {
+    /// A line per block: its name, sizes and server.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for placed in self.vars.values().flatten() {
+            writeln!(f, "{} {:?} on {}", placed.block.name(), placed.block.dims, self.endpoint(placed))?;
+        }
+        Ok(())
+    }
+}
+
 /// A dispatcher may come from outside: it must name one existing server for every block.
 fn check(var: &Name, chosen: &[usize], blocks: usize, servers: usize) -> Result<()> {
     if chosen.len() != blocks {
@@ -147,7 +159,7 @@ mod tests {
         let rule = Cut { pieces: 2, min_block_size: 1 };
         let servers = vec!["a:1".to_string(), "b:2".to_string()];
         let placement = Placement::new(&[whole], &[0], rule, servers, &SplitMethod::RoundRobin).unwrap();
-        assert_eq!(placement.blocks("w").len(), 1);
+        assert_eq!(placement.to_string(), "w [4000, 8] on a:1\n");
     }
 
     #[test]

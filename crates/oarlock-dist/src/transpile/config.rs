@@ -39,7 +39,7 @@ pub struct Config {
     pub enable_dc_asgd: bool,
     /// Who works together.
     pub mode: Mode,
-    /// Print the placement.
+    /// Print the placement ([`crate::placement::Placement`] as text); done by whoever runs the job.
     pub print_log: bool,
     /// A trainer waits until all servers listen.
     pub wait_port: bool,
@@ -53,7 +53,7 @@ pub struct Config {
     pub completely_not_async: bool,
     /// Train locally and exchange how far parameters moved.
     pub geo_sgd_mode: bool,
-    /// After how many steps they are exchanged.
+    /// After how many steps they are exchanged; the communicator counts them.
     pub geo_sgd_need_push_nums: usize,
     /// How many rings equal workers use.
     pub nccl_comm_num: usize,
@@ -114,7 +114,7 @@ pub struct Arguments<'a> {
     pub trainers: Trainers,
     /// All trainers finish a step together.
     pub sync_mode: bool,
-    /// Where this process listens, if it does.
+    /// Where this process listens: of equal workers it says which one this is.
     pub current_endpoint: &'a str,
     /// Instead of the config's.
     pub slice_var_up: Option<bool>,
