@@ -353,7 +353,7 @@ fn plain_op(op: &mut Op, registry: &Registry) {
             "op_role" => value == Attr::Int(0),
             "op_role_var" => value == Attr::Strings(Vec::new()),
             "op_namescope" => value == "/".into(),
-            "op_device" => true,
+            "op_device" | "op_callstack" => true,
             _ => match sig {
                 Some(sig) => sig.default.as_ref() == Some(&value),
                 None => entry.is_some(),

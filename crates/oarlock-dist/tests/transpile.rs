@@ -146,60 +146,70 @@ fn rows_of(tensor: &Tensor, from: usize, count: usize) -> Tensor {
     part
 }
 
-fn batch(rows: usize, step: usize) -> [(&'static str, Tensor); 2] {
-    let noise = |n: usize, seed: usize| {
-        (0..n).map(|i| ((i * 37 + seed * 101 + 11) % 89) as f32 / 89.0 - 0.5).collect::<Vec<f32>>()
-    };
-    let tensor = |width: usize, seed: usize| {
-        let mut t = Tensor::new();
-        t.resize(DType::F32, Dims::from([rows, width]));
-        t.data_mut::<f32>().expect("f32").copy_from_slice(&noise(rows * width, seed));
-        t
-    };
-    [("x", tensor(8, step)), ("y", tensor(1, step + 1000))]
+fn noise(rows: usize, width: usize, seed: usize) -> Tensor {
+    let mut tensor = Tensor::zeros(DType::F32, Dims::from([rows, width]));
+    let values = tensor.data_mut::<f32>().expect("f32").iter_mut().enumerate();
+    values.for_each(|(i, v)| *v = ((i * 37 + seed * 101 + 11) % 89) as f32 / 89.0 - 0.5);
+    tensor
+}
+
+/// The inputs of rows `from..from + count` of the batch of a step.
+fn feed(width: usize, step: usize, from: usize, count: usize) -> [(&'static str, Tensor); 2] {
+    [("x", noise(8, width, step)), ("y", noise(8, 1, step + 1000))].map(|(name, t)| (name, rows_of(&t, from, count)))
+}
+
+/// What a trainer sends in a step, by the name under which it arrives.
+fn trainer_step(
+    transpiler: &DistributeTranspiler,
+    servers: &[Scope],
+    trainer: usize,
+    feeds: &[(&str, Tensor)],
+) -> BTreeMap<String, Tensor> {
+    let (sent, compute) = gradients(&transpiler.get_trainer_program().unwrap());
+    let scope = Scope::new();
+    for (param, _) in transpiler.placement().unwrap().iter() {
+        scope.set(param, Value::Dense(joined(transpiler, servers, param)));
+    }
+    let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
+    let fetches: Vec<&str> = sent.iter().map(String::as_str).collect();
+    let found = executor().run_tensors(&compute, &feeds, &fetches, &scope).unwrap();
+    // The programs of trainers differ in names only.
+    let name = |name: &String| name.replace(".trainer_0", &format!(".trainer_{trainer}"));
+    sent.iter().map(name).zip(found).collect()
+}
+
+fn server_step(transpiler: &DistributeTranspiler, endpoint: &str, scope: &Scope, arrived: &BTreeMap<String, Tensor>) {
+    let program = transpiler.get_pserver_program(endpoint).unwrap();
+    for name in program.global().ops[0].inputs.get("X") {
+        scope.set(name, Value::Dense(arrived[name.as_str()].clone()));
+    }
+    program.blocks().iter().skip(1).for_each(|block| run(&block_program(&program, block), scope));
 }
 
 /// Two trainers and two servers exchange by hand what their programs say; one process trains the joined batch.
 #[test]
 fn two_trainers_train_as_one_process() {
-    let (main, startup) = local("dc_asgd");
-    let (transpiler, _) = transpile(small_blocks(), 2, &main, &startup).unwrap();
-    let servers = started(&transpiler);
-    let alone = Scope::new();
-    run(&startup, &alone);
-    let exe = executor();
-    let endpoints: Vec<&str> = SERVERS.split(',').collect();
-    let (sent, compute) = gradients(&transpiler.get_trainer_program().unwrap());
-    for step in 0..5 {
-        let feeds = batch(8, step);
-        let feed = |from: usize, count: usize| feeds.each_ref().map(|(name, t)| (*name, rows_of(t, from, count)));
-        let whole = feed(0, 8);
-        exe.run_tensors(&main, &whole.each_ref().map(|(n, t)| (*n, t)), &[], &alone).unwrap();
-        let mut arrived: BTreeMap<String, Tensor> = BTreeMap::new();
-        for trainer in 0..2 {
-            let scope = Scope::new();
-            for (param, _) in transpiler.placement().unwrap().iter() {
-                scope.set(param, Value::Dense(joined(&transpiler, &servers, param)));
+    for (case, width, min_block_size) in [("dc_asgd", 8, 64), ("fit_a_line_decay", 13, 4)] {
+        let (main, startup) = local(case);
+        let config = Config { min_block_size, ..Config::fluid() };
+        let (transpiler, _) = transpile(config, 2, &main, &startup).unwrap();
+        let placement = transpiler.placement().unwrap();
+        assert!(placement.iter().any(|(_, blocks)| blocks.len() == 2), "{case}: something is cut");
+        let servers = started(&transpiler);
+        let alone = Scope::new();
+        run(&startup, &alone);
+        for step in 0..5 {
+            let whole = feed(width, step, 0, 8);
+            executor().run_tensors(&main, &whole.each_ref().map(|(n, t)| (*n, t)), &[], &alone).unwrap();
+            let halves = [0, 1].map(|t| trainer_step(&transpiler, &servers, t, &feed(width, step, t * 4, 4)));
+            let arrived = halves.into_iter().flatten().collect();
+            for (endpoint, scope) in SERVERS.split(',').zip(&servers) {
+                server_step(&transpiler, endpoint, scope, &arrived);
             }
-            let half = feed(trainer * 4, 4);
-            let fetches: Vec<&str> = sent.iter().map(String::as_str).collect();
-            // The second trainer's program differs in names only.
-            let found = exe.run_tensors(&compute, &half.each_ref().map(|(n, t)| (*n, t)), &fetches, &scope).unwrap();
-            for (name, value) in sent.iter().zip(found) {
-                arrived.insert(name.replace(".trainer_0", &format!(".trainer_{trainer}")), value);
+            for (param, _) in placement.iter() {
+                let (found, expected) = (joined(&transpiler, &servers, param), alone.tensor(param).expect("trained"));
+                assert_close(&format!("{case} step {step} {param}"), &found, &expected, Tolerance::new(1e-6, 1e-6));
             }
-        }
-        for (endpoint, scope) in endpoints.iter().zip(&servers) {
-            let program = transpiler.get_pserver_program(endpoint).unwrap();
-            for name in program.global().ops[0].inputs.get("X") {
-                scope.set(name, Value::Dense(arrived[name.as_str()].clone()));
-            }
-            program.blocks().iter().skip(1).for_each(|block| run(&block_program(&program, block), scope));
-        }
-        for (param, _) in transpiler.placement().unwrap().iter() {
-            let expected = alone.tensor(param).expect("trained");
-            let found = joined(&transpiler, &servers, param);
-            assert_close(&format!("step {step} {param}"), &found, &expected, Tolerance::new(1e-6, 1e-6));
         }
     }
 }
