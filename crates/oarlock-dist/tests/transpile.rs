@@ -519,6 +519,36 @@ fn equal_workers() {
 }
 
 #[test]
+fn arguments_come_before_the_config() {
+    let (mut main, mut startup) = local("half_async");
+    let mut transpiler = DistributeTranspiler::new(small_blocks());
+    let arguments = Arguments {
+        trainer_id: 0,
+        program: &mut main,
+        startup_program: &mut startup,
+        pservers: SERVERS,
+        trainers: Trainers::Count(2),
+        sync_mode: false,
+        current_endpoint: "",
+        slice_var_up: Some(false),
+        split_method: Some(SplitMethod::HashName),
+    };
+    transpiler.transpile(arguments).unwrap();
+    expect![[r#"
+        fc_0.b_0 [30] on ps0:6174
+        fc_0.w_0 [16, 30] on ps1:6174
+        fc_1.b_0 [1] on ps1:6174
+        fc_1.w_0 [30, 1] on ps0:6174
+        tab [100, 4] on ps0:6174
+    "#]]
+    .assert_eq(&transpiler.placement().unwrap().to_string());
+    let trainer = transpiler.get_trainer_program().unwrap();
+    assert!(trainer.global().ops.iter().all(|op| op.op_type != "send_barrier"));
+    assert_eq!(transpiler.wait_for(true).unwrap(), ["ps0:6174", "ps1:6174"]);
+    assert!(transpiler.wait_for(false).unwrap().is_empty());
+}
+
+#[test]
 fn mistakes_are_named() {
     let (main, startup) = local("half_async");
     let transpiler = DistributeTranspiler::new(Config::fluid());

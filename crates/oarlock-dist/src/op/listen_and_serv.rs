@@ -18,7 +18,6 @@ pub(crate) struct Serve {
     pub(crate) sparse_grad_to_param: Vec<String>,
     pub(crate) prefetch_to_block: Vec<String>,
     pub(crate) lr_block: Option<usize>,
-    pub(crate) checkpoint_block: Option<usize>,
     pub(crate) dc_asgd: bool,
 }
 
@@ -27,7 +26,6 @@ const THREADS: i32 = 12;
 
 /// The one operator of block 0 of a server's program.
 pub(crate) fn listen_and_serv(serve: Serve) -> Op {
-    let block = |idx: Option<usize>| idx.map_or(-1, |b| b as i32);
     let mut op = Op::new("listen_and_serv")
         .input("X", serve.received)
         .attr("endpoint", serve.endpoint)
@@ -36,8 +34,9 @@ pub(crate) fn listen_and_serv(serve: Serve) -> Op {
         .attr("distributed_mode", serve.mode)
         .attr("grad_to_block_id", serve.grad_to_block)
         .attr("sparse_grad_to_param", serve.sparse_grad_to_param)
-        .attr("lr_decay_block_id", block(serve.lr_block))
-        .attr("checkpint_block_id", block(serve.checkpoint_block))
+        .attr("lr_decay_block_id", serve.lr_block.map_or(-1, |b| b as i32))
+        // Servers save tables by themselves, without a block.
+        .attr("checkpint_block_id", -1)
         .attr("prefetch_var_name_to_block_id", serve.prefetch_to_block)
         .attr("dc_asgd", serve.dc_asgd)
         .attr("rpc_get_thread_num", THREADS)

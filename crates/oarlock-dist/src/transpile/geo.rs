@@ -42,11 +42,11 @@ pub(super) fn geo_trainer(job: &Job) -> Result<Program> {
 /// The trainer's startup program: as on one machine, then the servers' values, tables included.
 pub(super) fn geo_trainer_startup(job: &Job) -> Result<Program> {
     let mut program = job.startup.clone();
-    fetch_parameters(job, &mut program, job.updates().iter())?;
+    let mut dummies = Dummies::default();
+    fetch_parameters(job, &mut program, &mut dummies, job.updates().iter())?;
     let init: Name = PARAM_INIT.into();
     program.global_mut().set_var(raw(&init));
-    let dummy: Name = "__control_var@1".into();
-    program.global_mut().set_var(raw(&dummy));
+    let dummy = dummies.make(&mut program);
     notify(job, &mut program, vec![init.clone()], &dummy, &[init]);
     Ok(program)
 }
@@ -92,7 +92,6 @@ pub(super) fn geo_server(job: &Job, server: usize) -> Result<Program> {
         sparse_grad_to_param: sparse,
         prefetch_to_block: Vec::new(),
         lr_block: None,
-        checkpoint_block: None,
         dc_asgd: false,
     };
     program.global_mut().ops.push(with_role(listen_and_serv(serve), Role::FORWARD, NO_VARS));

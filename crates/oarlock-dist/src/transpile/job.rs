@@ -87,7 +87,7 @@ impl Job {
 
 /// Does an operator count steps?
 pub(super) fn counts(op: &Op) -> bool {
-    op.op_type == "increment"
+    op.op_type == "increment" && op.outputs.get("Out").len() == 1
 }
 
 /// The counter of one trainer: without sync trainers are at different steps, and servers add them up.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, Shape, Var, VarKind, VarType};
 
 use super::dc_asgd::compensate;
-use super::job::{Job, counter_of, counts, known_dims, like, rename_args, sized};
+use super::job::{Job, counter_of, counts, like, sized};
 use super::table::serve_table;
 use super::updates::Update;
 use crate::op::{NO_VARS, Serve, listen_and_serv, with_role};
@@ -253,23 +253,10 @@ impl<'a> Server<'a> {
             sparse_grad_to_param: self.sparse_grad_to_param,
             prefetch_to_block: self.prefetch_to_block,
             lr_block,
-            checkpoint_block: None,
             dc_asgd: job.traffic.dc_asgd,
         };
         let op = with_role(listen_and_serv(serve), Role::FORWARD, NO_VARS);
         self.program.global_mut().ops.push(op);
         Ok(self.program)
     }
-}
-
-/// The sizes that a variable has on a server.
-pub(super) fn dims_on_server(program: &Program, name: &Name) -> Result<Vec<usize>> {
-    known_dims(program.expect_var(0, name)?)
-}
-
-/// Renames a variable in an operator that stays otherwise as it is.
-pub(super) fn renamed(op: &Op, from: &Name, to: &Name) -> Op {
-    let mut op = op.clone();
-    rename_args(&mut op, from, to);
-    op
 }

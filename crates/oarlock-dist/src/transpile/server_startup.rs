@@ -9,8 +9,8 @@ use indexmap::IndexMap;
 use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
 
 use super::dc_asgd::backup;
-use super::job::{Job, counter_of, like};
-use super::server::{dims_on_server, names, owned, renamed};
+use super::job::{Job, counter_of, known_dims, like, rename_args};
+use super::server::{names, owned};
 use super::table::grows;
 use super::trainer_startup::declare_counter;
 use crate::op::{NO_VARS, with_role};
@@ -84,8 +84,9 @@ fn initialize(
     let whole = startup_dims(job, original);
     let mut initialized = false;
     for (name, block) in copies {
-        let dims = dims_on_server(program, name)?;
-        startup.global_mut().set_var(like(program.expect_var(0, name)?, name, &dims, true));
+        let var = program.expect_var(0, name)?;
+        let dims = known_dims(var)?;
+        startup.global_mut().set_var(like(var, name, &dims, true));
         if whole.as_ref().is_none_or(|whole| *whole == dims) {
             startup.global_mut().ops.push(renamed(op, original, name));
         } else if op.op_type == "fill_constant" {
@@ -104,6 +105,12 @@ fn initialize(
         }
     }
     Ok(())
+}
+
+fn renamed(op: &Op, from: &Name, to: &Name) -> Op {
+    let mut op = op.clone();
+    rename_args(&mut op, from, to);
+    op
 }
 
 fn startup_dims(job: &Job, name: &Name) -> Option<Vec<usize>> {

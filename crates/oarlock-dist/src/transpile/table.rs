@@ -18,8 +18,7 @@ use crate::op::{NO_VARS, lookup_sparse_table, send, strings, with_role};
 pub(super) fn distributed_tables(program: &Program, updates: &[Update]) -> Result<BTreeSet<Name>> {
     let mut tables = BTreeSet::new();
     for (i, op) in program.global().ops.iter().enumerate() {
-        if is_lookup(op) && flag(op, "is_distributed") {
-            let table = &op.inputs.get("W")[0];
+        for table in op.inputs.get("W").iter().filter(|_| is_lookup(op) && flag(op, "is_distributed")) {
             check(program, updates, op, table).map_err(|e| e.at(|| op.place(0, i)))?;
             tables.insert(table.clone());
         }

@@ -18,7 +18,7 @@ pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
             || op.outputs.args().next().is_none()
     });
     add_counters(job, &mut program);
-    fetch_parameters(job, &mut program, job.local_updates())?;
+    fetch_parameters(job, &mut program, &mut Dummies::default(), job.local_updates())?;
     for table in &job.remote {
         let sizes = job.var(table)?.shape.to_i64();
         program.global_mut().ops.push(with_role(fake_init(table, sizes), Role::FORWARD, NO_VARS));
@@ -32,6 +32,7 @@ pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
 pub(super) fn fetch_parameters<'a>(
     job: &Job,
     program: &mut Program,
+    dummies: &mut Dummies,
     updates: impl Iterator<Item = &'a Update>,
 ) -> Result<()> {
     let mut cut = Vec::new();
@@ -44,7 +45,7 @@ pub(super) fn fetch_parameters<'a>(
             cut.push(with_role(join(job, update), Role::FORWARD, NO_VARS));
         }
     }
-    let dummy = Dummies::default().make(program);
+    let dummy = dummies.make(program);
     let op = fetch_barrier(None, vec![dummy], job.placement.servers(), job.trainer_attr());
     program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
     program.global_mut().ops.extend(cut);
