@@ -1,8 +1,8 @@
 //! Transpiled programs against those of Fluid 1.8.
 //!
 //! `tests/golden/programs.npz` holds programs that Fluid 1.8.5 wrote: of its golden runs (`dist_*`), and of one small
-//! network in every other mode. With `OARLOCK_GOLDEN` the golden runs are read from there. What may differ is what
-//! the functions named `repaired_*` change, reason by reason.
+//! network in every other mode (`tools/golden_transpile.py` makes the file). With `OARLOCK_GOLDEN` the golden runs are
+//! read from there. What may differ is what the functions named `repaired_*` change, reason by reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
