@@ -94,7 +94,9 @@ def transpiled(config, net, sync=True, trainers=2, trainer_id=0, roles=("trainer
     main, startup = build(net)
     programs = {"main": main.desc.serialize_to_string(), "startup": startup.desc.serialize_to_string()}
     for role in roles:
-        main, startup = build(net)
+        if role != roles[0]:
+            # Numbers of name scopes run on; those of the first role are the network's own.
+            main, startup = build(net)
         settings = fluid.DistributeTranspilerConfig()
         settings.sync_mode = sync
         for name, value in config.items():
