@@ -1,0 +1,40 @@
+//! `fetch_barrier`: tells the servers that this trainer has all parameters of the step.
+
+use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+
+use super::{COMMUNICATES, needs_cluster};
+
+pub(super) const OPS: &[&dyn OpDef] = &[&FetchBarrier];
+
+/// A `fetch_barrier`. `out` lists what was fetched, so that what reads it comes after the barrier.
+pub(crate) fn fetch_barrier(after: Option<&Name>, out: Vec<Name>, endpoints: &[String], trainer_id: i32) -> Op {
+    Op::new("fetch_barrier")
+        .input("X", after)
+        .output("Out", out)
+        .attr("endpoints", endpoints.to_vec())
+        .attr("trainer_id", trainer_id)
+}
+
+struct FetchBarrier;
+
+impl OpDef for FetchBarrier {
+    fn sig(&self) -> Sig {
+        Sig::new("fetch_barrier", "the end of what a trainer fetches in a step")
+            .optional_inputs("X", "not read: what writes it comes before")
+            .optional_outputs("Out", "what was fetched; not changed")
+            .attr("endpoints", vec!["127.0.0.1:6164".to_string()], "all servers")
+            .attr("trainer_id", 0, "who fetched")
+    }
+
+    fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        needs_cluster(p, "parameter servers")
+    }
+
+    fn traits(&self) -> Traits {
+        COMMUNICATES
+    }
+}

@@ -1,0 +1,80 @@
+//! `listen_and_serv`: a parameter server. Its blocks say what is done with what arrives.
+
+use oarlock_ir::{Attr, Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+
+use super::{COMMUNICATES, needs_cluster};
+
+pub(super) const OPS: &[&dyn OpDef] = &[&ListenAndServ];
+
+/// What differs from server to server.
+pub(crate) struct Serve {
+    pub(crate) received: Vec<Name>,
+    pub(crate) endpoint: String,
+    pub(crate) server: i32,
+    pub(crate) trainers: i32,
+    pub(crate) mode: i32,
+    pub(crate) optimize_blocks: Vec<usize>,
+    pub(crate) grad_to_block: Vec<String>,
+    pub(crate) sparse_grad_to_param: Vec<String>,
+    pub(crate) prefetch_to_block: Vec<String>,
+    pub(crate) lr_block: Option<usize>,
+    pub(crate) dc_asgd: bool,
+}
+
+/// Threads per kind of request, as Fluid's flags `rpc_*_thread_num` say; Oarlock's servers choose for themselves.
+const THREADS: i32 = 12;
+
+/// The one operator of block 0 of a server's program.
+pub(crate) fn listen_and_serv(serve: Serve) -> Op {
+    let mut op = Op::new("listen_and_serv")
+        .input("X", serve.received)
+        .attr("endpoint", serve.endpoint)
+        .attr("pserver_id", serve.server)
+        .attr("Fanin", serve.trainers)
+        .attr("distributed_mode", serve.mode)
+        .attr("grad_to_block_id", serve.grad_to_block)
+        .attr("sparse_grad_to_param", serve.sparse_grad_to_param)
+        .attr("lr_decay_block_id", serve.lr_block.map_or(-1, |b| b as i32))
+        // Servers save tables by themselves, without a block.
+        .attr("checkpint_block_id", -1)
+        .attr("prefetch_var_name_to_block_id", serve.prefetch_to_block)
+        .attr("dc_asgd", serve.dc_asgd)
+        .attr("rpc_get_thread_num", THREADS)
+        .attr("rpc_send_thread_num", THREADS)
+        .attr("rpc_prefetch_thread_num", THREADS);
+    op.attrs.set("optimize_blocks", Attr::Blocks(serve.optimize_blocks));
+    op
+}
+
+struct ListenAndServ;
+
+impl OpDef for ListenAndServ {
+    fn sig(&self) -> Sig {
+        Sig::new("listen_and_serv", "serves parameters until every trainer has left")
+            .optional_inputs("X", "the variables that trainers send")
+            .required_attr("endpoint", "where it listens")
+            .attr("pserver_id", -1, "which of the servers this is")
+            .attr("Fanin", 1, "how many trainers there are")
+            .attr("distributed_mode", 0, "0 sync, 1 async, 2 half-async, 3 geo")
+            .required_attr("optimize_blocks", "the blocks that update parameters, that of the learning rate first")
+            .attr("grad_to_block_id", Vec::<String>::new(), "`gradient:block`: which block a gradient feeds")
+            .attr("sparse_grad_to_param", Vec::<String>::new(), "`gradient:parameter` of row-sparse gradients")
+            .attr("lr_decay_block_id", -1, "the block that computes the learning rate; -1 if it is constant")
+            .attr("checkpint_block_id", -1, "the block that saves tables (the name is spelt as in saved programs)")
+            .attr("prefetch_var_name_to_block_id", Vec::<String>::new(), "`ids:block`: which block looks rows up")
+            .attr("dc_asgd", false, "updates are compensated for their delay")
+            .hints(&["rpc_get_thread_num", "rpc_send_thread_num", "rpc_prefetch_thread_num"])
+    }
+
+    fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        needs_cluster(p, "trainers")
+    }
+
+    fn traits(&self) -> Traits {
+        COMMUNICATES
+    }
+}

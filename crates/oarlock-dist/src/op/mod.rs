@@ -1,0 +1,154 @@
+//! The operators that communicate, one file each: signature, inference, and the function that makes one for a program.
+//!
+//! Operators that only rearrange what is sent or received (`split_ids`, `merge_ids`, `split_selected_rows`, ...) compute
+//! nothing but local values and live with the other operators.
+
+mod checkpoint_notify;
+mod collective;
+mod distributed_lookup_table;
+mod fake_init;
+mod fetch_barrier;
+mod gen_nccl_id;
+mod listen_and_serv;
+mod lookup_sparse_table;
+mod prefetch;
+mod recv;
+mod recv_save;
+mod ref_by_trainer_id;
+mod send;
+mod send_barrier;
+
+use oarlock_ir::{Error, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Role, Traits};
+
+pub(crate) use collective::{collective, sync_stream};
+pub(crate) use distributed_lookup_table::distributed_lookup_table;
+pub(crate) use fake_init::fake_init;
+pub(crate) use fetch_barrier::fetch_barrier;
+pub(crate) use gen_nccl_id::{Rings, gen_nccl_id};
+pub(crate) use listen_and_serv::{Serve, listen_and_serv};
+pub(crate) use lookup_sparse_table::lookup_sparse_table;
+pub(crate) use recv::recv;
+pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
+pub(crate) use send::send;
+pub(crate) use send_barrier::send_barrier;
+
+/// The operators of this crate.
+pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
+    const FILES: [&[&dyn OpDef]; 14] = [
+        checkpoint_notify::OPS,
+        collective::OPS,
+        distributed_lookup_table::OPS,
+        fake_init::OPS,
+        fetch_barrier::OPS,
+        gen_nccl_id::OPS,
+        listen_and_serv::OPS,
+        lookup_sparse_table::OPS,
+        prefetch::OPS,
+        recv::OPS,
+        recv_save::OPS,
+        ref_by_trainer_id::OPS,
+        send::OPS,
+        send_barrier::OPS,
+    ];
+    FILES.into_iter().flatten().copied()
+}
+
+/// Never pruned, and no gradient flows through it.
+const COMMUNICATES: Traits = Traits::GRADIENT_FREE.side_effect();
+
+/// What every operator of a program carries besides its own attributes.
+pub(crate) fn with_role<N: Into<String>>(mut op: Op, role: Role, role_var: impl IntoIterator<Item = N>) -> Op {
+    op.set_role(role);
+    op.attrs.set("op_role_var", role_var.into_iter().map(Into::into).collect::<Vec<String>>());
+    op.attrs.set("op_namescope", "/");
+    op.attrs.set("op_device", "");
+    op
+}
+
+/// No parameter belongs to the operator.
+pub(crate) const NO_VARS: [&str; 0] = [];
+
+/// Names as the list of strings that an attribute holds.
+pub(crate) fn strings<'a>(names: impl IntoIterator<Item = &'a Name>) -> Vec<String> {
+    names.into_iter().map(Name::to_string).collect()
+}
+
+/// For an operator that needs the other processes of a job: a runner that has no connection to them says so.
+fn needs_cluster(p: &Prepare<'_>, whom: &str) -> Result<Box<dyn Kernel>> {
+    let what = format!("`{}` talks to {whom}, and this executor has no connection to a cluster", p.op().op_type);
+    Err(Error::new(Kind::Unsupported, what)
+        .help("run the program from before it was transpiled to train in one process"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use oarlock_exec::{ExecOptions, Executor, Scope};
+    use oarlock_ir::{Program, Registry};
+    use oarlock_tensor::{DType, Dims, Tensor};
+
+    fn executor() -> Executor {
+        Executor::new(ExecOptions {
+            registry: Arc::new(Registry::new(super::ops(), [])),
+            threads: 1,
+            fuse: false,
+            without_fusions: Vec::new(),
+            check_nan_inf: false,
+        })
+    }
+
+    #[test]
+    fn without_a_cluster_the_error_says_so() {
+        let text = "block 0 {\n var w: f32[2] persistable\n w = recv() {epmap: [\"ps0:6174\"]} at \"train.py:9\"\n }";
+        let program = Program::from_text(text).unwrap();
+        let error = executor().run(&program, &[], &[], &Scope::new()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "error[unsupported]: `recv` talks to parameter servers, and this executor has no connection to a cluster\n  \
+             at train.py:9 (`recv`, block 0, op 0)\n  \
+             help: run the program from before it was transpiled to train in one process"
+        );
+    }
+
+    fn numbers(values: &[f32]) -> Tensor {
+        let mut tensor = Tensor::zeros(DType::F32, Dims::from([values.len()]));
+        tensor.data_mut::<f32>().unwrap().copy_from_slice(values);
+        tensor
+    }
+
+    #[test]
+    fn what_only_orders_operators_passes_values_through() {
+        let text = "block 0 {
+            var a: f32[2]
+            var b: f32[2]
+            var c: f32[2]
+            Out: [a, c] = c_sync_comm_stream(X: [a, b])
+        }";
+        let program = Program::from_text(text).unwrap();
+        let (a, b) = (numbers(&[1.0, 2.0]), numbers(&[3.0, 4.0]));
+        let found = executor().run_tensors(&program, &[("a", &a), ("b", &b)], &["a", "c"], &Scope::new()).unwrap();
+        assert_eq!(found[0].data::<f32>().unwrap(), [1.0, 2.0]);
+        assert_eq!(found[1].data::<f32>().unwrap(), [3.0, 4.0]);
+    }
+
+    #[test]
+    fn the_trainers_own_copy_is_chosen() {
+        let text = "block 0 {
+            var a: f32[2]
+            var b: f32[2]
+            var t: i64[1]
+            var c: f32[2]
+            c = ref_by_trainer_id(X: [a, b], TrainerId: t)
+        }";
+        let program = Program::from_text(text).unwrap();
+        let (a, b, mut t) = (numbers(&[1.0, 2.0]), numbers(&[3.0, 4.0]), Tensor::zeros(DType::I64, Dims::from([1])));
+        let mut choose = |trainer: i64| {
+            t.data_mut::<i64>().unwrap()[0] = trainer;
+            executor().run_tensors(&program, &[("a", &a), ("b", &b), ("t", &t)], &["c"], &Scope::new())
+        };
+        assert_eq!(choose(1).unwrap()[0].data::<f32>().unwrap(), [3.0, 4.0]);
+        let error = choose(2).unwrap_err();
+        assert_eq!(error.report().what, "`ref_by_trainer_id` has 2 trainers, and no trainer 2");
+    }
+}

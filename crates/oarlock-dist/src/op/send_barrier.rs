@@ -1,0 +1,42 @@
+//! `send_barrier`: tells the servers that this trainer sent all gradients of the step.
+
+use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+
+use super::{COMMUNICATES, needs_cluster};
+
+pub(super) const OPS: &[&dyn OpDef] = &[&SendBarrier];
+
+/// A `send_barrier` after the sends that write `after`.
+pub(crate) fn send_barrier(after: Vec<Name>, out: &Name, endpoints: &[String], trainer_id: i32) -> Op {
+    Op::new("send_barrier")
+        .input("X", after)
+        .output("Out", [out])
+        .attr("endpoints", endpoints.to_vec())
+        .attr("trainer_id", trainer_id)
+        .attr("half_async", false)
+}
+
+struct SendBarrier;
+
+impl OpDef for SendBarrier {
+    fn sig(&self) -> Sig {
+        Sig::new("send_barrier", "the end of what a trainer sends in a step")
+            .optional_inputs("X", "not read: what writes it comes before")
+            .optional_outputs("Out", "holds nothing; what reads it comes after the barrier")
+            .attr("endpoints", vec!["127.0.0.1:6164".to_string()], "all servers")
+            .attr("trainer_id", 0, "who sends")
+            .attr("half_async", false, "wait for the threads of this trainer only")
+    }
+
+    fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        needs_cluster(p, "parameter servers")
+    }
+
+    fn traits(&self) -> Traits {
+        COMMUNICATES
+    }
+}

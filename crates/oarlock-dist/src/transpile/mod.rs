@@ -1,0 +1,294 @@
+//! From a program for one machine to the programs of a cluster: one file per pass.
+//!
+//! [`DistributeTranspiler`] joins them. `updates` sorts the operators of the program by what they lead to, the placement
+//! says which server holds what, and then each pass makes one program from that: `trainer` (with `lookup`),
+//! `trainer_startup`, `server` (with `dc_asgd`), `server_startup`; `table` adds hashed tables to them, and `geo` makes
+//! those of its mode. Equal workers need no placement: `workers`, `grad_allreduce` and `local_sgd` rewrite one program.
+//! Nothing is kept in between: any number of roles can be asked for, in any order. No pass opens a socket.
+
+mod config;
+mod dc_asgd;
+mod geo;
+mod grad_allreduce;
+mod job;
+mod local_sgd;
+mod lookup;
+mod server;
+mod server_startup;
+mod table;
+mod trainer;
+mod trainer_startup;
+mod updates;
+mod workers;
+
+use std::collections::BTreeSet;
+
+use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
+
+pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
+use config::{Traffic, endpoints};
+use grad_allreduce::{allreduce_gradients, start_workers};
+use job::{Job, known_dims};
+use local_sgd::{average_parameters, take_snapshots};
+use lookup::remote_tables;
+use table::distributed_tables;
+use updates::{Update, find_updates};
+use workers::{Workers, set_up_rings};
+
+use crate::placement::{Cut, Placeable, Placement, SplitMethod, shuffle};
+
+/// Turns a program for one machine into those of trainers and servers.
+#[derive(Debug)]
+pub struct DistributeTranspiler {
+    config: Config,
+    made: Option<Made>,
+}
+
+/// What a program became.
+#[derive(Debug)]
+enum Made {
+    /// Programs of trainers and servers are made from this when they are asked for.
+    Job(Box<Job>),
+    /// The program of one of many equal workers, and whom the first of them waits for.
+    Worker(Box<Program>, Vec<String>),
+}
+
+impl DistributeTranspiler {
+    /// With these settings.
+    pub fn new(config: Config) -> DistributeTranspiler {
+        DistributeTranspiler { config, made: None }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Sorts and places a program. `startup_program` becomes the trainer's; the other programs are there to be asked for.
+    /// Equal workers have no other programs: `program` becomes theirs.
+    pub fn transpile(&mut self, arguments: Arguments<'_>) -> Result<()> {
+        self.made = Some(match self.config.mode {
+            Mode::Pserver => self.transpile_pserver(arguments)?,
+            Mode::Nccl2 | Mode::Collective => self.transpile_workers(arguments)?,
+        });
+        Ok(())
+    }
+
+    fn transpile_pserver(&self, arguments: Arguments<'_>) -> Result<Made> {
+        let job = self.pserver_job(&arguments)?;
+        let startup = startup_of(&job, &trainer_of(&job)?)?;
+        *arguments.startup_program = startup;
+        Ok(Made::Job(Box::new(job)))
+    }
+
+    fn transpile_workers(&self, arguments: Arguments<'_>) -> Result<Made> {
+        let workers = Workers::new(&self.config, &arguments)?;
+        let (mut program, mut startup) = (arguments.program.clone(), arguments.startup_program.clone());
+        verify(&program, None)?;
+        match self.config.mode {
+            Mode::Collective => self.collective(&workers, &mut program, &mut startup)?,
+            _ => set_up_rings(&self.config, &workers, &mut startup),
+        }
+        verify(&program, None)?;
+        verify(&startup, None)?;
+        let wait_for = if workers.rank == 0 { workers.others() } else { Vec::new() };
+        *arguments.startup_program = startup;
+        *arguments.program = program.clone();
+        Ok(Made::Worker(Box::new(program), wait_for))
+    }
+
+    fn collective(&self, workers: &Workers, program: &mut Program, startup: &mut Program) -> Result<()> {
+        let updates = find_updates(program)?;
+        let params: Vec<Name> = updates.updates.iter().map(|u| u.param.clone()).collect();
+        let Some(mode) = self.config.collective_mode else {
+            return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
+                .help("choose grad_allreduce, local_sgd or single_process_multi_thread"));
+        };
+        start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params);
+        if mode == CollectiveMode::LocalSgd {
+            take_snapshots(startup, &params)?;
+            return average_parameters(workers, &updates, program);
+        }
+        allreduce_gradients(workers, program)
+    }
+
+    fn pserver_job(&self, arguments: &Arguments<'_>) -> Result<Job> {
+        let servers = endpoints(arguments.pservers);
+        let trainers = trainer_count(arguments)?;
+        check_servers(&servers)?;
+        let traffic = Traffic::new(&self.config, arguments.sync_mode, trainers)?;
+        let main = arguments.program.clone();
+        verify(&main, None)?;
+        let updates = find_updates(&main)?;
+        if updates.updates.is_empty() {
+            return Err(Error::new(
+                Kind::Missing,
+                "the program updates no parameter, so there is nothing to distribute",
+            )
+            .help("call `minimize` before `transpile`"));
+        }
+        let method = arguments.split_method.as_ref().unwrap_or(&self.config.split_method);
+        // GEO always cuts: servers only add what they are sent.
+        let cuts = arguments.slice_var_up.unwrap_or(self.config.slice_var_up) || traffic.geo;
+        let tables = distributed_tables(&main, &updates.updates)?;
+        refuse_tables(&traffic, &tables)?;
+        let placed = updates.updates.iter().filter(|u| !tables.contains(&u.param));
+        let placement = place(&main, placed, servers, method, cuts.then_some(self.config.min_block_size))?;
+        let remote = if traffic.geo { BTreeSet::new() } else { remote_tables(&main, &updates.updates) };
+        let startup = arguments.startup_program.clone();
+        Ok(Job {
+            main,
+            startup,
+            updates,
+            placement,
+            remote,
+            tables,
+            traffic,
+            trainer_id: arguments.trainer_id,
+            trainers,
+        })
+    }
+
+    /// Where parameters live.
+    pub fn placement(&self) -> Result<&Placement> {
+        Ok(&self.job()?.placement)
+    }
+
+    /// Whom this process waits for before its first step; nobody if the config or the caller says not to wait.
+    pub fn wait_for(&self, wait_port: bool) -> Result<&[String]> {
+        let all: &[String] = match self.made()? {
+            Made::Job(job) => job.placement.servers(),
+            Made::Worker(_, others) => others,
+        };
+        Ok(if wait_port && self.config.wait_port { all } else { &[] })
+    }
+
+    /// The trainer's program.
+    pub fn get_trainer_program(&self) -> Result<Program> {
+        match self.made()? {
+            Made::Job(job) => trainer_of(job),
+            Made::Worker(program, _) => Ok((**program).clone()),
+        }
+    }
+
+    /// The program of the server that listens on `endpoint`.
+    pub fn get_pserver_program(&self, endpoint: &str) -> Result<Program> {
+        let job = self.job()?;
+        let server = self.server(endpoint)?;
+        let program = if job.traffic.geo { geo::geo_server(job, server) } else { server::server_program(job, server) }?;
+        verify(&program, None)?;
+        Ok(program)
+    }
+
+    /// The startup program of the server that listens on `endpoint`.
+    pub fn get_startup_program(&self, endpoint: &str) -> Result<Program> {
+        self.get_pserver_programs(endpoint).map(|(_, startup)| startup)
+    }
+
+    /// The program of a server and its startup program.
+    pub fn get_pserver_programs(&self, endpoint: &str) -> Result<(Program, Program)> {
+        let program = self.get_pserver_program(endpoint)?;
+        let startup = server_startup::server_startup(self.job()?, self.server(endpoint)?, &program)?;
+        verify(&startup, None)?;
+        Ok((program, startup))
+    }
+
+    fn made(&self) -> Result<&Made> {
+        self.made.as_ref().ok_or_else(|| {
+            Error::new(Kind::Missing, "nothing was transpiled yet").help("call `transpile` before asking for programs")
+        })
+    }
+
+    fn job(&self) -> Result<&Job> {
+        match self.made()? {
+            Made::Job(job) => Ok(job),
+            Made::Worker(..) => Err(Error::new(Kind::Argument, "equal workers have no servers")
+                .help("set `mode` to pserver, or ask for the trainer's program")),
+        }
+    }
+
+    fn server(&self, endpoint: &str) -> Result<usize> {
+        let servers = self.job()?.placement.servers();
+        servers.iter().position(|s| s == endpoint).ok_or_else(|| {
+            Error::new(Kind::Argument, format!("`{endpoint}` is not one of the servers: {}", servers.join(", ")))
+                .help("ask for one of those, spelt as in `pservers`")
+        })
+    }
+}
+
+fn trainer_of(job: &Job) -> Result<Program> {
+    let program = if job.traffic.geo { geo::geo_trainer(job) } else { trainer::trainer_program(job) }?;
+    verify(&program, None)?;
+    Ok(program)
+}
+
+fn startup_of(job: &Job, trainer: &Program) -> Result<Program> {
+    let startup =
+        if job.traffic.geo { geo::geo_trainer_startup(job) } else { trainer_startup::trainer_startup(job, trainer) }?;
+    verify(&startup, None)?;
+    Ok(startup)
+}
+
+fn trainer_count(arguments: &Arguments<'_>) -> Result<usize> {
+    let wrong = |what: String| Err(Error::new(Kind::Argument, what).help("trainers are counted from 0"));
+    match arguments.trainers {
+        Trainers::Count(0) => wrong("a job needs at least one trainer".into()),
+        Trainers::Count(n) if arguments.trainer_id >= n => {
+            wrong(format!("trainer_id is {}, and there are {n} trainers", arguments.trainer_id))
+        }
+        Trainers::Count(n) => Ok(n),
+        Trainers::Endpoints(_) => wrong("with parameter servers, `trainers` is a number".into()),
+    }
+}
+
+fn check_servers(servers: &[String]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    if servers.is_empty() {
+        return Err(
+            Error::new(Kind::Argument, "`pservers` names no server").help("give endpoints such as `10.0.0.1:6174`")
+        );
+    }
+    match servers.iter().find(|s| !seen.insert(*s)) {
+        Some(twice) => Err(Error::new(Kind::Argument, format!("`pservers` names `{twice}` twice"))
+            .help("every server needs an endpoint of its own")),
+        None => Ok(()),
+    }
+}
+
+/// A hashed table has no rows on trainers, and these modes work on them.
+fn refuse_tables(traffic: &Traffic, tables: &BTreeSet<Name>) -> Result<()> {
+    let mode = match traffic {
+        Traffic { geo: true, .. } => "GEO",
+        Traffic { dc_asgd: true, .. } => "DC-ASGD",
+        _ => return Ok(()),
+    };
+    match tables.first() {
+        Some(table) => {
+            Err(Error::new(Kind::Unsupported, format!("{mode} needs `{table}` whole, but it is distributed"))
+                .help("set is_distributed=False, or choose another mode"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Deals parameters out to servers; `min_block_size` is none if they stay whole.
+fn place<'a>(
+    main: &Program,
+    updates: impl Iterator<Item = &'a Update>,
+    servers: Vec<String>,
+    method: &SplitMethod,
+    min_block_size: Option<usize>,
+) -> Result<Placement> {
+    let mut vars = Vec::new();
+    for update in updates {
+        let dims = known_dims(main.expect_var(0, &update.param)?)?;
+        vars.push(Placeable { name: update.param.clone(), dims, divisible: update.divisible });
+    }
+    let order = match min_block_size {
+        Some(_) => (0..vars.len()).collect(),
+        None => shuffle(vars.len(), main.random_seed as u32),
+    };
+    let pieces = if min_block_size.is_some() { servers.len() } else { 1 };
+    let rule = Cut { pieces, min_block_size: min_block_size.unwrap_or(1) };
+    Placement::new(&vars, &order, rule, servers, method)
+}

@@ -1,0 +1,79 @@
+//! The trainer's startup program: it initializes what stays with the trainer and then fetches the parameters, so that
+//! all trainers start from the servers' values.
+
+use oarlock_ir::{Dim, Name, Op, Program, Result, Role, VarType};
+use oarlock_tensor::DType;
+
+use super::job::{Dummies, Job, counter_of, named};
+use super::trainer::{declare_blocks, join};
+use super::updates::Update;
+use crate::op::{NO_VARS, fake_init, fetch_barrier, recv, with_role};
+
+/// Makes the startup program that belongs to a trainer's program.
+pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
+    let mut program = job.startup.clone();
+    let used = named(trainer);
+    program.global_mut().ops.retain(|op| {
+        op.outputs.args().any(|out| used.contains(out) && !job.remote.contains(out))
+            || op.outputs.args().next().is_none()
+    });
+    add_counters(job, &mut program);
+    fetch_parameters(job, &mut program, &mut Dummies::default(), job.local_updates())?;
+    for table in &job.remote {
+        let sizes = job.var(table)?.shape.to_i64();
+        program.global_mut().ops.push(with_role(fake_init(table, sizes), Role::FORWARD, NO_VARS));
+    }
+    let named = named(&program);
+    program.global_mut().vars.retain(|name, _| named.contains(name));
+    Ok(program)
+}
+
+/// Fetches parameters and joins those that were cut.
+pub(super) fn fetch_parameters<'a>(
+    job: &Job,
+    program: &mut Program,
+    dummies: &mut Dummies,
+    updates: impl Iterator<Item = &'a Update>,
+) -> Result<()> {
+    let mut cut = Vec::new();
+    for update in updates {
+        declare_blocks(job, update, program)?;
+        let names = job.block_names(update);
+        let op = recv(names, None, job.endpoints(update), job.trainer_attr());
+        program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
+        if job.blocks(update).len() > 1 {
+            cut.push(with_role(join(job, update), Role::FORWARD, NO_VARS));
+        }
+    }
+    let dummy = dummies.make(program);
+    let op = fetch_barrier(None, vec![dummy], job.placement.servers(), job.trainer_attr());
+    program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
+    program.global_mut().ops.extend(cut);
+    Ok(())
+}
+
+/// What this trainer adds to the count of steps with each of its own.
+fn add_counters(job: &Job, program: &mut Program) {
+    if job.traffic.sync {
+        return;
+    }
+    for counter in job.lr_counters() {
+        let op = declare_counter(program, &counter_of(&counter, job.trainer_id));
+        program.global_mut().ops.insert(0, op);
+    }
+}
+
+/// Declares the counter of one trainer; returns the operator that sets it to 1.
+pub(super) fn declare_counter(program: &mut Program, name: &Name) -> Op {
+    let mut var = oarlock_ir::Var::new(name, VarType::tensor(DType::I64, vec![Dim::Is(1)]));
+    var.persistable = true;
+    program.global_mut().set_var(var);
+    let op = Op::new("fill_constant")
+        .output("Out", [name])
+        .attr("shape", vec![1i64])
+        .attr("dtype", DType::I64.proto())
+        .attr("value", 1.0f32)
+        .attr("str_value", "")
+        .attr("force_cpu", false);
+    with_role(op, Role::FORWARD, NO_VARS)
+}

@@ -1,0 +1,98 @@
+//! Equal workers: what the passes of collective training share.
+
+use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
+
+use super::config::{Arguments, Config, Trainers, endpoints};
+use super::job::raw;
+use crate::op::{NO_VARS, Rings, gen_nccl_id, with_role};
+
+/// The workers of a job, and which of them this is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Workers {
+    pub(super) endpoints: Vec<String>,
+    pub(super) rank: usize,
+    pub(super) rings: usize,
+}
+
+impl Workers {
+    pub(super) fn new(config: &Config, arguments: &Arguments<'_>) -> Result<Workers> {
+        let wrong = |what: String, help: &str| Err(Error::new(Kind::Argument, what).help(help));
+        let Trainers::Endpoints(list) = &arguments.trainers else {
+            return wrong(
+                "equal workers talk to each other, so `trainers` lists them".into(),
+                "give endpoints separated by commas",
+            );
+        };
+        let endpoints = endpoints(list);
+        if endpoints.len() < 2 {
+            return wrong(
+                format!("{} workers cannot exchange anything", endpoints.len()),
+                "list at least two endpoints",
+            );
+        }
+        if endpoints.get(arguments.trainer_id).map(String::as_str) != Some(arguments.current_endpoint) {
+            let what =
+                format!("worker {} does not listen on `{}`: {list}", arguments.trainer_id, arguments.current_endpoint);
+            return wrong(what, "make `current_endpoint` number `trainer_id` of the list, counted from 0");
+        }
+        Ok(Workers { endpoints, rank: arguments.trainer_id, rings: config.nccl_comm_num.max(1) })
+    }
+
+    /// All but this one.
+    pub(super) fn others(&self) -> Vec<String> {
+        let me = &self.endpoints[self.rank];
+        self.endpoints.iter().filter(|e| *e != me).cloned().collect()
+    }
+
+    /// What a sum over all workers is multiplied with to get the mean.
+    pub(super) fn share(&self) -> f32 {
+        1.0 / self.endpoints.len() as f32
+    }
+
+    /// The rings in turn.
+    pub(super) fn ring(&self, turn: usize) -> i32 {
+        (turn % self.rings) as i32
+    }
+}
+
+/// A variable that names a ring.
+pub(super) fn ring_id(name: &str) -> Var {
+    let mut var = raw(&name.into());
+    var.persistable = true;
+    var
+}
+
+/// Multiplies a variable in place.
+pub(super) fn scale(variable: &Name, factor: f32, role: Role) -> Op {
+    let op = Op::new("scale").input("X", [variable]).output("Out", [variable]).attr("scale", factor);
+    with_role(op.attr("bias", 0.0f32).attr("bias_after_scale", true), role, NO_VARS)
+}
+
+/// A dense variable; row-sparse ones cannot be summed over a ring.
+pub(super) fn check_dense(program: &Program, name: &Name) -> Result<()> {
+    if program.expect_var(0, name)?.kind != VarKind::SelectedRows {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Unsupported, format!("`{name}` is row-sparse, and equal workers exchange dense gradients"))
+        .help("set is_sparse=False, or use parameter servers"))
+}
+
+/// Mode "nccl2": the startup program sets up the rings; the data-parallel executor does the rest.
+pub(super) fn set_up_rings(config: &Config, workers: &Workers, startup: &mut Program) {
+    let mut ids = vec!["NCCLID".to_string()];
+    ids.extend((1..workers.rings).map(|ring| format!("NCCLID_{ring}")));
+    if config.use_hierarchical_allreduce {
+        ids.extend((0..workers.rings).map(|ring| format!("Hierarchical_inter_NCCLID_{ring}")));
+        ids.extend((0..workers.rings).map(|ring| format!("Hierarchical_exter_NCCLID_{ring}")));
+    }
+    for id in &ids {
+        startup.global_mut().set_var(ring_id(id));
+    }
+    let rings = Rings {
+        count: workers.rings as i32,
+        hierarchical: config.use_hierarchical_allreduce,
+        inter_ranks: config.hierarchical_allreduce_inter_nranks as i32,
+    };
+    let op = gen_nccl_id(&"NCCLID".into(), workers.endpoints.clone(), workers.rank as i32, &rings);
+    startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
+}
