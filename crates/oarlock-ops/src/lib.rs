@@ -12,6 +12,7 @@ mod clipping;
 mod compare;
 mod control;
 mod conv;
+mod diagonal;
 mod elementwise;
 mod fill;
 mod fusion;
@@ -23,6 +24,7 @@ mod lookup;
 mod losses;
 mod lstm_cell;
 mod matrix;
+mod mirror;
 mod number;
 mod one_hot;
 mod op;
@@ -39,10 +41,12 @@ mod rows;
 mod sequence;
 mod sliding;
 mod special;
+mod stripe;
 #[cfg(test)]
 mod testing;
 mod tile;
 mod unary;
+mod uniques;
 mod view;
 mod window;
 

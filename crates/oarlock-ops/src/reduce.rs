@@ -23,6 +23,10 @@ pub(crate) trait Reduction: Send + Sync + 'static {
 
     /// What no element at all folds to; changes nothing it is combined with.
     fn start<T: Number>() -> T;
+    /// What of an element is folded.
+    fn term<T: Number>(x: T) -> T {
+        x
+    }
     /// Two folded to one.
     fn step<T: Number>(a: T, b: T) -> T;
     /// What is done with the fold of `count` elements.
@@ -162,7 +166,7 @@ impl<R: Reduction> OpDef for Reduce<R> {
             kernel(move |io| {
                 let tensor = io.dense(x)?;
                 let data = in_dtype::<T>(io, x, &tensor, &mut cast)?;
-                reduce(io, (x, tensor.dims()), data, out, &axes, (R::start(), R::step, R::finish))?;
+                reduce(io, (x, tensor.dims()), data, out, &axes, (R::start(), R::term, R::step, R::finish))?;
                 keep_lod(io, &tensor, out, &axes)
             })
         }, other => {
@@ -205,7 +209,7 @@ fn reduce<T: Element>(
     data: &[T],
     out: Out,
     axes: &Axes,
-    (start, step, finish): (T, impl Fn(T, T) -> T, impl Fn(T, usize) -> T),
+    (start, term, step, finish): (T, impl Fn(T) -> T, impl Fn(T, T) -> T, impl Fn(T, usize) -> T),
 ) -> Result<()> {
     let (s, out_dims) = axes.spread(io, x, dims)?;
     let mut to = io.out_sized(out, T::DTYPE, out_dims)?;
@@ -215,9 +219,9 @@ fn reduce<T: Element>(
     s.runs(|_, i, j| {
         let data = &data[i..i + n];
         if s.y_moves {
-            to[j..j + n].iter_mut().zip(data).for_each(|(t, v)| *t = step(*t, *v));
+            to[j..j + n].iter_mut().zip(data).for_each(|(t, v)| *t = step(*t, term(*v)));
         } else {
-            to[j] = step(to[j], fold(data, start, &step));
+            to[j] = step(to[j], fold(data, start, &term, &step));
         }
     });
     let count = dims.numel().checked_div(to.len()).unwrap_or(0);
@@ -337,7 +341,7 @@ impl OpDef for ReduceBool {
             let tensor = io.dense(x)?;
             let data = io.data::<B8>(x, &tensor)?;
             let step = |a: B8, b: B8| B8::from(step(a.get(), b.get()));
-            reduce(io, (x, tensor.dims()), data, out, &axes, (start, step, |folded, _| folded))?;
+            reduce(io, (x, tensor.dims()), data, out, &axes, (start, |v| v, step, |folded, _| folded))?;
             keep_lod(io, &tensor, out, &axes)
         })
     }

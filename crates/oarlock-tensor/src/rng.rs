@@ -251,6 +251,50 @@ pub fn shuffle<T, E: Engine>(items: &mut [T], engine: &mut E) {
     }
 }
 
+/// glibc's `rand` after `srand`, from which permutations are drawn: each number is the sum of two earlier ones.
+#[derive(Debug, Clone)]
+pub struct GlibcRand {
+    state: [u32; 31],
+    at: usize,
+}
+
+impl GlibcRand {
+    /// Starts from a seed; 0 counts as 1.
+    pub fn new(seed: u32) -> Self {
+        let mut state = [seed.max(1); 31];
+        for i in 1..31 {
+            // A Lehmer engine over signed numbers: a negative remainder is brought back into range.
+            let last = i64::from(state[i - 1] as i32);
+            state[i] = (16807 * last % MODULUS as i64).rem_euclid(MODULUS as i64) as u32;
+        }
+        let mut engine = GlibcRand { state, at: 3 };
+        // The first numbers are not mixed enough and are thrown away.
+        for _ in 0..310 {
+            engine.draw();
+        }
+        engine
+    }
+
+    /// `std::random_shuffle` with this engine.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in 1..items.len() {
+            items.swap(i, (self.draw() % (i as u64 + 1)) as usize);
+        }
+    }
+}
+
+impl Engine for GlibcRand {
+    const MIN: u64 = 0;
+    const MAX: u64 = MODULUS;
+    fn draw(&mut self) -> u64 {
+        let (old, older) = (self.state[(self.at + 28) % 31], self.state[self.at]);
+        let sum = old.wrapping_add(older);
+        self.state[self.at] = sum;
+        self.at = (self.at + 1) % 31;
+        u64::from(sum >> 1)
+    }
+}
+
 /// `std::mt19937_64`, the engine of the negative samplers.
 #[derive(Debug, Clone)]
 pub struct Mt19937x64 {
@@ -455,6 +499,13 @@ mod tests {
         let mut order = [0, 1, 2, 3, 4, 5, 6, 7];
         shuffle(&mut order, &mut engine);
         assert_eq!(order, [6, 7, 0, 5, 2, 3, 1, 4]);
+    }
+
+    #[test]
+    fn permutations_equal_the_predecessor() {
+        let mut order: Vec<i32> = (0..8).collect();
+        GlibcRand::new(7).shuffle(&mut order);
+        assert_eq!(order, [2, 4, 7, 3, 6, 5, 1, 0]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl OpDef for GatherNd {
 }
 
 /// Which slices of X: their numbers in `at`, the shape of all of them, and the elements of one.
-fn slices(io: &Io<'_>, index: In, x: &Dims, at: &mut Vec<usize>) -> Result<(Dims, usize)> {
+pub(super) fn slices(io: &Io<'_>, index: In, x: &Dims, at: &mut Vec<usize>) -> Result<(Dims, usize)> {
     let tensor: &Tensor = &*io.dense(index)?;
     let depth = tensor.dims().last().copied().unwrap_or(0);
     if depth > x.rank() || depth == 0 {

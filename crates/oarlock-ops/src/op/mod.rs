@@ -2,258 +2,265 @@
 
 use oarlock_ir::OpDef;
 
-pub(crate) mod abs;
-pub(crate) mod accuracy;
-pub(crate) mod acos;
-pub(crate) mod adadelta;
-pub(crate) mod adagrad;
-pub(crate) mod adam;
-pub(crate) mod adamax;
-pub(crate) mod add_position_encoding;
-pub(crate) mod addmm;
-pub(crate) mod allclose;
-pub(crate) mod arg_max;
-pub(crate) mod arg_min;
-pub(crate) mod argsort;
-pub(crate) mod array_to_lod_tensor;
-pub(crate) mod asin;
-pub(crate) mod assign;
-pub(crate) mod assign_value;
-pub(crate) mod atan;
-pub(crate) mod auc;
-pub(crate) mod average_accumulates;
-pub(crate) mod batch_norm;
-pub(crate) mod bmm;
-pub(crate) mod bpr_loss;
-pub(crate) mod brelu;
-pub(crate) mod cast;
-pub(crate) mod ceil;
-pub(crate) mod clip;
-pub(crate) mod clip_by_norm;
-pub(crate) mod coalesce_tensor;
-pub(crate) mod concat;
-pub(crate) mod conditional_block;
-pub(crate) mod conv2d;
-pub(crate) mod cos;
-pub(crate) mod cos_sim;
-pub(crate) mod cross_entropy;
-pub(crate) mod cross_entropy2;
-pub(crate) mod cudnn_lstm;
-pub(crate) mod cumsum;
-pub(crate) mod cvm;
-pub(crate) mod data_norm;
-pub(crate) mod decayed_adagrad;
-pub(crate) mod delete_var;
-pub(crate) mod depthwise_conv2d;
-pub(crate) mod dgc;
-pub(crate) mod dgc_clip_by_norm;
-pub(crate) mod dgc_momentum;
-pub(crate) mod dot;
-pub(crate) mod dpsgd;
-pub(crate) mod dropout;
-pub(crate) mod elementwise_add;
-pub(crate) mod elementwise_div;
-pub(crate) mod elementwise_floordiv;
-pub(crate) mod elementwise_max;
-pub(crate) mod elementwise_min;
-pub(crate) mod elementwise_mod;
-pub(crate) mod elementwise_mul;
-pub(crate) mod elementwise_pow;
-pub(crate) mod elementwise_sub;
-pub(crate) mod elu;
-pub(crate) mod equal;
-pub(crate) mod equal_reduce;
-pub(crate) mod erf;
-pub(crate) mod exp;
-pub(crate) mod expand;
-pub(crate) mod expand_as;
-pub(crate) mod fc;
-pub(crate) mod feed;
-pub(crate) mod fetch;
-pub(crate) mod fill_any_like;
-pub(crate) mod fill_constant;
-pub(crate) mod fill_constant_batch_size_like;
-pub(crate) mod fill_zeros_like;
-pub(crate) mod filter_by_instag;
-pub(crate) mod flatten;
-pub(crate) mod flatten2;
-pub(crate) mod floor;
-pub(crate) mod ftrl;
-pub(crate) mod fused_elemwise_activation;
-pub(crate) mod fused_embedding_seq_pool;
-pub(crate) mod fusion_gru;
-pub(crate) mod fusion_lstm;
-pub(crate) mod fusion_repeated_fc_relu;
-pub(crate) mod fusion_seqconv_eltadd_relu;
-pub(crate) mod fusion_seqexpand_concat_fc;
-pub(crate) mod fusion_seqpool_concat;
-pub(crate) mod fusion_seqpool_cvm_concat;
-pub(crate) mod fusion_squared_mat_sub;
-pub(crate) mod gather;
-pub(crate) mod gather_nd;
-pub(crate) mod gaussian_random;
-pub(crate) mod gaussian_random_batch_size_like;
-pub(crate) mod gelu;
-pub(crate) mod get_tensor_from_selected_rows;
-pub(crate) mod greater_equal;
-pub(crate) mod greater_than;
-pub(crate) mod gru;
-pub(crate) mod gru_unit;
-pub(crate) mod hard_shrink;
-pub(crate) mod hard_sigmoid;
-pub(crate) mod hard_swish;
-pub(crate) mod hash;
-pub(crate) mod hinge_loss;
-pub(crate) mod huber_loss;
-pub(crate) mod im2sequence;
-pub(crate) mod increment;
-pub(crate) mod is_empty;
-pub(crate) mod isfinite;
-pub(crate) mod isinf;
-pub(crate) mod isnan;
-pub(crate) mod kldiv_loss;
-pub(crate) mod l1_norm;
-pub(crate) mod label_smooth;
-pub(crate) mod lamb;
-pub(crate) mod lars_momentum;
-pub(crate) mod layer_norm;
-pub(crate) mod leaky_relu;
-pub(crate) mod less_equal;
-pub(crate) mod less_than;
-pub(crate) mod lod_array_length;
-pub(crate) mod lod_rank_table;
-pub(crate) mod lod_reset;
-pub(crate) mod lod_tensor_to_array;
-pub(crate) mod log;
-pub(crate) mod log1p;
-pub(crate) mod log_loss;
-pub(crate) mod logical_and;
-pub(crate) mod logical_not;
-pub(crate) mod logical_or;
-pub(crate) mod logical_xor;
-pub(crate) mod logsigmoid;
-pub(crate) mod lookup_table;
-pub(crate) mod lookup_table_v2;
-pub(crate) mod lstm;
-pub(crate) mod lstm_unit;
-pub(crate) mod lstmp;
-pub(crate) mod margin_rank_loss;
-pub(crate) mod matmul;
-pub(crate) mod max_sequence_len;
-pub(crate) mod maxout;
-pub(crate) mod mean;
-pub(crate) mod merge_ids;
-pub(crate) mod merge_lod_tensor;
-pub(crate) mod merge_selected_rows;
-pub(crate) mod mish;
-pub(crate) mod modified_huber_loss;
-pub(crate) mod momentum;
-pub(crate) mod mul;
-pub(crate) mod norm;
-pub(crate) mod not_equal;
-pub(crate) mod one_hot;
-pub(crate) mod one_hot_v2;
-pub(crate) mod pool2d;
-pub(crate) mod pow;
-pub(crate) mod prelu;
-pub(crate) mod print;
-pub(crate) mod proximal_adagrad;
-pub(crate) mod proximal_gd;
-pub(crate) mod range;
-pub(crate) mod rank_loss;
-pub(crate) mod read_from_array;
-pub(crate) mod reciprocal;
-pub(crate) mod recurrent;
-pub(crate) mod reduce_all;
-pub(crate) mod reduce_any;
-pub(crate) mod reduce_max;
-pub(crate) mod reduce_mean;
-pub(crate) mod reduce_min;
-pub(crate) mod reduce_prod;
-pub(crate) mod reduce_sum;
-pub(crate) mod relu;
-pub(crate) mod relu6;
-pub(crate) mod reorder_lod_tensor_by_rank;
-pub(crate) mod reshape;
-pub(crate) mod reshape2;
-pub(crate) mod rmsprop;
-pub(crate) mod rnn_memory_helper;
-pub(crate) mod round;
-pub(crate) mod row_conv;
-pub(crate) mod rsqrt;
-pub(crate) mod scale;
-pub(crate) mod scatter;
-pub(crate) mod seed;
-pub(crate) mod select_input;
-pub(crate) mod select_output;
-pub(crate) mod selu;
-pub(crate) mod sequence_concat;
-pub(crate) mod sequence_conv;
-pub(crate) mod sequence_enumerate;
-pub(crate) mod sequence_erase;
-pub(crate) mod sequence_expand;
-pub(crate) mod sequence_expand_as;
-pub(crate) mod sequence_mask;
-pub(crate) mod sequence_pad;
-pub(crate) mod sequence_pool;
-pub(crate) mod sequence_reshape;
-pub(crate) mod sequence_reverse;
-pub(crate) mod sequence_scatter;
-pub(crate) mod sequence_slice;
-pub(crate) mod sequence_softmax;
-pub(crate) mod sequence_topk_avg_pooling;
-pub(crate) mod sequence_unpad;
-pub(crate) mod sgd;
-pub(crate) mod shape;
-pub(crate) mod shrink_rnn_memory;
-pub(crate) mod shuffle_batch;
-pub(crate) mod sigmoid;
-pub(crate) mod sigmoid_cross_entropy_with_logits;
-pub(crate) mod sign;
-pub(crate) mod sin;
-pub(crate) mod size;
-pub(crate) mod slice;
-pub(crate) mod smooth_l1_loss;
-pub(crate) mod soft_relu;
-pub(crate) mod softmax;
-pub(crate) mod softmax_with_cross_entropy;
-pub(crate) mod softplus;
-pub(crate) mod softshrink;
-pub(crate) mod softsign;
-pub(crate) mod split;
-pub(crate) mod split_byref;
-pub(crate) mod split_ids;
-pub(crate) mod split_lod_tensor;
-pub(crate) mod split_selected_rows;
-pub(crate) mod sqrt;
-pub(crate) mod square;
-pub(crate) mod squared_l2_distance;
-pub(crate) mod squared_l2_norm;
-pub(crate) mod squeeze;
-pub(crate) mod squeeze2;
-pub(crate) mod stack;
-pub(crate) mod stanh;
-pub(crate) mod strided_slice;
-pub(crate) mod sum;
-pub(crate) mod swish;
-pub(crate) mod tanh;
-pub(crate) mod tanh_shrink;
-pub(crate) mod tdm_child;
-pub(crate) mod tdm_sampler;
-pub(crate) mod teacher_student_sigmoid_loss;
-pub(crate) mod tensor_array_to_tensor;
-pub(crate) mod thresholded_relu;
-pub(crate) mod top_k;
-pub(crate) mod transpose;
-pub(crate) mod transpose2;
-pub(crate) mod truncated_gaussian_random;
-pub(crate) mod uniform_random;
-pub(crate) mod uniform_random_batch_size_like;
-pub(crate) mod unsqueeze;
-pub(crate) mod unsqueeze2;
-pub(crate) mod unstack;
-pub(crate) mod while_;
-pub(crate) mod write_to_array;
+mod abs;
+mod accuracy;
+mod acos;
+mod adadelta;
+mod adagrad;
+mod adam;
+mod adamax;
+mod addmm;
+mod allclose;
+mod arg_max;
+mod arg_min;
+mod argsort;
+mod array_to_lod_tensor;
+mod asin;
+mod assign;
+mod assign_value;
+mod atan;
+mod auc;
+mod average_accumulates;
+mod batch_norm;
+mod bmm;
+mod bpr_loss;
+mod brelu;
+mod cast;
+mod ceil;
+mod clip;
+mod clip_by_norm;
+mod concat;
+mod conditional_block;
+mod conv2d;
+mod cos;
+mod cos_sim;
+mod cross;
+mod cross_entropy;
+mod cross_entropy2;
+mod cumsum;
+mod cvm;
+mod data_norm;
+mod decayed_adagrad;
+mod delete_var;
+mod depthwise_conv2d;
+mod dgc_momentum;
+mod diag;
+mod diag_embed;
+mod dist;
+mod dot;
+mod dpsgd;
+mod dropout;
+mod elementwise_add;
+mod elementwise_div;
+mod elementwise_floordiv;
+mod elementwise_max;
+mod elementwise_min;
+mod elementwise_mod;
+mod elementwise_mul;
+mod elementwise_pow;
+mod elementwise_sub;
+mod elu;
+mod equal;
+mod equal_reduce;
+mod erf;
+mod exp;
+mod expand;
+mod expand_as;
+mod eye;
+mod feed;
+mod fetch;
+mod fill;
+mod fill_any_like;
+mod fill_constant;
+mod fill_constant_batch_size_like;
+mod fill_zeros_like;
+mod filter_by_instag;
+mod flatten;
+mod flatten2;
+mod flip;
+mod floor;
+mod frobenius_norm;
+mod ftrl;
+mod fused_embedding_seq_pool;
+mod gather;
+mod gather_nd;
+mod gaussian_random;
+mod gaussian_random_batch_size_like;
+mod gelu;
+mod get_tensor_from_selected_rows;
+mod greater_equal;
+mod greater_than;
+mod hard_shrink;
+mod hard_sigmoid;
+mod hard_swish;
+mod hash;
+mod hinge_loss;
+mod huber_loss;
+mod increment;
+mod index_sample;
+mod index_select;
+mod is_empty;
+mod isfinite;
+mod isinf;
+mod isnan;
+mod kldiv_loss;
+mod kron;
+mod l1_norm;
+mod label_smooth;
+mod lamb;
+mod lars_momentum;
+mod layer_norm;
+mod leaky_relu;
+mod less_equal;
+mod less_than;
+mod linspace;
+mod lod_array_length;
+mod lod_rank_table;
+mod lod_reset;
+mod lod_tensor_to_array;
+mod log;
+mod log1p;
+mod log_loss;
+mod logical_and;
+mod logical_not;
+mod logical_or;
+mod logical_xor;
+mod logsigmoid;
+mod lookup_table;
+mod lookup_table_v2;
+mod margin_rank_loss;
+mod matmul;
+mod max_sequence_len;
+mod maxout;
+mod mean;
+mod merge_ids;
+mod merge_lod_tensor;
+mod merge_selected_rows;
+mod meshgrid;
+mod minus;
+mod mish;
+mod modified_huber_loss;
+mod momentum;
+mod mul;
+mod multiplex;
+mod norm;
+mod not_equal;
+mod one_hot;
+mod one_hot_v2;
+mod p_norm;
+mod partial_concat;
+mod partial_sum;
+mod pool2d;
+mod pow;
+mod prelu;
+mod print;
+mod proximal_adagrad;
+mod proximal_gd;
+mod randint;
+mod randperm;
+mod range;
+mod rank_loss;
+mod read_from_array;
+mod reciprocal;
+mod recurrent;
+mod reduce_all;
+mod reduce_any;
+mod reduce_max;
+mod reduce_mean;
+mod reduce_min;
+mod reduce_prod;
+mod reduce_sum;
+mod relu;
+mod relu6;
+mod reorder_lod_tensor_by_rank;
+mod reshape;
+mod reshape2;
+mod reverse;
+mod rmsprop;
+mod rnn_memory_helper;
+mod roll;
+mod round;
+mod rsqrt;
+mod scale;
+mod scatter;
+mod scatter_nd_add;
+mod seed;
+mod select_input;
+mod select_output;
+mod selu;
+mod sequence_concat;
+mod sequence_conv;
+mod sequence_enumerate;
+mod sequence_erase;
+mod sequence_expand;
+mod sequence_expand_as;
+mod sequence_mask;
+mod sequence_pad;
+mod sequence_pool;
+mod sequence_reshape;
+mod sequence_reverse;
+mod sequence_scatter;
+mod sequence_slice;
+mod sequence_softmax;
+mod sequence_unpad;
+mod sgd;
+mod shape;
+mod shard_index;
+mod shrink_rnn_memory;
+mod shuffle_batch;
+mod sigmoid;
+mod sigmoid_cross_entropy_with_logits;
+mod sign;
+mod sin;
+mod size;
+mod slice;
+mod smooth_l1_loss;
+mod soft_relu;
+mod softmax;
+mod softmax_with_cross_entropy;
+mod softplus;
+mod softshrink;
+mod softsign;
+mod split;
+mod split_ids;
+mod split_lod_tensor;
+mod split_selected_rows;
+mod sqrt;
+mod square;
+mod squared_l2_distance;
+mod squared_l2_norm;
+mod squeeze;
+mod squeeze2;
+mod stack;
+mod stanh;
+mod strided_slice;
+mod sum;
+mod swish;
+mod tanh;
+mod tanh_shrink;
+mod tdm_child;
+mod tdm_sampler;
+mod teacher_student_sigmoid_loss;
+mod tensor_array_to_tensor;
+mod thresholded_relu;
+mod top_k;
+mod trace;
+mod transpose;
+mod transpose2;
+mod tril_triu;
+mod truncated_gaussian_random;
+mod unbind;
+mod uniform_random;
+mod uniform_random_batch_size_like;
+mod unique;
+mod unique_with_counts;
+mod unsqueeze;
+mod unsqueeze2;
+mod unstack;
+mod where_;
+mod where_index;
+mod while_;
+mod write_to_array;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -264,7 +271,6 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
-    add_position_encoding::OPS,
     addmm::OPS,
     allclose::OPS,
     arg_max::OPS,
@@ -285,24 +291,24 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     ceil::OPS,
     clip::OPS,
     clip_by_norm::OPS,
-    coalesce_tensor::OPS,
     concat::OPS,
     conditional_block::OPS,
     conv2d::OPS,
     cos::OPS,
     cos_sim::OPS,
+    cross::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
-    cudnn_lstm::OPS,
     cumsum::OPS,
     cvm::OPS,
     data_norm::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
     depthwise_conv2d::OPS,
-    dgc::OPS,
-    dgc_clip_by_norm::OPS,
     dgc_momentum::OPS,
+    diag::OPS,
+    diag_embed::OPS,
+    dist::OPS,
     dot::OPS,
     dpsgd::OPS,
     dropout::OPS,
@@ -322,9 +328,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     exp::OPS,
     expand::OPS,
     expand_as::OPS,
-    fc::OPS,
+    eye::OPS,
     feed::OPS,
     fetch::OPS,
+    fill::OPS,
     fill_any_like::OPS,
     fill_constant::OPS,
     fill_constant_batch_size_like::OPS,
@@ -332,18 +339,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     filter_by_instag::OPS,
     flatten::OPS,
     flatten2::OPS,
+    flip::OPS,
     floor::OPS,
+    frobenius_norm::OPS,
     ftrl::OPS,
-    fused_elemwise_activation::OPS,
     fused_embedding_seq_pool::OPS,
-    fusion_gru::OPS,
-    fusion_lstm::OPS,
-    fusion_repeated_fc_relu::OPS,
-    fusion_seqconv_eltadd_relu::OPS,
-    fusion_seqexpand_concat_fc::OPS,
-    fusion_seqpool_concat::OPS,
-    fusion_seqpool_cvm_concat::OPS,
-    fusion_squared_mat_sub::OPS,
     gather::OPS,
     gather_nd::OPS,
     gaussian_random::OPS,
@@ -352,21 +352,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     get_tensor_from_selected_rows::OPS,
     greater_equal::OPS,
     greater_than::OPS,
-    gru::OPS,
-    gru_unit::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
     hash::OPS,
     hinge_loss::OPS,
     huber_loss::OPS,
-    im2sequence::OPS,
     increment::OPS,
+    index_sample::OPS,
+    index_select::OPS,
     is_empty::OPS,
     isfinite::OPS,
     isinf::OPS,
     isnan::OPS,
     kldiv_loss::OPS,
+    kron::OPS,
     l1_norm::OPS,
     label_smooth::OPS,
     lamb::OPS,
@@ -375,6 +375,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     leaky_relu::OPS,
     less_equal::OPS,
     less_than::OPS,
+    linspace::OPS,
     lod_array_length::OPS,
     lod_rank_table::OPS,
     lod_reset::OPS,
@@ -389,9 +390,6 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
-    lstm::OPS,
-    lstm_unit::OPS,
-    lstmp::OPS,
     margin_rank_loss::OPS,
     matmul::OPS,
     max_sequence_len::OPS,
@@ -400,20 +398,28 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     merge_ids::OPS,
     merge_lod_tensor::OPS,
     merge_selected_rows::OPS,
+    meshgrid::OPS,
+    minus::OPS,
     mish::OPS,
     modified_huber_loss::OPS,
     momentum::OPS,
     mul::OPS,
+    multiplex::OPS,
     norm::OPS,
     not_equal::OPS,
     one_hot::OPS,
     one_hot_v2::OPS,
+    p_norm::OPS,
+    partial_concat::OPS,
+    partial_sum::OPS,
     pool2d::OPS,
     pow::OPS,
     prelu::OPS,
     print::OPS,
     proximal_adagrad::OPS,
     proximal_gd::OPS,
+    randint::OPS,
+    randperm::OPS,
     range::OPS,
     rank_loss::OPS,
     read_from_array::OPS,
@@ -431,13 +437,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     reorder_lod_tensor_by_rank::OPS,
     reshape::OPS,
     reshape2::OPS,
+    reverse::OPS,
     rmsprop::OPS,
     rnn_memory_helper::OPS,
+    roll::OPS,
     round::OPS,
-    row_conv::OPS,
     rsqrt::OPS,
     scale::OPS,
     scatter::OPS,
+    scatter_nd_add::OPS,
     seed::OPS,
     select_input::OPS,
     select_output::OPS,
@@ -456,10 +464,10 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_scatter::OPS,
     sequence_slice::OPS,
     sequence_softmax::OPS,
-    sequence_topk_avg_pooling::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
     shape::OPS,
+    shard_index::OPS,
     shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
     sigmoid::OPS,
@@ -476,7 +484,6 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softshrink::OPS,
     softsign::OPS,
     split::OPS,
-    split_byref::OPS,
     split_ids::OPS,
     split_lod_tensor::OPS,
     split_selected_rows::OPS,
@@ -499,14 +506,21 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     tensor_array_to_tensor::OPS,
     thresholded_relu::OPS,
     top_k::OPS,
+    trace::OPS,
     transpose::OPS,
     transpose2::OPS,
+    tril_triu::OPS,
     truncated_gaussian_random::OPS,
+    unbind::OPS,
     uniform_random::OPS,
     uniform_random_batch_size_like::OPS,
+    unique::OPS,
+    unique_with_counts::OPS,
     unsqueeze::OPS,
     unsqueeze2::OPS,
     unstack::OPS,
+    where_::OPS,
+    where_index::OPS,
     while_::OPS,
     write_to_array::OPS,
 ];
