@@ -17,6 +17,7 @@ pub struct Entry {
 /// All operators and fusions, assembled once from every crate that defines some, and then immutable.
 pub struct Registry {
     ops: HashMap<&'static str, Entry>,
+    refused: HashMap<&'static str, &'static str>,
     fusions: Vec<&'static dyn Fusion>,
 }
 
@@ -38,7 +39,13 @@ impl Registry {
             let old = table.insert(op_type, Entry { def, sig });
             assert!(old.is_none(), "operator `{op_type}` is defined twice");
         }
-        Registry { ops: table, fusions }
+        Registry { ops: table, refused: HashMap::new(), fusions }
+    }
+
+    /// With operators that are known but not supported, and why not, for the errors of programs that have them.
+    pub fn refusing(mut self, refused: impl IntoIterator<Item = (&'static str, &'static str)>) -> Registry {
+        self.refused.extend(refused);
+        self
     }
 
     /// An operator, if known.
@@ -46,9 +53,13 @@ impl Registry {
         self.ops.get(op_type)
     }
 
-    /// An operator, or an error that names the nearest known one.
+    /// An operator, or an error that says why it is refused or names the nearest known one.
     pub fn entry(&self, op_type: &str) -> Result<&Entry> {
         self.get(op_type).ok_or_else(|| {
+            if let Some(reason) = self.refused.get(op_type) {
+                let err = Error::new(Kind::Unsupported, format!("operator `{op_type}` is not supported: {reason}"));
+                return err.help("docs/ops.md lists the operators of this version");
+            }
             let names: Vec<&str> = self.types();
             let err = Error::new(Kind::Unknown, format!("there is no operator `{op_type}`"));
             match nearest(op_type, &names) {

@@ -31,6 +31,12 @@ fn main() {
             list(&sig.outputs)
         );
     }
+    println!("\n# Operators that are refused\n");
+    println!("Known from Fluid 1.8 and not defined here; a program that has one gets an error with the reason.\n");
+    for group in oarlock_ops::REFUSED {
+        let ops: Vec<String> = group.ops.iter().map(|op| format!("`{op}`")).collect();
+        println!("- {}: {}.", group.reason, ops.join(", "));
+    }
 }
 
 fn is_gradient(op_type: &str) -> bool {

@@ -61,6 +61,11 @@ pub(crate) trait Derivative: Formula {
     /// Both gradients are that of Out.
     const PASSES_ON: bool = false;
 
+    /// Emits the gradient of the gradient operator.
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        g.no_gradient()
+    }
+
     /// What of the gradient `d` of one element of Out goes to X.
     fn dx<T: Float>(x: T, y: T, out: T, d: T) -> T;
     /// What of the gradient `d` of one element of Out goes to Y.
@@ -305,6 +310,10 @@ impl<F: Derivative> OpDef for Backward<F> {
             let mut scratch = Vec::new();
             kernel(move |io| slots.run::<F, T>(io, &mut scratch))
         })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        F::second(g)
     }
 
     fn traits(&self) -> Traits {

@@ -37,7 +37,9 @@ mod random;
 mod recurrent;
 mod reduce;
 mod reform;
+mod refused;
 mod rows;
+mod second;
 mod sequence;
 mod sliding;
 mod special;
@@ -51,6 +53,8 @@ mod view;
 mod window;
 
 use oarlock_ir::{Fusion, OpDef};
+
+pub use refused::{REFUSED, Refused, refused};
 
 /// All operators of this crate.
 pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {

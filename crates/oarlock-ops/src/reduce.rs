@@ -5,8 +5,8 @@
 use std::marker::PhantomData;
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
+    fail, grad_name, kernel,
 };
 use oarlock_tensor::{B8, DType, Dims, Element, Float, Tensor, by_element};
 
@@ -45,6 +45,8 @@ pub(crate) trait ReductionGrad: Reduction {
     const GRAD_DOC: &'static str;
     /// Reads the elements of X and Out, not only sizes.
     const NEEDS_VALUES: bool;
+    /// The gradient of the gradient operator is the forward operator.
+    const LINEAR: bool = false;
 
     /// What of the gradient `d` of the fold `out` of `count` elements goes to the one that was `x`.
     fn dx<T: Float>(x: T, out: T, d: T, count: usize) -> T;
@@ -266,6 +268,18 @@ impl<R: ReductionGrad> OpDef for ReduceGrad<R> {
                 spread_grad::<R, T>(io, x, values, d, dx, &axes, dout)
             })
         })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        if !R::LINEAR {
+            return g.no_gradient();
+        }
+        let mut op = Op::new(R::TYPE);
+        op.attrs = g.op().attrs.clone();
+        op.site = g.op().site.clone();
+        op.inputs.set("X", g.op().outputs.get("X@GRAD").iter().map(|n| grad_name(n)).collect());
+        op.outputs.set("Out", g.input_grads("Out@GRAD"));
+        g.push(op)
     }
 
     fn traits(&self) -> Traits {

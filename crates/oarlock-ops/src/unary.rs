@@ -52,6 +52,11 @@ pub(crate) trait Formula: Copy + Default + Send + Sync + 'static {
         }
     }
 
+    /// Emits the gradient of the gradient operator.
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        g.no_gradient()
+    }
+
     /// `X@GRAD` for one element of what [`Formula::GRAD_READS`] says and of `Out@GRAD`.
     fn grad<T: Math>(self, at: T, dout: T) -> T;
 }
@@ -182,6 +187,10 @@ impl<F: Formula> OpDef for UnaryGrad<F> {
             Reads::Nothing => kernel(move |io| elementwise::map(io, dout, dx, |d: T| f.grad(T::ZERO, d))),
             Reads::X | Reads::Out => kernel(move |io| elementwise::zip(io, at, dout, dx, |a: T, d: T| f.grad(a, d))),
         })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        F::second(g)
     }
 
     fn traits(&self) -> Traits {

@@ -24,6 +24,12 @@ fn tolerances(op: &str) -> (Tolerance, Tolerance) {
     (Tolerance::new(1e-5, 1e-6), grad)
 }
 
+/// Cases in which the predecessor reads beyond its memory, so that what it gave means nothing.
+const MEANINGLESS: [(&str, &str); 1] = [
+    // A negative `start_index` is not brought into range: the first row begins before the tensor.
+    ("partial_sum", "case2"),
+];
+
 struct Golden {
     cases: Json,
     arrays: Box<dyn Fn(&str) -> Npz>,
@@ -75,7 +81,7 @@ fn every_golden_case() {
         };
         let arrays = (golden.arrays)(op);
         let (mut good, mut all) = (0, 0);
-        for (name, case) in cases {
+        for (name, case) in cases.iter().filter(|(name, _)| !MEANINGLESS.contains(&(op.as_str(), name.as_str()))) {
             all += 1;
             let run = || Case { op, name, case, arrays: &arrays, entry, registry: &registry }.run();
             match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("panicked".into())) {

@@ -142,7 +142,8 @@ fn cross() {
         .output("Out", tensor([1, 3], &[-2.0, 5.5, -3.0]))
         .grad(&["X", "Y"])
         .run();
-    let along = |dim: i32| check("cross").input("X", noise([2, 3, 2], 1)).input("Y", noise([2, 3, 2], 2)).attr("dim", dim);
+    let along =
+        |dim: i32| check("cross").input("X", noise([2, 3, 2], 1)).input("Y", noise([2, 3, 2], 2)).attr("dim", dim);
     along(-2).any_output("Out").grad(&["X", "Y"]).run();
     let wrong = along(0).any_output("Out").error();
     assert!(wrong.contains("`cross` needs an axis of size 3 in `X` = X.0 f32[2, 3, 2], `dim` is 0"), "{wrong}");

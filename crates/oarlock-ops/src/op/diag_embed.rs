@@ -89,12 +89,7 @@ fn diag_embed() {
     embed().output("Out", tensor([2, 2, 2], &[1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0])).run();
     let mut last_axis_first = [0.0; 18];
     [(6, 1.0), (13, 2.0), (9, 3.0), (16, 4.0)].into_iter().for_each(|(at, v)| last_axis_first[at] = v);
-    embed()
-        .attr("offset", -1)
-        .attr("dim1", 0)
-        .attr("dim2", 2)
-        .output("Out", tensor([3, 2, 3], &last_axis_first))
-        .run();
+    embed().attr("offset", -1).attr("dim1", 0).attr("dim2", 2).output("Out", tensor([3, 2, 3], &last_axis_first)).run();
     assert_eq!(
         embed().attr("dim1", 1).attr("dim2", -2).any_output("Out").error(),
         "error[shape]: `diag_embed` cannot put axes 1 and -2 into `Input` = Input.0 f32[2, 2]\n  \

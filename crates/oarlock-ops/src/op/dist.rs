@@ -9,7 +9,11 @@ use crate::broadcast::{self, Spread};
 pub(crate) const OPS: &[&dyn OpDef] = &[&Dist, &DistGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("p", 2.0f32, "which norm; 0 counts what differs, infinity takes the greatest difference, -infinity the least")
+    sig.attr(
+        "p",
+        2.0f32,
+        "which norm; 0 counts what differs, infinity takes the greatest difference, -infinity the least",
+    )
 }
 
 struct Dist;
@@ -80,13 +84,14 @@ struct DistGrad;
 
 impl OpDef for DistGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("dist_grad", "X@GRAD = Out@GRAD times the derivative of the norm by X - Y; Y@GRAD the negative")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
+        let sig =
+            Sig::new("dist_grad", "X@GRAD = Out@GRAD times the derivative of the norm by X - Y; Y@GRAD the negative")
+                .input("X", "of the forward operator")
+                .input("Y", "of the forward operator")
+                .input("Out", "of the forward operator")
+                .input("Out@GRAD", "gradient of `Out`")
+                .optional_output("X@GRAD", "gradient of `X`")
+                .optional_output("Y@GRAD", "gradient of `Y`");
         with_attrs(sig)
     }
 
@@ -155,7 +160,8 @@ impl<T: Float> Slope<T> {
 #[test]
 fn dist() {
     use crate::testing::{check, noise, tensor};
-    let dist = |p: f32| check("dist").input("X", tensor([2], &[1.0, 5.0])).input("Y", tensor([2], &[4.0, 1.0])).attr("p", p);
+    let dist =
+        |p: f32| check("dist").input("X", tensor([2], &[1.0, 5.0])).input("Y", tensor([2], &[4.0, 1.0])).attr("p", p);
     for (p, expected) in [(2.0, 5.0), (1.0, 7.0), (f32::INFINITY, 4.0), (f32::NEG_INFINITY, 3.0)] {
         dist(p).output("Out", tensor([1], &[expected])).grad(&["X", "Y"]).run();
     }

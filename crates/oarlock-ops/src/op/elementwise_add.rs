@@ -5,8 +5,9 @@ use oarlock_tensor::Float;
 
 use crate::arith::{Backward, Derivative, Formula, Forward, emit_grad};
 use crate::number::Number;
+use crate::second::{self, GradGrad, Of, Point, Second};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Add>::OP, &Backward::<Add>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Add>::OP, &Backward::<Add>::OP, &GradGrad::<Add>::OP];
 
 struct Add;
 
@@ -38,12 +39,28 @@ impl Derivative for Add {
     const NEEDS_Y: bool = false;
     const PASSES_ON: bool = true;
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Add>(g)
+    }
+
     fn dx<T: Float>(_: T, _: T, _: T, d: T) -> T {
         d
     }
 
     fn dy<T: Float>(_: T, _: T, _: T, d: T) -> T {
         d
+    }
+}
+
+impl Second for Add {
+    const TYPE: &'static str = "elementwise_add_grad_grad";
+    const DOC: &'static str = "DDOut = DDX + DDY";
+    const READS: &'static [&'static str] = &["Y", "DOut"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out)];
+    const BINARY: bool = true;
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        [p.ddx + p.ddy, T::ZERO, T::ZERO]
     }
 }
 

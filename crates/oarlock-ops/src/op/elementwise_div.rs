@@ -5,8 +5,9 @@ use oarlock_tensor::Float;
 
 use crate::arith::{Backward, Derivative, Formula, Forward, emit_grad};
 use crate::number::Number;
+use crate::second::{self, GradGrad, Of, Point, Second};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Div>::OP, &Backward::<Div>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Div>::OP, &Backward::<Div>::OP, &GradGrad::<Div>::OP];
 
 struct Div;
 
@@ -32,12 +33,29 @@ impl Derivative for Div {
     const NEEDS_Y: bool = true;
     const NEEDS_OUT: bool = true;
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Div>(g)
+    }
+
     fn dx<T: Float>(_: T, y: T, _: T, d: T) -> T {
         d / y
     }
 
     fn dy<T: Float>(_: T, y: T, out: T, d: T) -> T {
         -d * out / y
+    }
+}
+
+impl Second for Div {
+    const TYPE: &'static str = "elementwise_div_grad_grad";
+    const DOC: &'static str = "DDOut = (DDX - Out * DDY) / Y; DOut = -DX * DDY; Y@GRAD = -DX * DDOut";
+    const READS: &'static [&'static str] = &["Y", "Out", "DX"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out), ("DOut", Of::Out), ("Y@GRAD", Of::Y)];
+    const BINARY: bool = true;
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        let ddout = (p.ddx - p.out * p.ddy) / p.y;
+        [ddout, -p.dx * p.ddy, -p.dx * ddout]
     }
 }
 

@@ -5,8 +5,9 @@ use oarlock_tensor::Float;
 
 use crate::arith::{Backward, Derivative, Formula, Forward, emit_grad};
 use crate::number::Number;
+use crate::second::{self, GradGrad, Of, Point, Second};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Mul>::OP, &Backward::<Mul>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Mul>::OP, &Backward::<Mul>::OP, &GradGrad::<Mul>::OP];
 
 struct Mul;
 
@@ -38,12 +39,28 @@ impl Derivative for Mul {
     const NEEDS_X: bool = true;
     const NEEDS_Y: bool = true;
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Mul>(g)
+    }
+
     fn dx<T: Float>(_: T, y: T, _: T, d: T) -> T {
         d * y
     }
 
     fn dy<T: Float>(x: T, _: T, _: T, d: T) -> T {
         d * x
+    }
+}
+
+impl Second for Mul {
+    const TYPE: &'static str = "elementwise_mul_grad_grad";
+    const DOC: &'static str = "DDOut = DDX * Y + X * DDY; X@GRAD = DOut * DDY; Y@GRAD = DOut * DDX";
+    const READS: &'static [&'static str] = &["X", "Y", "DOut"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out), ("X@GRAD", Of::X), ("Y@GRAD", Of::Y)];
+    const BINARY: bool = true;
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        [p.ddx * p.y + p.x * p.ddy, p.dout * p.ddy, p.dout * p.ddx]
     }
 }
 

@@ -5,8 +5,9 @@ use oarlock_tensor::Float;
 
 use crate::arith::{Backward, Derivative, Formula, Forward, emit_grad};
 use crate::number::Number;
+use crate::second::{self, GradGrad, Of, Point, Second};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Sub>::OP, &Backward::<Sub>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Sub>::OP, &Backward::<Sub>::OP, &GradGrad::<Sub>::OP];
 
 struct Sub;
 
@@ -37,12 +38,28 @@ impl Derivative for Sub {
     const NEEDS_X: bool = false;
     const NEEDS_Y: bool = false;
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Sub>(g)
+    }
+
     fn dx<T: Float>(_: T, _: T, _: T, d: T) -> T {
         d
     }
 
     fn dy<T: Float>(_: T, _: T, _: T, d: T) -> T {
         -d
+    }
+}
+
+impl Second for Sub {
+    const TYPE: &'static str = "elementwise_sub_grad_grad";
+    const DOC: &'static str = "DDOut = DDX - DDY";
+    const READS: &'static [&'static str] = &["Y", "DOut"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out)];
+    const BINARY: bool = true;
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        [p.ddx - p.ddy, T::ZERO, T::ZERO]
     }
 }
 

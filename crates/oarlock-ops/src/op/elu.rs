@@ -1,11 +1,13 @@
 //! `elu`: x, but alpha * (exp(x) - 1) below 0, element by element.
 
-use oarlock_ir::{AttrView, OpDef, Result, Sig};
+use oarlock_ir::{AttrView, Grad, OpDef, Result, Sig};
+use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
+use crate::second::{self, GradGrad, Of, Point, Second};
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Elu>::OP, &UnaryGrad::<Elu>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Elu>::OP, &UnaryGrad::<Elu>::OP, &GradGrad::<Elu>::OP];
 
 #[derive(Clone, Copy, Default)]
 struct Elu {
@@ -31,8 +33,29 @@ impl Formula for Elu {
         x.max(T::ZERO) + (T::of(self.alpha.into()) * (x.fast_exp() - T::ONE)).min(T::ZERO)
     }
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Elu>(g)
+    }
+
     fn grad<T: Math>(self, x: T, dout: T) -> T {
         if x > T::ZERO { dout } else { dout * T::of(self.alpha.into()) * x.fast_exp() }
+    }
+}
+
+impl Second for Elu {
+    const TYPE: &'static str = "elu_grad_grad";
+    const DOC: &'static str =
+        "DDOut = DDX * the slope of elu at X; DX = DOut * DDX * alpha * exp(X) where X < 0, else 0";
+    const READS: &'static [&'static str] = &["X", "DOut"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out), ("DX", Of::X)];
+    const ALPHA: Option<f32> = Some(1.0);
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        if p.x > T::ZERO {
+            return [p.ddx, T::ZERO, T::ZERO];
+        }
+        let bent = p.ddx * p.alpha * p.x.exp();
+        [bent, p.dout * bent, T::ZERO]
     }
 }
 

@@ -51,5 +51,10 @@ fn frobenius_norm() {
     let norm = || check("frobenius_norm").input("X", tensor([2, 2], &[3.0, -4.0, 5.0, 12.0]));
     norm().attr("dim", vec![1]).output("Out", tensor([2], &[5.0, 13.0])).grad(&["X"]).run();
     norm().attr("reduce_all", true).attr("keep_dim", true).any_output("Out").grad(&["X"]).run();
-    check("frobenius_norm").input("X", noise([2, 20, 2], 1)).attr("dim", vec![0, 1]).any_output("Out").grad(&["X"]).run();
+    check("frobenius_norm")
+        .input("X", noise([2, 20, 2], 1))
+        .attr("dim", vec![0, 1])
+        .any_output("Out")
+        .grad(&["X"])
+        .run();
 }

@@ -1,6 +1,8 @@
 //! `kron`: Kronecker's product.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel};
+use oarlock_ir::{
+    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+};
 use oarlock_tensor::{Dims, Element};
 
 use crate::number::{Number, by_number};
@@ -20,9 +22,8 @@ impl OpDef for Kron {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let (x, y) = (cx.input("X")?, cx.input("Y")?);
         let rank = x.shape.rank().max(y.shape.rank());
-        let size = |shape: &[Dim], axis: usize| {
-            (axis + shape.len()).checked_sub(rank).map_or(Dim::Is(1), |axis| shape[axis])
-        };
+        let size =
+            |shape: &[Dim], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(Dim::Is(1), |axis| shape[axis]);
         let shape: Vec<Dim> =
             (0..rank).map(|axis| oarlock_ir::product(&[size(&x.shape, axis), size(&y.shape, axis)])).collect();
         cx.set("Out", VarType::tensor(x.dtype, shape));
@@ -63,7 +64,8 @@ impl Places {
         let (x, y) = (padded(x, rank), padded(y, rank));
         let mut dims = x;
         for (size, factor) in dims.iter_mut().zip(y.iter()) {
-            *size = size.checked_mul(*factor).ok_or_else(|| io.error(Kind::Shape, y_slot, "makes the result too large"))?;
+            *size =
+                size.checked_mul(*factor).ok_or_else(|| io.error(Kind::Shape, y_slot, "makes the result too large"))?;
         }
         let mut strides = Dims::new(&vec![1; rank]);
         for axis in (1..rank).rev() {
@@ -100,12 +102,15 @@ struct KronGrad;
 
 impl OpDef for KronGrad {
     fn sig(&self) -> Sig {
-        Sig::new("kron_grad", "X@GRAD and Y@GRAD = Out@GRAD times the other one, summed over the products it has part in")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
+        Sig::new(
+            "kron_grad",
+            "X@GRAD and Y@GRAD = Out@GRAD times the other one, summed over the products it has part in",
+        )
+        .input("X", "of the forward operator")
+        .input("Y", "of the forward operator")
+        .input("Out@GRAD", "gradient of `Out`")
+        .optional_output("X@GRAD", "gradient of `X`")
+        .optional_output("Y@GRAD", "gradient of `Y`")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,11 +1,14 @@
 //! `leaky_relu`: x, but alpha * x below 0, element by element.
 
-use oarlock_ir::{AttrView, OpDef, Result, Sig};
+use oarlock_ir::{AttrView, Grad, OpDef, Result, Sig};
+use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
+use crate::second::{self, GradGrad, Of, Point, Second};
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<LeakyRelu>::OP, &UnaryGrad::<LeakyRelu>::OP];
+pub(crate) const OPS: &[&dyn OpDef] =
+    &[&Unary::<LeakyRelu>::OP, &UnaryGrad::<LeakyRelu>::OP, &GradGrad::<LeakyRelu>::OP];
 
 #[derive(Clone, Copy, Default)]
 struct LeakyRelu {
@@ -31,8 +34,24 @@ impl Formula for LeakyRelu {
         x.max(T::of(self.alpha.into()) * x)
     }
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<LeakyRelu>(g)
+    }
+
     fn grad<T: Math>(self, out: T, dout: T) -> T {
         if out > T::ZERO { dout } else { T::of(self.alpha.into()) * dout }
+    }
+}
+
+impl Second for LeakyRelu {
+    const TYPE: &'static str = "leaky_relu_grad_grad";
+    const DOC: &'static str = "DDOut = DDX where Out > 0, else alpha * DDX";
+    const READS: &'static [&'static str] = &["Out"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out)];
+    const ALPHA: Option<f32> = Some(0.02);
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        [if p.out > T::ZERO { p.ddx } else { p.alpha * p.ddx }, T::ZERO, T::ZERO]
     }
 }
 

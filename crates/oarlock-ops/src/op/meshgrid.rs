@@ -1,6 +1,8 @@
 //! `meshgrid`: the coordinates of a grid.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+};
 use oarlock_tensor::{Dims, Element};
 
 use crate::fill::checked_dims;

@@ -1,13 +1,14 @@
 //! `mul`: the product of two tensors seen as matrices; the heart of every fully connected layer.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, product,
+    AttrView, Dim, EMPTY, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, grad_name,
+    kernel, product,
 };
 use oarlock_tensor::{Dims, Element, Float, MAX_RANK};
 
 use crate::matrix::{Product, sized};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Mul, &MulGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Mul, &MulGrad, &MulGradGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.attr("x_num_col_dims", 1, "so many axes of `X` make its rows, the others its columns")
@@ -124,6 +125,92 @@ impl OpDef for MulGrad {
             if let Some(dy) = dy {
                 let mut to = io.out_sized(dy, T::DTYPE, *b.dims())?;
                 product.grad_b(io.pool(), io.data::<T>(x, &a)?, d, io.data_mut::<T>(dy, &mut to)?, T::ONE);
+            }
+            Ok(())
+        }))
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        let first = g.op();
+        let mut op = Op::new("mul_grad_grad");
+        op.attrs = first.attrs.clone();
+        op.site = first.site.clone();
+        for (slot, from) in [("X", "X"), ("Y", "Y"), ("DOut", "Out@GRAD")] {
+            op.inputs.set(slot, first.inputs.get(from).to_vec());
+        }
+        for (slot, from) in [("DDX", "X@GRAD"), ("DDY", "Y@GRAD")] {
+            op.inputs.set(slot, first.outputs.get(from).iter().map(|n| grad_name(n)).collect());
+        }
+        for (slot, of) in [("DX", "X"), ("DY", "Y"), ("DDOut", "Out@GRAD")] {
+            let mut grads = g.input_grads(of);
+            grads.retain(|n| *n != EMPTY);
+            op.outputs.set(slot, grads);
+        }
+        g.push(op)
+    }
+}
+
+struct MulGradGrad;
+
+impl OpDef for MulGradGrad {
+    fn sig(&self) -> Sig {
+        let sig = Sig::new("mul_grad_grad", "DDOut = DDX Y + X DDY, DX = DOut DDY^T, DY = DDX^T DOut")
+            .input("X", "of the forward operator")
+            .input("Y", "of the forward operator")
+            .input("DOut", "gradient of `Out`")
+            .optional_input("DDX", "gradient of the gradient of `X`")
+            .optional_input("DDY", "gradient of the gradient of `Y`")
+            .optional_output("DDOut", "gradient of `DOut`")
+            .optional_output("DX", "gradient of `X`")
+            .optional_output("DY", "gradient of `Y`");
+        with_attrs(sig)
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.same("DX", "X")?;
+        cx.same("DY", "Y")?;
+        cx.same("DDOut", "DOut")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, y, dout, cut) = (p.input("X")?, p.input("Y")?, p.input("DOut")?, Cut::parse(p.attrs())?);
+        let (ddx, ddy) = (p.maybe_input("DDX")?, p.maybe_input("DDY")?);
+        let (dx, dy, ddout) = (p.maybe_output("DX")?, p.maybe_output("DY")?, p.maybe_output("DDOut")?);
+        by_float!(p.float("X")?, T => kernel(move |io| {
+            let (a, b, d) = (io.dense(x)?, io.dense(y)?, io.dense(dout)?);
+            let product = cut.product(io, x, a.dims(), y, b.dims())?;
+            let (d_dims, d) = (*d.dims(), sized::<T>(io, dout, &d, product.m * product.n)?);
+            // What nobody gives is zero, and so is what it would be multiplied with.
+            let dda_tensor = ddx.map(|slot| Ok((slot, io.dense(slot)?))).transpose()?;
+            let ddb_tensor = ddy.map(|slot| Ok((slot, io.dense(slot)?))).transpose()?;
+            let dda = dda_tensor.as_ref().map(|(slot, t)| sized::<T>(io, *slot, t, a.numel())).transpose()?;
+            let ddb = ddb_tensor.as_ref().map(|(slot, t)| sized::<T>(io, *slot, t, b.numel())).transpose()?;
+            if let Some(out) = dx {
+                let mut to = io.out_sized(out, T::DTYPE, *a.dims())?;
+                let to = io.data_mut::<T>(out, &mut to)?;
+                to.fill(0.0);
+                if let Some(ddb) = ddb {
+                    product.grad_a(io.pool(), ddb, d, to, T::ONE);
+                }
+            }
+            if let Some(out) = dy {
+                let mut to = io.out_sized(out, T::DTYPE, *b.dims())?;
+                let to = io.data_mut::<T>(out, &mut to)?;
+                to.fill(0.0);
+                if let Some(dda) = dda {
+                    product.grad_b(io.pool(), dda, d, to, T::ONE);
+                }
+            }
+            if let Some(out) = ddout {
+                let mut to = io.out_sized(out, T::DTYPE, d_dims)?;
+                let to = io.data_mut::<T>(out, &mut to)?;
+                to.fill(0.0);
+                if let Some(dda) = dda {
+                    product.multiply(io.pool(), dda, io.data::<T>(y, &b)?, to, T::ONE, T::ZERO);
+                }
+                if let Some(ddb) = ddb {
+                    product.multiply(io.pool(), io.data::<T>(x, &a)?, ddb, to, T::ONE, T::ONE);
+                }
             }
             Ok(())
         }))

@@ -48,7 +48,13 @@ impl OpDef for Multiplex {
             for (n, &x) in xs.iter().enumerate() {
                 let from = io.dense(x)?;
                 if from.dims() != like.dims() || from.dtype() != like.dtype() {
-                    let what = format_args!("is {}{}, but others are {}{}", from.dtype(), from.dims(), like.dtype(), like.dims());
+                    let what = format_args!(
+                        "is {}{}, but others are {}{}",
+                        from.dtype(),
+                        from.dims(),
+                        like.dtype(),
+                        like.dims()
+                    );
                     return Err(io.error(Kind::Shape, x, what));
                 }
                 copy_rows(from.bytes(), to.bytes_mut(), row, &chosen, n);

@@ -1,6 +1,8 @@
 //! `p_norm`: the norm along an axis.
 
-use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel};
+use oarlock_ir::{
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+};
 use oarlock_tensor::{Dims, Element, Float};
 
 use crate::int_list::axis_of;
@@ -151,7 +153,13 @@ fn p_norm() {
         .output("Out", tensor([1, 2], &[8.0, 16.0]))
         .grad(&["X"])
         .run();
-    check("p_norm").input("X", noise([2, 3, 2], 1)).attr("porder", 3.0f32).attr("axis", 1).any_output("Out").grad(&["X"]).run();
+    check("p_norm")
+        .input("X", noise([2, 3, 2], 1))
+        .attr("porder", 3.0f32)
+        .attr("axis", 1)
+        .any_output("Out")
+        .grad(&["X"])
+        .run();
     let wrong = check("p_norm").input("X", x()).attr("porder", 0.0f32).any_output("Out").error();
     assert!(wrong.contains("`p_norm` needs a `porder` above 0, but it is 0"), "{wrong}");
 }

@@ -64,7 +64,8 @@ impl OpDef for PartialSumGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (xs, dout, dxs, stripe) = (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Stripe::parse(p.attrs())?);
+        let (xs, dout, dxs, stripe) =
+            (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Stripe::parse(p.attrs())?);
         kernel(move |io| {
             let (m, d) = (stripe.measure(io, &xs)?, io.dense(dout)?);
             if d.numel() != m.rows * m.length {
@@ -93,7 +94,8 @@ impl OpDef for PartialSumGrad {
 fn partial_sum() {
     use crate::testing::{check, tensor};
     let sum = |start: i32, length: i32| {
-        let xs = vec![tensor([2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), tensor([2, 3], &[7.0, 8.0, 9.0, 10.0, 11.0, 12.0])];
+        let xs =
+            vec![tensor([2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), tensor([2, 3], &[7.0, 8.0, 9.0, 10.0, 11.0, 12.0])];
         check("partial_sum").inputs("X", xs).attr("start_index", start).attr("length", length)
     };
     sum(1, -1).output("Out", tensor([2, 2], &[10.0, 12.0, 16.0, 18.0])).grad(&["X"]).run();

@@ -36,6 +36,7 @@ impl ReductionGrad for Mean {
     const GRAD_DOC: &'static str =
         "X@GRAD = Out@GRAD of the mean that the element went into, divided by the number of its elements";
     const NEEDS_VALUES: bool = false;
+    const LINEAR: bool = true;
 
     fn dx<T: Float>(_: T, _: T, d: T, count: usize) -> T {
         d / T::of(count as f64)

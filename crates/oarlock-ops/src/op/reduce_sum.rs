@@ -31,6 +31,7 @@ impl ReductionGrad for Sum {
     const GRAD_TYPE: &'static str = "reduce_sum_grad";
     const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD of the sum that the element went into";
     const NEEDS_VALUES: bool = false;
+    const LINEAR: bool = true;
 
     fn dx<T: Float>(_: T, _: T, d: T, _: usize) -> T {
         d

@@ -4,8 +4,9 @@ use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, 
 use oarlock_tensor::{Float, simd};
 
 use crate::elementwise;
+use crate::second::{self, GradGrad, Of, Point, Second};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Relu, &ReluGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Relu, &ReluGrad, &GradGrad::<Relu>::OP];
 
 struct Relu;
 
@@ -66,8 +67,23 @@ impl OpDef for ReluGrad {
         elementwise::grad_kernel(p, "Out", grad, |y, d| if y > 0.0 { d } else { 0.0 })
     }
 
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Relu>(g)
+    }
+
     fn traits(&self) -> Traits {
         Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
+    }
+}
+
+impl Second for Relu {
+    const TYPE: &'static str = "relu_grad_grad";
+    const DOC: &'static str = "DDOut = DDX where Out > 0, else 0";
+    const READS: &'static [&'static str] = &["Out"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out)];
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        [if p.out > T::ZERO { p.ddx } else { T::ZERO }, T::ZERO, T::ZERO]
     }
 }
 

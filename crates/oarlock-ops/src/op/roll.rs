@@ -7,8 +7,11 @@ use crate::mirror::{Move, infer_axes, moved};
 pub(crate) const OPS: &[&dyn OpDef] = &[&Roll, &RollGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("shifts", Vec::<i64>::new(), "how far along each of `dims`; negative ones go towards the beginning")
-        .attr("dims", Vec::<i64>::new(), "the axes; negative ones count from the end")
+    sig.attr("shifts", Vec::<i64>::new(), "how far along each of `dims`; negative ones go towards the beginning").attr(
+        "dims",
+        Vec::<i64>::new(),
+        "the axes; negative ones count from the end",
+    )
 }
 
 /// The moves of the attributes, or those that undo them.

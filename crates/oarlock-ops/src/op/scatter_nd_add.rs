@@ -22,12 +22,12 @@ impl OpDef for ScatterNdAdd {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let (x, index, updates) = (cx.input("X")?, cx.integer("Index")?, cx.input("Updates")?);
         let depth = index.shape.last().and_then(|d| d.known()).filter(|d| *d <= x.shape.rank());
-        let needed: Option<Vec<_>> = depth.map(|depth| {
-            index.shape[..index.shape.rank() - 1].iter().chain(&x.shape[depth..]).copied().collect()
-        });
+        let needed: Option<Vec<_>> =
+            depth.map(|depth| index.shape[..index.shape.rank() - 1].iter().chain(&x.shape[depth..]).copied().collect());
         // One number in all may also stand as [1].
         let fits = needed.is_some_and(|n| {
-            n.is_empty() || n.len() == updates.shape.rank() && n.iter().zip(updates.shape.iter()).all(|(a, b)| a.fits(*b))
+            n.is_empty()
+                || n.len() == updates.shape.rank() && n.iter().zip(updates.shape.iter()).all(|(a, b)| a.fits(*b))
         });
         if !fits {
             let what = format!("cannot add {} to {}", cx.describe("Updates"), cx.describe("X"));
@@ -132,5 +132,8 @@ fn scatter_nd_add() {
     let outside = add(&[0, 2]).input("Updates", updates()).any_output("Out").error();
     assert!(outside.contains("has index 2 for axis 0, but only 0 to 1 exist"), "{outside}");
     let wrong = add(&[0]).input("Updates", updates()).any_output("Out").error();
-    assert!(wrong.contains("`scatter_nd_add` cannot add `Updates` = Updates.0 f32[2, 2] to `X` = X.0 f32[2, 2]"), "{wrong}");
+    assert!(
+        wrong.contains("`scatter_nd_add` cannot add `Updates` = Updates.0 f32[2, 2] to `X` = X.0 f32[2, 2]"),
+        "{wrong}"
+    );
 }

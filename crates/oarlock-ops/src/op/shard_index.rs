@@ -35,13 +35,16 @@ impl Shard {
 
 impl OpDef for ShardIndex {
     fn sig(&self) -> Sig {
-        Sig::new("shard_index", "Out = X counted from the start of its shard, or `ignore_value` if it is in another shard")
-            .input("X", "ids from 0 on, i32 or i64; the last size is 1")
-            .output("Out", "like `X`")
-            .required_attr("index_num", "how many ids there are")
-            .required_attr("nshards", "how many shards there are")
-            .required_attr("shard_id", "which of them this is")
-            .attr("ignore_value", -1, "what stands for ids of other shards")
+        Sig::new(
+            "shard_index",
+            "Out = X counted from the start of its shard, or `ignore_value` if it is in another shard",
+        )
+        .input("X", "ids from 0 on, i32 or i64; the last size is 1")
+        .output("Out", "like `X`")
+        .required_attr("index_num", "how many ids there are")
+        .required_attr("nshards", "how many shards there are")
+        .required_attr("shard_id", "which of them this is")
+        .attr("ignore_value", -1, "what stands for ids of other shards")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,11 +1,13 @@
 //! `sqrt`: square root, element by element.
 
-use oarlock_ir::OpDef;
+use oarlock_ir::{Grad, OpDef, Result};
+use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
+use crate::second::{self, GradGrad, Of, Point, Second};
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Sqrt>::OP, &UnaryGrad::<Sqrt>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Sqrt>::OP, &UnaryGrad::<Sqrt>::OP, &GradGrad::<Sqrt>::OP];
 
 #[derive(Clone, Copy, Default)]
 struct Sqrt;
@@ -21,8 +23,23 @@ impl Formula for Sqrt {
         x.sqrt()
     }
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Sqrt>(g)
+    }
+
     fn grad<T: Math>(self, out: T, dout: T) -> T {
         dout * T::of(0.5) / out
+    }
+}
+
+impl Second for Sqrt {
+    const TYPE: &'static str = "sqrt_grad_grad";
+    const DOC: &'static str = "DDOut = DDX / (2 * Out); DOut = -DX * DDX / Out";
+    const READS: &'static [&'static str] = &["Out", "DX"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out), ("DOut", Of::Out)];
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        [p.ddx / (p.out + p.out), -p.dx * p.ddx / p.out, T::ZERO]
     }
 }
 

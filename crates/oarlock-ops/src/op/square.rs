@@ -1,11 +1,13 @@
 //! `square`: x * x, element by element.
 
-use oarlock_ir::OpDef;
+use oarlock_ir::{Grad, OpDef, Result};
+use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
+use crate::second::{self, GradGrad, Of, Point, Second};
 use crate::unary::{Formula, Reads, Unary, UnaryGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Square>::OP, &UnaryGrad::<Square>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Square>::OP, &UnaryGrad::<Square>::OP, &GradGrad::<Square>::OP];
 
 #[derive(Clone, Copy, Default)]
 struct Square;
@@ -22,8 +24,24 @@ impl Formula for Square {
         x * x
     }
 
+    fn second(g: &mut Grad<'_>) -> Result<()> {
+        second::emit::<Square>(g)
+    }
+
     fn grad<T: Math>(self, x: T, dout: T) -> T {
         dout * T::of(2.0) * x
+    }
+}
+
+impl Second for Square {
+    const TYPE: &'static str = "square_grad_grad";
+    const DOC: &'static str = "DDOut = 2 * X * DDX; DX = 2 * DOut * DDX";
+    const READS: &'static [&'static str] = &["X", "DOut"];
+    const WRITES: &'static [(&'static str, Of)] = &[("DDOut", Of::Out), ("DX", Of::X)];
+
+    fn values<T: Float>(p: Point<T>) -> [T; 3] {
+        let twice = p.ddx + p.ddx;
+        [p.x * twice, p.dout * twice, T::ZERO]
     }
 }
 

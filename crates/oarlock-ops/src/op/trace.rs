@@ -78,7 +78,8 @@ impl OpDef for TraceGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (input, dout, dx, plane) = (p.input("Input")?, p.input("Out@GRAD")?, p.output("Input@GRAD")?, plane(p.attrs())?);
+        let (input, dout, dx, plane) =
+            (p.input("Input")?, p.input("Out@GRAD")?, p.output("Input@GRAD")?, plane(p.attrs())?);
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
             let (dims, d) = (*io.dense(input)?.dims(), io.dense(dout)?);
             let diagonals = diagonals(io, input, &dims, plane)?;
@@ -114,7 +115,10 @@ fn trace() {
         .any_output("Out")
         .grad(&["Input"])
         .run();
-    check("trace").input("Input", tensor_of::<i64>([2, 2], &[1, 2, 3, 4])).output("Out", tensor_of::<i64>([1], &[5])).run();
+    check("trace")
+        .input("Input", tensor_of::<i64>([2, 2], &[1, 2, 3, 4]))
+        .output("Out", tensor_of::<i64>([1], &[5]))
+        .run();
     assert_eq!(
         trace().attr("dim1", 1).any_output("Out").error(),
         "error[shape]: `trace` has no axes 1 and -1 in `Input` = Input.0 f32[2, 3]\n  at (`trace`, block 0, op 0)"

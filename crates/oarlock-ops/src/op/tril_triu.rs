@@ -5,8 +5,11 @@ use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits,
 pub(crate) const OPS: &[&dyn OpDef] = &[&TrilTriu, &TrilTriuGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
-    sig.required_attr("lower", "keep what is below the diagonal; else what is above")
-        .attr("diagonal", 0, "which diagonal: so many above the main one, below if negative; it is kept itself")
+    sig.required_attr("lower", "keep what is below the diagonal; else what is above").attr(
+        "diagonal",
+        0,
+        "which diagonal: so many above the main one, below if negative; it is kept itself",
+    )
 }
 
 struct TrilTriu;

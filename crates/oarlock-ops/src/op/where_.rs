@@ -111,9 +111,7 @@ impl OpDef for WhereGrad {
 fn where_() {
     use crate::testing::{check, tensor, tensor_of};
     let choice = tensor_of([2, 2], &[true, false, false, true].map(B8::from));
-    let choose = || {
-        check("where").input("Condition", choice.clone()).input("X", tensor([2, 2], &[1.0, 2.0, 3.0, 4.0]))
-    };
+    let choose = || check("where").input("Condition", choice.clone()).input("X", tensor([2, 2], &[1.0, 2.0, 3.0, 4.0]));
     choose()
         .input("Y", tensor([2, 2], &[5.0, 6.0, 7.0, 8.0]))
         .output("Out", tensor([2, 2], &[1.0, 6.0, 7.0, 4.0]))

@@ -1,0 +1,250 @@
+//! Gradients of gradients of operators that work element by element.
+//!
+//! For an operator with inputs X and Y and result Out, `DDX` and `DDY` are the gradients that reach `X@GRAD` and `Y@GRAD` of its
+//! gradient operator. A file under `op/` gives the formulas ([`Second`]); everything else is here.
+
+use std::marker::PhantomData;
+
+use oarlock_ir::{
+    AttrView, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, VarKind, by_float, grad_name, kernel,
+};
+use oarlock_tensor::{Dims, Float, Tensor};
+
+use crate::arith::spread;
+use crate::broadcast::Spread;
+
+/// What belongs to one element of the result; 0 where an operator does not read a slot or nobody gives it.
+#[derive(Clone, Copy)]
+pub(crate) struct Point<T> {
+    pub(crate) x: T,
+    pub(crate) y: T,
+    pub(crate) out: T,
+    pub(crate) dout: T,
+    pub(crate) dx: T,
+    pub(crate) ddx: T,
+    pub(crate) ddy: T,
+    /// Attribute `alpha`, where the operator has one.
+    pub(crate) alpha: T,
+}
+
+/// A tensor that an element belongs to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Of {
+    X,
+    Y,
+    Out,
+}
+
+/// The gradient of a gradient operator.
+pub(crate) trait Second: Send + Sync + 'static {
+    /// Its type.
+    const TYPE: &'static str;
+    /// What it computes.
+    const DOC: &'static str;
+    /// What it reads besides `DDX` and `DDY`: some of `X`, `Y`, `Out`, `DOut` and `DX`.
+    const READS: &'static [&'static str];
+    /// What it writes, and of which tensor's size that is.
+    const WRITES: &'static [(&'static str, Of)];
+    /// Has Y and `DDY`.
+    const BINARY: bool = false;
+    /// The attribute that is `Point::alpha`.
+    const ALPHA: Option<f32> = None;
+
+    /// What one element of the result adds to each of `WRITES`.
+    fn values<T: Float>(p: Point<T>) -> [T; 3];
+}
+
+/// The tensor that a slot is of.
+fn of(slot: &str) -> Of {
+    match slot {
+        "X" | "DX" | "DDX" => Of::X,
+        "Y" | "DDY" => Of::Y,
+        _ => Of::Out,
+    }
+}
+
+/// Emits the operator for a gradient operator that reads `X`, `Y`, `Out`, `Out@GRAD` and writes `X@GRAD`, `Y@GRAD`.
+pub(crate) fn emit<S: Second>(g: &mut Grad<'_>) -> Result<()> {
+    let first = g.op();
+    let mut op = oarlock_ir::Op::new(S::TYPE);
+    op.attrs = first.attrs.clone();
+    op.site = first.site.clone();
+    for slot in S::READS {
+        let args = match *slot {
+            "DOut" => first.inputs.get("Out@GRAD"),
+            "DX" => first.outputs.get("X@GRAD"),
+            other => first.inputs.get(other),
+        };
+        op.inputs.set(*slot, args.to_vec());
+    }
+    for (slot, grad) in [("DDX", "X@GRAD"), ("DDY", "Y@GRAD")].iter().take(if S::BINARY { 2 } else { 1 }) {
+        op.inputs.set(*slot, first.outputs.get(grad).iter().map(|n| grad_name(n)).collect());
+    }
+    for (slot, _) in S::WRITES {
+        let input = match *slot {
+            "DDOut" => "Out@GRAD",
+            "DOut" => "Out",
+            "DX" => "X",
+            other => other.strip_suffix("@GRAD").unwrap_or(other),
+        };
+        let mut grads = g.input_grads(input);
+        grads.retain(|n| *n != oarlock_ir::EMPTY);
+        op.outputs.set(*slot, grads);
+    }
+    g.push(op)
+}
+
+/// The operator of such formulas.
+pub(crate) struct GradGrad<S>(PhantomData<S>);
+
+impl<S> GradGrad<S> {
+    /// It.
+    pub(crate) const OP: GradGrad<S> = GradGrad(PhantomData);
+}
+
+impl<S: Second> OpDef for GradGrad<S> {
+    fn sig(&self) -> Sig {
+        let mut sig = Sig::new(S::TYPE, S::DOC);
+        for slot in S::READS {
+            sig = sig.input(slot, "of the forward and the gradient operator");
+        }
+        sig = sig.optional_input("DDX", "gradient of the gradient of `X`");
+        if S::BINARY {
+            sig = sig.optional_input("DDY", "gradient of the gradient of `Y`");
+            sig = sig.attr("axis", -1, "of the forward operator").hints(&["x_data_format", "y_data_format"]);
+        }
+        for (slot, _) in S::WRITES {
+            sig = sig.optional_output(slot, "gradient of what the gradient operator reads");
+        }
+        match S::ALPHA {
+            Some(alpha) => sig.attr("alpha", alpha, "of the forward operator"),
+            None => sig,
+        }
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        for (written, place) in S::WRITES {
+            let known = S::READS.iter().chain(&["DDX", "DDY"]).find(|slot| of(slot) == *place && cx.has(slot));
+            // An unary result is like X; of a binary one something of its size is always read.
+            let like = known.copied().unwrap_or("DDX");
+            if cx.has(like) {
+                let ty = cx.input(like)?.with_kind(VarKind::Tensor);
+                cx.set(written, ty);
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let slots = Slots::new::<S>(p)?;
+        let first = S::READS.first().copied().unwrap_or("DDX");
+        by_float!(p.float(first)?, T => kernel(move |io| slots.run::<S, T>(io)))
+    }
+}
+
+/// The variables of such an operator.
+struct Slots {
+    x: Option<In>,
+    y: Option<In>,
+    out: Option<In>,
+    dout: Option<In>,
+    dx: Option<In>,
+    ddx: Option<In>,
+    ddy: Option<In>,
+    writes: Vec<(Option<Out>, Of)>,
+    axis: i64,
+    alpha: f32,
+}
+
+impl Slots {
+    fn new<S: Second>(p: &Prepare<'_>) -> Result<Slots> {
+        let mut writes = Vec::new();
+        for (slot, place) in S::WRITES {
+            writes.push((p.maybe_output(slot)?, *place));
+        }
+        let attrs: AttrView<'_> = p.attrs();
+        Ok(Slots {
+            x: p.maybe_input("X")?,
+            y: p.maybe_input("Y")?,
+            out: p.maybe_input("Out")?,
+            dout: p.maybe_input("DOut")?,
+            dx: p.maybe_input("DX")?,
+            ddx: p.maybe_input("DDX")?,
+            ddy: p.maybe_input("DDY")?,
+            writes,
+            axis: if S::BINARY { attrs.int("axis")? } else { -1 },
+            alpha: if S::ALPHA.is_some() { attrs.f32("alpha")? } else { 0.0 },
+        })
+    }
+
+    /// A variable of X's size: one of those that are, else one of the result's, which X then has.
+    fn like_x(&self) -> Option<In> {
+        self.x.or(self.dx).or(self.ddx).or(self.dout).or(self.out)
+    }
+
+    fn run<S: Second, T: Float>(&self, io: &Io<'_>) -> Result<()> {
+        let Some(x_slot) = self.like_x() else { return Ok(()) };
+        let y_slot = self.y.or(self.ddy).unwrap_or(x_slot);
+        let (x_dims, y_dims) = (*io.dense(x_slot)?.dims(), *io.dense(y_slot)?.dims());
+        let s = spread(io, x_slot, &x_dims, y_slot, &y_dims, self.axis)?;
+        let sizes = |place: Of| match place {
+            Of::X => x_dims,
+            Of::Y => y_dims,
+            Of::Out => s.out,
+        };
+        let open = |slot: Option<In>, place: Of| Operand::<T>::open(io, slot, sizes(place));
+        let (x, y, out) = (open(self.x, Of::X)?, open(self.y, Of::Y)?, open(self.out, Of::Out)?);
+        let (dout, dx) = (open(self.dout, Of::Out)?, open(self.dx, Of::X)?);
+        let (ddx, ddy) = (open(self.ddx, Of::X)?, open(self.ddy, Of::Y)?);
+        let alpha = T::of(self.alpha.into());
+        for (n, (to, place)) in self.writes.iter().enumerate() {
+            let Some(to) = *to else { continue };
+            let mut tensor: std::cell::RefMut<'_, Tensor> = io.out_sized(to, T::DTYPE, sizes(*place))?;
+            let data = io.data_mut::<T>(to, &mut tensor)?;
+            data.fill(T::ZERO);
+            each(&s, |o, i, j| {
+                let p = Point {
+                    x: x.at(i),
+                    y: y.at(j),
+                    out: out.at(o),
+                    dout: dout.at(o),
+                    dx: dx.at(i),
+                    ddx: ddx.at(i),
+                    ddy: ddy.at(j),
+                    alpha,
+                };
+                let at = match place {
+                    Of::X => i,
+                    Of::Y => j,
+                    Of::Out => o,
+                };
+                data[at] += S::values(p)[n];
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The elements of an input that may be missing: zeros then.
+struct Operand<T>(Vec<T>);
+
+impl<T: Float> Operand<T> {
+    fn open(io: &Io<'_>, slot: Option<In>, dims: Dims) -> Result<Operand<T>> {
+        let Some(slot) = slot else { return Ok(Operand(Vec::new())) };
+        let tensor = io.dense(slot)?;
+        Ok(Operand(crate::matrix::sized::<T>(io, slot, &tensor, dims.numel())?.to_vec()))
+    }
+
+    fn at(&self, i: usize) -> T {
+        self.0.get(i).copied().unwrap_or(T::ZERO)
+    }
+}
+
+/// Calls `f` with the places in the result, in X and in Y of each element of the result.
+fn each(s: &Spread, mut f: impl FnMut(usize, usize, usize)) {
+    s.runs(|o, i, j| {
+        for k in 0..s.run {
+            f(o + k, if s.x_moves { i + k } else { i }, if s.y_moves { j + k } else { j });
+        }
+    });
+}
