@@ -76,7 +76,7 @@ fn hidden() -> impl Strategy<Value = Vec<bool>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn elementwise(x in shape(), y in shape(), same in any::<bool>(), axis in -1i32..3, hidden in hidden()) {
@@ -138,7 +138,8 @@ proptest! {
             *rows = *k;
         }
         let op = Op::new("matmul").input("X", ["x"]).input("Y", ["y"]).output("Out", ["out"]);
-        let op = op.attr("transpose_X", turn.0).attr("transpose_Y", turn.1);
+        // A transposed vector keeps its axis unless it has one element, so the rank depends on a size.
+        let op = op.attr("transpose_X", turn.0 && x.len() > 1).attr("transpose_Y", turn.1 && y.len() > 1);
         Case { op, inputs: vec![("x", x), ("y", y)], hidden }.check()?;
     }
 }

@@ -60,15 +60,21 @@ impl Reform for Reshape {
     fn dims(&mut self, io: &Io<'_>, x: In, from: &Dims) -> Result<Dims> {
         self.shape.read(io, &mut self.list)?;
         let mut dims = Dims::new(&[]);
-        let mut open = None;
+        // A size that is copied says nothing about the others, even if it is 0: it counts on neither side.
+        let mut rest = *from;
+        let (mut open, mut given) = (None, 1);
         for (i, size) in self.list.iter().enumerate() {
             let size = match *size {
-                0 => from.get(i).copied(),
+                0 if i < from.rank() => {
+                    rest[i] = 1;
+                    Some(from[i])
+                }
+                0 => None,
                 -1 if open.is_none() => {
                     open = Some(i);
                     Some(1)
                 }
-                size => usize::try_from(size).ok(),
+                size => usize::try_from(size).ok().inspect(|n| given *= n),
             };
             match size {
                 Some(size) if i < MAX_RANK => dims.push(size),
@@ -76,10 +82,10 @@ impl Reform for Reshape {
             }
         }
         if let Some(open) = open {
-            // Nothing shared out over nothing is nothing.
-            dims[open] = from.numel().checked_div(dims.numel()).unwrap_or(0);
+            dims[open] = rest.numel() / given;
+            given *= dims[open];
         }
-        if dims.numel() == from.numel() { Ok(dims) } else { Err(self.misfit(io, x, from)) }
+        if given == rest.numel() { Ok(dims) } else { Err(self.misfit(io, x, from)) }
     }
 }
 
@@ -138,6 +144,14 @@ mod tests {
         check("reshape").input("X", x()).attr("shape", vec![-1, 2]).output("Out", wide).grad(&["X"]).run();
         let rows = with_lod(tensor([2, 3, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), &[&[0, 1, 2]]);
         check("reshape").input("X", x()).attr("shape", vec![0, 3, -1]).output("Out", rows).grad(&["X"]).run();
+    }
+
+    #[test]
+    fn no_rows() {
+        // The last size is what it would be with rows.
+        let none = || tensor([0, 2, 3], &[]);
+        check("reshape").input("X", none()).attr("shape", vec![0, -1]).output("Out", tensor([0, 6], &[])).run();
+        check("reshape").input("X", none()).attr("shape", vec![-1, 3]).output("Out", tensor([0, 3], &[])).run();
     }
 
     #[test]
