@@ -59,11 +59,9 @@ pub const REFUSED: &[Refused] = &[
                  save the program without such passes",
         ops: &[
             "attention_lstm",
-            "conditional_block_infer",
             "dequantize",
             "fused_elemwise_activation",
             "fused_embedding_fc_lstm",
-            "merge_lod_tensor_infer",
             "quantize",
             "requantize",
         ],
@@ -136,10 +134,6 @@ pub const REFUSED: &[Refused] = &[
             "tree_conv",
             "var_conv_2d",
         ],
-    },
-    Refused {
-        reason: "programs cannot contain it: the predecessor makes it while it computes a gradient",
-        ops: &["fill_zeros_like2"],
     },
 ];
 

@@ -157,4 +157,22 @@ impl Net {
         let dtype = self.dtype(diagonal)?;
         self.layer("diag").out(dtype, Op::new("diag").input("Diagonal", [diagonal]))
     }
+    /// `diag_embed(input, offset=0, dim1=-2, dim2=-1)`: matrices with the rows of `input` on a diagonal; `dims` are the axes of
+    /// rows and columns.
+    #[track_caller]
+    pub fn diag_embed(&mut self, input: &VarRef, offset: i32, dims: (i32, i32)) -> Result<VarRef> {
+        let dtype = self.dtype(input)?;
+        let op = Op::new("diag_embed").input("Input", [input]).attr("offset", offset);
+        self.layer("diag_embed").out(dtype, op.attr("dim1", dims.0).attr("dim2", dims.1))
+    }
+
+    /// `meshgrid(input)`: the coordinates of a grid, a tensor per list.
+    #[track_caller]
+    pub fn meshgrid(&mut self, input: &[&VarRef]) -> Result<Vec<VarRef>> {
+        let dtype = self.first_dtype("meshgrid", input)?;
+        let mut layer = self.layer("meshgrid");
+        let out: Vec<VarRef> = input.iter().map(|_| layer.temp(dtype)).collect();
+        layer.append_op(Op::new("meshgrid").input("X", input.iter().copied()).output("Out", &out))?;
+        Ok(out)
+    }
 }
