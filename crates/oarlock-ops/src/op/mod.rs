@@ -9,6 +9,7 @@ pub(crate) mod adadelta;
 pub(crate) mod adagrad;
 pub(crate) mod adam;
 pub(crate) mod adamax;
+pub(crate) mod add_position_encoding;
 pub(crate) mod addmm;
 pub(crate) mod allclose;
 pub(crate) mod arg_max;
@@ -29,6 +30,7 @@ pub(crate) mod cast;
 pub(crate) mod ceil;
 pub(crate) mod clip;
 pub(crate) mod clip_by_norm;
+pub(crate) mod coalesce_tensor;
 pub(crate) mod concat;
 pub(crate) mod conditional_block;
 pub(crate) mod conv2d;
@@ -37,12 +39,15 @@ pub(crate) mod cos_sim;
 pub(crate) mod cross;
 pub(crate) mod cross_entropy;
 pub(crate) mod cross_entropy2;
+pub(crate) mod cudnn_lstm;
 pub(crate) mod cumsum;
 pub(crate) mod cvm;
 pub(crate) mod data_norm;
 pub(crate) mod decayed_adagrad;
 pub(crate) mod delete_var;
 pub(crate) mod depthwise_conv2d;
+pub(crate) mod dgc;
+pub(crate) mod dgc_clip_by_norm;
 pub(crate) mod dgc_momentum;
 pub(crate) mod diag;
 pub(crate) mod diag_embed;
@@ -67,6 +72,7 @@ pub(crate) mod exp;
 pub(crate) mod expand;
 pub(crate) mod expand_as;
 pub(crate) mod eye;
+pub(crate) mod fc;
 pub(crate) mod feed;
 pub(crate) mod fetch;
 pub(crate) mod fill;
@@ -81,7 +87,16 @@ pub(crate) mod flip;
 pub(crate) mod floor;
 pub(crate) mod frobenius_norm;
 pub(crate) mod ftrl;
+pub(crate) mod fused_elemwise_activation;
 pub(crate) mod fused_embedding_seq_pool;
+pub(crate) mod fusion_gru;
+pub(crate) mod fusion_lstm;
+pub(crate) mod fusion_repeated_fc_relu;
+pub(crate) mod fusion_seqconv_eltadd_relu;
+pub(crate) mod fusion_seqexpand_concat_fc;
+pub(crate) mod fusion_seqpool_concat;
+pub(crate) mod fusion_seqpool_cvm_concat;
+pub(crate) mod fusion_squared_mat_sub;
 pub(crate) mod gather;
 pub(crate) mod gather_nd;
 pub(crate) mod gaussian_random;
@@ -90,12 +105,15 @@ pub(crate) mod gelu;
 pub(crate) mod get_tensor_from_selected_rows;
 pub(crate) mod greater_equal;
 pub(crate) mod greater_than;
+pub(crate) mod gru;
+pub(crate) mod gru_unit;
 pub(crate) mod hard_shrink;
 pub(crate) mod hard_sigmoid;
 pub(crate) mod hard_swish;
 pub(crate) mod hash;
 pub(crate) mod hinge_loss;
 pub(crate) mod huber_loss;
+pub(crate) mod im2sequence;
 pub(crate) mod increment;
 pub(crate) mod index_sample;
 pub(crate) mod index_select;
@@ -128,6 +146,9 @@ pub(crate) mod logical_xor;
 pub(crate) mod logsigmoid;
 pub(crate) mod lookup_table;
 pub(crate) mod lookup_table_v2;
+pub(crate) mod lstm;
+pub(crate) mod lstm_unit;
+pub(crate) mod lstmp;
 pub(crate) mod margin_rank_loss;
 pub(crate) mod matmul;
 pub(crate) mod max_sequence_len;
@@ -180,6 +201,7 @@ pub(crate) mod rmsprop;
 pub(crate) mod rnn_memory_helper;
 pub(crate) mod roll;
 pub(crate) mod round;
+pub(crate) mod row_conv;
 pub(crate) mod rsqrt;
 pub(crate) mod scale;
 pub(crate) mod scatter;
@@ -202,6 +224,7 @@ pub(crate) mod sequence_reverse;
 pub(crate) mod sequence_scatter;
 pub(crate) mod sequence_slice;
 pub(crate) mod sequence_softmax;
+pub(crate) mod sequence_topk_avg_pooling;
 pub(crate) mod sequence_unpad;
 pub(crate) mod sgd;
 pub(crate) mod shape;
@@ -222,6 +245,7 @@ pub(crate) mod softplus;
 pub(crate) mod softshrink;
 pub(crate) mod softsign;
 pub(crate) mod split;
+pub(crate) mod split_byref;
 pub(crate) mod split_ids;
 pub(crate) mod split_lod_tensor;
 pub(crate) mod split_selected_rows;
@@ -271,6 +295,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     adagrad::OPS,
     adam::OPS,
     adamax::OPS,
+    add_position_encoding::OPS,
     addmm::OPS,
     allclose::OPS,
     arg_max::OPS,
@@ -291,6 +316,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     ceil::OPS,
     clip::OPS,
     clip_by_norm::OPS,
+    coalesce_tensor::OPS,
     concat::OPS,
     conditional_block::OPS,
     conv2d::OPS,
@@ -299,12 +325,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     cross::OPS,
     cross_entropy::OPS,
     cross_entropy2::OPS,
+    cudnn_lstm::OPS,
     cumsum::OPS,
     cvm::OPS,
     data_norm::OPS,
     decayed_adagrad::OPS,
     delete_var::OPS,
     depthwise_conv2d::OPS,
+    dgc::OPS,
+    dgc_clip_by_norm::OPS,
     dgc_momentum::OPS,
     diag::OPS,
     diag_embed::OPS,
@@ -329,6 +358,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     expand::OPS,
     expand_as::OPS,
     eye::OPS,
+    fc::OPS,
     feed::OPS,
     fetch::OPS,
     fill::OPS,
@@ -343,7 +373,16 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     floor::OPS,
     frobenius_norm::OPS,
     ftrl::OPS,
+    fused_elemwise_activation::OPS,
     fused_embedding_seq_pool::OPS,
+    fusion_gru::OPS,
+    fusion_lstm::OPS,
+    fusion_repeated_fc_relu::OPS,
+    fusion_seqconv_eltadd_relu::OPS,
+    fusion_seqexpand_concat_fc::OPS,
+    fusion_seqpool_concat::OPS,
+    fusion_seqpool_cvm_concat::OPS,
+    fusion_squared_mat_sub::OPS,
     gather::OPS,
     gather_nd::OPS,
     gaussian_random::OPS,
@@ -352,12 +391,15 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     get_tensor_from_selected_rows::OPS,
     greater_equal::OPS,
     greater_than::OPS,
+    gru::OPS,
+    gru_unit::OPS,
     hard_shrink::OPS,
     hard_sigmoid::OPS,
     hard_swish::OPS,
     hash::OPS,
     hinge_loss::OPS,
     huber_loss::OPS,
+    im2sequence::OPS,
     increment::OPS,
     index_sample::OPS,
     index_select::OPS,
@@ -390,6 +432,9 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     logsigmoid::OPS,
     lookup_table::OPS,
     lookup_table_v2::OPS,
+    lstm::OPS,
+    lstm_unit::OPS,
+    lstmp::OPS,
     margin_rank_loss::OPS,
     matmul::OPS,
     max_sequence_len::OPS,
@@ -442,6 +487,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     rnn_memory_helper::OPS,
     roll::OPS,
     round::OPS,
+    row_conv::OPS,
     rsqrt::OPS,
     scale::OPS,
     scatter::OPS,
@@ -464,6 +510,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_scatter::OPS,
     sequence_slice::OPS,
     sequence_softmax::OPS,
+    sequence_topk_avg_pooling::OPS,
     sequence_unpad::OPS,
     sgd::OPS,
     shape::OPS,
@@ -484,6 +531,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     softshrink::OPS,
     softsign::OPS,
     split::OPS,
+    split_byref::OPS,
     split_ids::OPS,
     split_lod_tensor::OPS,
     split_selected_rows::OPS,
