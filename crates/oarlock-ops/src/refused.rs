@@ -50,21 +50,11 @@ pub const REFUSED: &[Refused] = &[
         ops: &["create_double_buffer_reader", "create_py_reader", "read"],
     },
     Refused { reason: "it calls Python from inside a program", ops: &["py_func", "run_program"] },
-    Refused {
-        reason: "it needs a GPU, or lays out memory for one",
-        ops: &["coalesce_tensor", "cudnn_lstm", "get_places", "inplace_abn"],
-    },
+    Refused { reason: "it needs a GPU, or lays out memory for one", ops: &["get_places", "inplace_abn"] },
     Refused {
         reason: "passes of the predecessor put it into inference programs, where this library has fusions of its own; \
                  save the program without such passes",
-        ops: &[
-            "attention_lstm",
-            "dequantize",
-            "fused_elemwise_activation",
-            "fused_embedding_fc_lstm",
-            "quantize",
-            "requantize",
-        ],
+        ops: &["attention_lstm", "dequantize", "fused_embedding_fc_lstm", "quantize", "requantize"],
     },
     Refused {
         reason: "training with simulated or stored quantization is not supported yet",

@@ -26,6 +26,7 @@ pub mod prelude;
 mod regularizer;
 mod site;
 mod var_ref;
+mod weight_norm;
 
 pub use backward::Backward;
 pub use env::Options;
@@ -34,16 +35,16 @@ pub use ints::{IntOrVar, Ints};
 pub use layer::Act;
 pub use names::UniqueNames;
 pub use net::Net;
-pub use param::{Param, ParamAttr};
+pub use param::{Param, ParamAttr, WeightNorm};
 pub use site::Site;
 pub use var_ref::VarRef;
 
 pub use oarlock_exec::{ExecOptions, Executor, Scope};
-pub use oarlock_io::data;
+pub use oarlock_io::{self as io, data};
 pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
 pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
 
-/// All operators and fusions of Oarlock.
+/// All operators and fusions of Oarlock, those that read and write files included.
 pub fn registry() -> Registry {
-    Registry::new(oarlock_ops::ops(), oarlock_ops::fusions()).refusing(oarlock_ops::refused())
+    Registry::new(oarlock_ops::ops().chain(oarlock_io::ops()), oarlock_ops::fusions()).refusing(oarlock_ops::refused())
 }
