@@ -192,6 +192,22 @@ impl<'py> Args<'py> {
         })
     }
 
+    /// So many whole numbers.
+    pub(crate) fn array<const N: usize>(&self, name: &str) -> PyResult<[i32; N]> {
+        let list = self.i32s(name)?;
+        <[i32; N]>::try_from(list.as_slice()).map_err(|_| {
+            PyValueError::new_err(format!("`{}` takes {N} integers as `{name}`, not {list:?}", self.layer))
+        })
+    }
+
+    /// Two whole numbers; one stands for both.
+    pub(crate) fn pair(&self, name: &str) -> PyResult<[i32; 2]> {
+        match self.i32s(name)?[..] {
+            [one] => Ok([one, one]),
+            _ => self.array(name),
+        }
+    }
+
     /// Sizes.
     pub(crate) fn sizes(&self, name: &str) -> PyResult<Vec<usize>> {
         let known = |v: &i64| usize::try_from(*v).ok();
@@ -244,6 +260,11 @@ impl<'py> Args<'py> {
             None => Ok(Param::default()),
             Some(value) => param_of(&value)?.ok_or_else(|| self.bad(name, "a ParamAttr, a name or False", &value)),
         }
+    }
+
+    /// How to make a parameter of a layer that has none unless asked.
+    pub(crate) fn param_or_none(&self, name: &str) -> PyResult<Param> {
+        if self.has(name)? { self.param(name) } else { Ok(Param::Without) }
     }
 
     /// How to make a parameter that a layer cannot do without.

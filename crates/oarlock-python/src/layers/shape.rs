@@ -84,4 +84,48 @@ layers! {
         (a.f32("min")?, a.f32("max")?), a.i32("seed")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
     "gaussian_random_batch_size_like" => |net, a| net.gaussian_random_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
         (a.f32("mean")?, a.f32("std")?), a.i32("seed")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
+    "scatter_nd_add" => |net, a| net.scatter_nd_add(&a.var("ref")?, &a.var("index")?, &a.var("updates")?);
+    "scatter_nd" => |net, a| net.scatter_nd(&a.var("index")?, &a.var("updates")?, &a.i64s("shape")?);
+    "index_select" => |net, a| net.index_select(&a.var("input")?, &a.var("index")?, a.i32("dim")?);
+    "where" => |net, a| net.where_index(&a.var("condition")?);
+    "reverse" => |net, a| net.reverse(&a.var("x")?, &a.i32s("axis")?);
+    "flip" => |net, a| net.flip(&a.var("input")?, &a.i32s("dims")?);
+    "roll" => |net, a| net.roll(&a.var("input")?, &a.i64s("shifts")?, a.opt("dims", Args::i64s)?.as_deref());
+    "pad" => |net, a| net.pad(&a.var("x")?, &a.i32s("paddings")?, a.f32("pad_value")?);
+    "pad_constant_like" => |net, a| net.pad_constant_like(&a.var("x")?, &a.var("y")?, a.f32("pad_value")?);
+    "rank" => |net, a| {
+        let rank = net.shape(&a.var("input")?).py()?.rank() as i32;
+        net.assign_value(&Tensor::scalar(rank))
+    };
+    "unique" => |net, a| net.unique_of(&a.var("x")?, a.dtype("dtype")?);
+    "unique_with_counts" => |net, a| net.unique_with_counts(&a.var("x")?, a.dtype("dtype")?);
+    "multiplex" => |net, a| net.multiplex(&refs(&a.vars("inputs")?), &a.var("index")?);
+    "shard_index" => |net, a| net.shard_index(&a.var("input")?, a.i32("index_num")?, a.i32("nshards")?, a.i32("shard_id")?,
+        a.i32("ignore_value")?);
+    "diag" => |net, a| match a.is_var("diagonal")? {
+        true => net.diag(&a.var("diagonal")?),
+        false => {
+            let diagonal = net.assign_value(&a.tensor("diagonal")?).py()?;
+            net.diag(&diagonal)
+        }
+    };
+    "diag_embed" => |net, a| net.diag_embed(&a.var("input")?, a.i32("offset")?, (a.i32("dim1")?, a.i32("dim2")?));
+    "meshgrid" => |net, a| net.meshgrid(&refs(&a.vars("input")?));
+    "tril" => |net, a| net.tril(&a.var("input")?, a.i32("diagonal")?);
+    "triu" => |net, a| net.triu(&a.var("input")?, a.i32("diagonal")?);
+    "trace" => |net, a| net.trace(&a.var("input")?, a.i32("offset")?, (a.i32("dim1")?, a.i32("dim2")?));
+    "hash" => |net, a| net.hash(&a.var("input")?, a.i64("hash_size")?, a.i32("num_hash")?);
+    "filter_by_instag" => |net, a| net.filter_by_instag(&a.var("ins")?, (&a.var("ins_tag")?, &a.var("filter_tag")?),
+        a.bool("is_lod")?, a.i64("out_val_if_empty")?);
+    "eye" => |net, a| net.eye(a.i64("num_rows")?, a.opt("num_columns", Args::i64)?, a.dtype("dtype")?);
+    "linspace" => |net, a| net.linspace(a.f64("start")?, a.f64("stop")?, a.i32("num")?, a.dtype("dtype")?);
+    "randint" => |net, a| {
+        let range = match a.opt("high", Args::i32)? {
+            Some(high) => (a.i32("low")?, high),
+            None => (0, a.i32("low")?),
+        };
+        let shape = a.opt("shape", Args::ints)?.unwrap_or(Ints::Known(vec![1]));
+        net.randint(range, shape, a.opt_dtype("dtype")?.unwrap_or(DType::I64), a.i32("seed")?)
+    };
+    "sampling_id" => |net, a| net.sampling_id(&a.var("x")?, (a.f32("min")?, a.f32("max")?), a.i32("seed")?);
 }

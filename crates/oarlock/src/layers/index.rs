@@ -1,6 +1,6 @@
 //! Choosing, sorting and placing elements by index.
 
-use oarlock_ir::{Kind, Op, Result, fail};
+use oarlock_ir::{Kind, Op, Result, Shape, Var, VarType, fail};
 use oarlock_tensor::DType;
 
 use crate::{Net, VarRef};
@@ -174,5 +174,71 @@ impl Net {
         let out: Vec<VarRef> = input.iter().map(|_| layer.temp(dtype)).collect();
         layer.append_op(Op::new("meshgrid").input("X", input.iter().copied()).output("Out", &out))?;
         Ok(out)
+    }
+
+    /// `tril(input, diagonal=0)`: the lower triangle; elements above the diagonal are zero.
+    #[track_caller]
+    pub fn tril(&mut self, input: &VarRef, diagonal: i32) -> Result<VarRef> {
+        self.triangle("tril", input, diagonal, true)
+    }
+
+    /// `triu(input, diagonal=0)`: the upper triangle; elements below the diagonal are zero.
+    #[track_caller]
+    pub fn triu(&mut self, input: &VarRef, diagonal: i32) -> Result<VarRef> {
+        self.triangle("triu", input, diagonal, false)
+    }
+
+    /// Fluid gives the result the layer's own name.
+    #[track_caller]
+    fn triangle(&mut self, name: &str, input: &VarRef, diagonal: i32, lower: bool) -> Result<VarRef> {
+        let dtype = self.dtype(input)?;
+        let mut layer = self.layer(name);
+        let prefix = layer.prefix().to_string();
+        let out = layer.declare(Var::new(prefix, VarType::tensor(dtype, Shape::default())));
+        let op = Op::new("tril_triu").input("X", [input]).output("Out", [&out]);
+        layer.append_op(op.attr("diagonal", diagonal).attr("lower", lower))?;
+        Ok(out)
+    }
+
+    /// `trace(input, offset=0, dim1=0, dim2=1)`: the sum of a diagonal.
+    #[track_caller]
+    pub fn trace(&mut self, input: &VarRef, offset: i32, dims: (i32, i32)) -> Result<VarRef> {
+        let dtype = self.dtype(input)?;
+        let op = Op::new("trace").input("Input", [input]).attr("offset", offset);
+        self.layer("trace").out(dtype, op.attr("dim1", dims.0).attr("dim2", dims.1))
+    }
+
+    /// `hash(input, hash_size, num_hash=1)`: rows of ids as `num_hash` numbers below `hash_size`.
+    #[track_caller]
+    pub fn hash(&mut self, input: &VarRef, hash_size: i64, num_hash: i32) -> Result<VarRef> {
+        let dtype = self.dtype(input)?;
+        let op = Op::new("hash").input("X", [input]).attr("num_hash", num_hash).attr("mod_by", hash_size);
+        self.layer("hash").out(dtype, op)
+    }
+
+    /// `filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0)`: the instances that have a wanted tag, and the
+    /// weight of each in a loss.
+    #[track_caller]
+    pub fn filter_by_instag(
+        &mut self,
+        ins: &VarRef,
+        tags: (&VarRef, &VarRef),
+        is_lod: bool,
+        out_val_if_empty: i64,
+    ) -> Result<(VarRef, VarRef)> {
+        let dtype = self.dtype(ins)?;
+        let mut layer = self.layer("filter_by_instag");
+        let (out, weight, map) = (layer.temp(dtype), layer.temp(DType::F64), layer.temp(DType::I64));
+        let op = Op::new("filter_by_instag")
+            .input("Ins", [ins])
+            .input("Ins_tag", [tags.0])
+            .input("Filter_tag", [tags.1])
+            .output("Out", [&out])
+            .output("LossWeight", [&weight])
+            .output("IndexMap", [&map])
+            .attr("is_lod", is_lod)
+            .attr("out_val_if_empty", out_val_if_empty);
+        layer.append_op(op)?;
+        Ok((out, weight))
     }
 }

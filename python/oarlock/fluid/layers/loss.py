@@ -3,9 +3,10 @@
 from ._call import layer
 
 __all__ = [
-    "bpr_loss", "cross_entropy", "huber_loss", "kldiv_loss", "margin_rank_loss", "mse_loss", "npair_loss",
-    "rank_loss", "sigmoid_cross_entropy_with_logits", "softmax_with_cross_entropy", "square_error_cost",
-    "teacher_student_sigmoid_loss",
+    "bpr_loss", "center_loss", "cross_entropy", "edit_distance", "hsigmoid", "huber_loss", "kldiv_loss",
+    "margin_rank_loss", "mse_loss", "nce", "npair_loss", "rank_loss", "sampled_softmax_with_cross_entropy",
+    "sigmoid_cross_entropy_with_logits", "softmax_with_cross_entropy", "square_error_cost",
+    "teacher_student_sigmoid_loss", "warpctc",
 ]
 
 
@@ -66,6 +67,46 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     return layer("npair_loss", locals())
 
 
+def center_loss(input, label, num_classes, alpha, param_attr, update_center=True):
+    """Half the squared distance to the centre of the class, `[batch, 1]`; the centres move towards their examples by
+    the share `alpha`."""
+    return layer("center_loss", locals())
+
+
 def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0):
     """See the operator's documentation."""
     return layer("teacher_student_sigmoid_loss", locals())
+
+
+def nce(
+    input, label, num_total_classes, sample_weight=None, param_attr=None, bias_attr=None, num_neg_samples=None,
+    name=None, sampler='uniform', custom_dist=None, seed=0, is_sparse=False
+):
+    """Noise-contrastive estimation of the class of an input, `[batch, 1]`."""
+    return layer("nce", locals())
+
+
+def hsigmoid(
+    input, label, num_classes, param_attr=None, bias_attr=None, name=None, path_table=None, path_code=None,
+    is_custom=False, is_sparse=False
+):
+    """A softmax over many classes as a walk through a binary tree, `[batch, 1]`."""
+    return layer("hsigmoid", locals())
+
+
+def sampled_softmax_with_cross_entropy(
+    logits, label, num_samples, num_true=1, remove_accidental_hits=True, use_customized_samples=False,
+    customized_samples=None, customized_probabilities=None, seed=0
+):
+    """The cross entropy of a softmax over the true classes and some drawn ones, `[batch, 1]`."""
+    return layer("sampled_softmax_with_cross_entropy", locals())
+
+
+def warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None):
+    """The cost of labels without an alignment; `lengths` are those of a padded input and its labels."""
+    return layer("warpctc", locals())
+
+
+def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None):
+    """The distance of each pair of sequences, and how many pairs there are."""
+    return layer("edit_distance", locals())

@@ -3,19 +3,26 @@
 from ._call import layer
 
 __all__ = [
-    "adaptive_pool2d", "addmm", "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm",
-    "brelu", "clip", "clip_by_norm", "continuous_value_model", "conv2d", "cos_sim", "data_norm", "dice_loss", "dot",
+    "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addmm", "affine_channel", "affine_grid",
+    "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm", "brelu", "chunk_eval", "clip",
+    "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos_sim",
+    "crf_decoding", "crop", "crop_tensor", "ctc_greedy_decoder", "data_norm", "diag_embed", "dice_loss", "dot",
     "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
     "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand",
-    "expand_as", "fc", "flatten", "fsp_matrix", "full_like", "gather", "gather_nd", "gaussian_random",
-    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "hard_sigmoid", "hard_swish", "kron",
-    "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "log", "log1p", "log_loss", "log_softmax",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maxout", "mean", "mean_iou",
-    "merge_selected_rows", "mish", "mul", "one_hot", "pool2d", "pow", "prelu", "reduce_all", "reduce_any",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "scale",
-    "scatter", "selu", "shape", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "split", "squeeze",
-    "stack", "stanh", "strided_slice", "sum", "swish", "topk", "transpose", "uniform_random_batch_size_like",
-    "unsqueeze", "unstack",
+    "expand_as", "fc", "filter_by_instag", "flatten", "flip", "fsp_matrix", "full_like", "gather", "gather_nd",
+    "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
+    "grid_sampler", "group_norm", "hard_sigmoid", "hard_swish", "hash", "im2sequence", "image_resize",
+    "image_resize_short", "index_select", "instance_norm", "kron", "l2_normalize", "label_smooth", "layer_norm",
+    "leaky_relu", "linear_chain_crf", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid",
+    "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d",
+    "pow", "prelu", "randint", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest",
+    "resize_trilinear", "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add",
+    "selu", "shape", "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1",
+    "soft_relu", "softmax", "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh",
+    "strided_slice", "sum", "swish", "temporal_shift", "topk", "trace", "transpose", "tril", "triu", "unfold",
+    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where",
 ]
 
 
@@ -271,6 +278,27 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, dtype='float32', name=None
     return layer("label_smooth", locals())
 
 
+def linear_chain_crf(input, label, param_attr=None, length=None):
+    """The cost of tag sequences; `length` holds the steps of each sequence of a padded input."""
+    return layer("linear_chain_crf", locals())
+
+
+def crf_decoding(input, param_attr, label=None, length=None):
+    """The best tags by the transitions that [`linear_chain_crf`](Net::linear_chain_crf) made under the name
+    `transition`; with a label whether they are right."""
+    return layer("crf_decoding", locals())
+
+
+def ctc_greedy_decoder(input, blank, input_length=None, padding_value=0, name=None):
+    """The best class of each step, without repetitions and blanks."""
+    return layer("ctc_greedy_decoder", locals())
+
+
+def chunk_eval(input, label, chunk_scheme, num_chunk_types, excluded_chunk_types=None, seq_length=None):
+    """Precision, recall and F1 of the chunks that tags mark."""
+    return layer("chunk_eval", locals())
+
+
 def conv2d(
     input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
     bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCHW'
@@ -279,12 +307,44 @@ def conv2d(
     return layer("conv2d", locals())
 
 
+def conv3d(
+    input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
+    bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCDHW'
+):
+    """A convolution of volumes `[batch, channels, depth, height, width]`."""
+    return layer("conv3d", locals())
+
+
+def conv2d_transpose(
+    input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, dilation=1, groups=None,
+    param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCHW'
+):
+    """The transpose of a convolution of images: makes them larger."""
+    return layer("conv2d_transpose", locals())
+
+
+def conv3d_transpose(
+    input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, dilation=1, groups=None,
+    param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCDHW'
+):
+    """The transpose of a convolution of volumes."""
+    return layer("conv3d_transpose", locals())
+
+
 def pool2d(
     input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, use_cudnn=True,
     ceil_mode=False, name=None, exclusive=True, data_format='NCHW'
 ):
     """Maxima or averages of windows of images `[batch, channels, height, width]`."""
     return layer("pool2d", locals())
+
+
+def pool3d(
+    input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, use_cudnn=True,
+    ceil_mode=False, name=None, exclusive=True, data_format='NCDHW'
+):
+    """Maxima or averages of windows of volumes `[batch, channels, depth, height, width]`."""
+    return layer("pool3d", locals())
 
 
 def adaptive_pool2d(input, pool_size, pool_type='max', require_index=False, name=None):
@@ -309,6 +369,16 @@ def layer_norm(
     return layer("layer_norm", locals())
 
 
+def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout='NCHW', name=None):
+    """Normalises groups of channels of each example."""
+    return layer("group_norm", locals())
+
+
+def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):
+    """Normalises each channel of each example."""
+    return layer("instance_norm", locals())
+
+
 def data_norm(
     input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, name=None,
     moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, slot_dim=-1,
@@ -316,6 +386,16 @@ def data_norm(
 ):
     """Normalises each element by sums that are kept over all of training."""
     return layer("data_norm", locals())
+
+
+def spectral_norm(weight, dim=0, power_iters=1, eps=1e-12, name=None):
+    """A weight divided by its largest singular value."""
+    return layer("spectral_norm", locals())
+
+
+def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format='NCHW'):
+    """Divides by the size of neighbouring channels."""
+    return layer("lrn", locals())
 
 
 def l2_normalize(x, axis, epsilon=1e-12, name=None):
@@ -326,6 +406,103 @@ def l2_normalize(x, axis, epsilon=1e-12, name=None):
 def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation='downgrade_in_infer'):
     """Sets elements to zero at random while training."""
     return layer("dropout", locals())
+
+
+def affine_channel(x, scale=None, bias=None, data_layout='NCHW', name=None, act=None):
+    """A factor and a summand for each channel, from variables."""
+    return layer("affine_channel", locals())
+
+
+def image_resize(
+    input, out_shape=None, scale=None, name=None, resample='BILINEAR', actual_shape=None, align_corners=True,
+    align_mode=1, data_format='NCHW'
+):
+    """`image_resize`, with `resample` one of BILINEAR, NEAREST and TRILINEAR."""
+    return layer("image_resize", locals())
+
+
+def resize_bilinear(
+    input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, align_mode=1,
+    data_format='NCHW'
+):
+    """Images `[batch, channels, height, width]` made larger or smaller, linear between pixels."""
+    return layer("resize_bilinear", locals())
+
+
+def resize_nearest(
+    input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, data_format='NCHW'
+):
+    """Images made larger or smaller by repeating pixels or leaving them out."""
+    return layer("resize_nearest", locals())
+
+
+def resize_trilinear(
+    input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, align_mode=1,
+    data_format='NCDHW'
+):
+    """Volumes `[batch, channels, depth, height, width]` made larger or smaller, linear between pixels."""
+    return layer("resize_trilinear", locals())
+
+
+def row_conv(input, future_context_size, param_attr=None, act=None):
+    """Each step sees so many steps ahead, column by column."""
+    return layer("row_conv", locals())
+
+
+def im2sequence(input, filter_size=1, stride=1, padding=0, input_image_size=None, out_stride=1, name=None):
+    """Images as sequences of windows."""
+    return layer("im2sequence", locals())
+
+
+def pad(x, paddings, pad_value=0.0, name=None):
+    """Two numbers per dimension: what is added before and after."""
+    return layer("pad", locals())
+
+
+def pad2d(input, paddings=[0, 0, 0, 0], mode='constant', pad_value=0.0, data_format='NCHW', name=None):
+    """Pixels above, below, left and right; `mode` is constant, reflect or edge."""
+    return layer("pad2d", locals())
+
+
+def pad_constant_like(x, y, pad_value=0.0, name=None):
+    """`y` as large as `x`."""
+    return layer("pad_constant_like", locals())
+
+
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+    """The windows of images side by side. Paddings are one size, two (vertical, horizontal) or four (above, left,
+    below, right)."""
+    return layer("unfold", locals())
+
+
+def pixel_shuffle(x, upscale_factor):
+    """Channels become pixels."""
+    return layer("pixel_shuffle", locals())
+
+
+def space_to_depth(x, blocksize, name=None):
+    """Pixels become channels, in the order Fluid has."""
+    return layer("space_to_depth", locals())
+
+
+def shuffle_channel(x, group, name=None):
+    """Channels of all groups in turn."""
+    return layer("shuffle_channel", locals())
+
+
+def grid_sampler(x, grid, name=None):
+    """Pixels of images at given points."""
+    return layer("grid_sampler", locals())
+
+
+def affine_grid(theta, out_shape, name=None):
+    """Where affine maps lead the points of images of these sizes."""
+    return layer("affine_grid", locals())
+
+
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None):
+    """Some channels from the frame before and after."""
+    return layer("temporal_shift", locals())
 
 
 def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
@@ -403,15 +580,60 @@ def scatter(input, index, updates, name=None, overwrite=True):
     return layer("scatter", locals())
 
 
+def scatter_nd_add(ref, index, updates, name=None):
+    """Slices added at indices."""
+    return layer("scatter_nd_add", locals())
+
+
+def scatter_nd(index, updates, shape, name=None):
+    """Slices added to zeros."""
+    return layer("scatter_nd", locals())
+
+
+def index_select(input, index, dim=0):
+    """Slices of a dimension."""
+    return layer("index_select", locals())
+
+
+def where(condition):
+    """`where(condition)`: the indices of what is true."""
+    return layer("where", locals())
+
+
 def one_hot(input, depth, allow_out_of_range=False):
     """`fluid.layers.one_hot(input, depth, allow_out_of_range=False)`: of ids `[..., 1]`; `depth` takes the place of
     the last dimension."""
     return layer("one_hot", locals())
 
 
+def flip(input, dims, name=None):
+    """Backwards along these dimensions."""
+    return layer("flip", locals())
+
+
+def roll(input, shifts, dims=None):
+    """Shifted along dimensions, what falls out comes in again; `None` shifts the elements of the whole tensor."""
+    return layer("roll", locals())
+
+
+def crop(x, shape=None, offsets=None, name=None):
+    """A part of a tensor."""
+    return layer("crop", locals())
+
+
+def crop_tensor(x, shape=None, offsets=None, name=None):
+    """A part of a tensor; -1 in `shape` stands for all that follows."""
+    return layer("crop_tensor", locals())
+
+
 def shape(input):
     """`shape(input)`: its sizes, i32."""
     return layer("shape", locals())
+
+
+def rank(input):
+    """See the operator's documentation."""
+    return layer("rank", locals())
 
 
 def size(input):
@@ -422,6 +644,26 @@ def size(input):
 def topk(input, k, name=None):
     """The largest of each row, and their indices."""
     return layer("topk", locals())
+
+
+def unique(x, dtype='int32'):
+    """See the operator's documentation."""
+    return layer("unique", locals())
+
+
+def unique_with_counts(x, dtype='int32'):
+    """As [`Net::unique_of`], and how often each element occurs."""
+    return layer("unique_with_counts", locals())
+
+
+def multiplex(inputs, index):
+    """Row `i` of the input that `index[i]` names."""
+    return layer("multiplex", locals())
+
+
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
+    """Ids within their shard."""
+    return layer("shard_index", locals())
 
 
 def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
@@ -446,6 +688,41 @@ def gaussian_random_batch_size_like(
 ):
     """See the operator's documentation."""
     return layer("gaussian_random_batch_size_like", locals())
+
+
+def sampling_id(x, min=0.0, max=1.0, seed=0, dtype='float32'):
+    """An index per row, drawn with the row's probabilities."""
+    return layer("sampling_id", locals())
+
+
+def randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_gradient=False, seed=0, name=None):
+    """Whole numbers in `[low, high)`."""
+    return layer("randint", locals())
+
+
+def tril(input, diagonal=0, name=None):
+    """The lower triangle; elements above the diagonal are zero."""
+    return layer("tril", locals())
+
+
+def triu(input, diagonal=0, name=None):
+    """The upper triangle; elements below the diagonal are zero."""
+    return layer("triu", locals())
+
+
+def meshgrid(input, name=None):
+    """The coordinates of a grid, a tensor per list."""
+    return layer("meshgrid", locals())
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Matrices with the rows of `input` on a diagonal; `dims` are the axes of rows and columns."""
+    return layer("diag_embed", locals())
+
+
+def trace(input, offset=0, dim1=0, dim2=1, out=None, name=None):
+    """The sum of a diagonal."""
+    return layer("trace", locals())
 
 
 def reduce_sum(input, dim=None, keep_dim=False, name=None):
@@ -508,9 +785,24 @@ def mean_iou(input, label, num_classes):
     return layer("mean_iou", locals())
 
 
+def add_position_encoding(input, alpha, beta, name=None):
+    """`alpha * input + beta * position`."""
+    return layer("add_position_encoding", locals())
+
+
+def hash(input, hash_size, num_hash=1, name=None):
+    """Rows of ids as `num_hash` numbers below `hash_size`."""
+    return layer("hash", locals())
+
+
 def continuous_value_model(input, cvm, use_cvm=True):
     """Shows and clicks in front of each row, as logarithms or left out."""
     return layer("continuous_value_model", locals())
+
+
+def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
+    """The instances that have a wanted tag, and the weight of each in a loss."""
+    return layer("filter_by_instag", locals())
 
 
 def merge_selected_rows(x, name=None):
@@ -521,3 +813,23 @@ def merge_selected_rows(x, name=None):
 def get_tensor_from_selected_rows(x, name=None):
     """See the operator's documentation."""
     return layer("get_tensor_from_selected_rows", locals())
+
+
+def gather_tree(ids, parents):
+    """Whole sequences out of the steps of a beam search of fixed width, `[steps, batch, beams]`."""
+    return layer("gather_tree", locals())
+
+
+def image_resize_short(input, out_short_len, resample='BILINEAR'):
+    """The shorter side gets this length, the other keeps its proportion."""
+    return layer("image_resize_short", locals())
+
+
+def similarity_focus(input, axis, indexes, name=None):
+    """Marks the largest elements of planes, each row and column once."""
+    return layer("similarity_focus", locals())
+
+
+def adaptive_pool3d(input, pool_size, pool_type='max', require_index=False, name=None):
+    """The same for volumes."""
+    return layer("adaptive_pool3d", locals())

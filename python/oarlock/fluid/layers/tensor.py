@@ -4,8 +4,9 @@ from ._call import layer
 
 __all__ = [
     "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
-    "create_tensor", "fill_constant", "fill_constant_batch_size_like", "has_inf", "has_nan", "isfinite", "ones",
-    "ones_like", "range", "sums", "tensor_array_to_tensor", "zeros", "zeros_like",
+    "create_tensor", "diag", "eye", "fill_constant", "fill_constant_batch_size_like", "has_inf", "has_nan",
+    "isfinite", "linspace", "ones", "ones_like", "range", "reverse", "sums", "tensor_array_to_tensor", "zeros",
+    "zeros_like",
 ]
 
 
@@ -34,6 +35,11 @@ def concat(input, axis=0, name=None):
     return layer("concat", locals())
 
 
+def reverse(x, axis):
+    """Backwards along these dimensions."""
+    return layer("reverse", locals())
+
+
 def cast(x, dtype):
     """The same numbers in another element type."""
     return layer("cast", locals())
@@ -57,6 +63,21 @@ def argmin(x, axis=0):
 def argsort(input, axis=-1, descending=False, name=None):
     """Sorted along a dimension, and where each element stood."""
     return layer("argsort", locals())
+
+
+def diag(diagonal):
+    """A matrix with this diagonal."""
+    return layer("diag", locals())
+
+
+def eye(num_rows, num_columns=None, batch_shape=None, dtype='float32'):
+    """Ones on the diagonal."""
+    return layer("eye", locals())
+
+
+def linspace(start, stop, num, dtype):
+    """`num` numbers with equal distances."""
+    return layer("linspace", locals())
 
 
 def range(start, end, step, dtype):
