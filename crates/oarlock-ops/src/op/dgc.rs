@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
 use oarlock_tensor::{DType, Dims};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Dgc];
@@ -46,6 +46,9 @@ impl OpDef for Dgc {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         for (input, output) in [U, V, GRAD] {
             cx.same(output, input)?;
+        }
+        for (slot, size) in [("EncodeGrad", Dim::Any), ("k", Dim::Is(1)), ("GatherBuff", Dim::Any)] {
+            cx.set(slot, VarType::tensor(DType::F32, vec![size]));
         }
         Ok(())
     }
@@ -151,7 +154,7 @@ impl Step {
         }
         let current = io.scalar(self.current)? as f32;
         self.decay_gradient(io, ranks.trunc() as f32)?;
-        let Some(sparsity) = self.ramp.at(current) else { return Ok(()) };
+        let Some(sparsity) = self.ramp.at(current) else { return self.encode_nothing(io) };
         self.accumulate(io)?;
         let numel = io.dense(In(self.grad.1.0))?.numel();
         let k = (numel as f32 * (1.0 - sparsity)) as usize;
@@ -167,6 +170,17 @@ impl Step {
         for (g, p) in io.data_mut::<f32>(self.grad.1, &mut grad)?.iter_mut().zip(param) {
             *g = ranks * *g + self.decay.of(*p);
         }
+        Ok(())
+    }
+
+    /// Before compression begins: velocity and sum stay, and nothing is encoded.
+    fn encode_nothing(&self, io: &Io<'_>) -> Result<()> {
+        io.update(self.u.0, self.u.1)?;
+        io.update(self.v.0, self.v.1)?;
+        io.out_sized(self.encoded, DType::F32, Dims::from([0]))?;
+        io.out_sized(self.gathered, DType::F32, Dims::from([0]))?;
+        let mut count = io.out_sized(self.k, DType::F32, Dims::from([1]))?;
+        io.data_mut::<f32>(self.k, &mut count)?.fill(0.0);
         Ok(())
     }
 
@@ -255,6 +269,9 @@ mod tests {
             .output("Grad_out", tensor([4], &[3.0, -7.0, 0.0, 0.5]))
             .output("U_out", tensor([4], &[1.0, 0.0, 0.0, 0.0]))
             .output("V_out", tensor([4], &[0.0, 0.0, 2.0, 0.0]))
+            .output("EncodeGrad", tensor([0], &[]))
+            .output("k", tensor([1], &[0.0]))
+            .output("GatherBuff", tensor([0], &[]))
             .run();
     }
 

@@ -49,7 +49,7 @@ pub use operators::Operand;
 pub use pool::Pool;
 pub use reduce::Reduce;
 pub use rnn::{Gru, Lstm, LstmStack, Lstmp};
-pub use sequence::{Im2Sequence, SequenceConv};
 pub use sampled::{Hsigmoid, Nce, SampledSoftmax, Sampler};
+pub use sequence::{Im2Sequence, SequenceConv};
 pub use shape::{Cut, Reshape};
 pub use tagging::{ChunkEval, ChunkVars};

@@ -248,7 +248,8 @@ impl Net {
         let dtype = layer.dtype(input)?;
         let mid = layer.temp_without_gradient(dtype);
         let op = Op::new("lrn").input("X", [input]).output("MidOut", [&mid]);
-        layer.out(dtype, op.attr("n", n).attr("k", k).attr("alpha", alpha).attr("beta", beta))
+        let op = op.attr("n", n).attr("k", k).attr("alpha", alpha).attr("beta", beta);
+        layer.out(dtype, op.attr("data_format", "NCHW"))
     }
 
     /// `l2_normalize(x, axis, epsilon=1e-12)`: vectors along a dimension to length 1.
