@@ -282,6 +282,15 @@ fn groups_of_channels() {
         .output("Mean", tensor([1, 2], &[2.0, 4.0]))
         .output("Variance", tensor([1, 2], &[1.0, 16.0]))
         .run();
+    case(noise([2, 4, 2], 1), 2)
+        .input("Scale", noise([4], 2))
+        .input("Bias", noise([4], 3))
+        .any_output("Y")
+        .any_output("Mean")
+        .any_output("Variance")
+        .counting(&["Y"])
+        .grad(&["X", "Scale", "Bias"])
+        .run();
     let e = case(noise([2, 3, 2], 1), 2).any_output("Y").error();
     assert!(e.contains("`group_norm` cannot cut the channels of `X` = X.0 f32[2, 3, 2] into 2 groups"), "{e}");
 }

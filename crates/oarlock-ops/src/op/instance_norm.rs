@@ -180,6 +180,16 @@ fn channels_of_examples() {
         .output("SavedMean", tensor([2], &[2.0, 4.0]))
         .output("SavedVariance", tensor([2], &[1.0, 0.25]))
         .run();
+    check("instance_norm")
+        .input("X", noise([2, 2, 3], 1))
+        .input("Scale", noise([2], 2))
+        .input("Bias", noise([2], 3))
+        .any_output("Y")
+        .any_output("SavedMean")
+        .any_output("SavedVariance")
+        .counting(&["Y"])
+        .grad(&["X", "Scale", "Bias"])
+        .run();
     let e = check("instance_norm").input("X", noise([2, 3, 2], 1)).input("Scale", noise([2], 1));
     let e = e.input("Bias", noise([2], 1)).any_output("Y").error();
     assert!(e.contains("needs one value per channel of `X` = X.0 f32[2, 3, 2] in `Scale` = Scale.0 f32[2]"), "{e}");

@@ -166,6 +166,13 @@ fn neighbours_divide() {
         .output("Out", tensor([1, 3, 1, 1], &[1.0 / 6.0, 2.0 / 15.0, 3.0 / 14.0]))
         .output("MidOut", tensor([1, 3, 1, 1], &[6.0, 15.0, 14.0]))
         .run();
+    case(3, 0.75)
+        .input("X", noise([2, 4, 1, 2], 1))
+        .any_output("Out")
+        .any_output("MidOut")
+        .counting(&["Out"])
+        .grad(&["X"])
+        .run();
     let e = case(2, 1.0).input("X", noise([1, 3, 1, 1], 1)).any_output("Out").any_output("MidOut").error();
     assert!(e.contains("attribute `n` of `lrn` is 2; it must be odd"), "{e}");
 }
