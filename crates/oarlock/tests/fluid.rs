@@ -13,7 +13,10 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 15] = [
+const DECLARED_OTHERWISE: [(&str, &str); 17] = [
+    // Integers, but declared with the dtype of the input.
+    ("max_pool2d_with_index", "Mask"),
+    ("max_pool3d_with_index", "Mask"),
     // One bool, but declared with the dtype of the input.
     ("isinf", "Out"),
     ("isnan", "Out"),

@@ -33,4 +33,6 @@ fn ceil() {
         .input("X", tensor([4], &[-1.5, -0.25, 0.75, 2.0]))
         .output("Out", tensor([4], &[-1.0, -0.0, 1.0, 2.0]))
         .run();
+    // Between its jumps it is constant.
+    check("ceil").input("X", tensor([4], &[-1.5, -0.25, 0.75, 2.5])).any_output("Out").grad(&["X"]).run();
 }

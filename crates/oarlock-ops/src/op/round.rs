@@ -33,4 +33,6 @@ fn round() {
         .input("X", tensor([4], &[-1.5, -0.25, 0.75, 2.5]))
         .output("Out", tensor([4], &[-2.0, -0.0, 1.0, 3.0]))
         .run();
+    // Between its jumps it is constant.
+    check("round").input("X", tensor([4], &[-1.25, -0.25, 0.75, 2.25])).any_output("Out").grad(&["X"]).run();
 }

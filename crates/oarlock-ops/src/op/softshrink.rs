@@ -50,4 +50,5 @@ fn softshrink() {
         .input("X", tensor([4], &[-2.0, -0.5, 0.25, 3.0]))
         .output("Out", tensor([4], &[-1.5, 0.0, 0.0, 2.5]))
         .run();
+    check("softshrink").input("X", tensor([3], &[-2.0, 0.25, 3.0])).any_output("Out").grad(&["X"]).run();
 }
