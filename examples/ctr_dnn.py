@@ -4,10 +4,10 @@ import numpy as np
 import paddle
 import paddle.fluid as fluid
 
-DENSE, SLOTS, IDS = 13, 26, 500
+DENSE, SLOTS, IDS = 13, 26, 50
 EMBED = 10
 BATCH = 100
-EPOCHS = 2
+EPOCHS = 3
 
 
 def clicks(count):

@@ -3,16 +3,16 @@
 import numpy as np
 import paddle.fluid as fluid
 
-DENSE, SLOTS, IDS = 8, 10, 100
+DENSE, SLOTS, IDS = 8, 10, 20
 EMBED = 6
 BATCH = 100
-EPOCHS = 6
+EPOCHS = 4
 
 
 def clicks(count, rng):
     """Made impressions: the click depends on each id, on the dense features and on pairs of ids."""
     world = np.random.RandomState(41)
-    weight = world.normal(0, 0.5, (SLOTS, IDS))
+    weight = world.normal(0, 0.7, (SLOTS, IDS))
     factors = world.normal(0, 0.6, (SLOTS, IDS, 3))
     dense_weight = world.normal(0, 1, DENSE)
     ids = rng.randint(0, IDS, (count, SLOTS))
@@ -67,7 +67,7 @@ def main():
     avg_cost = fluid.layers.mean(cost)
     predict = fluid.layers.sigmoid(logit)
     test_program = main_program.clone(for_test=True)
-    fluid.optimizer.Adam(learning_rate=0.005).minimize(avg_cost)
+    fluid.optimizer.Adam(learning_rate=0.003).minimize(avg_cost)
 
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup_program)

@@ -5,13 +5,13 @@ import paddle
 import paddle.fluid as fluid
 from paddle.fluid import layers as pd
 
-DICT_SIZE = 20
+DICT_SIZE = 12
 WORD_DIM = 32
 HIDDEN_DIM = 64
 BEAM_SIZE = 2
-MAX_LENGTH = 7
+MAX_LENGTH = 6
 BATCH = 32
-EPOCHS = 12
+EPOCHS = 10
 START, END = 0, 1
 
 
@@ -20,7 +20,7 @@ def sentences(count, rng):
     dictionary = np.concatenate([[0, 1], 2 + np.random.RandomState(6).permutation(DICT_SIZE - 2)])
     samples = []
     for _ in range(count):
-        words = list(rng.randint(2, DICT_SIZE, rng.randint(2, 5)))
+        words = list(rng.randint(2, DICT_SIZE, rng.randint(2, 4)))
         translated = [int(dictionary[w]) for w in reversed(words)]
         samples.append(([START] + words + [END], [START] + translated, translated + [END]))
     return samples
@@ -41,8 +41,8 @@ def encoder():
 def next_state(word, state):
     """One step of the decoder, the same in training and in inference because its parameters have names."""
     return pd.fc(
-        input=[word, state], size=HIDDEN_DIM, act="tanh",
-        param_attr=[fluid.ParamAttr(name="dec_word_w"), fluid.ParamAttr(name="dec_state_w")],
+        input=[state, word], size=HIDDEN_DIM, act="tanh",
+        param_attr=[fluid.ParamAttr(name="dec_state_w"), fluid.ParamAttr(name="dec_word_w")],
         bias_attr=fluid.ParamAttr(name="dec_b"))
 
 
@@ -140,7 +140,7 @@ def main():
         trg_word, rnn_out = train_decoder(context)
         label = fluid.data(name="target_next_word_id", shape=[None, 1], dtype="int64", lod_level=1)
         avg_cost = pd.mean(pd.cross_entropy(input=rnn_out, label=label))
-        fluid.optimizer.Adam(learning_rate=0.005).minimize(avg_cost)
+        fluid.optimizer.Adam(learning_rate=0.01).minimize(avg_cost)
     infer_program = fluid.Program()
     with fluid.program_guard(infer_program, fluid.Program()), fluid.unique_name.guard():
         _, context = encoder()
@@ -151,7 +151,7 @@ def main():
     exe.run(startup_program)
     feeder = fluid.DataFeeder([src_word, trg_word, label], place, program=train_program)
     rng = np.random.RandomState(31)
-    train, test = sentences(1600, rng), sentences(200, rng)
+    train, test = sentences(800, rng), sentences(200, rng)
     train_reader = paddle.batch(lambda: iter(train), batch_size=BATCH)
     for epoch in range(EPOCHS):
         losses = [exe.run(train_program, feed=feeder.feed(data), fetch_list=[avg_cost])[0][0] for data in train_reader()]
