@@ -5,7 +5,9 @@ The training set is not free: :func:`test` is what everybody trains on.
 """
 
 import gzip
+import os
 import tarfile
+import tempfile
 
 import numpy as np
 
@@ -150,10 +152,18 @@ def get_dict():
 
 
 def get_embedding():
-    """The path of trained word vectors; of an array with synthetic data."""
+    """The path of trained word vectors: 16 bytes of header, then 32 float32 a word."""
     if common.synthetic():
-        return _synthetic.rng_of("conll05", "embedding").normal(0, 0.1, (_SYNTHETIC_WORDS, 32)).astype(np.float32)
+        return _synthetic_embedding()
     return common.download(EMB_URL, "conll05st", EMB_MD5)
+
+
+def _synthetic_embedding():
+    vectors = _synthetic.rng_of("conll05", "embedding").normal(0, 0.1, (_SYNTHETIC_WORDS, 32)).astype(np.float32)
+    path = os.path.join(tempfile.mkdtemp(prefix="oarlock"), "emb")
+    with open(path, "wb") as f:
+        f.write(bytes(16) + vectors.tobytes())
+    return path
 
 
 def test():
