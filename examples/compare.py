@@ -2,8 +2,8 @@
 
     OARLOCK_PREDECESSOR_PYTHON=path/to/python python examples/compare.py [NAME...]
 
-Without that variable only Oarlock runs, against the figures of the table. NAMEs choose examples (all by default); rows of
-examples that do not run stay as they are. Some examples also know real data: they run where their variable (see
+Without that variable only Oarlock runs, against the figures of the table. NAMEs choose examples (all by default); rows
+of examples that do not run stay as they are. Some examples also know real data: they run where their variable (see
 `EXAMPLES`) says where the data is. The exit status is 1 when a figure is outside its tolerance.
 """
 
@@ -47,9 +47,9 @@ EXAMPLES = [
 HEAD = """# Models
 
 What the models of `examples/` reach with Fluid 1.8.5 and with Oarlock: the same script, the same data, the same seed.
-`python examples/compare.py` runs them and writes this table; `python/tests/test_examples.py` checks it. The data is made
-by the scripts, except where the command names a file: UCI housing (404 districts for training, 102 for the test) and
-8,000 + 2,000 digits of the MNIST test set.
+`python examples/compare.py` runs them and writes this table; `python/tests/test_examples.py` checks it. The data is
+made by the scripts, except where the command names a file: UCI housing (404 districts for training, 102 for the test)
+and 8,000 + 2,000 digits of the MNIST test set.
 
 | example | metric | Fluid 1.8.5 | Oarlock | tolerance | command |
 |---|---|---|---|---|---|
@@ -79,10 +79,12 @@ def run(example, interpreter):
         if other.data and other.data != example.data:
             environment.pop(other.data, None)
     done = subprocess.run(
-        interpreter + arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        interpreter + arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        universal_newlines=True)
     last = (done.stdout.strip().splitlines() or [""])[-1].split()
     if done.returncode or len(last) != 3 or last[0] != "metric:":
-        raise RuntimeError("%s failed (status %d):\n%s" % (" ".join(interpreter + arguments), done.returncode, done.stderr))
+        line = " ".join(interpreter + arguments)
+        raise RuntimeError("%s failed (status %d):\n%s" % (line, done.returncode, done.stderr))
     return last[1], float(last[2])
 
 
@@ -147,8 +149,9 @@ def main(names):
             continue
         ok = within(rows[line])
         failed += not ok
-        print("%s: %s, Fluid %s, Oarlock %s%s" % (
-            line, rows[line].metric, _text(rows[line].predecessor), _text(rows[line].ours), "" if ok else "  <- differs"))
+        metric, theirs, ours, _ = rows[line]
+        note = "" if ok else "  <- differs"
+        print("%s: %s, Fluid %s, Oarlock %s%s" % (line, metric, _text(theirs), _text(ours), note))
         write_table(rows)
     return 1 if failed else 0
 

@@ -9,7 +9,9 @@ WORD_DIM, MARK_DIM, HIDDEN = 16, 4, 64
 DEPTH = 4
 BATCH = 20
 EPOCHS = 8
-NAMES = ["word_data", "ctx_n2_data", "ctx_n1_data", "ctx_0_data", "ctx_p1_data", "ctx_p2_data", "verb_data", "mark_data"]
+NAMES = [
+    "word_data", "ctx_n2_data", "ctx_n1_data", "ctx_0_data", "ctx_p1_data", "ctx_p2_data", "verb_data", "mark_data",
+]
 
 
 def roles(words, verb, at):

@@ -154,8 +154,9 @@ def main():
     train, test = sentences(800, rng), sentences(200, rng)
     train_reader = paddle.batch(lambda: iter(train), batch_size=BATCH)
     for epoch in range(EPOCHS):
-        losses = [exe.run(train_program, feed=feeder.feed(data), fetch_list=[avg_cost])[0][0] for data in train_reader()]
-        print("epoch %d loss %.6f" % (epoch, np.mean(losses)))
+        for data in train_reader():
+            loss, = exe.run(train_program, feed=feeder.feed(data), fetch_list=[avg_cost])
+        print("epoch %d loss %.6f" % (epoch, loss[0]))
     found = translate(exe, infer_program, ids, test, place)
     right = [f == sample[1][1:] for f, sample in zip(found, test)]
     print("metric: sentences_right %.6f" % np.mean(right))

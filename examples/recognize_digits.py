@@ -97,8 +97,11 @@ def main(name):
         for data in train_reader():
             loss, = exe.run(main_program, feed=feeder.feed(data), fetch_list=[avg_cost])
         print("epoch %d loss %.6f" % (epoch, loss[0]))
-    right = [exe.run(test_program, feed=feeder.feed(data), fetch_list=[acc])[0][0] * len(data) for data in test_reader()]
-    print("metric: test_accuracy %.6f" % (sum(right) / len(test[1])))
+    right = 0
+    for data in test_reader():
+        share, = exe.run(test_program, feed=feeder.feed(data), fetch_list=[acc])
+        right += share[0] * len(data)
+    print("metric: test_accuracy %.6f" % (right / len(test[1])))
 
 
 if __name__ == "__main__":

@@ -97,8 +97,9 @@ def test_no_network(home):
     with pytest.raises(RuntimeError) as e:
         common.download("http://127.0.0.1:9/x.bin", "things", "0" * 32, "y.bin")
     message = str(e.value)
-    for part in ("http://127.0.0.1:9/x.bin", str(home / "things" / "y.bin"), "md5 " + "0" * 32, "OARLOCK_SYNTHETIC_DATA"):
-        assert part in message
+    assert "http://127.0.0.1:9/x.bin" in message
+    assert "%s (md5 %s)" % (home / "things" / "y.bin", "0" * 32) in message
+    assert "OARLOCK_SYNTHETIC_DATA" in message
 
 
 def test_split_and_read_by_trainer(tmp_path):
@@ -124,7 +125,8 @@ def test_mnist(cached):
     pixels = np.arange(3 * 784).reshape(3, 784) % 256
     images = struct.pack(">IIII", 2051, 3, 28, 28) + pixels.astype("uint8").tobytes()
     cached(mnist, "mnist", "TEST_IMAGE_URL", "TEST_IMAGE_MD5", gzip.compress(images))
-    cached(mnist, "mnist", "TEST_LABEL_URL", "TEST_LABEL_MD5", gzip.compress(struct.pack(">II", 2049, 3) + b"\x07\x02\x01"))
+    labels = struct.pack(">II", 2049, 3) + b"\x07\x02\x01"
+    cached(mnist, "mnist", "TEST_LABEL_URL", "TEST_LABEL_MD5", gzip.compress(labels))
     samples = list(mnist.test()())
     assert [label for _, label in samples] == [7, 2, 1]
     assert samples[0][0].dtype == np.float32
@@ -158,7 +160,8 @@ def test_imdb(cached):
 
 
 def test_imikolov(cached):
-    files = {"./simple-examples/data/ptb.train.txt": b" a b a \n c a\n", "./simple-examples/data/ptb.valid.txt": b" b a \n"}
+    directory = "./simple-examples/data/ptb."
+    files = {directory + "train.txt": b" a b a \n c a\n", directory + "valid.txt": b" b a \n"}
     cached(imikolov, "imikolov", "URL", "MD5", tar_of(files))
     words = imikolov.build_dict(1)
     assert words == {b"a": 0, "<e>": 1, "<s>": 2, b"b": 3, "<unk>": 4}

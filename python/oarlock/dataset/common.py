@@ -50,8 +50,8 @@ def download(url, module_name, md5sum, save_name=None):
         except (OSError, ValueError) as e:
             reason = e
     raise RuntimeError(
-        "cannot download %s (%s)\n  help: fetch it by other means and put it at %s (md5 %s), set DATA_HOME to a directory "
-        "that holds %s, or set OARLOCK_SYNTHETIC_DATA=1 to train on made samples of the same shapes"
+        "cannot download %s (%s)\n  help: fetch it by other means and put it at %s (md5 %s), set DATA_HOME to a "
+        "directory that holds %s, or set OARLOCK_SYNTHETIC_DATA=1 to train on made samples of the same shapes"
         % (url, reason, filename, md5sum, os.path.join(module_name, name))
     )
 

@@ -57,7 +57,9 @@ def _read_batches(file_list):
                 yield sample, int(label) - 1
 
 
-def reader_creator(data_file, label_file, setid_file, dataset_name, mapper, buffered_size=1024, use_xmap=True, cycle=False):
+def reader_creator(
+    data_file, label_file, setid_file, dataset_name, mapper, buffered_size=1024, use_xmap=True, cycle=False
+):
     """A reader of one part of the archive, through ``mapper``; in several threads with ``use_xmap``."""
     labels = _loadmat(label_file)["labels"][0]
     numbers = _loadmat(setid_file)[dataset_name][0]

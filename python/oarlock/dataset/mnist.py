@@ -29,7 +29,7 @@ def _read_idx(filename, magic, header):
         content = f.read()
     found, *sizes = struct.unpack_from(header, content)
     if found != magic:
-        raise ValueError("%s is not an IDX file of the expected kind: it begins with %d, not %d" % (filename, found, magic))
+        raise ValueError("%s is not the right kind of IDX file: it begins with %d, not %d" % (filename, found, magic))
     return np.frombuffer(content, "uint8", offset=struct.calcsize(header)), sizes
 
 
