@@ -119,13 +119,25 @@ def write_table(rows, path=TABLE):
                 f.write("| %s | %s | `%s` |\n" % (name, " | ".join(figures), command(example)))
 
 
+def attempt(example, interpreter):
+    """The metric and its value as :func:`run` gives them, or None after saying what went wrong."""
+    try:
+        return run(example, interpreter)
+    except RuntimeError as e:
+        print(e, file=sys.stderr)
+        return None
+
+
 def compare(example, known, predecessor):
-    """The row of one example; figures that cannot be measured now are those that are known."""
-    theirs = known.predecessor if known else None
-    if predecessor:
-        _, theirs = run(example, [predecessor])
-    metric, ours = run(example, [sys.executable, "-m", "oarlock.paddle"])
-    return Row(metric, theirs, ours, example.tolerance)
+    """The row of one example, or None where nothing is known. Its old figure stands until the predecessor runs."""
+    theirs = attempt(example, [predecessor]) if predecessor else None
+    if theirs is None and known is not None:
+        theirs = known.metric, known.predecessor
+    ours = attempt(example, [sys.executable, "-m", "oarlock.paddle"])
+    if theirs is None and ours is None:
+        return None
+    metric = (theirs or ours)[0]
+    return Row(metric, theirs and theirs[1], ours and ours[1], example.tolerance)
 
 
 def within(row):
@@ -141,18 +153,14 @@ def main(names):
         if not wanted(example) or (names and example.script not in names):
             continue
         line = command(example)
-        try:
-            rows[line] = compare(example, rows.get(line), predecessor)
-        except RuntimeError as e:
-            print(e, file=sys.stderr)
-            failed += 1
-            continue
-        ok = within(rows[line])
+        row = compare(example, rows.get(line), predecessor)
+        ok = row is not None and within(row)
         failed += not ok
-        metric, theirs, ours, _ = rows[line]
-        note = "" if ok else "  <- differs"
-        print("%s: %s, Fluid %s, Oarlock %s%s" % (line, metric, _text(theirs), _text(ours), note))
-        write_table(rows)
+        if row is not None:
+            rows[line] = row
+            note = "" if ok else "  <- differs"
+            print("%s: %s, Fluid %s, Oarlock %s%s" % (line, row.metric, _text(row.predecessor), _text(row.ours), note))
+            write_table(rows)
     return 1 if failed else 0
 
 
