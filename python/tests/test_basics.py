@@ -163,3 +163,11 @@ def test_scripts_run_under_the_name_paddle(tmp_path):
     assert out.stdout.split() == ["fine", "child", "fine"]
     gone = subprocess.run([sys.executable, "-m", "oarlock.paddle", "no.py"], capture_output=True, text=True)
     assert gone.returncode == 2 and "no.py" in gone.stderr
+
+
+def test_sequences_of_ids_are_fed_in_the_rank_of_the_variable():
+    flat = fluid.data("flat", [None], dtype="int64", lod_level=1)
+    column = fluid.data("column", [None, 1], dtype="int64", lod_level=1)
+    feed = fluid.DataFeeder([flat, column], fluid.CPUPlace()).feed([([1, 2], [3]), ([4], [5, 6])])
+    assert feed["flat"].shape() == [3] and feed["column"].shape() == [3, 1]
+    assert feed["flat"].recursive_sequence_lengths() == [[2, 1]]

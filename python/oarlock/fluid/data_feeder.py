@@ -123,7 +123,7 @@ def _sequences(var, column, dtype):
             raise ValueError(
                 "slot %s takes sequences (lod_level %d), but sample %d is %r" % (var.name, var.lod_level, number, field)
             ) from None
-    tail = [d for d in var.shape[1:]] if len(var.shape) > 1 else [1]
+    tail = list(var.shape[1:])
     array = np.array(flat, dtype=dtype)
     array = array.reshape([len(flat)] + [abs(d) for d in tail]) if flat else np.zeros([0] + [abs(d) for d in tail], dtype)
     tensor = LoDTensor()

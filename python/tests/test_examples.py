@@ -1,0 +1,28 @@
+"""Every example trains and reaches what the predecessor reached (docs/models.md)."""
+
+import importlib.util
+import os
+import sys
+
+import pytest
+
+_COMPARE = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "compare.py")
+_spec = importlib.util.spec_from_file_location("compare", _COMPARE)
+compare = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(compare)
+
+ROWS = compare.read_table()
+
+
+def test_the_table_has_every_example():
+    assert set(ROWS) == {compare.command(example) for example in compare.EXAMPLES}
+
+
+@pytest.mark.parametrize("example", compare.EXAMPLES, ids=compare.command)
+def test_example(example):
+    if not compare.wanted(example):
+        pytest.skip("set %s to run it on real data" % example.data)
+    row = ROWS[compare.command(example)]
+    metric, value = compare.run(example, [sys.executable, "-m", "oarlock.paddle"])
+    assert metric == row.metric
+    assert value == pytest.approx(row.predecessor, abs=row.tolerance)
