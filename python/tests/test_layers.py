@@ -24,16 +24,20 @@ def fixed(shape, dtype="float32"):
 
 
 INPUTS = {
-    "x": batch([4]), "x1": batch([4]), "c": batch([4]), "x12": batch([12]), "t3": batch([3, 4]),
-    "ids": batch([1], "int64", 1), "tag": batch([1], "int64", 1), "sids": batch([1], "int64", 1),
-    "lab": batch([1], "int64"), "lab2": batch([1], "int64"), "len": batch([1], "int64"),
-    "tag32": batch([1], "int32", 1), "img": batch([3, 8, 8]), "img2": batch([4, 8, 8]), "vol": batch([2, 4, 6, 6]),
-    "seq": batch([4], lod_level=1), "seq1": batch([1], lod_level=1), "seq8": batch([8], lod_level=1),
-    "seq12": batch([12], lod_level=1), "fx": fixed([2, 3]), "fx2": fixed([2, 3]), "sq2": fixed([2, 3]),
-    "fi": fixed([2], "int64"), "sq": fixed([3, 3]), "s2": fixed([2, 3, 4]), "v3": fixed([3]), "y1": batch([1]),
-    "i": batch([3], "int64"), "i2": batch([3], "int64"), "b": batch([3], "bool"), "b2": batch([3], "bool"),
-    "one": fixed([1]), "prob": batch([2]), "z": batch([1, 4]), "s3": fixed([2, 4, 3]), "et": fixed([4, 3]),
-    "gi": fixed([2, 1], "int64"), "mi": batch([1], "int32"), "dl": batch([3, 1], "int64"), "cv": batch([2]),
+    "x": batch([4], "float32", 0), "x1": batch([4], "float32", 0), "c": batch([4], "float32", 0), "x12": batch([12],
+    "float32", 0), "t3": batch([3, 4], "float32", 0), "ids": batch([1], "int64", 1), "tag": batch([1], "int64", 1),
+    "sids": batch([1], "int64", 1), "lab": batch([1], "int64", 0), "lab2": batch([1], "int64", 0), "len": batch([1],
+    "int64", 0), "tag32": batch([1], "int32", 1), "img": batch([3, 8, 8], "float32", 0), "img2": batch([4, 8, 8],
+    "float32", 0), "vol": batch([2, 4, 6, 6], "float32", 0), "seq": batch([4], "float32", 1), "seq1": batch([1],
+    "float32", 1), "seq8": batch([8], "float32", 1), "seq12": batch([12], "float32", 1), "fx": fixed([2, 3],
+    "float32"), "fx2": fixed([2, 3], "float32"), "sq2": fixed([2, 3], "float32"), "fi": fixed([2], "int64"), "sq":
+    fixed([3, 3], "float32"), "s2": fixed([2, 3, 4], "float32"), "v3": fixed([3], "float32"), "y1": batch([1],
+    "float32", 0), "i": batch([3], "int64", 0), "i2": batch([3], "int64", 0), "b": batch([3], "bool", 0), "b2":
+    batch([3], "bool", 0), "one": fixed([1], "float32"), "prob": batch([2], "float32", 0), "z": batch([1, 4],
+    "float32", 0), "s3": fixed([2, 4, 3], "float32"), "et": fixed([4, 3], "float32"), "gi": fixed([2, 1], "int64"),
+    "mi": batch([1], "int32", 0), "dl": batch([3, 1], "int64", 0), "cv": batch([2], "float32", 0), "bi": batch([3],
+    "int64", 2), "bs": batch([3], "float32", 2), "gt": fixed([3, 2, 2], "int64"), "gp": fixed([3, 2, 2], "int64"),
+    "tags3": batch([3, 1], "int64", 0), "pt": batch([2], "int64", 0), "pc": batch([2], "int64", 0),
 }
 
 
