@@ -59,12 +59,12 @@ pub(crate) struct StepGrad<'s, T> {
 
 impl<T: Math + GemmElem> GruCell<'_, T> {
     /// From states to update and reset gates.
-    fn to_gates(&self) -> Mat<'_, T> {
+    fn gate_weights(&self) -> Mat<'_, T> {
         Mat::new(self.weight, self.width, 2 * self.width)
     }
 
     /// From reset states to candidates.
-    fn to_candidates(&self) -> Mat<'_, T> {
+    fn candidate_weights(&self) -> Mat<'_, T> {
         Mat::new(&self.weight[2 * self.width * self.width..], self.width, self.width)
     }
 
@@ -73,7 +73,7 @@ impl<T: Math + GemmElem> GruCell<'_, T> {
         let d = self.width;
         let rows = step.hidden.len() / d;
         if let Some(before) = step.before {
-            gemm(pool, step.gates, Mat::new(before, rows, d), self.to_gates(), T::ONE, T::ONE);
+            gemm(pool, step.gates, Mat::new(before, rows, d), self.gate_weights(), T::ONE, T::ONE);
         }
         self.kind.gate.apply(step.gates);
         match step.before {
@@ -82,7 +82,7 @@ impl<T: Math + GemmElem> GruCell<'_, T> {
                 for ((reset, gates), before) in all.zip(before.chunks_exact(d)) {
                     simd::mul(reset, &gates[d..], before);
                 }
-                gemm(pool, step.candidates, Mat::new(step.reset, rows, d), self.to_candidates(), T::ONE, T::ONE);
+                gemm(pool, step.candidates, Mat::new(step.reset, rows, d), self.candidate_weights(), T::ONE, T::ONE);
             }
             None => step.reset.fill(T::ZERO),
         }
@@ -155,7 +155,7 @@ impl<T: Math + GemmElem> GruCell<'_, T> {
             step.dgates.chunks_exact_mut(2 * d).for_each(|row| row[d..].fill(T::ZERO));
             return self.kind.gate.grad(step.dgates, step.gates);
         };
-        gemm(pool, step.dreset, Mat::new(step.dcandidates, rows, d), self.to_candidates().t(), T::ONE, T::ZERO);
+        gemm(pool, step.dreset, Mat::new(step.dcandidates, rows, d), self.candidate_weights().t(), T::ONE, T::ZERO);
         for n in 0..rows {
             let row = n * d..(n + 1) * d;
             let dreset = &step.dreset[row.clone()];
@@ -163,7 +163,7 @@ impl<T: Math + GemmElem> GruCell<'_, T> {
             simd::mul_add_assign(&mut step.dbefore[row], dreset, &step.gates[2 * n * d + d..][..d]);
         }
         self.kind.gate.grad(step.dgates, step.gates);
-        gemm(pool, step.dbefore, Mat::new(step.dgates, rows, 2 * d), self.to_gates().t(), T::ONE, T::ONE);
+        gemm(pool, step.dbefore, Mat::new(step.dgates, rows, 2 * d), self.gate_weights().t(), T::ONE, T::ONE);
     }
 
     /// Gradients of the update gate and of the candidate, before their activations.

@@ -9,15 +9,15 @@ use oarlock_tensor::{Float, Pool};
 
 use crate::recurrent::{Activation, Steps};
 
-/// The order of the four gates in a row.
+/// The order of the four gates in a row: where the candidate stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GateOrder {
+pub(crate) enum CandidateAt {
     /// Candidate, input, forget, output: `lstm`.
-    CandidateFirst,
+    First,
     /// Input, forget, candidate, output: `cudnn_lstm`.
-    CandidateThird,
+    Third,
     /// Input, forget, output, candidate: `lstm_unit`.
-    CandidateLast,
+    Last,
 }
 
 /// One thing per gate.
@@ -28,12 +28,12 @@ struct Gates<G> {
     output: G,
 }
 
-impl GateOrder {
+impl CandidateAt {
     fn name<G>(self, [a, b, c, d]: [G; 4]) -> Gates<G> {
         match self {
-            GateOrder::CandidateFirst => Gates { candidate: a, input: b, forget: c, output: d },
-            GateOrder::CandidateThird => Gates { input: a, forget: b, candidate: c, output: d },
-            GateOrder::CandidateLast => Gates { input: a, forget: b, output: c, candidate: d },
+            CandidateAt::First => Gates { candidate: a, input: b, forget: c, output: d },
+            CandidateAt::Third => Gates { input: a, forget: b, candidate: c, output: d },
+            CandidateAt::Last => Gates { input: a, forget: b, output: c, candidate: d },
         }
     }
 
@@ -79,7 +79,7 @@ impl Activations {
 pub(crate) struct LstmCell<'a, T> {
     /// Elements of a state.
     pub(crate) width: usize,
-    pub(crate) order: GateOrder,
+    pub(crate) order: CandidateAt,
     pub(crate) act: Activations,
     /// How much of the cell the input, forget and output gates see, one after the other.
     pub(crate) peepholes: Option<&'a [T]>,

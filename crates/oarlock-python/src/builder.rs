@@ -178,6 +178,7 @@ impl Builder {
     }
 
     /// Inserts an operator at a position of the block (at the end without one).
+    #[allow(clippy::too_many_arguments, reason = "the parts of an operator")]
     fn append_op(
         &self,
         at: Context<'_>,

@@ -15,7 +15,7 @@ use crate::program::Program;
 
 /// A rule of updates, or something around one.
 enum Inner {
-    Plain(rules::Optimizer<Box<dyn Rule>>),
+    Plain(Box<rules::Optimizer<Box<dyn Rule>>>),
     Around(Box<dyn Minimize + Send>),
 }
 
@@ -36,7 +36,7 @@ impl Optimizer {
 
     fn take(&self) -> PyResult<Box<dyn Minimize + Send>> {
         match self.inner.lock().take() {
-            Some(Inner::Plain(plain)) => Ok(Box::new(plain)),
+            Some(Inner::Plain(plain)) => Ok(plain),
             Some(Inner::Around(boxed)) => Ok(boxed),
             None => Err(in_use()),
         }
@@ -170,7 +170,7 @@ impl Optimizer {
             let list = vars_of(&list, 0)?;
             inner = inner.parameter_list(&list.iter().collect::<Vec<_>>());
         }
-        Ok(Optimizer::of(Inner::Plain(inner)))
+        Ok(Optimizer::of(Inner::Plain(Box::new(inner))))
     }
 
     /// Something around another optimizer, which it takes over: `lookahead`, `recompute`, `gradient_merge` or `pipeline`.
@@ -235,10 +235,10 @@ impl Optimizer {
             let pairs = match inner.take().ok_or_else(in_use)? {
                 Inner::Plain(mut plain) => {
                     if let Some(list) = &parameters {
-                        plain = plain.parameter_list(&list.iter().collect::<Vec<_>>());
+                        *plain = plain.parameter_list(&list.iter().collect::<Vec<_>>());
                     }
                     if !stopped.is_empty() {
-                        plain = plain.no_grad_set(&stopped.iter().collect::<Vec<_>>());
+                        *plain = plain.no_grad_set(&stopped.iter().collect::<Vec<_>>());
                     }
                     let pairs = plain.backward(net, &loss);
                     *inner = Some(Inner::Plain(plain));

@@ -171,12 +171,15 @@ fn prepare<S: Step<N>, const N: usize>(group: &GroupDef, p: &Prepare<'_>) -> Res
     ))
 }
 
+/// What is left to do of a parameter.
+type Left<'t, R, T, const N: usize> = Option<(&'t R, Slices<'t, T, N>)>;
+
 /// Updates up to [`TOGETHER`] parameters.
 fn run<T: Float, S: Step<N>, const N: usize>(io: &Io<'_>, members: &[(Update<N>, S)]) -> Result<()> {
     let mut rules: [Option<S::Rule<T>>; TOGETHER] = [const { None }; TOGETHER];
     {
         let mut tensors = [const { None }; TOGETHER];
-        let mut left: [Option<(&S::Rule<T>, Slices<'_, T, N>)>; TOGETHER] = [const { None }; TOGETHER];
+        let mut left: [Left<'_, S::Rule<T>, T, N>; TOGETHER] = [const { None }; TOGETHER];
         let places = rules.iter_mut().zip(&mut tensors).zip(&mut left);
         let mut pieces = 0;
         for ((update, step), ((rule, tensors), left)) in members.iter().zip(places) {

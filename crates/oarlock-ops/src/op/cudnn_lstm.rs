@@ -11,7 +11,7 @@ use oarlock_tensor::rng::{Uniform, fill_uniform};
 use oarlock_tensor::simd::{self, Math};
 use oarlock_tensor::{Dims, Element, Pool, Tensor};
 
-use crate::lstm_cell::{Activations, First, GateOrder, Lstm, LstmCell, StateGrads, States};
+use crate::lstm_cell::{Activations, CandidateAt, First, Lstm, LstmCell, StateGrads, States};
 use crate::recurrent::{Steps, expect_dims, maybe_dense};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&CudnnLstm, &CudnnLstmGrad];
@@ -345,7 +345,7 @@ fn run_pass<T: Math + GemmElem>(
 }
 
 fn cell<'a, T: Math>(width: usize) -> LstmCell<'a, T> {
-    LstmCell { width, order: GateOrder::CandidateThird, act: Activations::USUAL, peepholes: None, clip: T::ZERO }
+    LstmCell { width, order: CandidateAt::Third, act: Activations::USUAL, peepholes: None, clip: T::ZERO }
 }
 
 /// Puts rows in the order of steps where they belong, as columns of wider rows.

@@ -5,7 +5,7 @@ use oarlock_tensor::Dims;
 use oarlock_tensor::gemm::{GemmElem, Mat};
 use oarlock_tensor::simd::Math;
 
-use crate::lstm_cell::{Activations, GateOrder, Lstm, LstmCell, States, gather_first};
+use crate::lstm_cell::{Activations, CandidateAt, Lstm, LstmCell, States, gather_first};
 use crate::recurrent::{Activation, Steps, expect_dims, first_state, maybe_dense};
 use crate::{linear, sequence};
 
@@ -135,7 +135,7 @@ impl Fused {
         steps.gather(gates, sums, 4 * d, None);
         let peepholes = self.peepholes.then(|| &bias[4 * d..]);
         let lstm = Lstm {
-            cell: LstmCell { width: d, order: GateOrder::CandidateFirst, act: self.act, peepholes, clip: T::ZERO },
+            cell: LstmCell { width: d, order: CandidateAt::First, act: self.act, peepholes, clip: T::ZERO },
             weight: Mat::new(io.data::<T>(self.wh, &wh)?, d, 4 * d),
             steps,
             first: gather_first(steps, first, (h0, c0), d),

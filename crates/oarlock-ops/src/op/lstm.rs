@@ -7,7 +7,9 @@ use oarlock_tensor::gemm::{GemmElem, Mat};
 use oarlock_tensor::simd::{self, Math};
 use oarlock_tensor::{Dims, Tensor};
 
-use crate::lstm_cell::{Activations, First, GateOrder, Lstm, LstmCell, StateGrads, States, gather_first, weight_grad};
+use crate::lstm_cell::{
+    Activations, CandidateAt, First, Lstm, LstmCell, StateGrads, States, gather_first, weight_grad,
+};
 use crate::recurrent::{Steps, expect_dims, first_state, maybe_dense};
 use crate::sequence;
 
@@ -148,7 +150,7 @@ impl Inputs {
 
     fn cell<'a, T: Math>(&self, width: usize, bias: &'a [T]) -> LstmCell<'a, T> {
         let peepholes = self.peepholes.then(|| &bias[4 * width..]);
-        LstmCell { width, order: GateOrder::CandidateFirst, act: self.act, peepholes, clip: T::ZERO }
+        LstmCell { width, order: CandidateAt::First, act: self.act, peepholes, clip: T::ZERO }
     }
 
     fn forward<T: Math + GemmElem>(&self, io: &Io<'_>, outs: [Out; 4], scratch: &mut Scratch<T>) -> Result<()> {

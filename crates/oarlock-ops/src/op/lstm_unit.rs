@@ -4,7 +4,7 @@ use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, 
 use oarlock_tensor::simd::Math;
 use oarlock_tensor::{Dims, Tensor};
 
-use crate::lstm_cell::{Activations, GateOrder, LstmCell, Step, StepGrad};
+use crate::lstm_cell::{Activations, CandidateAt, LstmCell, Step, StepGrad};
 use crate::recurrent::expect_dims;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&LstmUnit, &LstmUnitGrad];
@@ -83,7 +83,7 @@ impl Unit {
     }
 
     fn cell<T: Math>(&self, width: usize) -> LstmCell<'_, T> {
-        let order = GateOrder::CandidateLast;
+        let order = CandidateAt::Last;
         LstmCell { width, order, act: Activations::USUAL, peepholes: None, clip: T::ZERO }
     }
 

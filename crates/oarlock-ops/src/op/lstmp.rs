@@ -5,7 +5,7 @@ use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::simd::{self, Math};
 use oarlock_tensor::{Dims, Float, Tensor};
 
-use crate::lstm_cell::{Activations, GateOrder, LstmCell, Step, StepGrad, weight_grad};
+use crate::lstm_cell::{Activations, CandidateAt, LstmCell, Step, StepGrad, weight_grad};
 use crate::recurrent::{Activation, Steps, expect_dims, first_state, maybe_dense};
 use crate::sequence;
 
@@ -176,7 +176,7 @@ impl Inputs {
     fn cell<'a, T: Math>(&self, width: usize, bias: &'a [T]) -> LstmCell<'a, T> {
         let peepholes = self.peepholes.then(|| &bias[4 * width..]);
         let clip = T::of(self.cell_clip.into());
-        LstmCell { width, order: GateOrder::CandidateFirst, act: self.act, peepholes, clip }
+        LstmCell { width, order: CandidateAt::First, act: self.act, peepholes, clip }
     }
 
     /// Keeps projections within their bound.

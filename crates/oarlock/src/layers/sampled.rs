@@ -273,7 +273,8 @@ impl AliasTable {
             more.extend(waiting.iter().filter(|c| c.1 > 1.0));
             less.extend(waiting.drain(..).filter(|c| c.1 < 1.0));
             let (Some(&(big, excess)), Some(&(little, keep))) = (more.front(), less.front()) else { break };
-            (more.pop_front(), less.pop_front());
+            more.pop_front();
+            less.pop_front();
             table.keep[little] = keep as f32;
             table.alias[little] = big as i32;
             waiting.push((big, excess + keep - 1.0));
