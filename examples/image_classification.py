@@ -21,7 +21,7 @@ def images(count, rng):
     for label in labels:
         angle = np.pi * label / CLASSES
         wave = np.sin(0.9 * (rows * np.cos(angle) + cols * np.sin(angle)) + rng.uniform(0, 2 * np.pi))
-        image = colours[label][:, None, None] * wave + rng.normal(0, 0.7, (3, SIDE, SIDE))
+        image = colours[label][:, None, None] * wave + rng.normal(0, 0.9, (3, SIDE, SIDE))
         samples.append((image.astype("float32"), int(label)))
     return samples
 
