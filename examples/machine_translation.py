@@ -40,10 +40,10 @@ def encoder():
 
 def next_state(word, state):
     """One step of the decoder, the same in training and in inference because its parameters have names."""
-    return pd.fc(
-        input=[state, word], size=HIDDEN_DIM, act="tanh",
-        param_attr=[fluid.ParamAttr(name="dec_state_w"), fluid.ParamAttr(name="dec_word_w")],
-        bias_attr=fluid.ParamAttr(name="dec_b"))
+    from_state = pd.fc(input=state, size=HIDDEN_DIM, param_attr=fluid.ParamAttr(name="dec_state_w"),
+                       bias_attr=fluid.ParamAttr(name="dec_b"))
+    from_word = pd.fc(input=word, size=HIDDEN_DIM, param_attr=fluid.ParamAttr(name="dec_word_w"), bias_attr=False)
+    return pd.tanh(pd.elementwise_add(x=from_state, y=from_word))
 
 
 def score(state):
