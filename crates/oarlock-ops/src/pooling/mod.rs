@@ -313,12 +313,35 @@ fn channel<T: Float>(params: &Params, windows: &Windows, image: &[T], out: &mut 
     }
     for (lines, out) in windows.lines().zip(out.chunks_exact_mut(windows.spans[2].len())) {
         match params.windows {
+            Kinds::Sliding if params.max && windows.sizes[2] <= LINE => slide_max(params, windows, lines, image, out),
             Kinds::Sliding => slide(params, windows, lines, image, out),
             _ => any(params, windows, lines, image, out),
         }
         if !params.max {
             let spans = windows.spans[2].iter();
             out.iter_mut().zip(spans).for_each(|(out, &x)| *out /= windows.divisor(params, lines, x));
+        }
+    }
+}
+
+/// The longest line of an image whose maxima are taken by [`slide_max`].
+const LINE: usize = 512;
+
+/// Maxima of a line of windows that slide: first of whole lines, element by element, then along the line.
+fn slide_max<T: Float>(params: &Params, windows: &Windows, (z, y): (Span, Span), image: &[T], out: &mut [T]) {
+    let (width, kernel, stride) = (windows.sizes[2], params.ksize[2], params.strides[2]);
+    let (before, _) = params.padding.around(2, width, kernel, stride);
+    let mut highest = [-T::INFINITY; LINE];
+    let highest = &mut highest[..width];
+    for line in windows.covered(z, y) {
+        highest.iter_mut().zip(&image[line..line + width]).for_each(|(h, v)| *h = larger(*h, *v));
+    }
+    out.fill(-T::INFINITY);
+    for k in 0..kernel {
+        let (range, start) = met(width, before, stride, k, out.len());
+        if !range.is_empty() {
+            let pairs = out[range].iter_mut().zip(highest[start..].iter().step_by(stride));
+            pairs.for_each(|(out, v)| *out = larger(*out, *v));
         }
     }
 }
