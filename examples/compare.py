@@ -32,7 +32,7 @@ EXAMPLES = [
     Example("recognize_digits", "lenet", "OARLOCK_MNIST", 0.01),
     Example("word2vec", "", "", 0.02),
     Example("recommender_system", "", "", 0.005),
-    Example("image_classification", "vgg", "", 0.03),
+    Example("image_classification", "vgg", "", 0.02),
     Example("image_classification", "resnet", "", 0.02),
     Example("understand_sentiment", "conv", "", 0.02),
     Example("understand_sentiment", "stacked_lstm", "", 0.02),
