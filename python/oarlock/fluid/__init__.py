@@ -2,7 +2,7 @@
 
 from . import (
     average, backward, clip, compiler, core, data_feeder, executor, flags, framework, initializer, input, io, layers,
-    lod_tensor, metrics, nets, optimizer, param_attr, profiler, regularizer, transpiler, unique_name,
+    lod_tensor, metrics, nets, optimizer, param_attr, profiler, reader, regularizer, transpiler, unique_name,
 )
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
@@ -19,13 +19,14 @@ from .initializer import init_on_cpu
 from .input import data, embedding, one_hot
 from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .reader import DataLoader, PyReader
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .transpiler import memory_optimize, release_memory
 
 Tensor = LoDTensor
 
 __all__ = [
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder",
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",

@@ -104,6 +104,10 @@ class Executor:
             feed = {}
         elif type(feed) is not dict:
             feed = _one_feed(feed)
+        if program._loaders and not feed:
+            feed = {}
+            for loader in program._loaders:
+                feed.update(loader._next_feed())
         if flags.is_set and flags.value("FLAGS_check_nan_inf") != self._check_nan_inf:
             self._check_nan_inf = not self._check_nan_inf
             self._core = _core.Executor(check_nan_inf=self._check_nan_inf)

@@ -561,6 +561,8 @@ class Program:
     def __init__(self, _desc=None):
         self.desc = _desc or _core.Program()
         self._vars = {}
+        # Loaders that feed its runs.
+        self._loaders = []
 
     def _wrap(self, block, name):
         """What Python sees of a variable; one object per variable, so that what users set on it stays."""
