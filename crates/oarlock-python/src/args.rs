@@ -262,6 +262,30 @@ impl<'py> Args<'py> {
         }
     }
 
+    fn is_list(&self, name: &str) -> PyResult<bool> {
+        Ok(self.get(name)?.is_some_and(|v| v.is_instance_of::<PyList>() || v.is_instance_of::<PyTuple>()))
+    }
+
+    /// How to make several parameters, if it is a list.
+    pub(crate) fn param_list(&self, name: &str) -> PyResult<Option<Vec<Param>>> {
+        if !self.is_list(name)? {
+            return Ok(None);
+        }
+        let one = |item: PyResult<Bound<'py, PyAny>>| {
+            let item = item?;
+            if item.is_none() {
+                return Ok(Param::default());
+            }
+            param_of(&item)?.ok_or_else(|| self.bad(name, "ParamAttrs, names or False", &item))
+        };
+        self.need(name)?.try_iter()?.map(one).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// How to make one parameter; what a layer likes if a list says more.
+    pub(crate) fn param_unless_list(&self, name: &str) -> PyResult<Param> {
+        if self.is_list(name)? { Ok(Param::default()) } else { self.param(name) }
+    }
+
     /// How to make a parameter of a layer that has none unless asked.
     pub(crate) fn param_or_none(&self, name: &str) -> PyResult<Param> {
         if self.has(name)? { self.param(name) } else { Ok(Param::Without) }

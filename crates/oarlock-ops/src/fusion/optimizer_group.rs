@@ -181,17 +181,18 @@ fn run<T: Float, S: Step<N>, const N: usize>(io: &Io<'_>, members: &[(Update<N>,
         let mut tensors = [const { None }; TOGETHER];
         let mut left: [Left<'_, S::Rule<T>, T, N>; TOGETHER] = [const { None }; TOGETHER];
         let places = rules.iter_mut().zip(&mut tensors).zip(&mut left);
-        let mut pieces = 0;
+        let mut elements = 0;
         for ((update, step), ((rule, tensors), left)) in members.iter().zip(places) {
             let rule = rule.insert(step.rule::<T>(io)?);
             let slices = update.slices(io, tensors.insert(update.tensors(io)?))?;
-            pieces += slices.grad.len().div_ceil(PIECE);
+            elements += slices.grad.len();
             *left = Some((rule, slices));
         }
         let work = left.iter_mut().flatten().flat_map(|(rule, slices)| {
             std::iter::from_fn(move || (!slices.grad.is_empty()).then(|| (*rule, slices.take(PIECE))))
         });
-        io.pool().each(pieces, work, |(rule, s)| rule.update(s.param, s.state, s.grad));
+        // Small parameters are not worth waking a thread for, however many there are.
+        io.pool().each(elements.div_ceil(PIECE), work, |(rule, s)| rule.update(s.param, s.state, s.grad));
     }
     members.iter().zip(rules.iter().flatten()).try_for_each(|((_, step), rule)| step.finish(io, rule))
 }

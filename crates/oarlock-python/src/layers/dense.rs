@@ -115,7 +115,8 @@ layers! {
     "_neg" => |net, a| net.neg(&a.var("x")?);
     "_astype" => |net, a| net.astype(&a.var("x")?, a.dtype("dtype")?);
     "fc" => |net, a| net.fc_of(&refs(&a.vars("input")?), Fc::size(a.usize("size")?)
-        .num_flatten_dims(a.usize("num_flatten_dims")?).param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?)
+        .num_flatten_dims(a.usize("num_flatten_dims")?).param_attr(a.param_unless_list("param_attr")?)
+    .param_attrs(a.param_list("param_attr")?).bias_attr(a.param("bias_attr")?)
         .act(a.act("act")?));
     "embedding" => |net, a| net.embedding(&a.var("input")?, embedding(a)?);
     "fluid.embedding" => |net, a| net.embedding_v2(&a.var("input")?, embedding(a)?);

@@ -16,6 +16,8 @@ options! {
         num_flatten_dims: usize = 1,
         /// The weight.
         param_attr(into): Param = Param::default(),
+        /// The weights of several inputs, one each, in place of `param_attr`.
+        param_attrs: Option<Vec<Param>> = None,
         /// The bias.
         bias_attr(into): Param = Param::default(),
         /// Activation.
@@ -40,13 +42,17 @@ impl Net {
         let dtype = layer.dtype(first)?;
         let rows = options.num_flatten_dims;
         let mut products = Vec::new();
-        for input in inputs {
+        if let Some(attrs) = options.param_attrs.as_ref().filter(|attrs| attrs.len() != inputs.len()) {
+            fail!(Kind::Argument, "`fc` has {} inputs, but {} weights", inputs.len(), attrs.len());
+        }
+        for (i, input) in inputs.iter().enumerate() {
+            let attr = options.param_attrs.as_ref().map_or(&options.param_attr, |attrs| &attrs[i]);
             let shape = layer.shape(input)?;
             if rows == 0 || rows >= shape.rank() {
                 fail!(Kind::Argument, "num_flatten_dims is {rows}, but `{input}` has shape {shape}");
             }
             let columns: usize = known(&shape[rows..], "the weight of `fc`", input)?.iter().product();
-            let w = layer.weight(&options.param_attr, &[columns, options.size], dtype)?;
+            let w = layer.weight(attr, &[columns, options.size], dtype)?;
             let op = Op::new("mul").input("X", [*input]).input("Y", [&w]);
             products.push(layer.out(dtype, op.attr("x_num_col_dims", rows as i32).attr("y_num_col_dims", 1))?);
         }
