@@ -44,6 +44,11 @@ def sequence_pool(x):
     return layers.sequence_pool(layers.lod_reset(x, target_lod=[i * 64 for i in range(65)]), "sum")
 
 
+def steps(x):
+    """32 sequences of 64 steps."""
+    return layers.lod_reset(x, target_lod=[i * 64 for i in range(33)])
+
+
 CASES = {
     "conv2d 3x3": (IMAGES, conv(64, 3, padding=1)),
     "conv2d 1x1": (IMAGES, conv(64, 1)),
@@ -61,6 +66,8 @@ CASES = {
     "transpose2": ([64, 128, 64], lambda x: layers.transpose(x, [0, 2, 1])),
     "top_k": ([1024, 512], lambda x: layers.topk(x, 5)[0]),
     "sequence_pool": ([4096, 128], sequence_pool),
+    "lstm": ([2048, 512], lambda x: layers.dynamic_lstm(steps(x), 512)[0]),
+    "gru": ([2048, 384], lambda x: layers.dynamic_gru(steps(x), 128)),
     "lookup_table": ([1000, 64], lookup),
     "adam": ([1000000], lambda x: layers.scale(x, 2.0)),
     "resnet18 on cifar": ([32, 3, 32, 32], resnet18),
@@ -91,4 +98,4 @@ def rate(name, train):
 
 
 rates = [rate(name, train) if name in CASES else float("nan") for name in sys.argv[1:] for train in (False, True)]
-print("RESULT 0 %s" % " ".join("%.3f" % r for r in rates))
+print("RESULT 0 %s" % " ".join("%.6f" % r for r in rates))

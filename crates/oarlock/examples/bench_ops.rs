@@ -46,6 +46,14 @@ const CASES: &[Case] = &[
         let x = net.lod_reset(x, &(0..=64).map(|i| i * 64).collect::<Vec<i32>>())?;
         net.sequence_pool(&x, "sum", false, 0.0)
     }),
+    Case("lstm", &[2048, 512], |net, x| {
+        let x = net.lod_reset(x, &(0..=32).map(|i| i * 64).collect::<Vec<i32>>())?;
+        Ok(net.dynamic_lstm(&x, Lstm::size(512))?.0)
+    }),
+    Case("gru", &[2048, 384], |net, x| {
+        let x = net.lod_reset(x, &(0..=32).map(|i| i * 64).collect::<Vec<i32>>())?;
+        net.dynamic_gru(&x, Gru::size(128))
+    }),
     Case("lookup_table", &[1000, 64], |net, x| {
         let ids = net.data("ids", Data::shape([1]).dtype(DType::I64))?;
         let found = net.embedding(&ids, Embedding::size(100_000, 64).is_sparse(true))?;
