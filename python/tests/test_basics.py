@@ -171,3 +171,26 @@ def test_sequences_of_ids_are_fed_in_the_rank_of_the_variable():
     feed = fluid.DataFeeder([flat, column], fluid.CPUPlace()).feed([([1, 2], [3]), ([4], [5, 6])])
     assert feed["flat"].shape() == [3] and feed["column"].shape() == [3, 1]
     assert feed["flat"].recursive_sequence_lengths() == [[2, 1]]
+
+
+ENDLESS = """
+import os, signal, threading, time
+import oarlock.fluid as fluid
+from oarlock.fluid import layers
+i = layers.fill_constant([1], "float32", 0.0)
+go = layers.less_than(i, layers.fill_constant([1], "float32", 1.0))
+with layers.While(go).block():
+    layers.increment(i, 0.0)
+    layers.less_than(i, layers.fill_constant([1], "float32", 1.0), cond=go)
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.time()
+try:
+    fluid.Executor().run(fetch_list=[i])
+except KeyboardInterrupt:
+    print("stopped", time.time() - start < 2)
+"""
+
+
+def test_ctrl_c_stops_a_run():
+    out = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
+    assert out.stdout.split() == ["stopped", "True"], out.stderr
