@@ -6,7 +6,7 @@ import paddle.fluid as fluid
 
 WORDS, VERBS, LABELS = 60, 12, 5
 WORD_DIM, MARK_DIM = 16, 4
-# Four gates of 12. Not of a multiple of 8: there Fluid 1.8's gradient of dynamic_lstm is wrong on CPUs with AVX.
+# Four gates of 12. Not of a multiple of 8: at some of those Fluid 1.8's gradient of dynamic_lstm is wrong (docs/models.md).
 HIDDEN = 48
 DEPTH = 4
 BATCH = 20

@@ -7,7 +7,7 @@ from paddle.fluid import layers as pd
 
 DICT_SIZE = 12
 WORD_DIM = 32
-# Not a multiple of 8: there Fluid 1.8's gradient of dynamic_lstm is wrong on CPUs with AVX, and results differ.
+# Not a multiple of 8: at some of those Fluid 1.8's gradient of dynamic_lstm is wrong, and results differ (docs/models.md).
 HIDDEN_DIM = 60
 BEAM_SIZE = 2
 MAX_LENGTH = 6

@@ -10,7 +10,7 @@ DICT_DIM = 200
 CLASS_DIM = 2
 EMB_DIM = 32
 HID_DIM = 32
-# Not a multiple of 8: there Fluid 1.8's gradient of dynamic_lstm is wrong on CPUs with AVX, and results differ.
+# Not a multiple of 8: at some of those Fluid 1.8's gradient of dynamic_lstm is wrong, and results differ (docs/models.md).
 LSTM_DIM = 36
 STACKED_NUM = 3
 BATCH = 32
