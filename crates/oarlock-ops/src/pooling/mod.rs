@@ -264,6 +264,19 @@ impl Windows {
         (z.0..z.1).flat_map(move |z| (y.0..y.1).map(move |y| (z * height + y) * width))
     }
 
+    /// The first pixel of a window with this value. Looks at all of them, the last one first: where in its window a maximum
+    /// stands is chance, and a wrong guess of the processor costs more than the pixels that need not be looked at.
+    fn first<T: Float>(&self, (z, y): (Span, Span), x: Span, image: &[T], value: T) -> Option<usize> {
+        let [_, height, width] = self.sizes;
+        let mut found = usize::MAX;
+        for line in (z.0..z.1).rev().flat_map(|z| (y.0..y.1).rev().map(move |y| (z * height + y) * width)) {
+            for (i, v) in image[line + x.0..line + x.1].iter().enumerate().rev() {
+                found = if *v == value { line + x.0 + i } else { found };
+            }
+        }
+        (found != usize::MAX).then_some(found)
+    }
+
     /// The pixels of a window, in order.
     fn window(&self, (z, y): (Span, Span), x: Span) -> impl Iterator<Item = usize> + use<> {
         self.covered(z, y).flat_map(move |line| line + x.0..line + x.1)
@@ -514,7 +527,7 @@ fn backward_channel<T: Float>(
     let windows_in_order = windows.lines().flat_map(|lines| windows.spans[2].iter().map(move |&x| (lines, x)));
     for ((lines, x), (out, d)) in windows_in_order.zip(out.iter().zip(dout)) {
         if params.max {
-            if let Some(i) = windows.window(lines, x).find(|&i| image[i] == *out) {
+            if let Some(i) = windows.first(lines, x, image, *out) {
                 dx[i] += *d;
             }
         } else {
