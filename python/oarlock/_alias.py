@@ -27,12 +27,12 @@ class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec):
         module = importlib.import_module(_PACKAGE + spec.name[len("paddle"):])
-        self._own_spec = module.__spec__
+        spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module):
         # The import machinery has just written the alias' spec into the real module.
-        module.__spec__ = self._own_spec
+        module.__spec__ = module.__spec__.loader_state
 
 
 def install_as_paddle():

@@ -194,3 +194,35 @@ except KeyboardInterrupt:
 def test_ctrl_c_stops_a_run():
     out = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
     assert out.stdout.split() == ["stopped", "True"], out.stderr
+
+
+def test_pruned_runs_update_nothing_that_is_not_fetched():
+    _, _, predicted, loss = linear()
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    w = lambda: np.array(fluid.global_scope().find_var("fc_0.w_0").get_tensor())
+    before = w()
+    exe.run(feed={"x": batch()["x"]}, fetch_list=[predicted], use_prune=True)
+    np.testing.assert_array_equal(w(), before)
+    exe.run(feed=batch(), fetch_list=[predicted])
+    assert not np.array_equal(w(), before)
+
+
+def test_what_would_change_results_is_refused():
+    strategy = fluid.BuildStrategy()
+    strategy.fuse_all_optimizer_ops = True
+    fluid.CompiledProgram(fluid.default_main_program(), strategy)
+    strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.Customized
+    with pytest.raises(NotImplementedError, match="Customized"):
+        fluid.CompiledProgram(fluid.default_main_program(), strategy)
+    with pytest.raises(AttributeError, match="no field"):
+        strategy.fuse_everything = True
+    with pytest.raises(AttributeError, match="parameter servers cannot be used from Python yet"):
+        fluid.DistributeTranspiler
+    with pytest.raises(IndexError, match="no block 7"):
+        fluid.default_main_program().current_block_idx = 7
+    with pytest.raises(ValueError, match="too large"):
+        layers.transpose(layers.data("t", [2, 3]), [2**40, 1, 0])
+    with pytest.raises(ValueError, match="linear_chain_crf"):
+        layers.crf_decoding(layers.data("e", [3], lod_level=1), None)

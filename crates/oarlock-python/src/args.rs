@@ -131,6 +131,13 @@ impl<'py> Args<'py> {
             .map_err(|_| PyValueError::new_err(format!("`{}`: `{name}` = {value} must not be negative", self.layer)))
     }
 
+    /// How many.
+    pub(crate) fn count(&self, name: &str) -> PyResult<u32> {
+        let value = self.i64(name)?;
+        u32::try_from(value)
+            .map_err(|_| PyValueError::new_err(format!("`{}`: `{name}` = {value} is no count", self.layer)))
+    }
+
     /// A number.
     pub(crate) fn f64(&self, name: &str) -> PyResult<f64> {
         self.convert(name, "a number", |v| v.extract().ok())
@@ -171,7 +178,10 @@ impl<'py> Args<'py> {
 
     /// Numbers that are whole, as attributes hold them.
     pub(crate) fn i32s(&self, name: &str) -> PyResult<Vec<i32>> {
-        Ok(self.i64s(name)?.into_iter().map(|v| v as i32).collect())
+        let list = self.i64s(name)?;
+        list.iter().map(|v| i32::try_from(*v).ok()).collect::<Option<_>>().ok_or_else(|| {
+            PyValueError::new_err(format!("`{}`: `{name}` = {list:?} holds numbers that are too large", self.layer))
+        })
     }
 
     /// Numbers that are whole, in one list or in a list of lists.

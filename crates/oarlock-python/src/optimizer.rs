@@ -105,7 +105,11 @@ fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sync + 'stati
                 let simple = py.import("types")?.getattr("SimpleNamespace")?;
                 predicate.bind(py).call1((simple.call((), Some(dict))?,))?.is_truthy()
             };
-            type_of(&named).unwrap_or(false)
+            type_of(&named).unwrap_or_else(|e| {
+                // There is no way to pass it on from inside the core; it must not go unseen.
+                e.write_unraisable(py, Some(predicate.bind(py)));
+                false
+            })
         })
     }
 }
@@ -197,12 +201,12 @@ impl Optimizer {
     fn dgc(args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
         let a = Args::new("DGCMomentumOptimizer", args);
         let rate = rate_of(&a)?;
-        let mut made = rules::DgcMomentum::new(rate, a.f32("momentum")?, a.i64("rampup_begin_step")? as u32)
-            .rampup_step(a.i64("rampup_step")? as u32)
+        let mut made = rules::DgcMomentum::new(rate, a.f32("momentum")?, a.count("rampup_begin_step")?)
+            .rampup_step(a.count("rampup_step")?)
             .sparsity(a.f64s("sparsity")?.into_iter().map(|v| v as f32).collect())
             .use_nesterov(a.bool("use_nesterov")?);
-        if let Some(trainers) = a.opt("num_trainers", Args::i64)? {
-            made = made.num_trainers(trainers as u32);
+        if let Some(trainers) = a.opt("num_trainers", Args::count)? {
+            made = made.num_trainers(trainers);
         }
         if let Some(decay) = a.get("regularization")? {
             made = made.regularization(decay_of(&decay)?);

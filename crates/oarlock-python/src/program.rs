@@ -43,6 +43,14 @@ impl Program {
         self.inner.lock().clone()
     }
 
+    fn check_block(&self, block: usize) -> PyResult<()> {
+        let count = self.get().blocks().len();
+        if block < count {
+            return Ok(());
+        }
+        Err(PyIndexError::new_err(format!("there is no block {block} among {count}")))
+    }
+
     /// Exchanges the program with another.
     pub(crate) fn exchange(&self, other: &mut ir::Program) {
         let mut inner = self.inner.lock();
@@ -110,8 +118,10 @@ impl Program {
     }
 
     #[setter(current_block)]
-    fn py_set_current_block(&self, block: usize) {
+    fn py_set_current_block(&self, block: usize) -> PyResult<()> {
+        self.check_block(block)?;
         self.set_current_block(block);
+        Ok(())
     }
 
     #[getter]
@@ -130,8 +140,9 @@ impl Program {
     }
 
     /// A new block inside another.
-    fn add_block(&self, parent: usize) -> usize {
-        self.change(|p| p.add_block(parent))
+    fn add_block(&self, parent: usize) -> PyResult<usize> {
+        self.check_block(parent)?;
+        Ok(self.change(|p| p.add_block(parent)))
     }
 
     /// A copy; for tests without what trains it.

@@ -38,6 +38,13 @@ __all__ = [
     "transpiler", "unique_name",
 ]
 
+# Names that scripts may ask for, and what they belong to.
+_NOT_YET = {
+    "DatasetFactory": "Dataset", "DataFeedDesc": "Dataset", "DistributeTranspiler": "parameter servers",
+    "DistributeTranspilerConfig": "parameter servers", "ParallelExecutor": "data parallel replicas", "incubate": "Fleet",
+    "dataset": "Dataset", "recordio_writer": "RecordIO in Python",
+}
+
 _LATER = {
     "dygraph": "eager mode (dygraph)",
     "enable_dygraph": "eager mode (dygraph)",
@@ -52,4 +59,6 @@ def __getattr__(name):
         return importlib.import_module("." + name, __name__)
     if name in _LATER:
         raise NotImplementedError("fluid.%s belongs to %s, which Oarlock does not have yet" % (name, _LATER[name]))
+    if name in _NOT_YET:
+        raise AttributeError("fluid.%s: %s cannot be used from Python yet" % (name, _NOT_YET[name]))
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -12,12 +12,13 @@ class CompiledProgram:
         if not isinstance(program_or_graph, Program):
             raise TypeError("CompiledProgram takes a Program, not %r" % (program_or_graph,))
         self._program = program_or_graph
-        self._build_strategy = build_strategy
+        _check(build_strategy)
 
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None, places=None):
         """Many replicas on one machine are not there yet; one replica is the program itself."""
         from .framework import cpu_places
 
+        _check(build_strategy)
         count = len(places) if places is not None else len(cpu_places())
         if count > 1:
             raise NotImplementedError(
@@ -25,6 +26,17 @@ class CompiledProgram:
                 "whose operators use all threads" % count
             )
         return self
+
+
+def _check(build_strategy):
+    """Refuses what would change results; the other fields are hints that cannot, with one replica on a CPU."""
+    if build_strategy is None:
+        return
+    scales = BuildStrategy.GradientScaleStrategy
+    if build_strategy.gradient_scale_strategy == scales.Customized:
+        raise NotImplementedError("GradientScaleStrategy.Customized, a gradient of the loss that is fed, is not there yet")
+    if build_strategy.debug_graphviz_path:
+        raise NotImplementedError("debug_graphviz_path: no graph is written; print the program instead")
 
 
 class _Strategy:

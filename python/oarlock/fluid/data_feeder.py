@@ -3,7 +3,7 @@
 import numpy as np
 
 from .core import LoDTensor, VarDesc
-from .framework import Variable, default_main_program
+from .framework import Variable, cpu_places, default_main_program
 
 __all__ = ["DataFeeder"]
 
@@ -40,7 +40,10 @@ class DataFeeder:
 
     def feed_parallel(self, iterable, num_places=None):
         """The feeds of several places, one batch each."""
-        for batch in iterable:
+        batches = list(iterable)
+        if num_places is not None and len(batches) != num_places:
+            raise ValueError("feed_parallel takes a batch for each of %d places, not %d" % (num_places, len(batches)))
+        for batch in batches:
             yield self.feed(batch)
 
     def decorate_reader(self, reader, multi_devices, num_places=None, drop_last=True):
@@ -51,7 +54,7 @@ class DataFeeder:
                 yield self.feed(batch)
 
         def several():
-            count = num_places or len(__import__("oarlock").fluid.cpu_places())
+            count = num_places or len(cpu_places())
             group = []
             for batch in reader():
                 group.append(self.feed(batch))
@@ -60,8 +63,8 @@ class DataFeeder:
                     group = []
             if group and not drop_last:
                 raise ValueError(
-                    "The data batch which cannot fit for devices will be dropped is not implementation. "
-                    "Other strategies are not implemented"
+                    "%d batches are left over for %d places: pass drop_last=True, or a number of batches that the places divide"
+                    % (len(group), count)
                 )
 
         return several if multi_devices else single

@@ -113,6 +113,8 @@ class Executor:
             self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
+        if use_prune:
+            program = _pruned(program, feed, fetches)
         fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
         return fetched if fetch_list is not None else []
 
@@ -123,6 +125,14 @@ class Executor:
     def close(self):
         """Ends it; no program runs in it any more."""
         self._closed = True
+
+
+def _pruned(program, feed, fetches):
+    """The part of a program that the fetches need: without them, no parameter is updated."""
+    key = (program.desc.version, tuple(sorted(feed)), tuple(fetches))
+    if program._pruned_for is None or program._pruned_for[0] != key:
+        program._pruned_for = (key, program._prune_with_input(sorted(feed), fetches))
+    return program._pruned_for[1]
 
 
 def _one_feed(feed):

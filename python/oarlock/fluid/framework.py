@@ -563,6 +563,8 @@ class Program:
         self._vars = {}
         # Loaders that feed its runs.
         self._loaders = []
+        # What the last run with use_prune needed of it.
+        self._pruned_for = None
 
     def _wrap(self, block, name):
         """What Python sees of a variable; one object per variable, so that what users set on it stays."""

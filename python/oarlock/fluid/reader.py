@@ -206,7 +206,8 @@ class DataLoader:
     @staticmethod
     def from_generator(feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
                        use_multiprocess=False, drop_last=True):
-        """A loader of what a generator yields."""
+        """A loader of what a generator yields. It is read in a thread, with ``use_multiprocess`` too: feeds are made by the core,
+        which does not hold the interpreter."""
         return _Loader(feed_list, capacity, iterable, return_list)
 
     @staticmethod

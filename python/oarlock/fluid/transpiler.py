@@ -6,10 +6,13 @@ __all__ = ["memory_optimize", "release_memory"]
 
 
 def memory_optimize(input_program=None, skip_opt_set=None, print_log=False, level=0, skip_grads=False):
-    """Lets temporaries that are never alive together share memory."""
+    """Lets temporaries that are never alive together share memory. Nothing is renamed, so ``level`` and ``skip_grads`` say
+    nothing here; ``print_log`` prints what is kept apart."""
     program = input_program or default_main_program()
     keep = [getattr(v, "name", v) for v in skip_opt_set or ()]
     program.desc.plan_memory(True, False, keep)
+    if print_log:
+        print("memory_optimize: temporaries share memory%s" % (", except %s" % ", ".join(keep) if keep else ""))
 
 
 def release_memory(input_program=None, skip_opt_set=None):

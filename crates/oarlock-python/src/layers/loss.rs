@@ -74,7 +74,10 @@ layers! {
     "linear_chain_crf" => |net, a| net.linear_chain_crf(&a.var("input")?, &a.var("label")?, a.param("param_attr")?,
         a.opt_var("length")?.as_ref());
     "crf_decoding" => |net, a| {
-        let transition = a.param_attr("param_attr")?.name.unwrap_or_default();
+        let Some(transition) = a.param_attr("param_attr")?.name else {
+        let what = "`crf_decoding` takes as `param_attr` the name of the transitions that `linear_chain_crf` learns";
+        return Err(pyo3::exceptions::PyValueError::new_err(what));
+    };
         net.crf_decoding(&a.var("input")?, &transition, a.opt_var("label")?.as_ref(), a.opt_var("length")?.as_ref())
     };
     "warpctc" => |net, a| {
