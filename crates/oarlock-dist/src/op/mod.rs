@@ -18,7 +18,9 @@ mod ref_by_trainer_id;
 mod send;
 mod send_barrier;
 
-use oarlock_ir::{Error, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Role, Traits};
+use oarlock_ir::{Attr, Error, Kernel, Kind, Name, Op, OpDef, Prepare, Program, Result, Role, Traits};
+
+use crate::client::Wants;
 
 pub(crate) use collective::{collective, sync_stream};
 pub(crate) use distributed_lookup_table::distributed_lookup_table;
@@ -71,6 +73,37 @@ pub(crate) const NO_VARS: [&str; 0] = [];
 /// Names as the list of strings that an attribute holds.
 pub(crate) fn strings<'a>(names: impl IntoIterator<Item = &'a Name>) -> Vec<String> {
     names.into_iter().map(Name::to_string).collect()
+}
+
+/// The servers that a trainer's program names.
+fn servers(program: &Program) -> Vec<String> {
+    let lists = program.global().ops.iter().flat_map(|op| {
+        ["epmap", "endpoints"].into_iter().filter_map(|name| match op.attrs.get(name) {
+            Some(Attr::Strings(list)) if COMMUNICATING.contains(&op.op_type.as_str()) => Some(list),
+            _ => None,
+        })
+    });
+    let mut servers: Vec<String> = lists.flatten().cloned().collect();
+    servers.sort_unstable();
+    servers.dedup();
+    servers
+}
+
+/// The operators whose attributes name servers.
+const COMMUNICATING: [&str; 5] = ["send", "recv", "send_barrier", "fetch_barrier", "distributed_lookup_table"];
+
+/// What a program receives in a step, by server: it comes with the reply to what is sent.
+fn wants(program: &Program) -> Wants {
+    let mut wants = Wants::new();
+    let idle = |op: &Op| matches!(op.attrs.get("do_not_run"), Some(Attr::Int(1)));
+    for op in program.global().ops.iter().filter(|op| op.op_type == "recv" && !idle(op)) {
+        if let Some(Attr::Strings(endpoints)) = op.attrs.get("epmap") {
+            for (endpoint, name) in endpoints.iter().zip(recv::remote_names(op)) {
+                wants.entry(endpoint.clone()).or_default().push(name);
+            }
+        }
+    }
+    wants
 }
 
 /// For an operator that needs the other processes of a job: a runner that has no connection to them says so.

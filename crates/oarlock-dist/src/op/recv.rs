@@ -1,8 +1,15 @@
 //! `recv`: fetches variables, parameters as a rule, from the servers that hold them.
+//!
+//! In a step of training they have come already, with the reply to what was sent; a startup program asks for them.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use std::collections::HashMap;
 
-use super::{COMMUNICATES, needs_cluster};
+use oarlock_ir::{Error, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
+use oarlock_tensor::Value;
+
+use super::{COMMUNICATES, servers};
+use crate::client::{Client, Inbox};
+use crate::communicator::Communicator;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Recv];
 
@@ -43,10 +50,94 @@ impl OpDef for Recv {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "parameter servers")
+        let attrs = p.attrs();
+        let outs: Vec<Out> = p.outputs("Out")?.into_iter().flatten().collect();
+        let joined = !attrs.strs("recv_varnames")?.is_empty();
+        let names = remote_names(p.op());
+        let endpoints = attrs.strs("epmap")?.to_vec();
+        if names.len() != endpoints.len() || joined && outs.len() != 1 {
+            let what = format!("`recv` fetches {} variables from {} endpoints", names.len(), endpoints.len());
+            return Err(Error::new(Kind::Argument, what).help("give one endpoint per variable or section"));
+        }
+        let trainer = attrs.count("trainer_id")? as u32;
+        let (idle, all) = (attrs.int("do_not_run")? != 0, servers(p.program()));
+        let mut pulled = HashMap::new();
+        kernel(move |io| {
+            // A communicator brings parameters in its own time.
+            if idle || joined && io.runtime().get::<Communicator>().is_some_and(|c| c.brings(&names)) {
+                return Ok(());
+            }
+            let client = Client::of(io.runtime());
+            let step = client.step();
+            let mut step = step.lock();
+            let missing: Vec<(String, String)> = endpoints
+                .iter()
+                .zip(&names)
+                .filter(|(_, name)| !step.inbox.has(name))
+                .map(|(to, name)| (to.clone(), name.clone()))
+                .collect();
+            if !missing.is_empty() {
+                client.resume(trainer, &all)?;
+                client.pull(trainer, &missing, &mut step.inbox)?;
+            }
+            if joined { join(io, outs[0], &names, &mut step.inbox, &mut pulled) } else { take(io, &outs, &names, &mut step.inbox) }
+        })
     }
 
     fn traits(&self) -> Traits {
         COMMUNICATES
     }
+}
+
+/// The names of what a `recv` fetches, as servers know them.
+pub(super) fn remote_names(op: &Op) -> Vec<String> {
+    match op.attrs.get("recv_varnames") {
+        Some(oarlock_ir::Attr::Strings(names)) if !names.is_empty() => names.clone(),
+        _ => op.outputs.get("Out").iter().map(Name::to_string).collect(),
+    }
+}
+
+fn take(io: &Io<'_>, outs: &[Out], names: &[String], inbox: &mut Inbox) -> Result<()> {
+    for (out, name) in outs.iter().zip(names) {
+        if !inbox.take(name, &mut *io.write(*out)?) {
+            return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not bring it")));
+        }
+    }
+    Ok(())
+}
+
+/// Puts sections one after the other.
+fn join(
+    io: &Io<'_>,
+    out: Out,
+    names: &[String],
+    inbox: &mut Inbox,
+    parts: &mut HashMap<String, Value>,
+) -> Result<()> {
+    if let [name] = names {
+        return take(io, &[out], std::slice::from_ref(name), inbox);
+    }
+    let (mut rows, mut bytes) = (0, 0);
+    for name in names {
+        let part = parts.entry(name.clone()).or_default();
+        if !inbox.take(name, part) {
+            return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not bring it")));
+        }
+        let part = part.dense().map_err(|e| io.op_error(Kind::Argument, format!("fetched `{name}`, which {e}")))?;
+        rows += part.rows();
+        bytes += part.bytes().len();
+    }
+    let Some(first) = parts[&names[0]].dense().ok() else { return Ok(()) };
+    let (dtype, dims) = (first.dtype(), first.dims().with_rows(rows));
+    let mut whole = io.out(out)?;
+    whole.resize(dtype, dims);
+    if whole.bytes().len() != bytes {
+        return Err(io.op_error(Kind::Shape, "fetched sections that do not belong together"));
+    }
+    let mut at = 0;
+    for part in names.iter().filter_map(|name| parts[name].dense().ok()) {
+        whole.bytes_mut()[at..at + part.bytes().len()].copy_from_slice(part.bytes());
+        at += part.bytes().len();
+    }
+    Ok(())
 }

@@ -1,8 +1,15 @@
 //! `send`: sends variables, gradients as a rule, to the servers that hold them.
+//!
+//! Nothing leaves before all is there: what is sent waits until `send_barrier`, or until the last `send` of a program without
+//! one, and then goes out as one exchange per server.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_tensor::{SelectedRows, Tensor, Value};
 
-use super::{COMMUNICATES, needs_cluster};
+use super::{COMMUNICATES, wants};
+use crate::client::{Client, Step};
+use crate::communicator::Communicator;
+use crate::placement::server_of_id;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Send];
 
@@ -41,10 +48,167 @@ impl OpDef for Send {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "parameter servers")
+        let sends = Sends::new(p)?;
+        let trainer = p.attrs().count("trainer_id")? as u32;
+        let flush = is_last_without_barrier(p).then(|| wants(p.program()));
+        kernel(move |io| {
+            if let Some(communicator) = io.runtime().get::<Communicator>().filter(|_| sends.is_cut()) {
+                return communicator.take(io, &sends);
+            }
+            if sends.endpoints.is_empty() {
+                // Only a communicator would want to know.
+                return Ok(());
+            }
+            let client = Client::of(io.runtime());
+            sends.queue(io, &mut client.step().lock())?;
+            match &flush {
+                Some(wants) => client.exchange(trainer, None, wants),
+                None => Ok(()),
+            }
+        })
     }
 
     fn traits(&self) -> Traits {
         COMMUNICATES
     }
+}
+
+/// What a `send` sends, and where to.
+pub(crate) struct Sends {
+    pub(crate) inputs: Vec<(In, Name)>,
+    pub(crate) endpoints: Vec<String>,
+    /// The names on the servers, if X is cut while it is sent.
+    pub(crate) names: Vec<String>,
+    sections: Vec<i64>,
+    pub(crate) adds: bool,
+    /// A count that every server wants to know.
+    pub(crate) to_all: bool,
+}
+
+impl Sends {
+    fn new(p: &Prepare<'_>) -> Result<Sends> {
+        let attrs = p.attrs();
+        let inputs: Vec<(In, Name)> = p.inputs("X")?.into_iter().zip(p.op().inputs.get("X").iter().cloned()).collect();
+        let sends = Sends {
+            endpoints: attrs.strs("epmap")?.to_vec(),
+            names: attrs.strs("send_varnames")?.to_vec(),
+            sections: attrs.ints("sections")?,
+            adds: attrs.bool("merge_add")?,
+            to_all: !attrs.bool("use_send_handler")?,
+            inputs,
+        };
+        sends.check()?;
+        Ok(sends)
+    }
+
+    fn check(&self) -> Result<()> {
+        let (x, to, names, sections) =
+            (self.inputs.len(), self.endpoints.len(), self.names.len(), self.sections.len());
+        let fits = match () {
+            _ if to == 0 || self.to_all => true,
+            _ if names == 0 => x == to,
+            _ => x == 1 && names == to && (sections == 0 || sections == to),
+        };
+        if fits {
+            return Ok(());
+        }
+        let what = format!("`send` has {x} variables, {to} endpoints, {names} names and {sections} sections");
+        Err(Error::new(Kind::Argument, what).help("give one endpoint per variable, or a name and an endpoint per section"))
+    }
+
+    /// Is a variable cut while it is sent?
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    fn queue(&self, io: &Io<'_>, step: &mut Step) -> Result<()> {
+        if self.to_all {
+            let (x, name) = &self.inputs[0];
+            let value = io.value(*x)?;
+            let name = self.names.first().map_or(name.as_str(), String::as_str);
+            return self.endpoints.iter().try_for_each(|to| step.put(to, name, |slot| copy(&value, slot)));
+        }
+        if !self.is_cut() {
+            for ((x, name), to) in self.inputs.iter().zip(&self.endpoints) {
+                let value = io.value(*x)?;
+                step.put(to, name, |slot| copy(&value, slot))?;
+            }
+            return Ok(());
+        }
+        let value = io.value(self.inputs[0].0)?;
+        self.cut(&value, |part, fill| step.put(&self.endpoints[part], &self.names[part], fill))
+    }
+
+    /// Hands out each part of a value; `put` says where it goes.
+    pub(crate) fn cut(
+        &self,
+        value: &Value,
+        mut put: impl FnMut(usize, &mut dyn FnMut(&mut Value) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let servers = self.endpoints.len();
+        let mut first = 0;
+        for part in 0..servers {
+            let rows = self.sections.get(part).copied().unwrap_or(0);
+            let range = first..first + rows;
+            put(part, &mut |slot| match value {
+                Value::Rows(all) if self.sections.is_empty() => {
+                    rows_where(all, slot, |id| (server_of_id(id, servers) == part).then_some(id))
+                }
+                Value::Rows(all) if servers == 1 => rows_where(all, slot, Some),
+                Value::Rows(all) => rows_where(all, slot, |id| range.contains(&id).then(|| id - range.start)),
+                Value::Dense(all) if servers == 1 => copy_dense(all, slot),
+                Value::Dense(all) => rows_of(all, range.clone(), slot),
+                other => Err(Error::new(Kind::Argument, format!("{} cannot be sent", other.kind()))),
+            })?;
+            first += rows;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn copy(value: &Value, into: &mut Value) -> Result<()> {
+    into.copy_from(value).map_err(|e| Error::new(Kind::Argument, format!("a variable that is sent {e}")))
+}
+
+fn copy_dense(all: &Tensor, into: &mut Value) -> Result<()> {
+    into.dense_mut().copy_from(all);
+    Ok(())
+}
+
+/// Some rows of a dense tensor.
+fn rows_of(all: &Tensor, range: std::ops::Range<i64>, into: &mut Value) -> Result<()> {
+    let (rows, bytes) = (all.rows(), all.bytes());
+    if range.end as usize > rows {
+        let what = format!("rows up to {} of a gradient are sent, which has {rows}", range.end);
+        return Err(Error::new(Kind::Shape, what).help("transpile the program that is run"));
+    }
+    let row = bytes.len().checked_div(rows).unwrap_or(0);
+    let to = into.dense_mut();
+    to.resize(all.dtype(), all.dims().with_rows((range.end - range.start) as usize));
+    to.bytes_mut().copy_from_slice(&bytes[range.start as usize * row..range.end as usize * row]);
+    Ok(())
+}
+
+/// The rows that `name` gives a name to.
+fn rows_where(all: &SelectedRows, into: &mut Value, name: impl Fn(i64) -> Option<i64>) -> Result<()> {
+    let to = into.rows_mut();
+    to.height = all.height;
+    to.rows.clear();
+    to.rows.extend(all.rows.iter().filter_map(|id| name(*id)));
+    to.value.resize(all.value.dtype(), all.value.dims().with_rows(to.rows.len()));
+    let row = all.value.bytes().len().checked_div(all.rows.len()).unwrap_or(0);
+    let from = all.value.bytes();
+    let wanted = all.rows.iter().enumerate().filter(|(_, id)| name(**id).is_some()).map(|(at, _)| at);
+    for (at, to) in wanted.zip(to.value.bytes_mut().chunks_mut(row.max(1))) {
+        to.copy_from_slice(&from[at * row..][..row]);
+    }
+    Ok(())
+}
+
+/// Is nothing sent after this, and no barrier waited for?
+fn is_last_without_barrier(p: &Prepare<'_>) -> bool {
+    let ops = &p.program().global().ops;
+    let barrier = ops.iter().any(|op| op.op_type == "send_barrier");
+    let last = ops.iter().rev().find(|op| op.op_type == "send");
+    !barrier && last.is_some_and(|last| last.outputs.get("Out") == p.op().outputs.get("Out"))
 }

@@ -1,8 +1,10 @@
-//! `send_barrier`: tells the servers that this trainer sent all gradients of the step.
+//! `send_barrier`: the end of what a trainer sends in a step. Here everything leaves, and new parameters arrive.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::{COMMUNICATES, needs_cluster};
+use super::{COMMUNICATES, wants};
+use crate::client::Client;
+use crate::communicator::Communicator;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&SendBarrier];
 
@@ -33,7 +35,17 @@ impl OpDef for SendBarrier {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "parameter servers")
+        let servers = p.attrs().strs("endpoints")?.to_vec();
+        let trainer = p.attrs().count("trainer_id")? as u32;
+        let half_async = p.attrs().bool("half_async")?;
+        let wants = wants(p.program());
+        kernel(move |io| {
+            if half_async && let Some(communicator) = io.runtime().get::<Communicator>() {
+                return communicator.barrier(io.runtime());
+            }
+            let barrier = (!half_async).then_some(&servers[..]);
+            Client::of(io.runtime()).exchange(trainer, barrier, &wants)
+        })
     }
 
     fn traits(&self) -> Traits {

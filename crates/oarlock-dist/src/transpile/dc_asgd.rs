@@ -9,10 +9,10 @@ use crate::op::{NO_VARS, ref_by_trainer_id, with_role};
 use crate::placement::VarBlock;
 
 /// Set by the server before it runs a block: whose gradient arrived.
-const TRAINER_ID: &str = "@TRAINER_ID@";
+pub(crate) const TRAINER_ID: &str = "@TRAINER_ID@";
 
 /// The copy of a parameter that a server keeps per trainer.
-pub(super) fn backup(param: &Name, trainer: usize) -> Name {
+pub(crate) fn backup(param: &Name, trainer: usize) -> Name {
     format!("{param}.trainer_{trainer}_bak").into()
 }
 

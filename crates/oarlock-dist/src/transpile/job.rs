@@ -141,7 +141,7 @@ pub(super) fn named(program: &Program) -> BTreeSet<Name> {
 }
 
 /// Empties the blocks that no operator runs any more. They keep their place, so that no other block is renumbered.
-pub(super) fn empty_dead_blocks(program: &mut Program) {
+pub(crate) fn empty_dead_blocks(program: &mut Program) {
     let mut alive = vec![false; program.blocks().len()];
     let mut todo = vec![0];
     while let Some(idx) = todo.pop() {

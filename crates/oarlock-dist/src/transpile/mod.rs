@@ -25,6 +25,8 @@ use std::collections::BTreeSet;
 
 use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
 
+pub(crate) use dc_asgd::{TRAINER_ID, backup};
+pub(crate) use job::empty_dead_blocks;
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
 use grad_allreduce::{allreduce_gradients, start_workers};

@@ -50,21 +50,14 @@ fn part(gradient: &Name, server: usize) -> Name {
 }
 
 /// The operators that send the gradient of a table, each row to the server of its id.
-pub(super) fn send_table(job: &Job, program: &mut Program, update: &Update, dummy: &Name) -> Result<Vec<Op>> {
+pub(super) fn send_table(job: &Job, update: &Update, dummy: &Name) -> Result<Vec<Op>> {
     let servers = job.placement.servers();
     let whole = job.sent_name(&update.grad, job.trainer_id);
     let parts: Vec<Name> = (0..servers.len()).map(|server| part(&whole, server)).collect();
     let belongs = [update.param.as_str(), update.grad.as_str()];
-    if job.traffic.runtime_split {
-        let op = send(vec![update.grad.clone()], dummy, servers.to_vec(), job.trainer_attr());
-        return Ok(vec![with_role(op.attr("send_varnames", strings(&parts)), Role::RPC, belongs)]);
-    }
-    for name in &parts {
-        program.global_mut().set_var(Var::new(name, job.var(&update.grad)?.ty()));
-    }
-    let split = Op::new("split_ids").input("Ids", [&update.grad]).output("Out", parts.clone());
-    let op = send(parts, dummy, servers.to_vec(), job.trainer_attr());
-    Ok(vec![with_role(split, Role::DIST, NO_VARS), with_role(op, Role::RPC, belongs)])
+    // Rows are dealt out while they are sent: which server holds an id is the placement's affair.
+    let op = send(vec![update.grad.clone()], dummy, servers.to_vec(), job.trainer_attr());
+    Ok(vec![with_role(op.attr("send_varnames", strings(&parts)), Role::RPC, belongs)])
 }
 
 /// A server's part of a table: a block that updates it and a block that looks rows up.
@@ -88,8 +81,8 @@ pub(super) fn serve_table(server: &mut Server<'_>, update: &Update, parent: usiz
 fn declare_rows(server: &mut Server<'_>, update: &Update) -> Result<()> {
     let job = server.job;
     let table = job.var(&update.param)?.clone();
-    let servers = job.placement.servers().len();
-    let rows = table.shape.first().and_then(|d| d.known()).map_or(Dim::Any, |rows| Dim::Is(rows.div_ceil(servers)));
+    // Ids spread unevenly: no server can tell from its own share that all together hold too many.
+    let rows = table.shape.first().copied().unwrap_or(Dim::Any);
     let ops = update.ops.iter().map(|i| &job.main.global().ops[*i]);
     for name in ops.flat_map(|op| op.inputs.args().chain(op.outputs.args())) {
         let var = job.var(name)?;

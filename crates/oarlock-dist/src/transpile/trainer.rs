@@ -64,7 +64,7 @@ impl Trainer<'_> {
     fn send_gradient(&mut self, update: &Update, dummy: &Name) -> Result<Vec<Op>> {
         let job = self.job;
         if job.tables.contains(&update.param) {
-            return send_table(job, &mut self.program, update, dummy);
+            return send_table(job, update, dummy);
         }
         let blocks = job.blocks(update);
         let sent: Vec<Name> =

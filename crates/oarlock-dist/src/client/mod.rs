@@ -1,0 +1,333 @@
+//! A trainer's side of a cluster: what it sends to servers, asks of them, and how it leaves.
+//!
+//! Operators find the [`Client`] in their runtime. It connects when it is first used, shows every server that the trainer
+//! is alive, repeats requests whose reply was lost, and gives up at a deadline with an error that names the server and
+//! what was asked.
+
+mod life;
+mod peer;
+mod rows;
+mod step;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use oarlock_ir::{Error, Kind, Result, Runtime};
+use oarlock_tensor::Value;
+use parking_lot::Mutex;
+
+use life::Life;
+pub(crate) use peer::{Identity, Link, Peer, Request};
+pub(crate) use rows::RowPlan;
+pub(crate) use step::Step;
+
+use crate::log::Log;
+use crate::message::{Leave, Lookup, Pull, Push, ValueReader, ValueWriter, kind};
+use crate::wire::NetOptions;
+use crate::wire::codec::{Reader, Writer};
+
+/// How a trainer talks to servers.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Sockets.
+    pub net: NetOptions,
+    /// The job; servers of another refuse it.
+    pub job: String,
+    /// What the program is; servers of another refuse it. Empty: not compared.
+    pub fingerprint: String,
+    /// How long a request may take, the first connection and the wait for other trainers included.
+    pub deadline: Duration,
+    /// How long a server that was there may be unreachable.
+    pub reconnect: Duration,
+    /// How often a trainer shows that it is alive.
+    pub heartbeat: Duration,
+    /// Notes for whoever runs the job.
+    pub log: Log,
+}
+
+impl Default for ClientOptions {
+    fn default() -> ClientOptions {
+        ClientOptions {
+            net: NetOptions::default(),
+            job: String::new(),
+            fingerprint: String::new(),
+            deadline: Duration::from_secs(180),
+            reconnect: Duration::from_secs(20),
+            heartbeat: Duration::from_millis(500),
+            log: Log::stderr(),
+        }
+    }
+}
+
+impl ClientOptions {
+    fn reconnect_until(&self, deadline: Instant) -> Instant {
+        deadline.min(Instant::now() + self.reconnect)
+    }
+}
+
+/// The servers of a job, for one trainer.
+pub struct Client {
+    options: ClientOptions,
+    identity: Mutex<Identity>,
+    peers: Mutex<BTreeMap<String, Arc<Peer>>>,
+    /// What each thread is sending and receiving.
+    steps: Mutex<HashMap<ThreadId, Arc<Mutex<Step>>>>,
+    /// Complete steps of synchronous training.
+    done: AtomicU64,
+    life: Life,
+}
+
+impl Client {
+    /// A trainer that has not connected yet.
+    pub fn new(options: ClientOptions) -> Client {
+        let identity = Identity { trainer: 0, incarnation: incarnation(), looks: false };
+        Client {
+            life: Life::new(options.heartbeat, options.log.clone()),
+            options,
+            identity: Mutex::new(identity),
+            peers: Mutex::default(),
+            steps: Mutex::default(),
+            done: AtomicU64::new(0),
+        }
+    }
+
+    /// Somebody who only reads: no server counts it as a trainer.
+    pub fn looking(options: ClientOptions) -> Client {
+        let client = Client::new(options);
+        client.identity.lock().looks = true;
+        client
+    }
+
+    /// The client of a runtime; made when the first operator needs it.
+    pub fn of(runtime: &Runtime) -> Arc<Client> {
+        runtime.get_or_provide(|| Client::new(ClientOptions::default()))
+    }
+
+    /// Steps of synchronous training that this trainer completed, those of an earlier process with its number included.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// What the calling thread is sending and receiving.
+    pub(crate) fn step(&self) -> Arc<Mutex<Step>> {
+        self.steps.lock().entry(std::thread::current().id()).or_default().clone()
+    }
+
+    fn peer(&self, endpoint: &str, trainer: u32) -> Arc<Peer> {
+        let mut identity = self.identity.lock();
+        let mut peers = self.peers.lock();
+        if peers.is_empty() {
+            identity.trainer = trainer;
+        }
+        let make = || Arc::new(Peer::new(endpoint, *identity, &self.options));
+        let peer = peers.entry(endpoint.to_string()).or_insert_with(make).clone();
+        if !identity.looks {
+            self.life.watch(&peer, self.options.deadline);
+        }
+        peer
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.options.deadline
+    }
+
+    /// Sends to each server what waits for it, and receives what is wanted from it: one exchange per server, all at
+    /// once. With `barrier` the servers wait for the other trainers, and what arrives is the result of the whole step.
+    pub(crate) fn exchange(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants) -> Result<()> {
+        let step = self.step();
+        let mut step = step.lock();
+        let result = self.exchange_step(trainer, barrier, wants, &mut step);
+        step.clear();
+        result
+    }
+
+    fn exchange_step(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants, step: &mut Step) -> Result<()> {
+        let number = match barrier {
+            Some(servers) => self.next_step(trainer, servers)?,
+            None => 0,
+        };
+        let mut endpoints: Vec<String> = step.outgoing.iter().filter(|o| !o.vars().is_empty()).map(|o| o.endpoint.clone()).collect();
+        endpoints.extend(barrier.unwrap_or_default().iter().cloned());
+        endpoints.extend(wants.keys().cloned());
+        endpoints.sort_unstable();
+        endpoints.dedup();
+        let mut requests = Vec::new();
+        for endpoint in &endpoints {
+            let vars = step.outgoing.iter().find(|o| o.endpoint == *endpoint).map_or(&[][..], |o| o.vars());
+            let push = Push { step: number, wants: wants.get(endpoint).cloned().unwrap_or_default() };
+            let mut meta = Writer::new();
+            push.encode(&mut meta);
+            let mut values = ValueWriter::default();
+            values.write(&mut meta, vars.iter().map(|(n, v)| (n.as_str(), v)))?;
+            requests.push((endpoint.as_str(), kind::PUSH, meta, values));
+        }
+        let about = || if number > 0 { format!("the push of step {number}") } else { "a push".to_string() };
+        let inbox = &mut step.inbox;
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, inbox))?;
+        if number > 0 {
+            self.done.store(number, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// The number of the step that is being made. The first time, servers say how far this trainer came before.
+    fn next_step(&self, trainer: u32, servers: &[String]) -> Result<u64> {
+        let done = self.done.load(Ordering::Acquire);
+        if done > 0 {
+            return Ok(done + 1);
+        }
+        let mut least = u64::MAX;
+        for server in servers {
+            least = least.min(self.welcome(server, trainer)?);
+        }
+        let done = if servers.is_empty() { 0 } else { least };
+        self.done.store(done, Ordering::Release);
+        Ok(done + 1)
+    }
+
+    /// The last step of this trainer that a server has.
+    fn welcome(&self, server: &str, trainer: u32) -> Result<u64> {
+        let peer = self.peer(server, trainer);
+        let mut link = peer.take();
+        let request =
+            Request { kind: kind::PING, meta: &[], sections: &[], about: &|| "its first connection".to_string() };
+        let deadline = self.deadline();
+        peer.begin(&mut link, &request, deadline)?;
+        peer.finish(&mut link, &request, deadline)?;
+        let pushed = link.welcome.as_ref().map_or(0, |w| w.pushed);
+        peer.give_back(link);
+        Ok(pushed)
+    }
+
+    /// Sends all requests, then reads all replies.
+    fn ask_all(
+        &self,
+        trainer: u32,
+        requests: &[(&str, u16, Writer, ValueWriter<'_>)],
+        about: &dyn Fn() -> String,
+        mut read: impl FnMut(usize, &crate::wire::Incoming) -> Result<()>,
+    ) -> Result<()> {
+        let deadline = self.deadline();
+        let mut under_way: Vec<(Arc<Peer>, Link)> = Vec::new();
+        for (endpoint, kind, meta, values) in requests {
+            let peer = self.peer(endpoint, trainer);
+            let mut link = peer.take();
+            let request = Request { kind: *kind, meta: meta.bytes(), sections: values.sections(), about };
+            peer.begin(&mut link, &request, deadline)?;
+            under_way.push((peer, link));
+        }
+        for (i, ((peer, mut link), (_, kind, meta, values))) in under_way.into_iter().zip(requests).enumerate() {
+            let request = Request { kind: *kind, meta: meta.bytes(), sections: values.sections(), about };
+            peer.finish(&mut link, &request, deadline)?;
+            read(i, &link.reply)?;
+            peer.give_back(link);
+        }
+        Ok(())
+    }
+
+    /// Fetches variables now, each from its server.
+    pub(crate) fn pull(&self, trainer: u32, names: &[(String, String)], into: &mut HashMap<String, Value>) -> Result<()> {
+        let mut by_server: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (endpoint, name) in names {
+            by_server.entry(endpoint).or_default().push(name.clone());
+        }
+        let mut requests = Vec::new();
+        for (endpoint, names) in by_server {
+            let mut meta = Writer::new();
+            Pull { after_step: self.as_of(), changed_only: false, names }.encode(&mut meta);
+            requests.push((endpoint, kind::PULL, meta, ValueWriter::default()));
+        }
+        self.ask_all(trainer, &requests, &|| "parameters".to_string(), |_, reply| read_values(reply, into))
+    }
+
+    /// A trainer that comes back asks for values as they were before the step that it repeats.
+    fn as_of(&self) -> u64 {
+        match self.done() {
+            0 => u64::MAX,
+            done => done,
+        }
+    }
+
+    /// Fetches rows of tables: `asked[k]` is a server, a table there and ids. Rows of the k-th go to `rows[k]`.
+    pub(crate) fn look_up(
+        &self,
+        trainer: u32,
+        asked: &[(&str, &str, &[i64])],
+        mut take: impl FnMut(usize, &[f32]) -> Result<()>,
+    ) -> Result<()> {
+        let mut requests = Vec::new();
+        for (endpoint, table, ids) in asked {
+            let mut meta = Writer::new();
+            let read_only = self.identity.lock().looks;
+            Lookup { after_step: self.as_of(), read_only, tables: vec![(*table).to_string()] }.encode(&mut meta);
+            requests.push((*endpoint, kind::LOOKUP, meta, ValueWriter::of_ids(ids)));
+        }
+        self.ask_all(trainer, &requests, &|| "rows of a table".to_string(), |k, reply| {
+            let bytes = reply.section(0).unwrap_or_default();
+            let rows = bytemuck::try_cast_slice(bytes)
+                .map_err(|_| Error::new(Kind::Format, "a reply with rows is cut off"))?;
+            take(k, rows)
+        })
+    }
+
+    /// Tells every server that this trainer is done.
+    pub fn leave(&self) -> Result<()> {
+        self.life.stop();
+        let peers: Vec<Arc<Peer>> = std::mem::take(&mut *self.peers.lock()).into_values().collect();
+        let mut meta = Writer::new();
+        Leave { steps: self.done() }.encode(&mut meta);
+        let request =
+            Request { kind: kind::LEAVE, meta: meta.bytes(), sections: &[], about: &|| "its leave".to_string() };
+        let mut first = Ok(());
+        for peer in peers.iter().filter(|_| !self.identity.lock().looks) {
+            let deadline = Instant::now() + LEAVE_PATIENCE;
+            let mut link = peer.take();
+            let told = peer.begin(&mut link, &request, deadline).and_then(|()| peer.finish(&mut link, &request, deadline));
+            if first.is_ok() {
+                first = told;
+            }
+        }
+        first
+    }
+
+    /// Is there anything to leave?
+    pub fn is_connected(&self) -> bool {
+        !self.peers.lock().is_empty()
+    }
+}
+
+/// How long a server may take to hear that a trainer leaves.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.is_connected() && !self.identity.lock().looks {
+            self.options.log.line("warning: this trainer ends without `exe.close()`; it leaves its servers now");
+            // There is nobody left who could act on an error.
+            let _ = self.leave();
+        }
+    }
+}
+
+/// What a trainer wants from each server.
+pub(crate) type Wants = BTreeMap<String, Vec<String>>;
+
+fn read_values(reply: &crate::wire::Incoming, into: &mut HashMap<String, Value>) -> Result<()> {
+    let mut meta = Reader::new(reply.meta());
+    let mut values = ValueReader::new(reply, &mut meta)?;
+    while let Some(name) = values.next(&mut meta)? {
+        match into.get_mut(name) {
+            Some(value) => values.value(&mut meta, value)?,
+            None => values.value(&mut meta, into.entry(name.to_string()).or_default())?,
+        }
+    }
+    Ok(())
+}
+
+/// Grows from process to process with one number: the time of its start.
+fn incarnation() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64)
+}

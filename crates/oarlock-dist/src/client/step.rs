@@ -1,0 +1,68 @@
+//! What one thread sends and receives in a step: gradients wait here until all are there, new parameters until they
+//! are asked for.
+
+use std::collections::HashMap;
+
+use oarlock_ir::Result;
+use oarlock_tensor::Value;
+
+use crate::message::Named;
+
+/// The exchange of one thread, from its first `send` to its last `recv`.
+#[derive(Default)]
+pub(crate) struct Step {
+    /// By server; entries keep their memory from step to step.
+    pub(crate) outgoing: Vec<Outbox>,
+    /// What the last exchange brought and no `recv` has taken yet.
+    pub(crate) inbox: HashMap<String, Value>,
+}
+
+/// What waits for one server.
+pub(crate) struct Outbox {
+    pub(crate) endpoint: String,
+    vars: Vec<Named>,
+    used: usize,
+}
+
+impl Step {
+    /// Lays a variable aside for a server. `fill` writes it into memory that is kept from step to step.
+    pub(crate) fn put(&mut self, endpoint: &str, name: &str, fill: impl FnOnce(&mut Value) -> Result<()>) -> Result<()> {
+        let at = match self.outgoing.iter().position(|o| o.endpoint == endpoint) {
+            Some(at) => at,
+            None => {
+                self.outgoing.push(Outbox { endpoint: endpoint.to_string(), vars: Vec::new(), used: 0 });
+                self.outgoing.len() - 1
+            }
+        };
+        self.outgoing[at].put(name, fill)
+    }
+
+    /// Forgets what waits: it was sent, or the run failed before all was there.
+    pub(crate) fn clear(&mut self) {
+        self.outgoing.iter_mut().for_each(|o| o.used = 0);
+    }
+}
+
+impl Outbox {
+    fn put(&mut self, name: &str, fill: impl FnOnce(&mut Value) -> Result<()>) -> Result<()> {
+        // A run that failed half way left its part here; the same variable again starts it anew.
+        if let Some(again) = self.vars[..self.used].iter().position(|(n, _)| n == name) {
+            self.used = again;
+        }
+        if self.used == self.vars.len() {
+            self.vars.push((name.to_string(), Value::Empty));
+        }
+        let (slot, value) = &mut self.vars[self.used];
+        if slot != name {
+            name.clone_into(slot);
+        }
+        fill(value)?;
+        self.used += 1;
+        Ok(())
+    }
+
+    /// What waits.
+    pub(crate) fn vars(&self) -> &[Named] {
+        &self.vars[..self.used]
+    }
+}

@@ -1,0 +1,36 @@
+//! Where notes for the operator of a job go.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Takes one line at a time. Libraries never print by themselves: whoever starts a server or a client says where lines go.
+#[derive(Clone)]
+pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Log {
+    /// Lines go to `sink`.
+    pub fn new(sink: impl Fn(&str) + Send + Sync + 'static) -> Log {
+        Log(Arc::new(sink))
+    }
+
+    /// Lines go to the standard error output.
+    pub fn stderr() -> Log {
+        Log::new(|line| eprintln!("oarlock: {line}"))
+    }
+
+    /// Lines are dropped.
+    pub fn silent() -> Log {
+        Log::new(|_| {})
+    }
+
+    /// Notes a line.
+    pub fn line(&self, line: impl AsRef<str>) {
+        (self.0)(line.as_ref());
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Log")
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a request could not be served: the server's error arrives as the trainer's.
+
+use oarlock_ir::{Error, Kind, Result};
+
+use crate::wire::codec::{Reader, Writer};
+
+/// The kinds that travel; anything else arrives as [`Kind::Cluster`].
+const KINDS: [Kind; 10] = [
+    Kind::Cluster,
+    Kind::Shape,
+    Kind::DType,
+    Kind::Missing,
+    Kind::Unknown,
+    Kind::Argument,
+    Kind::Range,
+    Kind::Nan,
+    Kind::Format,
+    Kind::Unsupported,
+];
+
+pub(crate) fn encode_failure(error: &Error, meta: &mut Writer) {
+    let report = error.report();
+    let kind = KINDS.iter().position(|k| *k == report.kind).unwrap_or(0);
+    meta.u8(kind as u8);
+    meta.str(&report.what);
+    meta.u32(report.notes.len() as u32);
+    report.notes.iter().for_each(|note| meta.str(note));
+    meta.str(report.help.as_deref().unwrap_or(""));
+}
+
+/// The server's error, with a note of where it comes from.
+pub(crate) fn decode_failure(meta: &mut Reader<'_>, server: &str) -> Result<Error> {
+    let kind = KINDS.get(meta.u8()? as usize).copied().unwrap_or(Kind::Cluster);
+    let mut error = Error::new(kind, meta.str()?);
+    for _ in 0..meta.u32()? {
+        error = error.note(meta.str()?);
+    }
+    let help = meta.str()?;
+    if !help.is_empty() {
+        error = error.help(help);
+    }
+    Ok(error.note(format!("said by server {server}")))
+}

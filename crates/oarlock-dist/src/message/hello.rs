@@ -1,0 +1,105 @@
+//! The first message on a connection: who connects, and for what.
+
+use oarlock_ir::{Error, Kind, Result};
+
+use super::values::damaged;
+use crate::wire::codec::{Reader, Writer};
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Requests.
+    Work,
+    /// Only to show that the trainer is alive; its end is the trainer's end.
+    Life,
+    /// Reads values and changes nothing: a tool, an evaluation, a predictor.
+    Look,
+}
+
+/// Who connects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) purpose: Purpose,
+    pub(crate) trainer: u32,
+    /// Tells processes with the same number apart; a later one is greater.
+    pub(crate) incarnation: u64,
+    /// Requests with one stream follow each other; a repeated one has the sequence number of the first.
+    pub(crate) stream: u32,
+    /// The job, as its launcher or user named it.
+    pub(crate) job: String,
+    /// What the program is, as far as trainers and servers must agree; empty if not known.
+    pub(crate) fingerprint: String,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    /// Trainers that the server expects.
+    pub(crate) trainers: u32,
+    /// Complete steps of synchronous training.
+    pub(crate) done: u64,
+    /// The last step of this trainer that the server has.
+    pub(crate) pushed: u64,
+    /// The last sequence number of this stream that was served.
+    pub(crate) served: u64,
+}
+
+impl Hello {
+    pub(crate) fn encode(&self, meta: &mut Writer) {
+        meta.u8(self.purpose as u8);
+        meta.u32(self.trainer);
+        meta.u64(self.incarnation);
+        meta.u32(self.stream);
+        meta.str(&self.job);
+        meta.str(&self.fingerprint);
+    }
+
+    pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Hello> {
+        let purpose = match meta.u8()? {
+            0 => Purpose::Work,
+            1 => Purpose::Life,
+            2 => Purpose::Look,
+            other => return Err(damaged(format!("a connection for unknown purpose {other}"))),
+        };
+        Ok(Hello {
+            purpose,
+            trainer: meta.u32()?,
+            incarnation: meta.u64()?,
+            stream: meta.u32()?,
+            job: meta.str()?.to_string(),
+            fingerprint: meta.str()?.to_string(),
+        })
+    }
+
+    /// Two jobs that meet on one port by mistake must not mix.
+    pub(crate) fn check(&self, job: &str, fingerprint: &str, endpoint: &str) -> Result<()> {
+        if self.job != job {
+            let what = format!("server {endpoint} belongs to job `{job}`, and trainer {} to job `{}`", self.trainer, self.job);
+            return Err(Error::new(Kind::Argument, what)
+                .help("another job listens on this port: choose other ports, or set the same OARLOCK_JOB_ID for one job"));
+        }
+        let both = !self.fingerprint.is_empty() && !fingerprint.is_empty();
+        if both && self.fingerprint != fingerprint {
+            let what = format!(
+                "trainer {} runs another program than server {endpoint} serves (fingerprints {} and {fingerprint})",
+                self.trainer, self.fingerprint
+            );
+            return Err(Error::new(Kind::Argument, what)
+                .help("start all processes of a job with the same script and settings"));
+        }
+        Ok(())
+    }
+}
+
+impl Welcome {
+    pub(crate) fn encode(&self, meta: &mut Writer) {
+        meta.u32(self.trainers);
+        meta.u64(self.done);
+        meta.u64(self.pushed);
+        meta.u64(self.served);
+    }
+
+    pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Welcome> {
+        Ok(Welcome { trainers: meta.u32()?, done: meta.u64()?, pushed: meta.u64()?, served: meta.u64()? })
+    }
+}

@@ -1,0 +1,29 @@
+//! A question for rows of tables. The ids of each table are a section, the reply brings the rows in the same order.
+
+use oarlock_ir::Result;
+
+use super::push::{decode_names, encode_names};
+use crate::wire::codec::{Reader, Writer};
+
+/// What stands before the ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lookup {
+    /// As [`Pull::after_step`](super::Pull).
+    pub(crate) after_step: u64,
+    /// Rows that do not exist are zero and are not made: evaluation changes nothing.
+    pub(crate) read_only: bool,
+    /// The tables; section k holds the ids for the k-th.
+    pub(crate) tables: Vec<String>,
+}
+
+impl Lookup {
+    pub(crate) fn encode(&self, meta: &mut Writer) {
+        meta.u64(self.after_step);
+        meta.bool(self.read_only);
+        encode_names(&self.tables, meta);
+    }
+
+    pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Lookup> {
+        Ok(Lookup { after_step: meta.u64()?, read_only: meta.bool()?, tables: decode_names(meta)? })
+    }
+}

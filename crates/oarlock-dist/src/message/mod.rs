@@ -1,0 +1,44 @@
+//! What trainers and servers say to each other: one file per request, each with its reply.
+//!
+//! A message is a frame of [`wire`](crate::wire): `meta` says what it is about, sections carry tensors as they lie in
+//! memory. Nothing in a message is trusted: decoding checks every count and length.
+
+mod failure;
+mod hello;
+mod leave;
+mod lookup;
+mod pull;
+mod push;
+mod values;
+
+pub(crate) use failure::{decode_failure, encode_failure};
+pub(crate) use hello::{Hello, Purpose, Welcome};
+pub(crate) use leave::Leave;
+pub(crate) use lookup::Lookup;
+pub(crate) use pull::Pull;
+pub(crate) use push::Push;
+pub(crate) use values::{Named, ValueReader, ValueWriter};
+
+/// The kinds of frames.
+pub(crate) mod kind {
+    /// Who connects, and for what.
+    pub(crate) const HELLO: u16 = 1;
+    /// The answer to it.
+    pub(crate) const WELCOME: u16 = 2;
+    /// Gradients.
+    pub(crate) const PUSH: u16 = 3;
+    /// A question for variables.
+    pub(crate) const PULL: u16 = 4;
+    /// A question for rows of a table.
+    pub(crate) const LOOKUP: u16 = 5;
+    /// Variables: the answer to the three above.
+    pub(crate) const VALUES: u16 = 6;
+    /// A trainer is done.
+    pub(crate) const LEAVE: u16 = 7;
+    /// Still there. Answered alike.
+    pub(crate) const PING: u16 = 8;
+    /// A request could not be served, and why.
+    pub(crate) const FAILED: u16 = 9;
+    /// A request was served, and there is nothing to say.
+    pub(crate) const DONE: u16 = 10;
+}

@@ -1,0 +1,111 @@
+//! Which rows of a table others changed since a trainer last asked: what GEO trainers fetch instead of whole tables.
+
+use std::collections::HashMap;
+
+use oarlock_ir::{Error, Kind, Name, Result};
+use oarlock_tensor::{Tensor, Value};
+use parking_lot::Mutex;
+
+use super::ServerMode;
+use super::updates::Updates;
+
+/// Changed rows by table and trainer.
+pub(super) struct Changes {
+    trainers: usize,
+    tables: Mutex<HashMap<Name, Vec<Unread>>>,
+}
+
+/// What one trainer has not seen yet.
+#[derive(Default)]
+struct Unread {
+    /// One bit per row.
+    rows: Vec<u64>,
+    /// The last reply, until the next request shows that it arrived: its number and its rows.
+    sent: Option<(u64, Vec<i64>)>,
+}
+
+impl Unread {
+    fn mark(&mut self, row: usize) {
+        if row / 64 >= self.rows.len() {
+            self.rows.resize(row / 64 + 1, 0);
+        }
+        self.rows[row / 64] |= 1 << (row % 64);
+    }
+
+    /// All marked rows, ascending; none is marked afterwards.
+    fn take(&mut self) -> Vec<i64> {
+        let mut rows = Vec::new();
+        for (word, bits) in self.rows.iter_mut().enumerate() {
+            let mut left = std::mem::take(bits);
+            while left != 0 {
+                rows.push(word as i64 * 64 + i64::from(left.trailing_zeros()));
+                left &= left - 1;
+            }
+        }
+        rows
+    }
+}
+
+impl Changes {
+    pub(super) fn new(trainers: usize) -> Changes {
+        Changes { trainers, tables: Mutex::default() }
+    }
+
+    /// Takes note of a delta that is about to be added.
+    pub(super) fn note(&self, updates: &Updates, _from: usize, name: &str, value: &Value) {
+        let Value::Rows(delta) = value else { return };
+        if updates.mode != ServerMode::Geo {
+            return;
+        }
+        let Some(param) = updates.param_of(name) else { return };
+        let mut tables = self.tables.lock();
+        let unread = tables.entry(param.clone()).or_default();
+        unread.resize_with(self.trainers, Unread::default);
+        // The sender as well: its own copy holds only its share of what the servers now have.
+        for row in delta.rows.iter().filter_map(|row| usize::try_from(*row).ok()) {
+            unread.iter_mut().for_each(|u| u.mark(row));
+        }
+    }
+
+    /// The rows that changed since this trainer asked last, with their values. Request `id` may be a repeat.
+    pub(super) fn rows_for(
+        &self,
+        updates: &Updates,
+        trainer: usize,
+        table: &str,
+        id: u64,
+        into: &mut Value,
+    ) -> Result<()> {
+        let rows = {
+            let mut tables = self.tables.lock();
+            let unread = tables.entry(table.into()).or_default();
+            unread.resize_with(self.trainers.max(trainer + 1), Unread::default);
+            let unread = &mut unread[trainer];
+            let lost = unread.sent.take().filter(|(of, _)| *of == id).map(|(_, rows)| rows).unwrap_or_default();
+            lost.iter().for_each(|row| unread.mark(*row as usize));
+            let rows = unread.take();
+            unread.sent = Some((id, rows.clone()));
+            rows
+        };
+        let missing = || Error::new(Kind::Missing, format!("server {} has no table `{table}`", updates.endpoint));
+        let var = updates.scope.find(table).ok_or_else(missing)?;
+        let value = var.read();
+        let whole = value.dense().map_err(|_| missing())?;
+        gather(whole, rows, into).map_err(|e| Error::new(Kind::DType, format!("table `{table}` {e}")))
+    }
+}
+
+fn gather(whole: &Tensor, rows: Vec<i64>, into: &mut Value) -> oarlock_tensor::Result<()> {
+    let (height, width) = whole.dims().matrix(1);
+    let data = whole.data::<f32>()?;
+    let found: Vec<i64> = rows.into_iter().filter(|row| (*row as usize) < height).collect();
+    let selected = into.rows_mut();
+    selected.height = height as i64;
+    selected.value.resize(whole.dtype(), whole.dims().with_rows(found.len()));
+    let to = selected.value.data_mut::<f32>()?;
+    for (row, to) in found.iter().zip(to.chunks_mut(width.max(1))) {
+        to.copy_from_slice(&data[*row as usize * width..][..width]);
+    }
+    selected.rows = found;
+    Ok(())
+}

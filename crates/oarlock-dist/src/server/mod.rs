@@ -1,0 +1,376 @@
+//! A parameter server: it listens, keeps the parameters that its program says, and ends when every trainer has left.
+//!
+//! Each connection has a thread ([`session`]); [`round`] decides when a step is complete; [`updates`] does what the blocks
+//! of the program say. A watch thread notices trainers that fell silent.
+
+mod changes;
+mod previous;
+pub mod round;
+mod session;
+mod tables;
+mod updates;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use oarlock_exec::{ExecOptions, Executor, ProgramHost, Scope};
+use oarlock_ir::{Error, Kind, Program, Result, Runtime};
+use oarlock_tensor::Value;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use changes::Changes;
+use previous::Previous;
+pub use round::Policy;
+use round::{Effect, Event, Round};
+use session::Session;
+use updates::Updates;
+pub use updates::ServerMode;
+
+use crate::log::Log;
+use crate::wire::{Conn, Listener, NetOptions};
+
+/// How a server works, besides what its program says.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where to listen; the program's endpoint if not given. Port 0 takes a free one.
+    pub endpoint: Option<String>,
+    /// Sockets.
+    pub net: NetOptions,
+    /// The job; trainers of another are refused.
+    pub job: String,
+    /// What the program is; trainers of another are refused. Empty: not compared.
+    pub fingerprint: String,
+    /// What happens when a trainer is lost.
+    pub policy: Policy,
+    /// How long a step may wait for a trainer.
+    pub deadline: Duration,
+    /// After how long without a sign of life a trainer is lost.
+    pub silence: Duration,
+    /// Keep serving when every trainer has left.
+    pub stay: bool,
+    /// Notes for whoever runs the job.
+    pub log: Log,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            endpoint: None,
+            net: NetOptions::default(),
+            job: String::new(),
+            fingerprint: String::new(),
+            policy: Policy::Fail,
+            deadline: Duration::from_secs(180),
+            silence: Duration::from_millis(2500),
+            stay: false,
+            log: Log::stderr(),
+        }
+    }
+}
+
+/// What a server did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Complete steps of synchronous training.
+    pub steps: u64,
+    /// Pushes that were taken.
+    pub pushes: u64,
+    /// Pushes that were there already.
+    pub repeats: u64,
+}
+
+/// A server that runs.
+pub struct Server {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    endpoint: String,
+}
+
+/// What all threads of a server see.
+struct Shared {
+    updates: Updates,
+    options: ServerOptions,
+    state: Mutex<State>,
+    /// Notified when a step is complete, somebody leaves, or the job fails.
+    changed: Condvar,
+    stop: AtomicBool,
+    pushes: AtomicU64,
+    repeats: AtomicU64,
+    /// The last request of each stream that was served: (trainer, incarnation, stream).
+    served: Mutex<HashMap<(u32, u64, u32), u64>>,
+    changes: Changes,
+    previous: Previous,
+}
+
+struct State {
+    round: Round,
+    /// When each trainer was last heard of.
+    seen: Vec<Option<(u64, Instant)>>,
+    /// Why the job cannot go on.
+    failed: Option<Error>,
+    finished: bool,
+}
+
+impl Server {
+    /// Starts to serve a program whose startup program has run in `scope`.
+    pub fn start(
+        program: &Program,
+        scope: &Scope,
+        exec: &ExecOptions,
+        runtime: &Arc<Runtime>,
+        options: ServerOptions,
+    ) -> Result<Server> {
+        let updates = Updates::new(program, scope, exec, runtime)?;
+        let at = options.endpoint.clone().unwrap_or_else(|| updates.endpoint.clone());
+        let listener = Listener::bind(&at, &options.net)?;
+        let endpoint = listener.endpoint().to_string();
+        let trainers = updates.trainers;
+        let state = State {
+            round: Round::new(trainers, options.policy),
+            seen: vec![None; trainers],
+            failed: None,
+            finished: false,
+        };
+        let shared = Arc::new(Shared {
+            changes: Changes::new(trainers),
+            previous: Previous::new(options.policy == Policy::Wait),
+            updates,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+            pushes: AtomicU64::new(0),
+            repeats: AtomicU64::new(0),
+            served: Mutex::default(),
+            options,
+        });
+        shared.options.log.line(format!("server {endpoint} waits for {trainers} trainers"));
+        let threads = vec![spawn("oarlock-accept", { let s = shared.clone(); move || s.accept(&listener) })?, spawn("oarlock-watch", { let s = shared.clone(); move || s.watch() })?];
+        Ok(Server { shared, threads, endpoint })
+    }
+
+    /// Where it listens.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// Waits until every trainer has left, the job fails, or `interrupted` says so.
+    pub fn wait(mut self, interrupted: impl Fn() -> bool) -> Result<Summary> {
+        let mut state = self.shared.state.lock();
+        while !state.finished && state.failed.is_none() {
+            if interrupted() {
+                drop(state);
+                self.end();
+                return Err(Error::new(Kind::Interrupted, "the server was interrupted"));
+            }
+            self.shared.changed.wait_for(&mut state, Duration::from_millis(100));
+        }
+        let failed = state.failed.clone();
+        drop(state);
+        self.end();
+        let summary = self.shared.summary();
+        let how = if failed.is_some() { "stops after an error" } else { "is done" };
+        self.shared.options.log.line(format!(
+            "server {} {how}: {} steps, {} pushes, {} of them repeated",
+            self.endpoint, summary.steps, summary.pushes, summary.repeats
+        ));
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(summary),
+        }
+    }
+
+    /// What it did so far.
+    pub fn summary(&self) -> Summary {
+        self.shared.summary()
+    }
+
+    /// Stops all threads.
+    fn end(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name.into()).spawn(work);
+    started.map_err(|e| Error::new(Kind::Network, format!("no thread for a server: {e}")))
+}
+
+/// How often a server looks for trainers that fell silent.
+const WATCH_EVERY: Duration = Duration::from_millis(200);
+
+/// How long a trainer whose connection was closed may take to come back before it is lost.
+const GRACE: Duration = Duration::from_secs(1);
+
+impl Shared {
+    fn accept(self: &Arc<Shared>, listener: &Listener) {
+        let mut sessions: Vec<JoinHandle<()>> = Vec::new();
+        while !self.stop.load(Ordering::Acquire) {
+            match listener.accept(&self.stop) {
+                Ok(Some(conn)) => self.serve(conn, &mut sessions),
+                Ok(None) => {}
+                Err(e) => self.options.log.line(format!("warning: {e}")),
+            }
+            sessions.retain(|session| !session.is_finished());
+        }
+        for session in sessions {
+            // A session that panicked has said so already.
+            let _ = session.join();
+        }
+    }
+
+    fn serve(self: &Arc<Shared>, conn: Conn, sessions: &mut Vec<JoinHandle<()>>) {
+        let shared = self.clone();
+        match spawn("oarlock-session", move || Session::new(shared, conn).run()) {
+            Ok(thread) => sessions.push(thread),
+            Err(e) => self.options.log.line(format!("warning: a trainer was turned away: {e}")),
+        }
+    }
+
+    fn watch(&self) {
+        let mut state = self.state.lock();
+        while !self.stop.load(Ordering::Acquire) {
+            let now = Instant::now();
+            for trainer in 0..state.seen.len() {
+                if let Some((incarnation, seen)) = state.seen[trainer]
+                    && now.saturating_duration_since(seen) > self.options.silence
+                {
+                    state.seen[trainer] = None;
+                    self.note(&mut state, Event::Lose { trainer, incarnation });
+                }
+            }
+            self.changed.wait_for(&mut state, WATCH_EVERY);
+        }
+    }
+
+    /// A trainer gave a sign of life.
+    fn seen(&self, trainer: u32, incarnation: u64) {
+        let mut state = self.state.lock();
+        if let Some(Some((of, seen))) = state.seen.get_mut(trainer as usize)
+            && *of == incarnation
+        {
+            *seen = Instant::now();
+        }
+    }
+
+    /// A trainer's connection was closed: unless it comes back soon, it is lost.
+    fn closed(&self, trainer: u32, incarnation: u64) {
+        let mut state = self.state.lock();
+        let soon = Instant::now().checked_sub(self.options.silence.saturating_sub(GRACE));
+        if let (Some(Some((of, seen))), Some(soon)) = (state.seen.get_mut(trainer as usize), soon)
+            && *of == incarnation
+        {
+            *seen = soon.min(*seen);
+        }
+    }
+
+    /// Takes note of an event and does what follows from it. The error is the sender's; a failure of the job is everybody's.
+    fn note(&self, state: &mut MutexGuard<'_, State>, event: Event) -> Vec<Effect> {
+        let effects = state.round.on(event);
+        for effect in &effects {
+            match effect {
+                Effect::Lost { trainer, step } => self.report_loss(*trainer, *step),
+                Effect::Fail(failure) => {
+                    let error = Error::new(Kind::Network, format!("{failure}, and the job cannot go on without it"))
+                        .help("see that trainer's log; OARLOCK_ON_LOSS=wait or shrink lets the others go on");
+                    state.failed.get_or_insert(error);
+                }
+                Effect::Finish if !self.options.stay => state.finished = true,
+                Effect::Apply { .. } | Effect::Finish | Effect::Take | Effect::Repeat | Effect::Refuse(_) => {}
+            }
+        }
+        self.apply(state, &effects);
+        self.changed.notify_all();
+        effects
+    }
+
+    /// Makes a step if one is complete.
+    fn apply(&self, state: &mut MutexGuard<'_, State>, effects: &[Effect]) {
+        let Some(of) = effects.iter().find_map(|e| if let Effect::Apply { of, .. } = e { Some(of) } else { None }) else {
+            return;
+        };
+        // A push that completes its own step is kept first; its session does that and then applies.
+        if effects.contains(&Effect::Take) {
+            return;
+        }
+        self.make_step(state, of);
+    }
+
+    fn make_step(&self, state: &mut MutexGuard<'_, State>, of: &[usize]) {
+        self.previous.keep(&self.updates);
+        if let Err(error) = self.updates.step(of) {
+            let step = state.round.done();
+            state.failed.get_or_insert(error.note(format!("in step {step} of server {}", self.updates.endpoint)));
+        }
+        self.changed.notify_all();
+    }
+
+    fn report_loss(&self, trainer: usize, step: u64) {
+        let then = match self.options.policy {
+            Policy::Fail => "the job ends",
+            Policy::Wait => "the others wait for its return",
+            Policy::Shrink => "the others go on without it",
+        };
+        self.options.log.line(format!("trainer {trainer} was lost in step {step}; {then}"));
+    }
+
+    fn summary(&self) -> Summary {
+        Summary {
+            steps: self.state.lock().round.done(),
+            pushes: self.pushes.load(Ordering::Relaxed),
+            repeats: self.repeats.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Copies a variable of the server.
+    fn copy(&self, name: &str, into: &mut Value) -> Result<()> {
+        let var = self.updates.scope.find(name).ok_or_else(|| self.no_variable(name))?;
+        let value = var.read();
+        if value.is_empty() {
+            return Err(self.no_variable(name));
+        }
+        into.copy_from(&value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))
+    }
+
+    fn no_variable(&self, name: &str) -> Error {
+        Error::new(Kind::Missing, format!("server {} has no variable `{name}`", self.updates.endpoint))
+            .help("run the server's startup program before its main program, with the programs of one transpiler")
+    }
+}
+
+/// Serves when an executor is given a server's program: runs until every trainer has left.
+pub struct ServerHost {
+    options: ServerOptions,
+}
+
+impl ServerHost {
+    /// With these options.
+    pub fn new(options: ServerOptions) -> ServerHost {
+        ServerHost { options }
+    }
+}
+
+impl ProgramHost for ServerHost {
+    fn hosts(&self, program: &Program) -> bool {
+        updates::listen_op(program).is_ok()
+    }
+
+    fn run(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()> {
+        let runtime = executor.runtime();
+        let server = Server::start(program, scope, executor.options(), runtime, self.options.clone())?;
+        server.wait(|| runtime.stopping()).map(drop)
+    }
+}

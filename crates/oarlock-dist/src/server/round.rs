@@ -1,0 +1,417 @@
+//! When a step of synchronous training is complete: a state machine without clock, socket or thread.
+//!
+//! Servers feed it what happens to trainers and do what it answers. A round collects one push of every trainer that takes
+//! part; the one that completes it makes everybody's step. A push that was counted before is acknowledged and not
+//! counted again, so a trainer may repeat a request whose reply it never saw.
+
+use std::fmt;
+
+/// What happens to the others when a trainer is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// The job ends with an error that names the trainer and the step.
+    #[default]
+    Fail,
+    /// Everybody waits until it is back; it repeats the step it was in.
+    Wait,
+    /// The others go on without it.
+    Shrink,
+}
+
+impl Policy {
+    /// The policy of this name.
+    pub fn parse(name: &str) -> Option<Policy> {
+        match name {
+            "fail" => Some(Policy::Fail),
+            "wait" => Some(Policy::Wait),
+            "shrink" => Some(Policy::Shrink),
+            _ => None,
+        }
+    }
+}
+
+/// Where a trainer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It did not come yet.
+    Expected,
+    /// It takes part. Of two processes with the same number the later one counts.
+    Here { incarnation: u64 },
+    /// It went away without a word.
+    Lost,
+    /// It said that it is done.
+    Left,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    place: Place,
+    /// The last step of which this server has its push.
+    pushed: u64,
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A process says that it is this trainer.
+    Join {
+        /// Which one.
+        trainer: usize,
+        /// Tells processes with the same number apart.
+        incarnation: u64,
+    },
+    /// All gradients of a trainer's step are here.
+    Push {
+        /// Whose.
+        trainer: usize,
+        /// Of which process.
+        incarnation: u64,
+        /// Which step, counted from 1.
+        step: u64,
+    },
+    /// A trainer is done.
+    Leave {
+        /// Which one.
+        trainer: usize,
+        /// Of which process.
+        incarnation: u64,
+    },
+    /// A trainer's connection broke or fell silent.
+    Lose {
+        /// Which one.
+        trainer: usize,
+        /// Of which process.
+        incarnation: u64,
+    },
+}
+
+/// What to do about it, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Keep what this push brought: it counts.
+    Take,
+    /// The push counted already; what it brought is dropped.
+    Repeat,
+    /// Update the parameters from the pushes of these trainers. The step is complete.
+    Apply {
+        /// The step.
+        step: u64,
+        /// Whose pushes are in it, ascending.
+        of: Vec<usize>,
+    },
+    /// The request cannot be served.
+    Refuse(Refusal),
+    /// The job cannot go on.
+    Fail(Failure),
+    /// A trainer was lost, and this is how it goes on.
+    Lost {
+        /// Which one.
+        trainer: usize,
+        /// In which step.
+        step: u64,
+    },
+    /// Everybody has left.
+    Finish,
+}
+
+/// Why one request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There are only so many trainers.
+    NoSuchTrainer {
+        /// How many.
+        trainers: usize,
+    },
+    /// A later process took over this number.
+    Replaced,
+    /// It never joined, or it has left.
+    NotHere,
+    /// Its step does not follow the last one.
+    OutOfStep {
+        /// The step that comes next.
+        expected: u64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoSuchTrainer { trainers } => write!(f, "this job has {trainers} trainers, numbered from 0"),
+            Refusal::Replaced => f.write_str("another process took over the number of this trainer"),
+            Refusal::NotHere => f.write_str("this trainer did not join, or has left"),
+            Refusal::OutOfStep { expected } => write!(f, "the next step is {expected}"),
+        }
+    }
+}
+
+/// Why a job cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// The trainer that was lost.
+    pub trainer: usize,
+    /// The step it was in.
+    pub step: u64,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trainer {} was lost in step {}", self.trainer, self.step)
+    }
+}
+
+/// The rounds of one server.
+#[derive(Debug, Clone)]
+pub struct Round {
+    policy: Policy,
+    members: Vec<Member>,
+    /// Complete steps.
+    done: u64,
+    failed: Option<Failure>,
+}
+
+impl Round {
+    /// For so many trainers.
+    pub fn new(trainers: usize, policy: Policy) -> Round {
+        let member = Member { place: Place::Expected, pushed: 0 };
+        Round { policy, members: vec![member; trainers], done: 0, failed: None }
+    }
+
+    /// Starts behind so many complete steps: those of a checkpoint.
+    pub fn resume(&mut self, done: u64) {
+        self.done = done;
+        self.members.iter_mut().for_each(|m| m.pushed = done);
+    }
+
+    /// How many steps are complete.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Why the job cannot go on, if so.
+    pub fn failed(&self) -> Option<Failure> {
+        self.failed
+    }
+
+    /// The last step of which this server has a trainer's push.
+    pub fn pushed(&self, trainer: usize) -> u64 {
+        self.members.get(trainer).map_or(0, |m| m.pushed)
+    }
+
+    /// The trainers whose push the next step waits for.
+    pub fn awaited(&self) -> Vec<usize> {
+        let missing = |m: &Member| m.pushed <= self.done && self.takes_part(m);
+        (0..self.members.len()).filter(|&t| missing(&self.members[t])).collect()
+    }
+
+    /// How many trainers are here now.
+    pub fn here(&self) -> usize {
+        self.members.iter().filter(|m| matches!(m.place, Place::Here { .. })).count()
+    }
+
+    fn takes_part(&self, member: &Member) -> bool {
+        match member.place {
+            Place::Expected | Place::Here { .. } => true,
+            Place::Lost => self.policy != Policy::Shrink,
+            Place::Left => false,
+        }
+    }
+
+    /// Takes note of an event; says what to do.
+    pub fn on(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Join { trainer, incarnation } => self.join(trainer, incarnation),
+            Event::Push { trainer, incarnation, step } => self.push(trainer, incarnation, step),
+            Event::Leave { trainer, incarnation } => self.go(trainer, incarnation, Place::Left),
+            Event::Lose { trainer, incarnation } => self.go(trainer, incarnation, Place::Lost),
+        }
+    }
+
+    fn join(&mut self, trainer: usize, incarnation: u64) -> Vec<Effect> {
+        let trainers = self.members.len();
+        let Some(member) = self.members.get_mut(trainer) else {
+            return vec![Effect::Refuse(Refusal::NoSuchTrainer { trainers })];
+        };
+        match member.place {
+            // Incarnations grow with time: the later process is the one that counts.
+            Place::Here { incarnation: other } if other > incarnation => vec![Effect::Refuse(Refusal::Replaced)],
+            _ => {
+                member.place = Place::Here { incarnation };
+                Vec::new()
+            }
+        }
+    }
+
+    fn push(&mut self, trainer: usize, incarnation: u64, step: u64) -> Vec<Effect> {
+        if let Some(refusal) = self.stranger(trainer, incarnation) {
+            return vec![Effect::Refuse(refusal)];
+        }
+        if let Some(failure) = self.failed {
+            return vec![Effect::Fail(failure)];
+        }
+        let done = self.done;
+        let member = &mut self.members[trainer];
+        if step <= member.pushed {
+            return vec![Effect::Repeat];
+        }
+        if step != done + 1 {
+            return vec![Effect::Refuse(Refusal::OutOfStep { expected: done + 1 })];
+        }
+        member.pushed = step;
+        let mut effects = vec![Effect::Take];
+        effects.extend(self.complete());
+        effects
+    }
+
+    /// Why a request of this process cannot count.
+    fn stranger(&self, trainer: usize, incarnation: u64) -> Option<Refusal> {
+        match self.members.get(trainer).map(|m| m.place) {
+            None => Some(Refusal::NoSuchTrainer { trainers: self.members.len() }),
+            Some(Place::Here { incarnation: other }) if other == incarnation => None,
+            Some(Place::Here { .. }) => Some(Refusal::Replaced),
+            Some(_) => Some(Refusal::NotHere),
+        }
+    }
+
+    /// Completes the step if nobody is missing.
+    fn complete(&mut self) -> Option<Effect> {
+        let of: Vec<usize> = (0..self.members.len()).filter(|&t| self.members[t].pushed > self.done).collect();
+        if of.is_empty() || !self.awaited().is_empty() {
+            return None;
+        }
+        self.done += 1;
+        Some(Effect::Apply { step: self.done, of })
+    }
+
+    fn go(&mut self, trainer: usize, incarnation: u64, to: Place) -> Vec<Effect> {
+        if self.stranger(trainer, incarnation).is_some() {
+            return Vec::new();
+        }
+        self.members[trainer].place = to;
+        let mut effects = Vec::new();
+        if to == Place::Lost {
+            let step = self.done + 1;
+            effects.push(Effect::Lost { trainer, step });
+            if self.policy == Policy::Fail {
+                let failure = Failure { trainer, step };
+                self.failed.get_or_insert(failure);
+                effects.push(Effect::Fail(failure));
+                return effects;
+            }
+        }
+        effects.extend(self.complete());
+        let gone = |m: &Member| m.place == Place::Left || m.place == Place::Lost && self.policy == Policy::Shrink;
+        if self.members.iter().all(gone) {
+            effects.push(Effect::Finish);
+        }
+        effects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(trainers: usize, policy: Policy) -> Round {
+        let mut round = Round::new(trainers, policy);
+        for trainer in 0..trainers {
+            assert_eq!(round.on(Event::Join { trainer, incarnation: 1 }), []);
+        }
+        round
+    }
+
+    fn push(round: &mut Round, trainer: usize, step: u64) -> Vec<Effect> {
+        round.on(Event::Push { trainer, incarnation: 1, step })
+    }
+
+    fn apply(step: u64, of: &[usize]) -> Effect {
+        Effect::Apply { step, of: of.to_vec() }
+    }
+
+    #[test]
+    fn the_last_push_completes_the_step() {
+        let mut round = joined(2, Policy::Fail);
+        assert_eq!(push(&mut round, 1, 1), [Effect::Take]);
+        assert_eq!(round.awaited(), [0]);
+        assert_eq!(push(&mut round, 0, 1), [Effect::Take, apply(1, &[0, 1])]);
+        assert_eq!(round.done(), 1);
+    }
+
+    #[test]
+    fn a_repeated_push_is_not_counted_again() {
+        let mut round = joined(2, Policy::Fail);
+        push(&mut round, 0, 1);
+        assert_eq!(push(&mut round, 0, 1), [Effect::Repeat], "before the step is complete");
+        push(&mut round, 1, 1);
+        assert_eq!(push(&mut round, 0, 1), [Effect::Repeat], "and after it");
+        assert_eq!(push(&mut round, 0, 3), [Effect::Refuse(Refusal::OutOfStep { expected: 2 })]);
+    }
+
+    #[test]
+    fn who_leaves_is_not_waited_for() {
+        let mut round = joined(2, Policy::Fail);
+        push(&mut round, 0, 1);
+        let effects = round.on(Event::Leave { trainer: 1, incarnation: 1 });
+        assert_eq!(effects, [apply(1, &[0])]);
+        assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
+        assert_eq!(round.on(Event::Leave { trainer: 0, incarnation: 1 }), [Effect::Finish]);
+    }
+
+    #[test]
+    fn a_loss_ends_the_job() {
+        let mut round = joined(2, Policy::Fail);
+        push(&mut round, 0, 1);
+        let failure = Failure { trainer: 1, step: 1 };
+        let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, Effect::Fail(failure)]);
+        assert_eq!(push(&mut round, 0, 1), [Effect::Fail(failure)]);
+        assert_eq!(failure.to_string(), "trainer 1 was lost in step 1");
+    }
+
+    #[test]
+    fn or_the_others_go_on_without() {
+        let mut round = joined(2, Policy::Shrink);
+        push(&mut round, 0, 1);
+        let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, apply(1, &[0])]);
+        // It may come back, and then counts again.
+        assert_eq!(round.on(Event::Join { trainer: 1, incarnation: 2 }), []);
+        assert_eq!(push(&mut round, 0, 2), [Effect::Take]);
+        let back = round.on(Event::Push { trainer: 1, incarnation: 2, step: 2 });
+        assert_eq!(back, [Effect::Take, apply(2, &[0, 1])]);
+    }
+
+    #[test]
+    fn or_they_wait_for_its_return() {
+        let mut round = joined(2, Policy::Wait);
+        push(&mut round, 0, 1);
+        let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }]);
+        assert_eq!(round.awaited(), [1]);
+        round.on(Event::Join { trainer: 1, incarnation: 2 });
+        let back = round.on(Event::Push { trainer: 1, incarnation: 2, step: 1 });
+        assert_eq!(back, [Effect::Take, apply(1, &[0, 1])]);
+    }
+
+    #[test]
+    fn a_push_that_is_here_counts_even_if_its_trainer_is_lost() {
+        let mut round = joined(2, Policy::Shrink);
+        push(&mut round, 1, 1);
+        round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        assert_eq!(push(&mut round, 0, 1), [Effect::Take, apply(1, &[0, 1])]);
+    }
+
+    #[test]
+    fn an_older_process_is_fenced_off() {
+        let mut round = joined(1, Policy::Wait);
+        round.on(Event::Join { trainer: 0, incarnation: 7 });
+        assert_eq!(push(&mut round, 0, 1), [Effect::Refuse(Refusal::Replaced)]);
+        assert_eq!(round.on(Event::Join { trainer: 0, incarnation: 3 }), [Effect::Refuse(Refusal::Replaced)]);
+        assert_eq!(round.on(Event::Lose { trainer: 0, incarnation: 1 }), [], "its end is nobody's loss");
+        let text = Refusal::NoSuchTrainer { trainers: 1 }.to_string();
+        assert_eq!(text, "this job has 1 trainers, numbered from 0");
+        assert_eq!(
+            round.on(Event::Join { trainer: 1, incarnation: 1 }),
+            [Effect::Refuse(Refusal::NoSuchTrainer { trainers: 1 })]
+        );
+    }
+}

@@ -1,0 +1,372 @@
+//! Hashed tables: rows by id, made on first use, updated by the block that the program says.
+//!
+//! An update takes the rows that gradients list out of the table, with their optimizer state, as ordinary tensors; the block
+//! runs on these, and then they are put back. So any optimizer that works row by row works on a table.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use oarlock_exec::{ExecOptions, Executor, Scope};
+use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Runtime, VarKind};
+use oarlock_tensor::table::{Admission, HashedTable, Missing, RowInit, Spec, State};
+use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
+use parking_lot::Mutex;
+
+use super::updates::{Runner, grad_to_block, lower, merged_from};
+
+/// The tables of a server.
+#[derive(Default)]
+pub(super) struct Tables {
+    tables: Vec<Table>,
+    by_name: HashMap<Name, usize>,
+    /// Which table, and which trainer's gradient of it, a received variable is.
+    by_gradient: HashMap<Name, (usize, usize)>,
+    /// The gradients that blocks merge to.
+    merged: Vec<Name>,
+}
+
+struct Table {
+    rows: HashedTable,
+    /// What trainers sent for the step under way.
+    held: Vec<Mutex<Value>>,
+    from: Vec<Name>,
+    update: Mutex<RowUpdate>,
+}
+
+/// An update of rows that were taken out of a table.
+struct RowUpdate {
+    runner: Runner,
+    /// Holds the rows while the block runs; everything else it finds in the server's scope.
+    scope: Scope,
+    param: Name,
+    states: Vec<Name>,
+    width: usize,
+    ids: Vec<i64>,
+    weights: Vec<f32>,
+    state: Vec<f32>,
+}
+
+impl Tables {
+    /// Of a server's program.
+    pub(super) fn new(
+        program: &Program,
+        op: &Op,
+        scope: &Scope,
+        options: &ExecOptions,
+        runtime: &Arc<Runtime>,
+    ) -> Result<Tables> {
+        let mut tables = Tables::default();
+        let initial = Initial::of(program);
+        for (grad, block) in grad_to_block(op)? {
+            let block = lower(program, block)?;
+            let Some((param, states)) = row_variables(&block, &grad) else { continue };
+            let from = merged_from(&block, &grad).unwrap_or_else(|| vec![grad.clone()]);
+            let spec = spec(program, &param, &states, &initial)?;
+            let width = spec.width;
+            let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
+            let index = tables.tables.len();
+            tables.by_name.insert(param.clone(), index);
+            from.iter().enumerate().for_each(|(t, name)| drop(tables.by_gradient.insert(name.clone(), (index, t))));
+            tables.merged.push(grad.clone());
+            let block = as_tensors(block, &param, &states, &grad, width);
+            let executor = Executor::with_runtime(options.clone(), runtime.clone());
+            let update = RowUpdate {
+                runner: Runner::new(block, executor),
+                scope: scope.child(),
+                param,
+                states,
+                width,
+                ids: Vec::new(),
+                weights: Vec::new(),
+                state: Vec::new(),
+            };
+            let held = from.iter().map(|_| Mutex::default()).collect();
+            tables.tables.push(Table { rows, held, from, update: Mutex::new(update) });
+        }
+        Ok(tables)
+    }
+
+    /// Is this the gradient of a table?
+    pub(super) fn has_gradient(&self, grad: &Name) -> bool {
+        self.merged.contains(grad)
+    }
+
+    /// Is there such a table?
+    pub(super) fn has(&self, table: &str) -> bool {
+        self.by_name.contains_key(table)
+    }
+
+    /// Do trainers send such a variable?
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.by_gradient.contains_key(name)
+    }
+
+    /// What trainers send.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().flat_map(|t| &t.from).map(Name::as_str)
+    }
+
+    /// What a trainer must send in every step of synchronous training.
+    pub(super) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
+        self.tables.iter().filter_map(move |t| if t.from.len() > 1 { t.from.get(trainer) } else { t.from.first() })
+    }
+
+    /// Keeps a gradient until the step is complete; false if it is not one of a table.
+    pub(super) fn keep(&self, name: &str, value: &mut Value) -> bool {
+        let Some((table, trainer)) = self.by_gradient.get(name) else { return false };
+        std::mem::swap(&mut *self.tables[*table].held[*trainer].lock(), value);
+        true
+    }
+
+    /// Updates all tables from what these trainers sent.
+    pub(super) fn step(&self, of: &[usize]) -> Result<()> {
+        for table in &self.tables {
+            let one = [0];
+            let of = if table.from.len() > 1 { of } else { &one };
+            let mut grads: Vec<Value> = of.iter().map(|t| std::mem::take(&mut *table.held[*t].lock())).collect();
+            table.apply(of, &mut grads)?;
+            for (t, grad) in of.iter().zip(grads) {
+                // Its memory serves the next step.
+                *table.held[*t].lock() = grad;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies one gradient at once.
+    pub(super) fn apply(&self, name: &str, value: &mut Value) -> Result<()> {
+        let Some((table, trainer)) = self.by_gradient.get(name) else { return Ok(()) };
+        let table = &self.tables[*table];
+        let of = if table.from.len() > 1 { vec![*trainer] } else { vec![0] };
+        let mut grads = [std::mem::take(value)];
+        let result = table.apply(&of, &mut grads);
+        let [grad] = grads;
+        *value = grad;
+        result
+    }
+
+    /// Rows of a table; those that do not exist are made, or zero for somebody who only reads.
+    pub(super) fn read(&self, table: &str, ids: &[i64], read_only: bool, into: &mut Vec<f32>) -> Result<()> {
+        let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
+        let width = table.rows.spec().width;
+        into.clear();
+        into.resize(ids.len() * width, 0.0);
+        let missing = if read_only { Missing::Zero } else { Missing::Create };
+        table.rows.read(ids, into, missing).map(drop).map_err(in_table)
+    }
+
+    /// A line about each table: rows and memory.
+    pub(super) fn report(&self) -> impl Iterator<Item = String> {
+        self.tables.iter().map(|t| t.rows.memory().to_string())
+    }
+}
+
+fn in_table(e: oarlock_tensor::Error) -> Error {
+    Error::new(Kind::Range, e.to_string())
+}
+
+impl Table {
+    fn apply(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {
+        let mut update = self.update.lock();
+        update.collect_ids(grads)?;
+        if update.ids.is_empty() {
+            return Ok(());
+        }
+        update.take(&self.rows)?;
+        update.lend_gradients(&self.from, of, grads);
+        let run = update.run(&self.from, of);
+        update.return_gradients(&self.from, of, grads);
+        run?;
+        update.put(&self.rows)
+    }
+}
+
+impl RowUpdate {
+    /// The ids that gradients list, each once, ascending.
+    fn collect_ids(&mut self, grads: &[Value]) -> Result<()> {
+        self.ids.clear();
+        for grad in grads {
+            let rows = grad.rows().map_err(|e| Error::new(Kind::Argument, format!("the gradient of `{}` {e}", self.param)))?;
+            if rows.value.numel() != rows.rows.len() * self.width {
+                let what = format!(
+                    "a gradient of `{}` lists {} rows and holds {}, but rows have {} elements",
+                    self.param, rows.rows.len(), rows.value.dims(), self.width
+                );
+                return Err(Error::new(Kind::Shape, what));
+            }
+            self.ids.extend_from_slice(&rows.rows);
+        }
+        self.ids.sort_unstable();
+        self.ids.dedup();
+        Ok(())
+    }
+
+    /// Takes the rows and their state out of the table, into the scope of the block.
+    fn take(&mut self, table: &HashedTable) -> Result<()> {
+        let (count, spec) = (self.ids.len(), table.spec());
+        self.weights.resize(count * self.width, 0.0);
+        self.state.resize(count * spec.state_width(), 0.0);
+        table.take(&self.ids, &mut self.weights, &mut self.state).map_err(in_table)?;
+        set(&self.scope, &self.param, count, self.width, &self.weights);
+        let mut at = 0;
+        for (name, state) in self.states.iter().zip(&spec.state) {
+            let len = count * state.width;
+            set(&self.scope, name, count, state.width, &self.state[at..at + len]);
+            at += len;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, table: &HashedTable) -> Result<()> {
+        let spec = table.spec();
+        get(&self.scope, &self.param, &mut self.weights)?;
+        let mut at = 0;
+        for (name, state) in self.states.iter().zip(&spec.state) {
+            let len = self.ids.len() * state.width;
+            get(&self.scope, name, &mut self.state[at..at + len])?;
+            at += len;
+        }
+        table.put(&self.ids, &self.weights, &self.state).map_err(in_table)
+    }
+
+    /// Gradients name rows by their place among those that were taken out.
+    fn lend_gradients(&self, from: &[Name], of: &[usize], grads: &mut [Value]) {
+        for (trainer, grad) in of.iter().zip(grads) {
+            if let Value::Rows(rows) = grad {
+                renumber(rows, &self.ids);
+            }
+            if let Some(name) = from.get(*trainer) {
+                std::mem::swap(&mut *self.scope.var(name).write(), grad);
+            }
+        }
+    }
+
+    fn return_gradients(&self, from: &[Name], of: &[usize], grads: &mut [Value]) {
+        for (trainer, grad) in of.iter().zip(grads) {
+            if let Some(name) = from.get(*trainer) {
+                std::mem::swap(&mut *self.scope.var(name).write(), grad);
+            }
+        }
+    }
+
+    fn run(&mut self, from: &[Name], of: &[usize]) -> Result<()> {
+        self.runner.run_of(&self.scope, from, of)
+    }
+}
+
+fn renumber(rows: &mut SelectedRows, ids: &[i64]) {
+    rows.height = ids.len() as i64;
+    for row in &mut rows.rows {
+        // Every listed id is among them.
+        *row = ids.binary_search(row).map_or(0, |at| at as i64);
+    }
+}
+
+fn set(scope: &Scope, name: &Name, rows: usize, width: usize, data: &[f32]) {
+    let var = scope.var(name);
+    let mut value = var.write();
+    let tensor = value.dense_mut();
+    tensor.resize(DType::F32, Dims::from([rows, width]));
+    if let Ok(to) = tensor.data_mut::<f32>() {
+        to.copy_from_slice(data);
+    }
+}
+
+fn get(scope: &Scope, name: &Name, into: &mut [f32]) -> Result<()> {
+    let var = scope.var(name);
+    let value = var.read();
+    let data = value.dense().and_then(Tensor::data::<f32>);
+    match data {
+        Ok(data) if data.len() == into.len() => {
+            into.copy_from_slice(data);
+            Ok(())
+        }
+        Ok(data) => Err(Error::internal(format!("an update left `{name}` with {} elements, not {}", data.len(), into.len()))),
+        Err(e) => Err(Error::new(Kind::DType, format!("`{name}` {e}"))),
+    }
+}
+
+/// The parameter that a block updates and its state, if these are rows of a table.
+fn row_variables(block: &Program, grad: &Name) -> Option<(Name, Vec<Name>)> {
+    let is_rows = |name: &Name| block.global().var(name).is_some_and(|v| v.kind == VarKind::SelectedRows);
+    let op = block.global().ops.iter().rev().find(|op| op.outputs.has("ParamOut"))?;
+    let param = op.inputs.get("Param").first().filter(|name| is_rows(name))?.clone();
+    let state = op.inputs.iter().filter(|(slot, _)| **slot != "Param" && **slot != "Grad").flat_map(|(_, names)| names);
+    let state = state.filter(|name| is_rows(name) && *name != grad).cloned().collect();
+    Some((param, state))
+}
+
+/// The block over tensors of the rows that were taken out.
+fn as_tensors(mut block: Program, param: &Name, states: &[Name], grad: &Name, width: usize) -> Program {
+    for name in states.iter().chain([param]) {
+        if let Some(var) = block.global_mut().vars.get_mut(name) {
+            var.kind = VarKind::Tensor;
+            var.shape.0 = vec![Dim::Any, Dim::Is(width)];
+        }
+    }
+    if merged_from(&block, grad).is_some()
+        && let Some(var) = block.global_mut().vars.get_mut(grad)
+    {
+        // The mean lives only while the block runs.
+        var.persistable = false;
+    }
+    block
+}
+
+fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> Result<Spec> {
+    let var = program.expect_var(0, param)?;
+    let sizes: Vec<Option<usize>> = var.shape.iter().map(|d| d.known()).collect();
+    let width = sizes.iter().skip(1).try_fold(1, |all, size| Some(all * (*size)?)).filter(|w| *w > 0).ok_or_else(|| {
+        Error::new(Kind::Shape, format!("table `{param}` is declared {}, without the size of its rows", var.shape))
+    })?;
+    let state = states.iter().map(|name| State { width, initial: initial.constant(name) }).collect();
+    let (init, seed) = initial.row(param);
+    Ok(Spec {
+        name: param.to_string(),
+        width,
+        state,
+        init,
+        seed,
+        max_rows: sizes[0].map(|rows| rows as u64),
+        admission: Admission::Always,
+        history: 0,
+    })
+}
+
+/// How rows start, as the program says: `variable:operator&attribute=value&...`.
+struct Initial(HashMap<String, (String, HashMap<String, f64>)>);
+
+impl Initial {
+    fn of(program: &Program) -> Initial {
+        let lookups = program.blocks().iter().flat_map(|b| &b.ops).filter(|op| op.op_type == "lookup_sparse_table");
+        let mut found = HashMap::new();
+        for op in lookups {
+            let Some(Attr::Strings(texts)) = op.attrs.get("initializer") else { continue };
+            for (variable, how) in texts.iter().filter_map(|text| text.split_once(':')) {
+                let mut parts = how.split('&');
+                let operator = parts.next().unwrap_or_default().to_string();
+                let number = |part: &str| part.split_once('=').and_then(|(n, v)| Some((n.to_string(), v.parse().ok()?)));
+                found.insert(variable.to_string(), (operator, parts.filter_map(number).collect()));
+            }
+        }
+        Initial(found)
+    }
+
+    fn row(&self, name: &Name) -> (RowInit, u64) {
+        let Some((operator, attrs)) = self.0.get(name.as_str()) else { return (RowInit::Constant(0.0), 0) };
+        let get = |attr: &str, default: f64| attrs.get(attr).copied().unwrap_or(default) as f32;
+        let init = match operator.as_str() {
+            "uniform_random" => RowInit::Uniform { min: get("min", -1.0), max: get("max", 1.0) },
+            "gaussian_random" => RowInit::Gaussian { mean: get("mean", 0.0), std: get("std", 1.0) },
+            "truncated_gaussian_random" => {
+                RowInit::TruncatedGaussian { mean: get("mean", 0.0), std: get("std", 1.0) }
+            }
+            _ => RowInit::Constant(get("value", 0.0)),
+        };
+        (init, attrs.get("seed").copied().unwrap_or(0.0) as u64)
+    }
+
+    fn constant(&self, name: &Name) -> f32 {
+        self.0.get(name.as_str()).and_then(|(_, attrs)| attrs.get("value").copied()).unwrap_or(0.0) as f32
+    }
+}

@@ -1,0 +1,378 @@
+//! What a server's program does with what arrives: every block of `listen_and_serv`, ready to run.
+//!
+//! A block becomes a program of its own, which an executor runs over the server's scope. So whatever an optimizer does on
+//! one machine it does here, by the same kernels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use oarlock_exec::{ExecOptions, Executor, Scope};
+use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Runtime};
+use oarlock_tensor::{Tensor, Value};
+use parking_lot::Mutex;
+
+use super::tables::Tables;
+use crate::transpile::{TRAINER_ID, backup};
+
+/// How a server treats what arrives: the attribute `distributed_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerMode {
+    /// Waits for all trainers, then makes one step.
+    Sync,
+    /// Makes a step for whatever arrives. (Half-async trainers wait for themselves; to a server they look the same.)
+    Async,
+    /// Adds up how far parameters moved.
+    Geo,
+}
+
+impl ServerMode {
+    fn from_attr(mode: i64) -> Result<ServerMode> {
+        match mode {
+            0 => Ok(ServerMode::Sync),
+            1 | 2 => Ok(ServerMode::Async),
+            3 => Ok(ServerMode::Geo),
+            _ => Err(Error::new(Kind::Argument, format!("`listen_and_serv` knows no `distributed_mode` {mode}"))
+                .help("0 is sync, 1 async, 2 half-async, 3 GEO")),
+        }
+    }
+}
+
+/// The blocks of a server.
+pub(super) struct Updates {
+    /// Where parameters, their state and what arrived are.
+    pub(super) scope: Scope,
+    /// How arriving values are treated.
+    pub(super) mode: ServerMode,
+    /// How many trainers there are.
+    pub(super) trainers: usize,
+    /// Where the program says to listen.
+    pub(super) endpoint: String,
+    /// Tables whose rows are created on first use.
+    pub(super) tables: Tables,
+    learning_rate: Option<Mutex<Runner>>,
+    updates: Vec<Update>,
+    /// What each name that trainers send belongs to.
+    received: HashMap<Name, Received>,
+    dc_asgd: bool,
+}
+
+/// What a variable that trainers send is for.
+#[derive(Debug, Clone, Copy)]
+enum Received {
+    /// A gradient, or a delta.
+    Gradient { update: usize },
+    /// How many steps a trainer made.
+    Counter,
+}
+
+/// One update: what it waits for, and how it is done.
+struct Update {
+    /// The names under which trainers send their gradients; one name if whatever arrives is applied at once.
+    from: Vec<Name>,
+    /// The parameter that it changes, for what trainers may ask.
+    param: Option<Name>,
+    runner: Mutex<Runner>,
+}
+
+/// A block as a program, and an executor for it.
+pub(super) struct Runner {
+    executor: Executor,
+    /// The block as it is written: for all trainers.
+    program: Program,
+    /// The same for some of the trainers.
+    of_some: Vec<(Vec<usize>, Program)>,
+}
+
+impl Runner {
+    pub(super) fn new(program: Program, executor: Executor) -> Runner {
+        Runner { executor, program, of_some: Vec::new() }
+    }
+
+    fn run(&self, scope: &Scope) -> Result<()> {
+        self.executor.run(&self.program, &[], &[], scope).map(drop)
+    }
+
+    /// Runs the block as if there were only these trainers.
+    pub(super) fn run_of(&mut self, scope: &Scope, from: &[Name], of: &[usize]) -> Result<()> {
+        if from.len() < 2 || of.len() == from.len() {
+            return self.run(scope);
+        }
+        if !self.of_some.iter().any(|(some, _)| some == of) {
+            self.of_some.push((of.to_vec(), mean_of_some(&self.program, from, of)));
+        }
+        match self.of_some.iter().find(|(some, _)| some == of) {
+            Some((_, program)) => self.executor.run(program, &[], &[], scope).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Updates {
+    /// Of a server's program, whose startup program has run in `scope`.
+    pub(super) fn new(program: &Program, scope: &Scope, options: &ExecOptions, runtime: &Arc<Runtime>) -> Result<Updates> {
+        let op = listen_op(program)?;
+        let attr = |name: &str| options.registry.get(&op.op_type).map(|e| e.sig.attrs(op).int(name));
+        let mode = ServerMode::from_attr(attr("distributed_mode").transpose()?.unwrap_or(0))?;
+        let trainers = attr("Fanin").transpose()?.unwrap_or(1).max(1) as usize;
+        let lr_block = attr("lr_decay_block_id").transpose()?.and_then(|b| usize::try_from(b).ok()).filter(|b| *b > 0);
+        let mut updates = Updates {
+            scope: scope.clone(),
+            mode,
+            trainers,
+            endpoint: text(op, "endpoint").to_string(),
+            tables: Tables::new(program, op, scope, options, runtime)?,
+            learning_rate: None,
+            updates: Vec::new(),
+            received: HashMap::new(),
+            dc_asgd: matches!(op.attrs.get("dc_asgd"), Some(Attr::Bool(true))),
+        };
+        if let Some(block) = lr_block {
+            let program = lower(program, block)?;
+            updates.note_counters(&program);
+            updates.learning_rate = Some(Mutex::new(Runner::new(program, Executor::with_runtime(options.clone(), runtime.clone()))));
+        }
+        for (grad, block) in grad_to_block(op)? {
+            if !updates.tables.has_gradient(&grad) {
+                updates.add(program, &grad, block, options, runtime)?;
+            }
+        }
+        Ok(updates)
+    }
+
+    fn add(
+        &mut self,
+        program: &Program,
+        grad: &Name,
+        block: usize,
+        options: &ExecOptions,
+        runtime: &Arc<Runtime>,
+    ) -> Result<()> {
+        let mut block = lower(program, block)?;
+        let from = merged_from(&block, grad).unwrap_or_else(|| vec![grad.clone()]);
+        if from.len() > 1 || from[0] != *grad {
+            // The mean lives only while the block runs.
+            if let Some(var) = block.global_mut().vars.get_mut(grad) {
+                var.persistable = false;
+            }
+        }
+        let update = self.updates.len();
+        for name in &from {
+            self.received.insert(name.clone(), Received::Gradient { update });
+        }
+        let param = block.global().ops.iter().rev().find_map(|op| {
+            let slot = if self.mode == ServerMode::Geo { "Out" } else { "ParamOut" };
+            op.outputs.get(slot).first().cloned()
+        });
+        self.updates.push(Update { from, param, runner: Mutex::new(Runner::new(block, Executor::with_runtime(options.clone(), runtime.clone()))) });
+        Ok(())
+    }
+
+    /// Without sync, the learning rate follows from counters that trainers send.
+    fn note_counters(&mut self, program: &Program) {
+        if self.mode == ServerMode::Sync {
+            return;
+        }
+        let sums = program.global().ops.iter().filter(|op| op.op_type == "sum");
+        for name in sums.flat_map(|op| op.inputs.get("X")).filter(|name| name.contains(".trainer_")) {
+            self.received.insert(name.clone(), Received::Counter);
+        }
+    }
+
+    /// The names that a trainer must send in every step of synchronous training.
+    pub(super) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
+        let dense = self.updates.iter().filter_map(move |u| if u.from.len() > 1 { u.from.get(trainer) } else { u.from.first() });
+        dense.chain(self.tables.expected_of(trainer))
+    }
+
+    /// Does this server know what to do with such a variable?
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.received.contains_key(name) || self.tables.takes(name)
+    }
+
+    /// Keeps what a trainer sent until its step is complete; `value` gets what was there before, for its memory.
+    pub(super) fn keep(&self, name: &str, value: &mut Value) {
+        if !self.tables.keep(name, value) {
+            std::mem::swap(&mut *self.scope.var(name).write(), value);
+        }
+    }
+
+    /// Makes one step from what these trainers sent.
+    pub(super) fn step(&self, of: &[usize]) -> Result<()> {
+        if let Some(learning_rate) = &self.learning_rate {
+            learning_rate.lock().run(&self.scope)?;
+        }
+        for update in &self.updates {
+            update.runner.lock().run_of(&self.scope, &update.from, of)?;
+        }
+        self.tables.step(of)
+    }
+
+    /// Applies one variable at once.
+    pub(super) fn apply(&self, trainer: usize, name: &str, value: &mut Value) -> Result<()> {
+        if self.tables.takes(name) {
+            return self.tables.apply(name, value);
+        }
+        match self.received.get(name) {
+            Some(Received::Counter) => self.count(name, value),
+            Some(Received::Gradient { update }) => {
+                let runner = self.updates[*update].runner.lock();
+                if self.dc_asgd {
+                    self.scope.set(TRAINER_ID, Tensor::scalar(trainer as i64));
+                }
+                std::mem::swap(&mut *self.scope.var(name).write(), value);
+                runner.run(&self.scope)
+            }
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// Adds to a trainer's count of steps and computes the learning rate anew.
+    fn count(&self, name: &str, value: &Value) -> Result<()> {
+        let Some(learning_rate) = &self.learning_rate else { return Ok(()) };
+        let runner = learning_rate.lock();
+        let steps = value.dense().ok().and_then(|t| t.data::<i64>().ok()).and_then(|d| d.first().copied()).unwrap_or(1);
+        {
+            let var = self.scope.var(name);
+            let mut own = var.write();
+            let counter = own.dense_mut().data_mut::<i64>().ok().and_then(|d| d.first_mut());
+            match counter {
+                Some(counter) => *counter += steps,
+                None => return Err(Error::new(Kind::Missing, format!("counter `{name}` was not initialized"))
+                    .help("run the server's startup program before its main program")),
+            }
+        }
+        runner.run(&self.scope)
+    }
+
+    /// The parameter that a received variable changes.
+    pub(super) fn param_of(&self, received: &str) -> Option<&Name> {
+        match self.received.get(received)? {
+            Received::Gradient { update } => self.updates[*update].param.as_ref(),
+            Received::Counter => None,
+        }
+    }
+
+    /// Notes what a trainer fetched: what it computes next is compensated for what changed since.
+    pub(super) fn remember(&self, trainer: usize, name: &str, value: &Value) -> Result<()> {
+        if !self.dc_asgd || !self.updates.iter().any(|u| u.param.as_ref().is_some_and(|p| p == name)) {
+            return Ok(());
+        }
+        let copy = self.scope.var(&backup(&name.into(), trainer));
+        copy.write().copy_from(value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))
+    }
+
+    /// The parameters that the next step changes; of a table, the rows, ascending.
+    pub(super) fn about_to_change(&self) -> impl Iterator<Item = (&Name, Option<Vec<i64>>)> {
+        self.updates.iter().filter_map(|u| Some((u.param.as_ref()?, self.rows_of(u))))
+    }
+
+    fn rows_of(&self, update: &Update) -> Option<Vec<i64>> {
+        let mut rows = None;
+        for name in &update.from {
+            if let Some(var) = self.scope.find(name)
+                && let Value::Rows(sent) = &*var.read()
+            {
+                rows.get_or_insert_with(Vec::new).extend_from_slice(&sent.rows);
+            }
+        }
+        rows.map(|mut rows: Vec<i64>| {
+            rows.sort_unstable();
+            rows.dedup();
+            rows
+        })
+    }
+
+    pub(super) fn unknown(&self, name: &str) -> Error {
+        Error::new(Kind::Unknown, format!("server {} has no use for `{name}`", self.endpoint))
+            .note(format!("it expects: {}", self.known()))
+            .help("trainers and servers of one job must transpile the same program in the same way")
+    }
+
+    fn known(&self) -> String {
+        let mut names: Vec<&str> = self.received.keys().map(Name::as_str).chain(self.tables.names()).collect();
+        names.sort_unstable();
+        let more = names.len().saturating_sub(8);
+        names.truncate(8);
+        let list = names.join(", ");
+        if more > 0 { format!("{list} and {more} more") } else { list }
+    }
+}
+
+fn text<'a>(op: &'a Op, name: &str) -> &'a str {
+    match op.attrs.get(name) {
+        Some(Attr::String(value)) => value,
+        _ => "",
+    }
+}
+
+/// The operator that makes a program a server's; what else stands in block 0 has no place there.
+pub(super) fn listen_op(program: &Program) -> Result<&Op> {
+    match &program.global().ops[..] {
+        [op] if op.op_type == "listen_and_serv" => Ok(op),
+        _ => Err(Error::new(Kind::Argument, "this is not the program of a server: it is not one `listen_and_serv`")
+            .help("get it from DistributeTranspiler.get_pserver_program(endpoint)")),
+    }
+}
+
+/// `gradient:block`, taken apart.
+pub(super) fn grad_to_block(op: &Op) -> Result<Vec<(Name, usize)>> {
+    let Some(Attr::Strings(pairs)) = op.attrs.get("grad_to_block_id") else { return Ok(Vec::new()) };
+    let parse = |pair: &String| {
+        let (grad, block) = pair.rsplit_once(':')?;
+        Some((Name::from(grad), block.parse().ok()?))
+    };
+    let wrong = |pair: &String| Error::new(Kind::Format, format!("`grad_to_block_id` holds `{pair}`, not `gradient:block`"));
+    pairs.iter().map(|pair| parse(pair).ok_or_else(|| wrong(pair))).collect()
+}
+
+/// A block as a program of its own: its operators stand in block 0, over the variables that it sees.
+pub(super) fn lower(program: &Program, block: usize) -> Result<Program> {
+    if block == 0 || block >= program.blocks().len() {
+        return Err(Error::new(Kind::Verify, format!("`listen_and_serv` names block {block}, which there is not"))
+            .help("get the program from DistributeTranspiler.get_pserver_program(endpoint)"));
+    }
+    let mut alone = program.clone();
+    let ops = alone.block(block).ops.clone();
+    let mut outer = Some(block);
+    while let Some(at) = outer.filter(|at| *at != 0) {
+        let vars: Vec<_> = program.block(at).vars.values().cloned().collect();
+        vars.into_iter().for_each(|var| drop(alone.global_mut().set_var(var)));
+        outer = program.block(at).parent;
+    }
+    for inner in alone.blocks_mut() {
+        if inner.parent == Some(block) {
+            inner.parent = Some(0);
+        }
+    }
+    alone.global_mut().ops = ops;
+    crate::transpile::empty_dead_blocks(&mut alone);
+    Ok(alone)
+}
+
+/// The variables that are summed to give `grad`, one per trainer; `None` if the gradient arrives as it is.
+pub(super) fn merged_from(block: &Program, grad: &Name) -> Option<Vec<Name>> {
+    let sum = merge_op(block, grad)?;
+    Some(block.global().ops[sum].inputs.get("X").to_vec())
+}
+
+fn merge_op(block: &Program, grad: &Name) -> Option<usize> {
+    let merges = |op: &Op| op.op_type == "sum" && op.outputs.get("Out") == [grad.clone()] && !op.inputs.args().any(|x| x == grad);
+    block.global().ops.iter().position(merges)
+}
+
+/// The same block for the mean of some trainers' gradients.
+fn mean_of_some(program: &Program, from: &[Name], of: &[usize]) -> Program {
+    let mut program = program.clone();
+    let some: Vec<Name> = of.iter().filter_map(|t| from.get(*t).cloned()).collect();
+    let mut merged = None;
+    for op in &mut program.global_mut().ops {
+        if op.op_type == "sum" && op.inputs.get("X") == from {
+            op.inputs.set("X", some.clone());
+            merged = op.outputs.get("Out").first().cloned();
+        } else if op.op_type == "scale" && op.inputs.get("X").first() == merged.as_ref() && merged.is_some() {
+            op.attrs.set("scale", 1.0 / some.len() as f32);
+            merged = None;
+        }
+    }
+    program
+}
