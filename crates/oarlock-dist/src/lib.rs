@@ -1,11 +1,13 @@
 //! Training on many machines: where parameters live, and the programs that trainers and servers run.
 //!
 //! [`placement`] cuts variables into blocks and gives each to a server; [`transpile`] makes the programs of trainers and
-//! servers out of a program for one machine. Both are plain functions from data to data: nothing here opens a socket.
+//! servers out of a program for one machine. Both are plain functions from data to data. [`wire`] carries what trainers and
+//! servers say to each other; nothing else here opens a socket.
 #![forbid(unsafe_code)]
 
 mod op;
 pub mod placement;
 pub mod transpile;
+pub mod wire;
 
 pub use op::ops;

@@ -36,6 +36,8 @@ pub enum Kind {
     Interrupted,
     /// Reading or writing failed.
     Io,
+    /// A peer that cannot be reached, is not who it should be, or does not answer.
+    Network,
     /// Something Oarlock does not do, by decision.
     Unsupported,
     /// A mistake of ours.
@@ -60,6 +62,7 @@ impl Kind {
             Kind::EndOfData => "end-of-data",
             Kind::Interrupted => "interrupted",
             Kind::Io => "io",
+            Kind::Network => "network",
             Kind::Unsupported => "unsupported",
             Kind::Internal => "internal",
         }

@@ -3,8 +3,8 @@
 use oarlock::Kind;
 use pyo3::create_exception;
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyIndexError, PyKeyboardInterrupt, PyNotImplementedError, PyOSError, PyRuntimeError,
-    PyTypeError, PyValueError,
+    PyConnectionError, PyFileNotFoundError, PyIndexError, PyKeyboardInterrupt, PyNotImplementedError, PyOSError,
+    PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -28,6 +28,7 @@ pub(crate) fn raise(e: oarlock::Error) -> PyErr {
         Kind::Interrupted => PyKeyboardInterrupt::new_err(text),
         Kind::Io if text.contains("No such file") => PyFileNotFoundError::new_err(text),
         Kind::Io => PyOSError::new_err(text),
+        Kind::Network => PyConnectionError::new_err(text),
         Kind::Unsupported => PyNotImplementedError::new_err(text),
         _ => EnforceNotMet::new_err(text),
     }

@@ -1,7 +1,11 @@
 //! The operating-system calls that need `unsafe`, behind safe functions. Knows nothing of tensors or programs.
 #![allow(unsafe_code, reason = "system calls")]
 
+mod net;
+
 use std::mem::MaybeUninit;
+
+pub use net::network_devices;
 
 /// Bytes of a huge page on the systems we run on.
 pub const HUGE_PAGE: usize = 2 << 20;

@@ -1,0 +1,43 @@
+//! The wire of a cluster: frames over TCP, between processes that know each other.
+//!
+//! A [`Conn`] carries frames in both directions. A frame has a kind and an id, a small `meta` (see [`codec`]) and payload sections,
+//! which are written from where they lie and received into memory that is used again. Blocking sockets and threads: measured
+//! against the alternatives, nothing moves a gradient cheaper.
+//!
+//! Every wait has a deadline, every length is checked before memory is taken for it, every error names the peer. Proxies in the
+//! environment are ignored: cluster traffic goes straight to its peer. docs/wire.md gives the layout and the settings.
+//!
+//! Must not know what the kinds mean, nor anything of parameters, tables and steps.
+
+pub mod codec;
+mod conn;
+mod connect;
+mod endpoint;
+mod fault;
+mod floats;
+mod frame;
+mod handshake;
+mod listen;
+mod options;
+mod receive;
+mod send;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use conn::{Closer, Conn};
+pub use floats::Floats;
+pub use frame::{ALIGN, Incoming, MAX_SECTIONS, Outgoing, VERSION};
+pub use listen::Listener;
+pub use options::{NetOptions, TlsFiles};
+pub use receive::{Received, Receiver};
+pub use send::Sender;
+
+/// The time; deadlines are compared with it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "deadlines of sockets are real time; what must be replayed lies above the wire"
+)]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
