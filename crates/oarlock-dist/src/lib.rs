@@ -5,9 +5,15 @@
 //! servers say to each other; nothing else here opens a socket.
 #![forbid(unsafe_code)]
 
+pub mod client;
+pub mod communicator;
+mod log;
+mod message;
 mod op;
 pub mod placement;
+pub mod server;
 pub mod transpile;
 pub mod wire;
 
+pub use log::Log;
 pub use op::ops;

@@ -26,6 +26,18 @@ pub struct ExecOptions {
     pub check_nan_inf: bool,
 }
 
+/// Runs programs of its own kind, as a whole: a server, which needs the scope itself and not values bound to slots.
+pub trait ProgramHost: Send + Sync {
+    /// Is this a program of its kind? Such a program has one operator.
+    fn hosts(&self, program: &Program) -> bool;
+
+    /// Runs it to its end.
+    fn run(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()>;
+}
+
+/// The hosts that an executor finds in its runtime.
+pub struct Hosts(pub Vec<Box<dyn ProgramHost>>);
+
 /// The most plans kept; the one unused for longest goes first. Programs that are rebuilt each step would otherwise fill memory.
 const MAX_PLANS: usize = 64;
 
@@ -111,6 +123,12 @@ impl Executor {
         scope: &Scope,
         fetched: &mut Vec<Value>,
     ) -> Result<()> {
+        if let Some(hosts) = self.runtime.get::<Hosts>().filter(|_| program.global().ops.len() == 1)
+            && let Some(host) = hosts.0.iter().find(|host| host.hosts(program))
+        {
+            return host.run(self, program, scope);
+        }
+        self.runtime.between_runs()?;
         let mut instance = self.take(program, feeds, fetches)?;
         let recorder = self.recorder.lock().clone();
         let cx =

@@ -10,6 +10,6 @@ mod plan;
 mod profile;
 mod scope;
 
-pub use executor::{ExecOptions, Executor, MemoryReport};
+pub use executor::{ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
 pub use profile::{OpTime, Profile};
 pub use scope::Scope;

@@ -38,6 +38,8 @@ pub enum Kind {
     Io,
     /// A peer that cannot be reached, is not who it should be, or does not answer.
     Network,
+    /// Somebody did not do in time what was waited for.
+    Timeout,
     /// Something Oarlock does not do, by decision.
     Unsupported,
     /// A mistake of ours.
@@ -63,6 +65,7 @@ impl Kind {
             Kind::Interrupted => "interrupted",
             Kind::Io => "io",
             Kind::Network => "network",
+            Kind::Timeout => "timeout",
             Kind::Unsupported => "unsupported",
             Kind::Internal => "internal",
         }

@@ -8,17 +8,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use oarlock_tensor::Pool;
 use parking_lot::Mutex;
 
+use crate::error::Result;
+
 /// Threads, and whatever else operators share: an executor holds one, and two of them know nothing of each other.
 pub struct Runtime {
     pool: Pool,
     stop: Arc<AtomicBool>,
     resources: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    between: Mutex<Option<Between>>,
+    has_between: AtomicBool,
 }
+
+/// What is done between two runs.
+type Between = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Runtime {
     /// With so many compute threads.
     pub fn new(threads: usize) -> Runtime {
-        Runtime { pool: Pool::new(threads), stop: Arc::default(), resources: Mutex::default() }
+        Runtime {
+            pool: Pool::new(threads),
+            stop: Arc::default(),
+            resources: Mutex::default(),
+            between: Mutex::default(),
+            has_between: AtomicBool::new(false),
+        }
     }
 
     /// Threads to compute with.
@@ -36,9 +49,38 @@ impl Runtime {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Does this before every run, while nobody holds a variable: what works beside training puts its results in place.
+    pub fn set_between_runs(&self, work: Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>) {
+        self.has_between.store(work.is_some(), Ordering::Release);
+        *self.between.lock() = work;
+    }
+
+    /// Does what is to be done between runs; runners call it before they lock variables.
+    pub fn between_runs(&self) -> Result<()> {
+        if !self.has_between.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let work = self.between.lock().clone();
+        work.map_or(Ok(()), |work| work())
+    }
+
     /// The resource of type `T`, if somebody provided one.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let found = self.resources.lock().get(&TypeId::of::<T>()).cloned()?;
+        found.downcast().ok()
+    }
+
+    /// The resource of type `T`; made if nobody provided one.
+    pub fn get_or_provide<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut resources = self.resources.lock();
+        let found = resources.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(make())).clone();
+        drop(resources);
+        found.downcast().unwrap_or_else(|_| unreachable!("stored under its own type"))
+    }
+
+    /// Takes the resource of type `T` away, if there is one.
+    pub fn withdraw<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let found = self.resources.lock().remove(&TypeId::of::<T>())?;
         found.downcast().ok()
     }
 

@@ -4,6 +4,7 @@
 //! is alive, repeats requests whose reply was lost, and gives up at a deadline with an error that names the server and
 //! what was asked.
 
+mod inbox;
 mod life;
 mod peer;
 mod rows;
@@ -16,26 +17,24 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use oarlock_ir::{Error, Kind, Result, Runtime};
-use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
+pub(crate) use inbox::Inbox;
 use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
-pub(crate) use rows::RowPlan;
+pub(crate) use rows::{NO_ROW, Route, RowPlan};
 pub(crate) use step::Step;
 
 use crate::log::Log;
 use crate::message::{Leave, Lookup, Pull, Push, ValueReader, ValueWriter, kind};
-use crate::wire::NetOptions;
 use crate::wire::codec::{Reader, Writer};
+use crate::wire::{Incoming, NetOptions};
 
 /// How a trainer talks to servers.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// Sockets.
     pub net: NetOptions,
-    /// The job; servers of another refuse it.
-    pub job: String,
     /// What the program is; servers of another refuse it. Empty: not compared.
     pub fingerprint: String,
     /// How long a request may take, the first connection and the wait for other trainers included.
@@ -52,7 +51,6 @@ impl Default for ClientOptions {
     fn default() -> ClientOptions {
         ClientOptions {
             net: NetOptions::default(),
-            job: String::new(),
             fingerprint: String::new(),
             deadline: Duration::from_secs(180),
             reconnect: Duration::from_secs(20),
@@ -77,6 +75,7 @@ pub struct Client {
     steps: Mutex<HashMap<ThreadId, Arc<Mutex<Step>>>>,
     /// Complete steps of synchronous training.
     done: AtomicU64,
+    resumed: Mutex<bool>,
     life: Life,
 }
 
@@ -91,6 +90,7 @@ impl Client {
             peers: Mutex::default(),
             steps: Mutex::default(),
             done: AtomicU64::new(0),
+            resumed: Mutex::new(false),
         }
     }
 
@@ -146,10 +146,14 @@ impl Client {
 
     fn exchange_step(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants, step: &mut Step) -> Result<()> {
         let number = match barrier {
-            Some(servers) => self.next_step(trainer, servers)?,
+            Some(servers) => {
+                self.resume(trainer, servers)?;
+                self.done() + 1
+            }
             None => 0,
         };
-        let mut endpoints: Vec<String> = step.outgoing.iter().filter(|o| !o.vars().is_empty()).map(|o| o.endpoint.clone()).collect();
+        let mut endpoints: Vec<String> =
+            step.outgoing.iter().filter(|o| !o.vars().is_empty()).map(|o| o.endpoint.clone()).collect();
         endpoints.extend(barrier.unwrap_or_default().iter().cloned());
         endpoints.extend(wants.keys().cloned());
         endpoints.sort_unstable();
@@ -173,19 +177,19 @@ impl Client {
         Ok(())
     }
 
-    /// The number of the step that is being made. The first time, servers say how far this trainer came before.
-    fn next_step(&self, trainer: u32, servers: &[String]) -> Result<u64> {
-        let done = self.done.load(Ordering::Acquire);
-        if done > 0 {
-            return Ok(done + 1);
+    /// Asks all servers, once, how far this trainer came before: a process that comes back goes on from there.
+    pub(crate) fn resume(&self, trainer: u32, servers: &[String]) -> Result<()> {
+        let mut resumed = self.resumed.lock();
+        if *resumed {
+            return Ok(());
         }
         let mut least = u64::MAX;
         for server in servers {
             least = least.min(self.welcome(server, trainer)?);
         }
-        let done = if servers.is_empty() { 0 } else { least };
-        self.done.store(done, Ordering::Release);
-        Ok(done + 1)
+        self.done.store(if servers.is_empty() { 0 } else { least }, Ordering::Release);
+        *resumed = true;
+        Ok(())
     }
 
     /// The last step of this trainer that a server has.
@@ -208,19 +212,19 @@ impl Client {
         trainer: u32,
         requests: &[(&str, u16, Writer, ValueWriter<'_>)],
         about: &dyn Fn() -> String,
-        mut read: impl FnMut(usize, &crate::wire::Incoming) -> Result<()>,
+        mut read: impl FnMut(usize, &Incoming) -> Result<()>,
     ) -> Result<()> {
         let deadline = self.deadline();
         let mut under_way: Vec<(Arc<Peer>, Link)> = Vec::new();
         for (endpoint, kind, meta, values) in requests {
             let peer = self.peer(endpoint, trainer);
             let mut link = peer.take();
-            let request = Request { kind: *kind, meta: meta.bytes(), sections: values.sections(), about };
+            let request = Request { kind: *kind, meta: meta.as_bytes(), sections: values.sections(), about };
             peer.begin(&mut link, &request, deadline)?;
             under_way.push((peer, link));
         }
         for (i, ((peer, mut link), (_, kind, meta, values))) in under_way.into_iter().zip(requests).enumerate() {
-            let request = Request { kind: *kind, meta: meta.bytes(), sections: values.sections(), about };
+            let request = Request { kind: *kind, meta: meta.as_bytes(), sections: values.sections(), about };
             peer.finish(&mut link, &request, deadline)?;
             read(i, &link.reply)?;
             peer.give_back(link);
@@ -229,16 +233,36 @@ impl Client {
     }
 
     /// Fetches variables now, each from its server.
-    pub(crate) fn pull(&self, trainer: u32, names: &[(String, String)], into: &mut HashMap<String, Value>) -> Result<()> {
-        let mut by_server: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    pub(crate) fn pull(&self, trainer: u32, names: &[(String, String)], into: &mut Inbox) -> Result<()> {
+        self.pull_as(trainer, names, false, into)
+    }
+
+    /// Fetches variables now; of tables, if so wished, only the rows that changed since the last time.
+    pub(crate) fn pull_as(
+        &self,
+        trainer: u32,
+        names: &[(String, String)],
+        changed_only: bool,
+        into: &mut Inbox,
+    ) -> Result<()> {
+        let mut by_server = Wants::new();
         for (endpoint, name) in names {
-            by_server.entry(endpoint).or_default().push(name.clone());
+            by_server.entry(endpoint.clone()).or_default().push(name.clone());
         }
+        self.pull_from(trainer, by_server, changed_only, into)
+    }
+
+    /// Fetches everything that is wanted.
+    pub(crate) fn pull_wanted(&self, trainer: u32, wants: &Wants, into: &mut Inbox) -> Result<()> {
+        self.pull_from(trainer, wants.clone(), false, into)
+    }
+
+    fn pull_from(&self, trainer: u32, wants: Wants, changed_only: bool, into: &mut Inbox) -> Result<()> {
         let mut requests = Vec::new();
-        for (endpoint, names) in by_server {
+        for (endpoint, names) in &wants {
             let mut meta = Writer::new();
-            Pull { after_step: self.as_of(), changed_only: false, names }.encode(&mut meta);
-            requests.push((endpoint, kind::PULL, meta, ValueWriter::default()));
+            Pull { after_step: self.as_of(), changed_only, names: names.clone() }.encode(&mut meta);
+            requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
         self.ask_all(trainer, &requests, &|| "parameters".to_string(), |_, reply| read_values(reply, into))
     }
@@ -280,12 +304,13 @@ impl Client {
         let mut meta = Writer::new();
         Leave { steps: self.done() }.encode(&mut meta);
         let request =
-            Request { kind: kind::LEAVE, meta: meta.bytes(), sections: &[], about: &|| "its leave".to_string() };
+            Request { kind: kind::LEAVE, meta: meta.as_bytes(), sections: &[], about: &|| "its leave".to_string() };
         let mut first = Ok(());
         for peer in peers.iter().filter(|_| !self.identity.lock().looks) {
             let deadline = Instant::now() + LEAVE_PATIENCE;
             let mut link = peer.take();
-            let told = peer.begin(&mut link, &request, deadline).and_then(|()| peer.finish(&mut link, &request, deadline));
+            let told =
+                peer.begin(&mut link, &request, deadline).and_then(|()| peer.finish(&mut link, &request, deadline));
             if first.is_ok() {
                 first = told;
             }
@@ -315,14 +340,11 @@ impl Drop for Client {
 /// What a trainer wants from each server.
 pub(crate) type Wants = BTreeMap<String, Vec<String>>;
 
-fn read_values(reply: &crate::wire::Incoming, into: &mut HashMap<String, Value>) -> Result<()> {
-    let mut meta = Reader::new(reply.meta());
+fn read_values(reply: &Incoming, into: &mut Inbox) -> Result<()> {
+    let mut meta = Reader::new(reply.meta(), "a message");
     let mut values = ValueReader::new(reply, &mut meta)?;
     while let Some(name) = values.next(&mut meta)? {
-        match into.get_mut(name) {
-            Some(value) => values.value(&mut meta, value)?,
-            None => values.value(&mut meta, into.entry(name.to_string()).or_default())?,
-        }
+        values.value(&mut meta, into.arrive(name))?;
     }
     Ok(())
 }

@@ -91,8 +91,7 @@ impl Peer {
     }
 
     fn send(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
-        let out =
-            Outgoing { kind: request.kind, id: link.sequence, meta: request.meta, sections: request.sections };
+        let out = Outgoing { kind: request.kind, id: link.sequence, meta: request.meta, sections: request.sections };
         match &mut link.conn {
             Some(conn) => conn.send(&out, deadline),
             None => Err(Error::internal("no connection")),
@@ -119,7 +118,7 @@ impl Peer {
             }
         }
         if link.reply.kind() == kind::FAILED {
-            let error = decode_failure(&mut Reader::new(link.reply.meta()), &self.endpoint)?;
+            let error = decode_failure(&mut Reader::new(link.reply.meta(), "a message"), &self.endpoint)?;
             return Err(self.about(error, request));
         }
         Ok(())
@@ -136,8 +135,11 @@ impl Peer {
                 Received::Closed => return Err(broken("the connection was closed")),
                 Received::TimedOut => {
                     let waited = self.options.deadline.as_secs();
-                    return Err(Error::new(Kind::Timeout, format!("server {} did not answer in {waited} s", self.endpoint))
-                        .help("look at the server's log; FLAGS_rpc_deadline (milliseconds) sets how long to wait"));
+                    return Err(Error::new(
+                        Kind::Timeout,
+                        format!("server {} did not answer in {waited} s", self.endpoint),
+                    )
+                    .help("look at the server's log; FLAGS_rpc_deadline (milliseconds) sets how long to wait"));
                 }
             }
         }
@@ -159,19 +161,18 @@ impl Peer {
             trainer: self.identity.trainer,
             incarnation: self.identity.incarnation,
             stream,
-            job: self.options.job.clone(),
             fingerprint: self.options.fingerprint.clone(),
         };
         let mut meta = Writer::new();
         hello.encode(&mut meta);
-        conn.send(&Outgoing { kind: kind::HELLO, id: 0, meta: meta.bytes(), sections: &[] }, deadline)?;
+        conn.send(&Outgoing { kind: kind::HELLO, id: 0, meta: meta.as_bytes(), sections: &[] }, deadline)?;
         let mut reply = Incoming::new();
         match conn.recv(&mut reply, deadline)? {
             Received::Frame if reply.kind() == kind::WELCOME => {
-                Ok((conn, Welcome::decode(&mut Reader::new(reply.meta()))?))
+                Ok((conn, Welcome::decode(&mut Reader::new(reply.meta(), "a message"))?))
             }
             Received::Frame if reply.kind() == kind::FAILED => {
-                Err(decode_failure(&mut Reader::new(reply.meta()), &self.endpoint)?)
+                Err(decode_failure(&mut Reader::new(reply.meta(), "a message"), &self.endpoint)?)
             }
             Received::Frame | Received::Closed => {
                 Err(Error::new(Kind::Network, format!("{} closed the connection instead of a greeting", self.endpoint)))

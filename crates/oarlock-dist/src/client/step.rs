@@ -1,11 +1,10 @@
 //! What one thread sends and receives in a step: gradients wait here until all are there, new parameters until they
 //! are asked for.
 
-use std::collections::HashMap;
-
 use oarlock_ir::Result;
 use oarlock_tensor::Value;
 
+use super::Inbox;
 use crate::message::Named;
 
 /// The exchange of one thread, from its first `send` to its last `recv`.
@@ -14,7 +13,7 @@ pub(crate) struct Step {
     /// By server; entries keep their memory from step to step.
     pub(crate) outgoing: Vec<Outbox>,
     /// What the last exchange brought and no `recv` has taken yet.
-    pub(crate) inbox: HashMap<String, Value>,
+    pub(crate) inbox: Inbox,
 }
 
 /// What waits for one server.
@@ -26,7 +25,12 @@ pub(crate) struct Outbox {
 
 impl Step {
     /// Lays a variable aside for a server. `fill` writes it into memory that is kept from step to step.
-    pub(crate) fn put(&mut self, endpoint: &str, name: &str, fill: impl FnOnce(&mut Value) -> Result<()>) -> Result<()> {
+    pub(crate) fn put(
+        &mut self,
+        endpoint: &str,
+        name: &str,
+        fill: impl FnOnce(&mut Value) -> Result<()>,
+    ) -> Result<()> {
         let at = match self.outgoing.iter().position(|o| o.endpoint == endpoint) {
             Some(at) => at,
             None => {

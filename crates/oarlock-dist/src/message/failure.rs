@@ -4,9 +4,9 @@ use oarlock_ir::{Error, Kind, Result};
 
 use crate::wire::codec::{Reader, Writer};
 
-/// The kinds that travel; anything else arrives as [`Kind::Cluster`].
+/// The kinds that travel; anything else arrives as [`Kind::Unsupported`].
 const KINDS: [Kind; 10] = [
-    Kind::Cluster,
+    Kind::Unsupported,
     Kind::Shape,
     Kind::DType,
     Kind::Missing,
@@ -15,7 +15,7 @@ const KINDS: [Kind; 10] = [
     Kind::Range,
     Kind::Nan,
     Kind::Format,
-    Kind::Unsupported,
+    Kind::Timeout,
 ];
 
 pub(crate) fn encode_failure(error: &Error, meta: &mut Writer) {
@@ -23,17 +23,18 @@ pub(crate) fn encode_failure(error: &Error, meta: &mut Writer) {
     let kind = KINDS.iter().position(|k| *k == report.kind).unwrap_or(0);
     meta.u8(kind as u8);
     meta.str(&report.what);
-    meta.u32(report.notes.len() as u32);
-    report.notes.iter().for_each(|note| meta.str(note));
+    meta.list(&report.notes, |meta, note| {
+        meta.str(note);
+    });
     meta.str(report.help.as_deref().unwrap_or(""));
 }
 
 /// The server's error, with a note of where it comes from.
 pub(crate) fn decode_failure(meta: &mut Reader<'_>, server: &str) -> Result<Error> {
-    let kind = KINDS.get(meta.u8()? as usize).copied().unwrap_or(Kind::Cluster);
+    let kind = KINDS.get(meta.u8()? as usize).copied().unwrap_or(Kind::Unsupported);
     let mut error = Error::new(kind, meta.str()?);
-    for _ in 0..meta.u32()? {
-        error = error.note(meta.str()?);
+    for note in meta.list(|meta| meta.str())? {
+        error = error.note(note);
     }
     let help = meta.str()?;
     if !help.is_empty() {

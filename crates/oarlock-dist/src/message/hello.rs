@@ -25,8 +25,6 @@ pub(crate) struct Hello {
     pub(crate) incarnation: u64,
     /// Requests with one stream follow each other; a repeated one has the sequence number of the first.
     pub(crate) stream: u32,
-    /// The job, as its launcher or user named it.
-    pub(crate) job: String,
     /// What the program is, as far as trainers and servers must agree; empty if not known.
     pub(crate) fingerprint: String,
 }
@@ -50,7 +48,6 @@ impl Hello {
         meta.u32(self.trainer);
         meta.u64(self.incarnation);
         meta.u32(self.stream);
-        meta.str(&self.job);
         meta.str(&self.fingerprint);
     }
 
@@ -66,26 +63,21 @@ impl Hello {
             trainer: meta.u32()?,
             incarnation: meta.u64()?,
             stream: meta.u32()?,
-            job: meta.str()?.to_string(),
             fingerprint: meta.str()?.to_string(),
         })
     }
 
-    /// Two jobs that meet on one port by mistake must not mix.
-    pub(crate) fn check(&self, job: &str, fingerprint: &str, endpoint: &str) -> Result<()> {
-        if self.job != job {
-            let what = format!("server {endpoint} belongs to job `{job}`, and trainer {} to job `{}`", self.trainer, self.job);
-            return Err(Error::new(Kind::Argument, what)
-                .help("another job listens on this port: choose other ports, or set the same OARLOCK_JOB_ID for one job"));
-        }
+    /// A trainer must run the program whose other half the server runs.
+    pub(crate) fn check(&self, fingerprint: &str, endpoint: &str) -> Result<()> {
         let both = !self.fingerprint.is_empty() && !fingerprint.is_empty();
         if both && self.fingerprint != fingerprint {
             let what = format!(
                 "trainer {} runs another program than server {endpoint} serves (fingerprints {} and {fingerprint})",
                 self.trainer, self.fingerprint
             );
-            return Err(Error::new(Kind::Argument, what)
-                .help("start all processes of a job with the same script and settings"));
+            return Err(
+                Error::new(Kind::Argument, what).help("start all processes of a job with the same script and settings")
+            );
         }
         Ok(())
     }

@@ -17,11 +17,6 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// The values of now.
-    pub(crate) fn now(names: Vec<String>) -> Pull {
-        Pull { after_step: u64::MAX, changed_only: false, names }
-    }
-
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.after_step);
         meta.bool(self.changed_only);

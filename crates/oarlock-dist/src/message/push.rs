@@ -7,8 +7,6 @@ use crate::wire::codec::{Reader, Writer};
 /// What stands before the variables of a push.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Push {
-    /// Counts the requests of a stream; a repeated request keeps its number.
-    pub(crate) sequence: u64,
     /// The step that this push completes; 0 if the server is not to wait for the other trainers.
     pub(crate) step: u64,
     /// The variables that the reply brings.
@@ -17,26 +15,21 @@ pub(crate) struct Push {
 
 impl Push {
     pub(crate) fn encode(&self, meta: &mut Writer) {
-        meta.u64(self.sequence);
         meta.u64(self.step);
         encode_names(&self.wants, meta);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Push> {
-        Ok(Push { sequence: meta.u64()?, step: meta.u64()?, wants: decode_names(meta)? })
+        Ok(Push { step: meta.u64()?, wants: decode_names(meta)? })
     }
 }
 
 pub(super) fn encode_names(names: &[String], meta: &mut Writer) {
-    meta.u32(names.len() as u32);
-    names.iter().for_each(|name| meta.str(name));
+    meta.list(names, |meta, name| {
+        meta.str(name);
+    });
 }
 
 pub(super) fn decode_names(meta: &mut Reader<'_>) -> Result<Vec<String>> {
-    let count = meta.u32()?;
-    let mut names = Vec::new();
-    for _ in 0..count {
-        names.push(meta.str()?.to_string());
-    }
-    Ok(names)
+    meta.list(|meta| meta.str().map(str::to_string))
 }

@@ -19,6 +19,11 @@ pub(crate) struct ValueWriter<'a> {
 }
 
 impl<'a> ValueWriter<'a> {
+    /// Nothing but ids.
+    pub(crate) fn of_ids(ids: &'a [i64]) -> ValueWriter<'a> {
+        ValueWriter { sections: vec![bytemuck::cast_slice(ids)] }
+    }
+
     /// Adds variables.
     pub(crate) fn write(
         &mut self,
@@ -40,8 +45,11 @@ impl<'a> ValueWriter<'a> {
                     self.tensor(meta, &rows.value);
                 }
                 other => {
-                    return Err(Error::new(Kind::Argument, format!("`{name}` is {}, which is never sent", other.kind()))
-                        .help("only tensors and selected rows travel between trainers and servers"));
+                    return Err(Error::new(
+                        Kind::Argument,
+                        format!("`{name}` is {}, which is never sent", other.kind()),
+                    )
+                    .help("only tensors and selected rows travel between trainers and servers"));
                 }
             }
         }
@@ -50,13 +58,8 @@ impl<'a> ValueWriter<'a> {
 
     fn tensor(&mut self, meta: &mut Writer, tensor: &'a Tensor) {
         meta.u32(tensor.dtype().proto() as u32);
-        meta.u32(tensor.dims().rank() as u32);
-        tensor.dims().iter().for_each(|size| meta.u64(*size as u64));
-        meta.u32(tensor.lod().len() as u32);
-        for level in tensor.lod().levels() {
-            meta.u32(level.len() as u32);
-            level.iter().for_each(|at| meta.u64(*at as u64));
-        }
+        write_sizes(meta, tensor.dims());
+        meta.list(tensor.lod().levels(), |meta, level| write_sizes(meta, level));
         self.sections.push(tensor.bytes());
     }
 
@@ -72,9 +75,6 @@ pub(crate) struct ValueReader<'a> {
     next: usize,
     left: u32,
 }
-
-/// More levels than sequences of sequences of sequences need; a frame that says so is damaged.
-const MAX_RANK: u32 = 32;
 
 impl<'a> ValueReader<'a> {
     /// Of a message whose `meta` is read up to its variables.
@@ -117,13 +117,8 @@ impl<'a> ValueReader<'a> {
     fn tensor(&mut self, meta: &mut Reader<'_>, into: &mut Tensor) -> Result<()> {
         let number = meta.u32()?;
         let dtype = DType::from_proto(number as i32).ok_or_else(|| damaged(format!("element type {number}")))?;
-        let dims = sizes(meta)?;
-        let dims = Dims::try_new(&dims).map_err(|e| damaged(e.to_string()))?;
-        let levels = meta.u32()?;
-        if levels > MAX_RANK {
-            return Err(damaged(format!("{levels} levels of sequences")));
-        }
-        let lod = (0..levels).map(|_| offsets(meta)).collect::<Result<Vec<_>>>()?;
+        let dims = Dims::try_new(&meta.list(size)?).map_err(|e| damaged(e.to_string()))?;
+        let lod = meta.list(|meta| meta.list(size))?;
         let bytes = self.section()?;
         // Compared before anything is allocated: sizes are the sender's word, bytes are here.
         let needed = dims.iter().try_fold(dtype.size(), |all, size| all.checked_mul(*size));
@@ -145,21 +140,10 @@ impl<'a> ValueReader<'a> {
     }
 }
 
-fn sizes(meta: &mut Reader<'_>) -> Result<Vec<usize>> {
-    let rank = meta.u32()?;
-    if rank > MAX_RANK {
-        return Err(damaged(format!("a tensor with {rank} dimensions")));
-    }
-    (0..rank).map(|_| size(meta)).collect()
-}
-
-fn offsets(meta: &mut Reader<'_>) -> Result<Vec<usize>> {
-    let count = meta.u32()?;
-    let mut offsets = Vec::new();
-    for _ in 0..count {
-        offsets.push(size(meta)?);
-    }
-    Ok(offsets)
+fn write_sizes(meta: &mut Writer, sizes: &[usize]) {
+    meta.list(sizes, |meta, size| {
+        meta.u64(*size as u64);
+    });
 }
 
 fn size(meta: &mut Reader<'_>) -> Result<usize> {

@@ -31,7 +31,7 @@ pub(crate) use listen_and_serv::{Serve, listen_and_serv};
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
-pub(crate) use send::send;
+pub(crate) use send::{Sends, copy, send};
 pub(crate) use send_barrier::send_barrier;
 
 /// The operators of this crate.
@@ -76,7 +76,7 @@ pub(crate) fn strings<'a>(names: impl IntoIterator<Item = &'a Name>) -> Vec<Stri
 }
 
 /// The servers that a trainer's program names.
-fn servers(program: &Program) -> Vec<String> {
+pub(crate) fn servers(program: &Program) -> Vec<String> {
     let lists = program.global().ops.iter().flat_map(|op| {
         ["epmap", "endpoints"].into_iter().filter_map(|name| match op.attrs.get(name) {
             Some(Attr::Strings(list)) if COMMUNICATING.contains(&op.op_type.as_str()) => Some(list),
@@ -93,7 +93,7 @@ fn servers(program: &Program) -> Vec<String> {
 const COMMUNICATING: [&str; 5] = ["send", "recv", "send_barrier", "fetch_barrier", "distributed_lookup_table"];
 
 /// What a program receives in a step, by server: it comes with the reply to what is sent.
-fn wants(program: &Program) -> Wants {
+pub(crate) fn wants(program: &Program) -> Wants {
     let mut wants = Wants::new();
     let idle = |op: &Op| matches!(op.attrs.get("do_not_run"), Some(Attr::Int(1)));
     for op in program.global().ops.iter().filter(|op| op.op_type == "recv" && !idle(op)) {

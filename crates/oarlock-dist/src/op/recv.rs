@@ -61,15 +61,23 @@ impl OpDef for Recv {
         }
         let trainer = attrs.count("trainer_id")? as u32;
         let (idle, all) = (attrs.int("do_not_run")? != 0, servers(p.program()));
+        // A startup program fetches whatever a communicator does.
+        let trains = p.program().global().ops.iter().any(|op| op.op_type == "send");
         let mut pulled = HashMap::new();
         kernel(move |io| {
-            // A communicator brings parameters in its own time.
-            if idle || joined && io.runtime().get::<Communicator>().is_some_and(|c| c.brings(&names)) {
+            if idle {
                 return Ok(());
             }
             let client = Client::of(io.runtime());
             let step = client.step();
             let mut step = step.lock();
+            if let Some(communicator) = Communicator::of(io.runtime()).filter(|c| joined && trains && c.is_running())
+                && communicator.bring(&names, &mut step.inbox)?
+                && !names.iter().all(|name| step.inbox.has(name))
+            {
+                // Nothing newer than what is here already.
+                return Ok(());
+            }
             let missing: Vec<(String, String)> = endpoints
                 .iter()
                 .zip(&names)
@@ -80,7 +88,11 @@ impl OpDef for Recv {
                 client.resume(trainer, &all)?;
                 client.pull(trainer, &missing, &mut step.inbox)?;
             }
-            if joined { join(io, outs[0], &names, &mut step.inbox, &mut pulled) } else { take(io, &outs, &names, &mut step.inbox) }
+            if joined {
+                join(io, outs[0], &names, &mut step.inbox, &mut pulled)
+            } else {
+                take(io, &outs, &names, &mut step.inbox)
+            }
         })
     }
 
@@ -107,13 +119,7 @@ fn take(io: &Io<'_>, outs: &[Out], names: &[String], inbox: &mut Inbox) -> Resul
 }
 
 /// Puts sections one after the other.
-fn join(
-    io: &Io<'_>,
-    out: Out,
-    names: &[String],
-    inbox: &mut Inbox,
-    parts: &mut HashMap<String, Value>,
-) -> Result<()> {
+fn join(io: &Io<'_>, out: Out, names: &[String], inbox: &mut Inbox, parts: &mut HashMap<String, Value>) -> Result<()> {
     if let [name] = names {
         return take(io, &[out], std::slice::from_ref(name), inbox);
     }

@@ -74,6 +74,7 @@ impl OpDef for Send {
 }
 
 /// What a `send` sends, and where to.
+#[derive(Debug, Clone)]
 pub(crate) struct Sends {
     pub(crate) inputs: Vec<(In, Name)>,
     pub(crate) endpoints: Vec<String>,
@@ -102,8 +103,7 @@ impl Sends {
     }
 
     fn check(&self) -> Result<()> {
-        let (x, to, names, sections) =
-            (self.inputs.len(), self.endpoints.len(), self.names.len(), self.sections.len());
+        let (x, to, names, sections) = (self.inputs.len(), self.endpoints.len(), self.names.len(), self.sections.len());
         let fits = match () {
             _ if to == 0 || self.to_all => true,
             _ if names == 0 => x == to,
@@ -113,7 +113,8 @@ impl Sends {
             return Ok(());
         }
         let what = format!("`send` has {x} variables, {to} endpoints, {names} names and {sections} sections");
-        Err(Error::new(Kind::Argument, what).help("give one endpoint per variable, or a name and an endpoint per section"))
+        Err(Error::new(Kind::Argument, what)
+            .help("give one endpoint per variable, or a name and an endpoint per section"))
     }
 
     /// Is a variable cut while it is sent?
@@ -136,11 +137,19 @@ impl Sends {
             return Ok(());
         }
         let value = io.value(self.inputs[0].0)?;
-        self.cut(&value, |part, fill| step.put(&self.endpoints[part], &self.names[part], fill))
+        self.queue_value(&value, step)
+    }
+
+    /// Lays the parts of a variable that is cut aside for their servers.
+    pub(crate) fn queue_value(&self, value: &Value, step: &mut Step) -> Result<()> {
+        if self.to_all {
+            return self.endpoints.iter().try_for_each(|to| step.put(to, &self.names[0], |slot| copy(value, slot)));
+        }
+        self.cut(value, |part, fill| step.put(&self.endpoints[part], &self.names[part], fill))
     }
 
     /// Hands out each part of a value; `put` says where it goes.
-    pub(crate) fn cut(
+    fn cut(
         &self,
         value: &Value,
         mut put: impl FnMut(usize, &mut dyn FnMut(&mut Value) -> Result<()>) -> Result<()>,

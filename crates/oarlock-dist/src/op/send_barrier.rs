@@ -41,7 +41,7 @@ impl OpDef for SendBarrier {
         let wants = wants(p.program());
         kernel(move |io| {
             if half_async && let Some(communicator) = io.runtime().get::<Communicator>() {
-                return communicator.barrier(io.runtime());
+                return communicator.barrier();
             }
             let barrier = (!half_async).then_some(&servers[..]);
             Client::of(io.runtime()).exchange(trainer, barrier, &wants)

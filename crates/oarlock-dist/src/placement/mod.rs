@@ -15,7 +15,7 @@ use oarlock_ir::{Error, Kind, Name, Result};
 
 pub use cut::{Cut, VarBlock, cut};
 pub use dispatch::{Dispatcher, HashName, MakeDispatcher, RoundRobin, SplitMethod};
-pub use shard::{SHARDS, server_of_id, shard_of_id};
+pub use shard::server_of_id;
 pub use shuffle::shuffle;
 
 /// A variable to place.

@@ -26,8 +26,8 @@ use previous::Previous;
 pub use round::Policy;
 use round::{Effect, Event, Round};
 use session::Session;
-use updates::Updates;
 pub use updates::ServerMode;
+use updates::Updates;
 
 use crate::log::Log;
 use crate::wire::{Conn, Listener, NetOptions};
@@ -39,8 +39,6 @@ pub struct ServerOptions {
     pub endpoint: Option<String>,
     /// Sockets.
     pub net: NetOptions,
-    /// The job; trainers of another are refused.
-    pub job: String,
     /// What the program is; trainers of another are refused. Empty: not compared.
     pub fingerprint: String,
     /// What happens when a trainer is lost.
@@ -60,7 +58,6 @@ impl Default for ServerOptions {
         ServerOptions {
             endpoint: None,
             net: NetOptions::default(),
-            job: String::new(),
             fingerprint: String::new(),
             policy: Policy::Fail,
             deadline: Duration::from_secs(180),
@@ -147,7 +144,16 @@ impl Server {
             options,
         });
         shared.options.log.line(format!("server {endpoint} waits for {trainers} trainers"));
-        let threads = vec![spawn("oarlock-accept", { let s = shared.clone(); move || s.accept(&listener) })?, spawn("oarlock-watch", { let s = shared.clone(); move || s.watch() })?];
+        let threads = vec![
+            spawn("oarlock-accept", {
+                let s = shared.clone();
+                move || s.accept(&listener)
+            })?,
+            spawn("oarlock-watch", {
+                let s = shared.clone();
+                move || s.watch()
+            })?,
+        ];
         Ok(Server { shared, threads, endpoint })
     }
 
@@ -176,6 +182,7 @@ impl Server {
             "server {} {how}: {} steps, {} pushes, {} of them repeated",
             self.endpoint, summary.steps, summary.pushes, summary.repeats
         ));
+        self.shared.updates.tables.report().for_each(|line| self.shared.options.log.line(line));
         match failed {
             Some(error) => Err(error),
             None => Ok(summary),
@@ -299,7 +306,8 @@ impl Shared {
 
     /// Makes a step if one is complete.
     fn apply(&self, state: &mut MutexGuard<'_, State>, effects: &[Effect]) {
-        let Some(of) = effects.iter().find_map(|e| if let Effect::Apply { of, .. } = e { Some(of) } else { None }) else {
+        let Some(of) = effects.iter().find_map(|e| if let Effect::Apply { of, .. } = e { Some(of) } else { None })
+        else {
             return;
         };
         // A push that completes its own step is kept first; its session does that and then applies.

@@ -66,13 +66,13 @@ impl Session {
         if self.request.kind() != kind::HELLO {
             return Err(Error::new(Kind::Format, format!("it began with a frame of kind {}", self.request.kind())));
         }
-        let hello = Hello::decode(&mut Reader::new(self.request.meta()))?;
+        let hello = Hello::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let options = &self.shared.options;
-        hello.check(&options.job, &options.fingerprint, &self.shared.updates.endpoint)?;
+        hello.check(&options.fingerprint, &self.shared.updates.endpoint)?;
         let welcome = self.join(&hello)?;
         let mut meta = Writer::new();
         welcome.encode(&mut meta);
-        self.send(kind::WELCOME, 0, meta.bytes(), &[])?;
+        self.send(kind::WELCOME, 0, meta.as_bytes(), &[])?;
         Ok(Some(hello))
     }
 
@@ -132,9 +132,7 @@ impl Session {
     }
 
     fn push(&mut self, hello: &Hello) -> Result<()> {
-        let mut meta = Reader::new(self.request.meta());
-        let push = Push::decode(&mut meta)?;
-        let count = self.read_pushed(&mut meta)?;
+        let (push, count) = self.read_push()?;
         match (self.shared.updates.mode, push.step) {
             (ServerMode::Sync, 0) => {
                 return Err(Error::new(Kind::Argument, "a trainer that does not wait sent to a server that does")
@@ -146,11 +144,13 @@ impl Session {
         self.reply_values(&push.wants, u64::MAX, hello)
     }
 
-    /// Takes the variables out of a push; returns how many there are.
-    fn read_pushed(&mut self, meta: &mut Reader<'_>) -> Result<usize> {
-        let mut reader = ValueReader::new(&self.request, meta)?;
+    /// What a push says, and how many variables it brought.
+    fn read_push(&mut self) -> Result<(Push, usize)> {
+        let mut meta = Reader::new(self.request.meta(), "a push");
+        let push = Push::decode(&mut meta)?;
+        let mut reader = ValueReader::new(&self.request, &mut meta)?;
         let mut count = 0;
-        while let Some(name) = reader.next(meta)? {
+        while let Some(name) = reader.next(&mut meta)? {
             if !self.shared.updates.takes(name) {
                 return Err(self.shared.updates.unknown(name));
             }
@@ -159,10 +159,10 @@ impl Session {
             }
             let (to, value) = &mut self.brought[count];
             name.clone_into(to);
-            reader.value(meta, value)?;
+            reader.value(&mut meta, value)?;
             count += 1;
         }
-        Ok(count)
+        Ok((push, count))
     }
 
     /// Applies what a push brought, unless it is a repeat.
@@ -229,7 +229,7 @@ impl Session {
     }
 
     fn pull(&mut self, hello: &Hello) -> Result<()> {
-        let pull = Pull::decode(&mut Reader::new(self.request.meta()))?;
+        let pull = Pull::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         if pull.changed_only {
             return self.reply_changed(&pull.names, hello);
         }
@@ -262,17 +262,13 @@ impl Session {
         let mut meta = Writer::new();
         let mut values = ValueWriter::default();
         values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)))?;
-        let out = Outgoing {
-            kind: kind::VALUES,
-            id: self.request.id(),
-            meta: meta.bytes(),
-            sections: values.sections(),
-        };
+        let out =
+            Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
         self.conn.send(&out, Instant::now() + SEND_PATIENCE)
     }
 
     fn look_up(&mut self, _hello: &Hello) -> Result<()> {
-        let lookup = Lookup::decode(&mut Reader::new(self.request.meta()))?;
+        let lookup = Lookup::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let [table] = &lookup.tables[..] else {
             return Err(Error::new(Kind::Format, format!("a lookup in {} tables at once", lookup.tables.len())));
         };
@@ -285,7 +281,7 @@ impl Session {
     }
 
     fn leave(&mut self, hello: &Hello) -> Result<()> {
-        Leave::decode(&mut Reader::new(self.request.meta()))?;
+        Leave::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let trainer = hello.trainer as usize;
         let id = self.request.id();
         self.send(kind::DONE, id, &[], &[])?;
@@ -298,7 +294,7 @@ impl Session {
     fn fail(&mut self, id: u64, error: &Error) -> Result<()> {
         let mut meta = Writer::new();
         encode_failure(error, &mut meta);
-        self.send(kind::FAILED, id, meta.bytes(), &[])
+        self.send(kind::FAILED, id, meta.as_bytes(), &[])
     }
 
     fn send(&mut self, kind: u16, id: u64, meta: &[u8], sections: &[&[u8]]) -> Result<()> {
@@ -355,8 +351,13 @@ impl Shared {
         into.reserve(ids.len() * width);
         for id in ids {
             let Some(row) = usize::try_from(*id).ok().filter(|row| *row < rows) else {
-                let what = format!("row {id} of `{table}` is asked of server {}, which holds {rows} rows", self.updates.endpoint);
-                return Err(Error::new(Kind::Range, what).help("trainers and servers must agree on the size of the table"));
+                let what = format!(
+                    "row {id} of `{table}` is asked of server {}, which holds {rows} rows",
+                    self.updates.endpoint
+                );
+                return Err(
+                    Error::new(Kind::Range, what).help("trainers and servers must agree on the size of the table")
+                );
             };
             into.extend_from_slice(&data[row * width..][..width]);
         }

@@ -44,6 +44,8 @@ struct RowUpdate {
     ids: Vec<i64>,
     weights: Vec<f32>,
     state: Vec<f32>,
+    /// Counts the updates of this table: how old a row is.
+    step: u32,
 }
 
 impl Tables {
@@ -66,7 +68,7 @@ impl Tables {
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
             let index = tables.tables.len();
             tables.by_name.insert(param.clone(), index);
-            from.iter().enumerate().for_each(|(t, name)| drop(tables.by_gradient.insert(name.clone(), (index, t))));
+            tables.by_gradient.extend(from.iter().enumerate().map(|(t, name)| (name.clone(), (index, t))));
             tables.merged.push(grad.clone());
             let block = as_tensors(block, &param, &states, &grad, width);
             let executor = Executor::with_runtime(options.clone(), runtime.clone());
@@ -79,6 +81,7 @@ impl Tables {
                 ids: Vec::new(),
                 weights: Vec::new(),
                 state: Vec::new(),
+                step: 0,
             };
             let held = from.iter().map(|_| Mutex::default()).collect();
             tables.tables.push(Table { rows, held, from, update: Mutex::new(update) });
@@ -186,11 +189,15 @@ impl RowUpdate {
     fn collect_ids(&mut self, grads: &[Value]) -> Result<()> {
         self.ids.clear();
         for grad in grads {
-            let rows = grad.rows().map_err(|e| Error::new(Kind::Argument, format!("the gradient of `{}` {e}", self.param)))?;
+            let rows =
+                grad.rows().map_err(|e| Error::new(Kind::Argument, format!("the gradient of `{}` {e}", self.param)))?;
             if rows.value.numel() != rows.rows.len() * self.width {
                 let what = format!(
                     "a gradient of `{}` lists {} rows and holds {}, but rows have {} elements",
-                    self.param, rows.rows.len(), rows.value.dims(), self.width
+                    self.param,
+                    rows.rows.len(),
+                    rows.value.dims(),
+                    self.width
                 );
                 return Err(Error::new(Kind::Shape, what));
             }
@@ -206,7 +213,7 @@ impl RowUpdate {
         let (count, spec) = (self.ids.len(), table.spec());
         self.weights.resize(count * self.width, 0.0);
         self.state.resize(count * spec.state_width(), 0.0);
-        table.take(&self.ids, &mut self.weights, &mut self.state).map_err(in_table)?;
+        table.take(&self.ids, &mut self.weights, &mut self.state).map_err(in_table).map(drop)?;
         set(&self.scope, &self.param, count, self.width, &self.weights);
         let mut at = 0;
         for (name, state) in self.states.iter().zip(&spec.state) {
@@ -218,6 +225,7 @@ impl RowUpdate {
     }
 
     fn put(&mut self, table: &HashedTable) -> Result<()> {
+        self.step = self.step.saturating_add(1);
         let spec = table.spec();
         get(&self.scope, &self.param, &mut self.weights)?;
         let mut at = 0;
@@ -226,7 +234,7 @@ impl RowUpdate {
             get(&self.scope, name, &mut self.state[at..at + len])?;
             at += len;
         }
-        table.put(&self.ids, &self.weights, &self.state).map_err(in_table)
+        table.put(&self.ids, self.step, &self.weights, &self.state).map(drop).map_err(in_table)
     }
 
     /// Gradients name rows by their place among those that were taken out.
@@ -281,7 +289,9 @@ fn get(scope: &Scope, name: &Name, into: &mut [f32]) -> Result<()> {
             into.copy_from_slice(data);
             Ok(())
         }
-        Ok(data) => Err(Error::internal(format!("an update left `{name}` with {} elements, not {}", data.len(), into.len()))),
+        Ok(data) => {
+            Err(Error::internal(format!("an update left `{name}` with {} elements, not {}", data.len(), into.len())))
+        }
         Err(e) => Err(Error::new(Kind::DType, format!("`{name}` {e}"))),
     }
 }
@@ -316,9 +326,10 @@ fn as_tensors(mut block: Program, param: &Name, states: &[Name], grad: &Name, wi
 fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> Result<Spec> {
     let var = program.expect_var(0, param)?;
     let sizes: Vec<Option<usize>> = var.shape.iter().map(|d| d.known()).collect();
-    let width = sizes.iter().skip(1).try_fold(1, |all, size| Some(all * (*size)?)).filter(|w| *w > 0).ok_or_else(|| {
-        Error::new(Kind::Shape, format!("table `{param}` is declared {}, without the size of its rows", var.shape))
-    })?;
+    let width =
+        sizes.iter().skip(1).try_fold(1, |all, size| Some(all * (*size)?)).filter(|w| *w > 0).ok_or_else(|| {
+            Error::new(Kind::Shape, format!("table `{param}` is declared {}, without the size of its rows", var.shape))
+        })?;
     let state = states.iter().map(|name| State { width, initial: initial.constant(name) }).collect();
     let (init, seed) = initial.row(param);
     Ok(Spec {
@@ -345,7 +356,8 @@ impl Initial {
             for (variable, how) in texts.iter().filter_map(|text| text.split_once(':')) {
                 let mut parts = how.split('&');
                 let operator = parts.next().unwrap_or_default().to_string();
-                let number = |part: &str| part.split_once('=').and_then(|(n, v)| Some((n.to_string(), v.parse().ok()?)));
+                let number =
+                    |part: &str| part.split_once('=').and_then(|(n, v)| Some((n.to_string(), v.parse().ok()?)));
                 found.insert(variable.to_string(), (operator, parts.filter_map(number).collect()));
             }
         }
@@ -358,9 +370,7 @@ impl Initial {
         let init = match operator.as_str() {
             "uniform_random" => RowInit::Uniform { min: get("min", -1.0), max: get("max", 1.0) },
             "gaussian_random" => RowInit::Gaussian { mean: get("mean", 0.0), std: get("std", 1.0) },
-            "truncated_gaussian_random" => {
-                RowInit::TruncatedGaussian { mean: get("mean", 0.0), std: get("std", 1.0) }
-            }
+            "truncated_gaussian_random" => RowInit::TruncatedGaussian { mean: get("mean", 0.0), std: get("std", 1.0) },
             _ => RowInit::Constant(get("value", 0.0)),
         };
         (init, attrs.get("seed").copied().unwrap_or(0.0) as u64)

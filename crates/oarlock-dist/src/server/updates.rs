@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Runtime};
-use oarlock_tensor::{Tensor, Value};
+use oarlock_tensor::{Tensor, Value, simd};
 use parking_lot::Mutex;
 
 use super::tables::Tables;
@@ -109,7 +109,12 @@ impl Runner {
 
 impl Updates {
     /// Of a server's program, whose startup program has run in `scope`.
-    pub(super) fn new(program: &Program, scope: &Scope, options: &ExecOptions, runtime: &Arc<Runtime>) -> Result<Updates> {
+    pub(super) fn new(
+        program: &Program,
+        scope: &Scope,
+        options: &ExecOptions,
+        runtime: &Arc<Runtime>,
+    ) -> Result<Updates> {
         let op = listen_op(program)?;
         let attr = |name: &str| options.registry.get(&op.op_type).map(|e| e.sig.attrs(op).int(name));
         let mode = ServerMode::from_attr(attr("distributed_mode").transpose()?.unwrap_or(0))?;
@@ -129,17 +134,18 @@ impl Updates {
         if let Some(block) = lr_block {
             let program = lower(program, block)?;
             updates.note_counters(&program);
-            updates.learning_rate = Some(Mutex::new(Runner::new(program, Executor::with_runtime(options.clone(), runtime.clone()))));
+            updates.learning_rate =
+                Some(Mutex::new(Runner::new(program, Executor::with_runtime(options.clone(), runtime.clone()))));
         }
         for (grad, block) in grad_to_block(op)? {
             if !updates.tables.has_gradient(&grad) {
-                updates.add(program, &grad, block, options, runtime)?;
+                updates.add_update(program, &grad, block, options, runtime)?;
             }
         }
         Ok(updates)
     }
 
-    fn add(
+    fn add_update(
         &mut self,
         program: &Program,
         grad: &Name,
@@ -163,7 +169,11 @@ impl Updates {
             let slot = if self.mode == ServerMode::Geo { "Out" } else { "ParamOut" };
             op.outputs.get(slot).first().cloned()
         });
-        self.updates.push(Update { from, param, runner: Mutex::new(Runner::new(block, Executor::with_runtime(options.clone(), runtime.clone()))) });
+        self.updates.push(Update {
+            from,
+            param,
+            runner: Mutex::new(Runner::new(block, Executor::with_runtime(options.clone(), runtime.clone()))),
+        });
         Ok(())
     }
 
@@ -180,7 +190,10 @@ impl Updates {
 
     /// The names that a trainer must send in every step of synchronous training.
     pub(super) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
-        let dense = self.updates.iter().filter_map(move |u| if u.from.len() > 1 { u.from.get(trainer) } else { u.from.first() });
+        let dense = self
+            .updates
+            .iter()
+            .filter_map(move |u| if u.from.len() > 1 { u.from.get(trainer) } else { u.from.first() });
         dense.chain(self.tables.expected_of(trainer))
     }
 
@@ -214,6 +227,11 @@ impl Updates {
         }
         match self.received.get(name) {
             Some(Received::Counter) => self.count(name, value),
+            Some(Received::Gradient { update }) if self.mode == ServerMode::Geo => {
+                let update = &self.updates[*update];
+                let _alone = update.runner.lock();
+                self.add(update.param.as_ref(), name, value)
+            }
             Some(Received::Gradient { update }) => {
                 let runner = self.updates[*update].runner.lock();
                 if self.dc_asgd {
@@ -224,6 +242,13 @@ impl Updates {
             }
             None => Err(self.unknown(name)),
         }
+    }
+
+    /// What the block of a GEO server says, `param = sum(param, delta)`, in place: of a table only the rows of the delta.
+    fn add(&self, param: Option<&Name>, name: &str, delta: &Value) -> Result<()> {
+        let var = param.and_then(|param| self.scope.find(param)).ok_or_else(|| self.unknown(name))?;
+        let mut value = var.write();
+        add_to(value.dense_mut(), delta).map_err(|why| Error::new(Kind::Shape, format!("delta `{name}` {why}")))
     }
 
     /// Adds to a trainer's count of steps and computes the learning rate anew.
@@ -237,8 +262,10 @@ impl Updates {
             let counter = own.dense_mut().data_mut::<i64>().ok().and_then(|d| d.first_mut());
             match counter {
                 Some(counter) => *counter += steps,
-                None => return Err(Error::new(Kind::Missing, format!("counter `{name}` was not initialized"))
-                    .help("run the server's startup program before its main program")),
+                None => {
+                    return Err(Error::new(Kind::Missing, format!("counter `{name}` was not initialized"))
+                        .help("run the server's startup program before its main program"));
+                }
             }
         }
         runner.run(&self.scope)
@@ -298,6 +325,34 @@ impl Updates {
     }
 }
 
+/// Adds a delta to a parameter; says what does not fit.
+fn add_to(param: &mut Tensor, delta: &Value) -> std::result::Result<(), String> {
+    let (rows, width) = param.dims().matrix(1);
+    let data = param.data_mut::<f32>().map_err(|e| e.to_string())?;
+    match delta {
+        Value::Rows(delta) => {
+            let values = delta.value.data::<f32>().map_err(|e| e.to_string())?;
+            if values.len() != delta.rows.len() * width {
+                return Err(format!("has {} elements for {} rows of {width}", values.len(), delta.rows.len()));
+            }
+            if let Some(row) = delta.rows.iter().find(|row| **row < 0 || **row as usize >= rows) {
+                return Err(format!("lists row {row}, and there are {rows}"));
+            }
+            for (row, values) in delta.rows.iter().zip(values.chunks_exact(width.max(1))) {
+                simd::add_assign(&mut data[*row as usize * width..][..width], values);
+            }
+        }
+        other => {
+            let values = other.dense().and_then(Tensor::data::<f32>).map_err(|e| e.to_string())?;
+            if values.len() != data.len() {
+                return Err(format!("has {} elements, and the parameter {}", values.len(), data.len()));
+            }
+            simd::add_assign(data, values);
+        }
+    }
+    Ok(())
+}
+
 fn text<'a>(op: &'a Op, name: &str) -> &'a str {
     match op.attrs.get(name) {
         Some(Attr::String(value)) => value,
@@ -321,7 +376,8 @@ pub(super) fn grad_to_block(op: &Op) -> Result<Vec<(Name, usize)>> {
         let (grad, block) = pair.rsplit_once(':')?;
         Some((Name::from(grad), block.parse().ok()?))
     };
-    let wrong = |pair: &String| Error::new(Kind::Format, format!("`grad_to_block_id` holds `{pair}`, not `gradient:block`"));
+    let wrong =
+        |pair: &String| Error::new(Kind::Format, format!("`grad_to_block_id` holds `{pair}`, not `gradient:block`"));
     pairs.iter().map(|pair| parse(pair).ok_or_else(|| wrong(pair))).collect()
 }
 
@@ -335,8 +391,9 @@ pub(super) fn lower(program: &Program, block: usize) -> Result<Program> {
     let ops = alone.block(block).ops.clone();
     let mut outer = Some(block);
     while let Some(at) = outer.filter(|at| *at != 0) {
-        let vars: Vec<_> = program.block(at).vars.values().cloned().collect();
-        vars.into_iter().for_each(|var| drop(alone.global_mut().set_var(var)));
+        for var in program.block(at).vars.values() {
+            alone.global_mut().set_var(var.clone());
+        }
         outer = program.block(at).parent;
     }
     for inner in alone.blocks_mut() {
@@ -356,7 +413,9 @@ pub(super) fn merged_from(block: &Program, grad: &Name) -> Option<Vec<Name>> {
 }
 
 fn merge_op(block: &Program, grad: &Name) -> Option<usize> {
-    let merges = |op: &Op| op.op_type == "sum" && op.outputs.get("Out") == [grad.clone()] && !op.inputs.args().any(|x| x == grad);
+    let merges = |op: &Op| {
+        op.op_type == "sum" && op.outputs.get("Out") == [grad.clone()] && !op.inputs.args().any(|x| x == grad)
+    };
     block.global().ops.iter().position(merges)
 }
 

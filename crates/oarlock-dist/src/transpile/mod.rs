@@ -25,11 +25,11 @@ use std::collections::BTreeSet;
 
 use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
 
-pub(crate) use dc_asgd::{TRAINER_ID, backup};
-pub(crate) use job::empty_dead_blocks;
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
+pub(crate) use dc_asgd::{TRAINER_ID, backup};
 use grad_allreduce::{allreduce_gradients, start_workers};
+pub(crate) use job::empty_dead_blocks;
 use job::{Job, known_dims};
 use local_sgd::{average_parameters, take_snapshots};
 use lookup::remote_tables;
@@ -37,7 +37,8 @@ use table::distributed_tables;
 use updates::{Update, find_updates};
 use workers::{Workers, set_up_rings};
 
-use crate::placement::{Cut, Placeable, Placement, SplitMethod, shuffle};
+use crate::communicator::{GeoBlock, GeoVar};
+use crate::placement::{Cut, Placeable, Placed, Placement, SplitMethod, shuffle};
 
 /// Turns a program for one machine into those of trainers and servers.
 #[derive(Debug)]
@@ -154,6 +155,22 @@ impl DistributeTranspiler {
     /// Where parameters live.
     pub fn placement(&self) -> Result<&Placement> {
         Ok(&self.job()?.placement)
+    }
+
+    /// What a trainer of GEO shares with others, and where it is on servers.
+    pub fn geo_vars(&self) -> Result<Vec<GeoVar>> {
+        let job = self.job()?;
+        let block = |placed: &Placed| GeoBlock {
+            name: placed.block.name().to_string(),
+            endpoint: job.placement.endpoint(placed).to_string(),
+            rows: placed.block.rows(),
+        };
+        let share = |update: &Update| GeoVar {
+            param: update.param.clone(),
+            sparse: update.sparse,
+            blocks: job.blocks(update).iter().map(block).collect(),
+        };
+        Ok(job.updates().iter().map(share).collect())
     }
 
     /// Whom this process waits for before its first step; nobody if the config or the caller says not to wait.

@@ -38,7 +38,8 @@ fn frames_of_many_sizes_arrive_as_they_were_sent() {
                     let (a, b) = (bytes(*size, i), bytes(size / 2, i + 1));
                     let sections = [&a[..], &b[..], &[][..], &a[..]];
                     let meta = bytes(size / 3 % 1000, i);
-                    let frame = Outgoing { kind: i as u16, id: i as u64 + 1, meta: &meta, sections: &sections[..i % 5] };
+                    let frame =
+                        Outgoing { kind: i as u16, id: i as u64 + 1, meta: &meta, sections: &sections[..i % 5] };
                     send.send(&frame, soon()).unwrap();
                 }
             });

@@ -205,7 +205,8 @@ impl<'a> Compiler<'a> {
                 name: key.1.clone(),
                 slot: 0,
                 written: written.contains(&key),
-                required: (direct || untouched) && var.kind != VarKind::TensorArray,
+                // An array may begin empty, and a raw variable only orders operators.
+                required: (direct || untouched) && !matches!(var.kind, VarKind::TensorArray | VarKind::Raw),
                 persistable: var.persistable,
                 is_data: var.meta.is_data || var.need_check_feed || !var.persistable,
                 first_reader,

@@ -1,0 +1,82 @@
+//! What arrived and nobody has taken yet.
+
+use std::collections::HashMap;
+
+use oarlock_ir::{Error, Kind, Result};
+use oarlock_tensor::Value;
+
+/// Variables by name. One that was taken leaves its memory for the next of its name.
+#[derive(Default)]
+pub(crate) struct Inbox(HashMap<String, Entry>);
+
+#[derive(Default)]
+struct Entry {
+    /// Nobody has taken it.
+    fresh: bool,
+    /// Which fetch it came with, where that is counted.
+    version: u64,
+    value: Value,
+}
+
+impl Inbox {
+    /// Is there a variable that nobody has taken?
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|e| e.fresh)
+    }
+
+    /// Room for a variable that arrives.
+    pub(crate) fn arrive(&mut self, name: &str) -> &mut Value {
+        if !self.0.contains_key(name) {
+            self.0.insert(name.to_string(), Entry::default());
+        }
+        let entry = self.0.entry(name.to_string()).or_default();
+        entry.fresh = true;
+        &mut entry.value
+    }
+
+    /// Takes a variable; what was in `into` stays here for its memory. False if it is not there.
+    pub(crate) fn take(&mut self, name: &str, into: &mut Value) -> bool {
+        match self.0.get_mut(name).filter(|e| e.fresh) {
+            Some(entry) => {
+                entry.fresh = false;
+                std::mem::swap(&mut entry.value, into);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes over all that arrived at another inbox, as one fetch.
+    pub(crate) fn take_all(&mut self, other: &mut Inbox, version: u64) {
+        #[expect(clippy::iter_over_hash_type, reason = "each goes to its own entry")]
+        for (name, entry) in other.0.iter_mut().filter(|(_, e)| e.fresh) {
+            let own = self.0.entry(name.clone()).or_default();
+            entry.fresh = false;
+            std::mem::swap(&mut own.value, &mut entry.value);
+            own.fresh = true;
+            own.version = version;
+        }
+    }
+
+    /// Copies a variable of another inbox that came with a later fetch than the one here.
+    pub(crate) fn copy_newer(&mut self, name: &str, from: &Inbox) -> Result<()> {
+        let Some(theirs) = from.0.get(name).filter(|e| e.fresh) else { return Ok(()) };
+        let own = self.0.entry(name.to_string()).or_default();
+        if own.version < theirs.version {
+            own.version = theirs.version;
+            own.fresh = true;
+            own.value.copy_from(&theirs.value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))?;
+        }
+        Ok(())
+    }
+
+    /// Copies everything that another inbox got.
+    pub(crate) fn copy_all(&mut self, from: &Inbox) -> Result<()> {
+        #[expect(clippy::iter_over_hash_type, reason = "each goes to its own entry")]
+        for (name, theirs) in from.0.iter().filter(|(_, e)| e.fresh) {
+            let own = self.arrive(name);
+            own.copy_from(&theirs.value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! Async: gradients wait in queues, a thread merges and sends them, new parameters come back with the reply or by a
+//! thread of their own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use oarlock_ir::{Error, Io, Kind, Name, Program, Result};
+use oarlock_tensor::Value;
+use parking_lot::{Condvar, Mutex};
+
+use super::merge::{Merge, add, divide};
+use super::{CommunicatorOptions, WAIT};
+use crate::client::{Client, Inbox, Wants};
+use crate::op::{Sends, copy, wants};
+
+pub(super) struct Background {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    client: Arc<Client>,
+    options: CommunicatorOptions,
+    wants: Wants,
+    state: Mutex<State>,
+    /// Something waits, something was sent, or it is time to stop.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queues: Vec<Queue>,
+    running: bool,
+    stopping: bool,
+    /// How many gradients of the first variable were sent since parameters were last fetched.
+    sent: usize,
+    /// The newest parameters.
+    fetched: Inbox,
+    /// Grows each time parameters are fetched.
+    version: u64,
+    failed: Option<Error>,
+}
+
+/// Gradients of one variable that wait.
+struct Queue {
+    name: Name,
+    sends: Arc<Sends>,
+    waiting: VecDeque<Value>,
+    since: Option<Instant>,
+    /// Values whose memory serves the next ones.
+    spare: Vec<Value>,
+}
+
+/// How long a trainer waits for a place in a full queue.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+impl Background {
+    pub(super) fn new(program: &Program, client: Arc<Client>, options: CommunicatorOptions) -> Background {
+        let shared =
+            Shared { client, options, wants: wants(program), state: Mutex::default(), changed: Condvar::new() };
+        Background { shared: Arc::new(shared), threads: Mutex::default() }
+    }
+
+    pub(super) fn start(&self) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        if state.running {
+            return Ok(());
+        }
+        state.running = true;
+        state.stopping = false;
+        drop(state);
+        let mut threads = self.threads.lock();
+        let shared = self.shared.clone();
+        threads.push(spawn("oarlock-send", move || shared.send_loop())?);
+        if self.shared.options.independent_recv_thread {
+            let shared = self.shared.clone();
+            threads.push(spawn("oarlock-recv", move || shared.recv_loop())?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop(&self) -> Result<()> {
+        self.shared.state.lock().stopping = true;
+        self.shared.changed.notify_all();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A thread that panicked has said so already.
+            let _ = thread.join();
+        }
+        let mut state = self.shared.state.lock();
+        state.running = false;
+        state.failed.take().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.shared.state.lock().running
+    }
+
+    /// Lays a gradient into its queue; waits while that is full.
+    pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
+        let shared = &self.shared;
+        let (input, name) = &sends.inputs[0];
+        let value = io.value(*input)?;
+        let mut state = shared.state.lock();
+        let at = match state.queues.iter().position(|q| q.name == *name) {
+            Some(at) => at,
+            None => {
+                state.queues.push(Queue::new(name, sends));
+                state.queues.len() - 1
+            }
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while state.queues[at].waiting.len() >= shared.options.send_queue_size.max(1) {
+            if let Some(e) = &state.failed {
+                return Err(e.clone());
+            }
+            if io.runtime().stopping() {
+                return Err(Error::new(Kind::Interrupted, "the run was interrupted"));
+            }
+            if Instant::now() > deadline || !state.running {
+                return Err(full(name, shared.options.send_queue_size, state.running));
+            }
+            shared.changed.wait_for(&mut state, Duration::from_millis(100));
+        }
+        if let Some(e) = &state.failed {
+            return Err(e.clone());
+        }
+        let mut held = state.queues[at].spare.pop().unwrap_or_default();
+        // Copied without the lock: other threads hand over theirs meanwhile.
+        drop(state);
+        copy(&value, &mut held)?;
+        let mut state = shared.state.lock();
+        state.queues[at].waiting.push_back(held);
+        state.queues[at].since.get_or_insert_with(Instant::now);
+        shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// The newest parameters, if they are newer than those brought last.
+    pub(super) fn bring(&self, names: &[String], inbox: &mut Inbox) -> Result<bool> {
+        let state = self.shared.state.lock();
+        if let Some(e) = &state.failed {
+            return Err(e.clone());
+        }
+        for name in names {
+            inbox.copy_newer(name, &state.fetched)?;
+        }
+        Ok(true)
+    }
+}
+
+impl Queue {
+    fn new(name: &Name, sends: &Sends) -> Queue {
+        let sends = Arc::new(sends.clone());
+        Queue { name: name.clone(), sends, waiting: VecDeque::new(), since: None, spare: Vec::new() }
+    }
+}
+
+#[cold]
+fn full(name: &Name, size: usize, running: bool) -> Error {
+    if !running {
+        return Error::new(
+            Kind::Argument,
+            format!("the communicator does not run, and {size} gradients of `{name}` wait"),
+        )
+        .help("call fleet.init_worker() before training and fleet.stop_worker() after it");
+    }
+    Error::new(
+        Kind::Timeout,
+        format!("{size} gradients of `{name}` wait, and none was sent in {} s", PATIENCE.as_secs()),
+    )
+    .help("see whether the servers are alive and not overloaded")
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name.into()).spawn(work);
+    started.map_err(|e| Error::new(Kind::Network, format!("no thread for the communicator: {e}")))
+}
+
+impl Shared {
+    fn send_loop(&self) {
+        while let Some((merged, count)) = self.next_batch() {
+            let fetch = !self.options.independent_recv_thread;
+            let done = self.send(&merged, fetch);
+            let mut state = self.state.lock();
+            match done {
+                Ok(()) => state.sent += count,
+                Err(e) => drop(state.failed.get_or_insert(e)),
+            }
+            for (at, value) in merged {
+                state.queues[at].spare.push(value);
+            }
+            self.changed.notify_all();
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits until gradients are there, and a little longer for more of them; merges them. `None` when it is time to stop.
+    fn next_batch(&self) -> Option<(Vec<(usize, Value)>, usize)> {
+        let patience = WAIT * self.options.send_wait_times as u32;
+        let most = self.options.max_merge_var_num.max(1);
+        let mut state = self.state.lock();
+        loop {
+            let first = state.queues.iter().filter_map(|q| q.since).min();
+            let enough = state.queues.iter().all(|q| q.waiting.len() >= most);
+            match first {
+                Some(since) if enough || state.stopping || since.elapsed() >= patience => break,
+                Some(since) => drop(self.changed.wait_for(&mut state, patience.saturating_sub(since.elapsed()))),
+                None if state.stopping => return None,
+                None => self.changed.wait(&mut state),
+            }
+        }
+        let mut taken = Vec::new();
+        let mut count = 0;
+        for (at, queue) in state.queues.iter_mut().enumerate() {
+            let values: Vec<Value> = (0..most).map_while(|_| queue.waiting.pop_front()).collect();
+            queue.since = (!queue.waiting.is_empty()).then(Instant::now);
+            count = count.max(values.len());
+            if !values.is_empty() {
+                taken.push((at, queue.sends.adds, values));
+            }
+        }
+        self.changed.notify_all();
+        drop(state);
+        Some((self.merge(taken), count))
+    }
+
+    fn merge(&self, taken: Vec<(usize, bool, Vec<Value>)>) -> Vec<(usize, Value)> {
+        let mut merged = Vec::with_capacity(taken.len());
+        for (at, adds, values) in taken {
+            let count = values.len();
+            let mut values = values.into_iter();
+            let Some(mut all) = values.next() else { continue };
+            let failed = values.find_map(|more| add(&mut all, &more).err());
+            if let Some(e) = failed {
+                self.state.lock().failed.get_or_insert(e);
+            }
+            if self.options.merge == Merge::Mean && !adds {
+                divide(&mut all, count);
+            }
+            merged.push((at, all));
+        }
+        merged
+    }
+
+    fn send(&self, merged: &[(usize, Value)], fetch: bool) -> Result<()> {
+        let sends: Vec<Arc<Sends>> = {
+            let state = self.state.lock();
+            merged.iter().map(|(at, _)| state.queues[*at].sends.clone()).collect()
+        };
+        let step = self.client.step();
+        {
+            let mut step = step.lock();
+            for ((_, value), sends) in merged.iter().zip(&sends) {
+                sends.queue_value(value, &mut step)?;
+            }
+        }
+        let none = Wants::new();
+        let due = fetch && self.fetch_due();
+        self.client.exchange(self.options.trainer as u32, None, if due { &self.wants } else { &none })?;
+        if due {
+            self.keep(&mut step.lock().inbox);
+        }
+        Ok(())
+    }
+
+    fn fetch_due(&self) -> bool {
+        self.state.lock().sent >= self.options.min_send_grad_num_before_recv
+    }
+
+    /// New parameters are there.
+    fn keep(&self, inbox: &mut Inbox) {
+        let mut state = self.state.lock();
+        state.sent = 0;
+        state.version += 1;
+        let version = state.version;
+        state.fetched.take_all(inbox, version);
+    }
+
+    fn recv_loop(&self) {
+        loop {
+            {
+                let mut state = self.state.lock();
+                while !state.stopping && state.sent < self.options.min_send_grad_num_before_recv.max(1) {
+                    self.changed.wait(&mut state);
+                }
+                if state.stopping {
+                    return;
+                }
+            }
+            let step = self.client.step();
+            let mut step = step.lock();
+            match self.client.pull_wanted(self.options.trainer as u32, &self.wants, &mut step.inbox) {
+                Ok(()) => self.keep(&mut step.inbox),
+                Err(e) => {
+                    self.state.lock().failed.get_or_insert(e);
+                    return;
+                }
+            }
+        }
+    }
+}

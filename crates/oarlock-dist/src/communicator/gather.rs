@@ -1,0 +1,148 @@
+//! Half-async, and sync with several threads: the threads of a trainer meet at the end of a step, the last to come sends the
+//! mean of their gradients and fetches parameters for all.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oarlock_ir::{Error, Io, Kind, Program, Result};
+use oarlock_tensor::Value;
+use parking_lot::{Condvar, Mutex};
+
+use super::merge::{add, divide};
+use super::{CommunicatorMode, CommunicatorOptions};
+use crate::client::{Client, Inbox, Wants};
+use crate::op::{Sends, copy, servers, wants};
+
+pub(super) struct Gather {
+    client: Arc<Client>,
+    options: CommunicatorOptions,
+    wants: Wants,
+    servers: Vec<String>,
+    meeting: Mutex<Meeting>,
+    changed: Condvar,
+}
+
+/// The step that threads are in.
+struct Meeting {
+    /// Threads that still train.
+    threads: usize,
+    /// Threads that wait.
+    here: usize,
+    /// Complete meetings.
+    held: u64,
+    /// What was sent in this step, by variable: the sum, and of how many threads.
+    sent: Vec<(Arc<Sends>, Value, usize)>,
+    /// What the last exchange brought.
+    brought: Inbox,
+    failed: Option<Error>,
+}
+
+/// How long a thread waits for the other threads of its process.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+impl Gather {
+    pub(super) fn new(program: &Program, client: Arc<Client>, options: CommunicatorOptions) -> Gather {
+        let meeting = Meeting {
+            threads: options.threads.max(1),
+            here: 0,
+            held: 0,
+            sent: Vec::new(),
+            brought: Inbox::default(),
+            failed: None,
+        };
+        Gather {
+            client,
+            wants: wants(program),
+            servers: servers(program),
+            options,
+            meeting: Mutex::new(meeting),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Adds a thread's gradient to the step.
+    pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
+        let value = io.value(sends.inputs[0].0)?;
+        let mut meeting = self.meeting.lock();
+        let name = &sends.inputs[0].1;
+        match meeting.sent.iter_mut().find(|(s, ..)| s.inputs[0].1 == *name) {
+            Some((_, all, count)) if *count > 0 => {
+                *count += 1;
+                add(all, &value)
+            }
+            Some((_, all, count)) => {
+                *count = 1;
+                copy(&value, all)
+            }
+            None => {
+                let mut first = Value::Empty;
+                copy(&value, &mut first)?;
+                meeting.sent.push((Arc::new(sends.clone()), first, 1));
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for the other threads; the last one makes the exchange.
+    pub(super) fn barrier(&self) -> Result<()> {
+        let mut meeting = self.meeting.lock();
+        let this = meeting.held;
+        meeting.here += 1;
+        if meeting.here >= meeting.threads {
+            self.hold(&mut meeting);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while meeting.held == this {
+            if self.changed.wait_until(&mut meeting, deadline).timed_out() {
+                let missing = meeting.threads.saturating_sub(meeting.here);
+                return Err(Error::new(
+                    Kind::Timeout,
+                    format!("{missing} threads of this trainer did not end their step"),
+                )
+                .help("threads that have no more data must say so"));
+            }
+        }
+        if let Some(e) = &meeting.failed {
+            return Err(e.clone());
+        }
+        self.client.step().lock().inbox.copy_all(&meeting.brought)
+    }
+
+    /// A thread has no more data.
+    pub(super) fn thread_done(&self) -> Result<()> {
+        let mut meeting = self.meeting.lock();
+        meeting.threads = meeting.threads.saturating_sub(1);
+        if meeting.here > 0 && meeting.here >= meeting.threads {
+            self.hold(&mut meeting);
+        }
+        meeting.failed.clone().map_or(Ok(()), Err)
+    }
+
+    fn hold(&self, meeting: &mut Meeting) {
+        if let Err(e) = self.exchange(meeting) {
+            meeting.failed.get_or_insert(e);
+        }
+        meeting.here = 0;
+        meeting.held += 1;
+        self.changed.notify_all();
+    }
+
+    fn exchange(&self, meeting: &mut Meeting) -> Result<()> {
+        let step = self.client.step();
+        {
+            let mut step = step.lock();
+            for (sends, all, count) in meeting.sent.iter_mut().filter(|(_, _, count)| *count > 0) {
+                if !sends.adds {
+                    divide(all, *count);
+                }
+                sends.queue_value(all, &mut step)?;
+                *count = 0;
+            }
+        }
+        let barrier = (self.options.mode == CommunicatorMode::Sync).then_some(&self.servers[..]);
+        self.client.exchange(self.options.trainer as u32, barrier, &self.wants)?;
+        let version = meeting.held + 1;
+        meeting.brought.take_all(&mut step.lock().inbox, version);
+        Ok(())
+    }
+}

@@ -1,0 +1,390 @@
+//! Clusters in one process: servers and trainers in threads, over real sockets.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use oarlock_dist::Log;
+use oarlock_dist::client::{Client, ClientOptions};
+use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
+use oarlock_dist::server::{Server, ServerOptions, Summary};
+use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
+use oarlock_exec::{ExecOptions, Executor, Scope};
+use oarlock_ir::{Program, Result, Runtime};
+use oarlock_tensor::{DType, Dims, Tensor};
+use oarlock_testkit::{Tolerance, assert_close};
+
+use crate::transpile::{local, noise, registry, rows_of};
+
+/// What a cluster trains, and how.
+struct Job {
+    main: Program,
+    startup: Program,
+    config: Config,
+    trainers: usize,
+    pservers: String,
+}
+
+impl Job {
+    fn new(case: &str, config: Config, trainers: usize, servers: usize) -> Job {
+        let (main, startup) = local(case);
+        Job::of(main, startup, config, trainers, servers)
+    }
+
+    fn of(main: Program, startup: Program, config: Config, trainers: usize, servers: usize) -> Job {
+        let pservers: Vec<String> = free_ports(servers).iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        Job { main, startup, config, trainers, pservers: pservers.join(",") }
+    }
+
+    /// The transpiler and the startup program of a trainer.
+    fn transpiled(&self, trainer: usize) -> (DistributeTranspiler, Program) {
+        let (mut main, mut startup) = (self.main.clone(), self.startup.clone());
+        let mut transpiler = DistributeTranspiler::new(self.config.clone());
+        let arguments = Arguments {
+            trainer_id: trainer,
+            program: &mut main,
+            startup_program: &mut startup,
+            pservers: &self.pservers,
+            trainers: Trainers::Count(self.trainers),
+            sync_mode: self.config.sync_mode,
+            current_endpoint: "",
+            slice_var_up: None,
+            split_method: None,
+        };
+        transpiler.transpile(arguments).unwrap();
+        (transpiler, startup)
+    }
+
+    fn endpoints(&self) -> impl Iterator<Item = &str> {
+        self.pservers.split(',')
+    }
+
+    fn serve(&self, options: &ServerOptions) -> Vec<(Server, Scope)> {
+        let (transpiler, _) = self.transpiled(0);
+        let start = |endpoint: &str| {
+            let (program, startup) = transpiler.get_pserver_programs(endpoint).unwrap();
+            let (executor, scope) = (executor(), Scope::new());
+            executor.run(&startup, &[], &[], &scope).unwrap();
+            let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options.clone());
+            (server.unwrap(), scope)
+        };
+        self.endpoints().map(start).collect()
+    }
+
+    /// A trainer that is ready for its first step.
+    fn join(&self, trainer: usize, options: ClientOptions) -> Result<Trainer> {
+        let (transpiler, startup) = self.transpiled(trainer);
+        let program = transpiler.get_trainer_program()?;
+        let (executor, scope) = (executor(), Scope::new());
+        executor.runtime().provide(Arc::new(Client::new(options)));
+        executor.run(&startup, &[], &[], &scope)?;
+        Ok(Trainer { executor, scope, program })
+    }
+
+    /// A parameter as the servers hold it.
+    fn joined(&self, servers: &[Scope], param: &str) -> Tensor {
+        let (transpiler, _) = self.transpiled(0);
+        crate::transpile::joined(&transpiler, servers, param)
+    }
+
+    fn params(&self) -> Vec<String> {
+        let (transpiler, _) = self.transpiled(0);
+        transpiler.placement().unwrap().iter().map(|(param, _)| param.to_string()).collect()
+    }
+}
+
+struct Trainer {
+    executor: Executor,
+    scope: Scope,
+    program: Program,
+}
+
+impl Trainer {
+    fn step(&self, feeds: &[(&str, Tensor)]) -> Result<()> {
+        let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
+        self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
+    }
+
+    fn client(&self) -> Arc<Client> {
+        Client::of(self.executor.runtime())
+    }
+
+    /// Starts a communicator, as `fleet.init_worker` does.
+    fn communicate(&self, options: CommunicatorOptions) -> Arc<Communicator> {
+        let communicator = Arc::new(Communicator::new(&self.program, &self.scope, self.client(), options));
+        let runtime = self.executor.runtime();
+        runtime.provide(communicator.clone());
+        let between = communicator.clone();
+        runtime.set_between_runs(Some(Arc::new(move || between.settle())));
+        communicator.start().unwrap();
+        communicator
+    }
+
+    fn leave(&self) {
+        self.client().leave().unwrap();
+    }
+}
+
+fn executor() -> Executor {
+    let options = ExecOptions {
+        registry: Arc::new(registry()),
+        threads: 1,
+        fuse: false,
+        without_fusions: Vec::new(),
+        check_nan_inf: false,
+    };
+    Executor::with_runtime(options, Arc::new(Runtime::new(1)))
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    // All are held until all are found, so that none is found twice.
+    let held: Vec<_> = (0..count).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    held.iter().map(|l| l.local_addr().unwrap().port()).collect()
+}
+
+fn quiet() -> ServerOptions {
+    ServerOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ServerOptions::default() }
+}
+
+fn trainer_options() -> ClientOptions {
+    ClientOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ClientOptions::default() }
+}
+
+fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scope>) {
+    servers.into_iter().map(|(server, scope)| (server.wait(|| false).unwrap(), scope)).unzip()
+}
+
+fn dense_feed(width: usize, step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
+    let whole = [("x", noise(8, width, step)), ("y", noise(8, 1, step + 1000))];
+    whole.into_iter().map(|(name, t)| (name, rows_of(&t, from, count))).collect()
+}
+
+fn ids(step: usize, seed: usize, from: usize, count: usize, range: usize) -> Tensor {
+    let mut tensor = Tensor::zeros(DType::I64, Dims::from([count, 1]));
+    let data = tensor.data_mut::<i64>().unwrap();
+    data.iter_mut().enumerate().for_each(|(i, id)| *id = (((i + from) * 31 + step * 17 + seed * 7) % range) as i64);
+    tensor
+}
+
+/// The inputs of `half_async`: two ids, numbers, and a label.
+fn sparse_feed(step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
+    vec![
+        ("C1", ids(step, 1, from, count, 100)),
+        ("C2", ids(step, 2, from, count, 100)),
+        ("x", rows_of(&noise(8, 8, step), from, count)),
+        ("y", rows_of(&noise(8, 1, step + 1000), from, count)),
+    ]
+}
+
+type Feed = fn(usize, usize, usize) -> Vec<(&'static str, Tensor)>;
+
+/// Two trainers make steps together; the parameters end where one process with the joined batch ends.
+fn trains_as_one_process(job: &Job, feed: Feed, steps: usize) {
+    let servers = job.serve(&quiet());
+    let trainers: Vec<JoinHandle<()>> = (0..job.trainers)
+        .map(|t| {
+            let (joined, count) = (job.join(t, trainer_options()).unwrap(), 8 / job.trainers);
+            std::thread::spawn(move || {
+                (0..steps).for_each(|step| joined.step(&feed(step, t * count, count)).unwrap());
+                joined.leave();
+            })
+        })
+        .collect();
+    trainers.into_iter().for_each(|t| t.join().unwrap());
+    let (summaries, scopes) = wait_all(servers);
+    assert!(summaries.iter().all(|s| s.steps == steps as u64 && s.repeats == 0), "{summaries:?}");
+    let alone = train_alone(job, feed, steps);
+    for param in job.params() {
+        let expected = alone.tensor(&param).expect("trained");
+        assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::new(1e-6, 1e-6));
+    }
+}
+
+fn train_alone(job: &Job, feed: Feed, steps: usize) -> Scope {
+    let (executor, scope) = (executor(), Scope::new());
+    executor.run(&job.startup, &[], &[], &scope).unwrap();
+    let alone = Trainer { executor, scope, program: job.main.clone() };
+    (0..steps).for_each(|step| alone.step(&feed(step, 0, 8)).unwrap());
+    alone.scope
+}
+
+fn small(min_block_size: usize) -> Config {
+    Config { min_block_size, ..Config::fluid() }
+}
+
+#[test]
+fn sync_training_equals_one_process() {
+    trains_as_one_process(&Job::new("dc_asgd", small(64), 2, 2), |s, f, c| dense_feed(8, s, f, c), 5);
+    trains_as_one_process(&Job::new("fit_a_line_decay", small(4), 2, 2), |s, f, c| dense_feed(13, s, f, c), 5);
+    trains_as_one_process(&Job::new("fit_a_line_decay", small(4), 1, 2), |s, f, c| dense_feed(13, s, f, c), 3);
+}
+
+#[test]
+fn so_does_training_with_a_table_on_servers() {
+    trains_as_one_process(&Job::new("half_async", small(64), 2, 2), sparse_feed, 5);
+}
+
+/// Of the tables of a program, make hashed ones.
+fn hash_tables(main: &mut Program) {
+    for op in &mut main.global_mut().ops {
+        if op.attrs.get("is_distributed").is_some() {
+            op.attrs.set("is_distributed", true);
+            op.attrs.set("remote_prefetch", false);
+        }
+    }
+}
+
+#[test]
+fn rows_of_a_hashed_table_are_trained_by_the_optimizer_that_was_asked_for() {
+    let (mut main, startup) = local("half_async");
+    hash_tables(&mut main);
+    let job = Job::of(main, startup, small(64), 2, 2);
+    let servers = job.serve(&quiet());
+    let trainers: Vec<Trainer> = (0..2).map(|t| job.join(t, trainer_options()).unwrap()).collect();
+    let steps = |t: usize| {
+        let trainer = &trainers[t];
+        move || (0..4).for_each(|step| trainer.step(&sparse_feed(step, t * 4, 4)).unwrap())
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(steps(0));
+        scope.spawn(steps(1));
+    });
+    trainers.iter().for_each(Trainer::leave);
+    let (summaries, _) = wait_all(servers);
+    assert!(summaries.iter().all(|s| s.steps == 4), "{summaries:?}");
+}
+
+fn half_async() -> Config {
+    Config { sync_mode: false, half_async: true, runtime_split_send_recv: true, ..small(64) }
+}
+
+fn asynchronous() -> Config {
+    Config { sync_mode: false, runtime_split_send_recv: true, ..small(64) }
+}
+
+/// One trainer that waits for nobody is alone: it trains as one process does.
+#[test]
+fn one_half_async_trainer_equals_one_process() {
+    for config in [half_async(), Config { sync_mode: false, ..small(64) }] {
+        let job = Job::new("half_async", config, 1, 2);
+        let servers = job.serve(&quiet());
+        let trainer = job.join(0, trainer_options()).unwrap();
+        (0..5).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
+        trainer.leave();
+        let (_, scopes) = wait_all(servers);
+        let alone = train_alone(&job, sparse_feed, 5);
+        for param in job.params() {
+            let expected = alone.tensor(&param).expect("trained");
+            assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::EXACT);
+        }
+    }
+}
+
+/// The sum of all elements of the difference between two tensors.
+fn distance(a: &Tensor, b: &Tensor) -> f64 {
+    a.to_f64().iter().zip(b.to_f64()).map(|(a, b)| (a - b).abs()).sum()
+}
+
+#[test]
+fn async_trainers_send_and_fetch_beside_their_work() {
+    for (independent_recv_thread, merge) in [(true, Merge::Mean), (false, Merge::Sum)] {
+        let job = Job::new("half_async", asynchronous(), 2, 2);
+        let servers = job.serve(&quiet());
+        let before: Vec<Tensor> = {
+            let scopes: Vec<Scope> = servers.iter().map(|(_, scope)| scope.clone()).collect();
+            job.params().iter().map(|param| job.joined(&scopes, param)).collect()
+        };
+        let trainers: Vec<Trainer> = (0..2).map(|t| job.join(t, trainer_options()).unwrap()).collect();
+        std::thread::scope(|scope| {
+            for (t, trainer) in trainers.iter().enumerate() {
+                scope.spawn(move || {
+                    let options = CommunicatorOptions {
+                        trainer: t,
+                        trainers: 2,
+                        max_merge_var_num: 3,
+                        send_queue_size: 4,
+                        independent_recv_thread,
+                        merge,
+                        ..CommunicatorOptions::default()
+                    };
+                    let communicator = trainer.communicate(options);
+                    (0..20).for_each(|step| trainer.step(&sparse_feed(step, t * 4, 4)).unwrap());
+                    communicator.stop().unwrap();
+                    trainer.leave();
+                });
+            }
+        });
+        let (summaries, scopes) = wait_all(servers);
+        assert!(summaries.iter().all(|s| s.pushes >= 14 && s.pushes <= 40), "{summaries:?}");
+        for (param, before) in job.params().iter().zip(&before) {
+            let after = job.joined(&scopes, param);
+            assert!(distance(&after, before) > 0.0, "{param} did not move");
+            assert!(after.to_f64().iter().all(|v| v.is_finite()), "{param}");
+        }
+    }
+}
+
+fn geo() -> Config {
+    Config { sync_mode: false, runtime_split_send_recv: true, geo_sgd_mode: true, ..small(64) }
+}
+
+/// Alone, a GEO trainer and its servers end where one process ends: nothing of what it learned is lost, the last steps
+/// included, and what servers send back is its own.
+#[test]
+fn one_geo_trainer_equals_one_process() {
+    let job = Job::new("half_async", geo(), 1, 2);
+    let servers = job.serve(&quiet());
+    let trainer = job.join(0, trainer_options()).unwrap();
+    let vars = job.transpiled(0).0.geo_vars().unwrap();
+    let mode = CommunicatorMode::Geo { push_nums: 3, vars };
+    let communicator = trainer.communicate(CommunicatorOptions { mode, ..CommunicatorOptions::default() });
+    (0..10).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
+    communicator.stop().unwrap();
+    trainer.leave();
+    let (_, scopes) = wait_all(servers);
+    let alone = train_alone(&job, sparse_feed, 10);
+    for param in job.params() {
+        let expected = alone.tensor(&param).expect("trained");
+        assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::new(1e-5, 1e-6));
+        assert_close(&param, &trainer.scope.tensor(&param).unwrap(), &expected, Tolerance::new(1e-5, 1e-6));
+    }
+}
+
+/// What one GEO trainer learned about a row reaches another that never looked it up.
+#[test]
+fn geo_trainers_learn_every_row_from_each_other() {
+    let job = Job::new("half_async", geo(), 2, 2);
+    let servers = job.serve(&quiet());
+    let trainers: Vec<Trainer> = (0..2).map(|t| job.join(t, trainer_options()).unwrap()).collect();
+    let before = trainers[1].scope.tensor("tab").unwrap();
+    let communicators: Vec<Arc<Communicator>> = (0..2)
+        .map(|t| {
+            let vars = job.transpiled(t).0.geo_vars().unwrap();
+            let mode = CommunicatorMode::Geo { push_nums: 1, vars };
+            trainers[t].communicate(CommunicatorOptions {
+                mode,
+                trainer: t,
+                trainers: 2,
+                ..CommunicatorOptions::default()
+            })
+        })
+        .collect();
+    // Only the first one looks these ids up; the second one learns of them.
+    (0..6).for_each(|step| trainers[0].step(&sparse_feed(step, 0, 8)).unwrap());
+    communicators[0].stop().unwrap();
+    (0..3).for_each(|step| trainers[1].step(&sparse_feed(step + 50, 0, 4)).unwrap());
+    communicators[1].stop().unwrap();
+    let learned = trainers[1].scope.tensor("tab").unwrap();
+    let first = ids(0, 1, 0, 8, 100);
+    let row = *first.data::<i64>().unwrap().last().unwrap() as usize;
+    let of = |t: &Tensor| t.to_f64()[row * 4..row * 4 + 4].to_vec();
+    assert_ne!(of(&learned), of(&before), "row {row} was trained by the other trainer only");
+    trainers.iter().for_each(Trainer::leave);
+    let (_, scopes) = wait_all(servers);
+    let servers_row = of(&job.joined(&scopes, "tab"));
+    assert!(
+        of(&learned).iter().zip(&servers_row).all(|(a, b)| (a - b).abs() < 1e-6),
+        "{:?} {servers_row:?}",
+        of(&learned)
+    );
+}

@@ -1,0 +1,5 @@
+//! Everything that needs operators: transpiled programs, and clusters that run them.
+
+mod cluster;
+mod golden_programs;
+mod transpile;
