@@ -318,6 +318,13 @@ impl Client {
         first
     }
 
+    /// Breaks all connections without a word: what servers see when a process is killed. For tests of such losses.
+    pub fn abandon(&self) {
+        self.life.stop();
+        self.peers.lock().clear();
+        self.steps.lock().clear();
+    }
+
     /// Is there anything to leave?
     pub fn is_connected(&self) -> bool {
         !self.peers.lock().is_empty()

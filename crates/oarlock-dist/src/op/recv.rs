@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Error, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{
+    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, Var, VarKind, VarType, kernel,
+};
 use oarlock_tensor::Value;
 
 use super::{COMMUNICATES, servers};
@@ -59,6 +61,7 @@ impl OpDef for Recv {
             let what = format!("`recv` fetches {} variables from {} endpoints", names.len(), endpoints.len());
             return Err(Error::new(Kind::Argument, what).help("give one endpoint per variable or section"));
         }
+        let declared: Vec<VarType> = p.out_vars("Out").into_iter().flatten().map(Var::ty).collect();
         let trainer = attrs.count("trainer_id")? as u32;
         let (idle, all) = (attrs.int("do_not_run")? != 0, servers(p.program()));
         // A startup program fetches whatever a communicator does.
@@ -89,10 +92,11 @@ impl OpDef for Recv {
                 client.pull(trainer, &missing, &mut step.inbox)?;
             }
             if joined {
-                join(io, outs[0], &names, &mut step.inbox, &mut pulled)
+                join(io, outs[0], &names, &mut step.inbox, &mut pulled)?;
             } else {
-                take(io, &outs, &names, &mut step.inbox)
+                take(io, &outs, &names, &mut step.inbox)?;
             }
+            outs.iter().zip(&declared).try_for_each(|(out, ty)| check(io, *out, ty))
         })
     }
 
@@ -107,6 +111,18 @@ pub(super) fn remote_names(op: &Op) -> Vec<String> {
         Some(oarlock_ir::Attr::Strings(names)) if !names.is_empty() => names.clone(),
         _ => op.outputs.get("Out").iter().map(Name::to_string).collect(),
     }
+}
+
+/// A server of another program may know the same name.
+fn check(io: &Io<'_>, out: Out, declared: &VarType) -> Result<()> {
+    let value = io.value(In(out.0))?;
+    let Value::Dense(tensor) = &*value else { return Ok(()) };
+    if declared.kind != VarKind::Tensor || declared.dtype == tensor.dtype() && declared.shape.fits(tensor.dims()) {
+        return Ok(());
+    }
+    let what = format!("arrived as {}{}, but is declared {declared}", tensor.dtype(), tensor.dims());
+    Err(io.error(Kind::Shape, In(out.0), what)
+        .help("the server serves another program: start all processes of a job with the same script and settings"))
 }
 
 fn take(io: &Io<'_>, outs: &[Out], names: &[String], inbox: &mut Inbox) -> Result<()> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use oarlock_dist::Log;
 use oarlock_dist::client::{Client, ClientOptions};
 use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
-use oarlock_dist::server::{Server, ServerOptions, Summary};
+use oarlock_dist::server::{Policy, Server, ServerOptions, Summary};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
@@ -387,4 +387,108 @@ fn geo_trainers_learn_every_row_from_each_other() {
         "{:?} {servers_row:?}",
         of(&learned)
     );
+}
+
+impl Trainer {
+    /// Ends without a word, as a process does that is killed.
+    fn die(self) {
+        self.client().abandon();
+    }
+}
+
+fn with_policy(policy: Policy) -> ServerOptions {
+    ServerOptions { policy, ..quiet() }
+}
+
+#[test]
+fn a_lost_trainer_ends_the_job_with_its_name() {
+    let job = Job::new("dc_asgd", small(64), 2, 2);
+    let servers = job.serve(&with_policy(Policy::Fail));
+    let [first, second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+    std::thread::scope(|scope| {
+        let step = scope.spawn(|| first.step(&dense_feed(8, 0, 0, 4)));
+        second.step(&dense_feed(8, 0, 4, 4)).unwrap();
+        step.join().unwrap().unwrap();
+    });
+    let begun = std::time::Instant::now();
+    second.die();
+    let error = first.step(&dense_feed(8, 1, 0, 4)).unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert_eq!(error.report().what, "trainer 1 was lost in step 2, and the job cannot go on without it");
+    for (server, _) in servers {
+        assert!(server.wait(|| false).unwrap_err().report().what.starts_with("trainer 1 was lost in step 2"));
+    }
+    first.client().abandon();
+}
+
+#[test]
+fn or_the_others_go_on_without_it() {
+    let job = Job::new("dc_asgd", small(64), 2, 2);
+    let servers = job.serve(&with_policy(Policy::Shrink));
+    let [first, second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+    second.die();
+    // Its gradients are the mean now: the same as of one process.
+    (0..3).for_each(|step| first.step(&dense_feed(8, step, 0, 8)).unwrap());
+    first.leave();
+    let (_, scopes) = wait_all(servers);
+    let alone = train_alone(&job, |s, f, c| dense_feed(8, s, f, c), 3);
+    for param in job.params() {
+        let expected = alone.tensor(&param).expect("trained");
+        assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::new(1e-6, 1e-6));
+    }
+}
+
+/// A trainer is killed in every step, comes back under its number, and repeats the step: nothing shows in the result.
+#[test]
+fn or_they_wait_and_nothing_is_lost() {
+    let job = Job::new("half_async", small(64), 2, 2);
+    let servers = job.serve(&with_policy(Policy::Wait));
+    let steps = 4;
+    std::thread::scope(|scope| {
+        let first = job.join(0, trainer_options()).unwrap();
+        scope.spawn(move || {
+            (0..steps).for_each(|step| first.step(&sparse_feed(step, 0, 4)).unwrap());
+            first.leave();
+        });
+        let mut second = job.join(1, trainer_options()).unwrap();
+        for step in 0..steps {
+            second.step(&sparse_feed(step, 4, 4)).unwrap();
+            if step + 1 < steps {
+                second.die();
+                second = job.join(1, trainer_options()).unwrap();
+                assert_eq!(second.client().done(), step as u64 + 1);
+            }
+        }
+        second.leave();
+    });
+    let (_, scopes) = wait_all(servers);
+    let alone = train_alone(&job, sparse_feed, steps);
+    for param in job.params() {
+        let expected = alone.tensor(&param).expect("trained");
+        assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::new(1e-6, 1e-6));
+    }
+}
+
+#[test]
+fn programs_that_do_not_belong_together_refuse_each_other() {
+    let job = Job::new("dc_asgd", small(64), 1, 2);
+    let _servers = job.serve(&ServerOptions { fingerprint: "one".into(), ..quiet() });
+    let options = ClientOptions { fingerprint: "another".into(), ..trainer_options() };
+    let error = job.join(0, options).err().unwrap();
+    assert!(error.report().what.starts_with("trainer 0 runs another program than server 127.0.0.1:"), "{error}");
+    let error = another_program(&job).join(0, trainer_options()).err().expect("it serves another program");
+    assert!(error.report().what.contains("but is declared"), "{error}");
+}
+
+/// Another network at the same servers.
+fn another_program(job: &Job) -> Job {
+    Job { pservers: job.pservers.clone(), ..Job::new("fit_a_line_decay", small(4), 1, 2) }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let job = Job::new("dc_asgd", small(64), 1, 1);
+    let options = ClientOptions { deadline: Duration::from_millis(400), ..trainer_options() };
+    let error = job.join(0, options).err().unwrap();
+    assert!(error.to_string().contains(&job.pservers), "{error}");
 }
