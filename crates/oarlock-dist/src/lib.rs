@@ -7,6 +7,7 @@
 
 pub mod client;
 pub mod communicator;
+mod env;
 mod log;
 mod message;
 mod op;

@@ -3,8 +3,10 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use oarlock_exec::{ExecOptions, Executor};
-use oarlock_ir::{Error, Kind, Registry, Result, fail};
+use oarlock_dist::client::ClientOptions;
+use oarlock_dist::server::{ServerHost, ServerOptions};
+use oarlock_exec::{ExecOptions, Executor, Hosts};
+use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
 
 /// How programs are run; nothing here changes results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +48,18 @@ impl Options {
         }
     }
 
-    /// An executor that knows all operators.
+    /// An executor that knows all operators and can be part of a cluster.
     pub fn executor(&self) -> Executor {
-        Executor::new(self.exec_options(Arc::new(crate::registry())))
+        let executor = Executor::new(self.exec_options(Arc::new(crate::registry())));
+        equip(executor.runtime(), ServerOptions::default(), ClientOptions::default());
+        executor
     }
+}
+
+/// Lets executors of this runtime serve, and be trainers, in a cluster.
+pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions) {
+    runtime.provide(Arc::new(Hosts(vec![Box::new(ServerHost::new(server))])));
+    runtime.provide(Arc::new(client));
 }
 
 fn positive(name: &str, value: &str) -> Result<usize> {

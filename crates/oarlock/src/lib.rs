@@ -29,7 +29,7 @@ mod var_ref;
 mod weight_norm;
 
 pub use backward::Backward;
-pub use env::Options;
+pub use env::{Options, equip};
 pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};
 pub use layer::Act;
@@ -39,12 +39,14 @@ pub use param::{Param, ParamAttr, WeightNorm};
 pub use site::Site;
 pub use var_ref::VarRef;
 
+pub use oarlock_dist as dist;
 pub use oarlock_exec::{ExecOptions, Executor, Scope};
 pub use oarlock_io::{self as io, data};
 pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
 pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
 
-/// All operators and fusions of Oarlock, those that read and write files included.
+/// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
 pub fn registry() -> Registry {
-    Registry::new(oarlock_ops::ops().chain(oarlock_io::ops()), oarlock_ops::fusions()).refusing(oarlock_ops::refused())
+    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_dist::ops());
+    Registry::new(ops, oarlock_ops::fusions()).refusing(oarlock_ops::refused())
 }

@@ -101,9 +101,10 @@ impl Client {
         client
     }
 
-    /// The client of a runtime; made when the first operator needs it.
+    /// The client of a runtime; made when the first operator needs it, with the [`ClientOptions`] that the runtime has.
     pub fn of(runtime: &Runtime) -> Arc<Client> {
-        runtime.get_or_provide(|| Client::new(ClientOptions::default()))
+        let options = runtime.get::<ClientOptions>();
+        runtime.get_or_provide(|| Client::new(options.as_deref().cloned().unwrap_or_default()))
     }
 
     /// Steps of synchronous training that this trainer completed, those of an earlier process with its number included.

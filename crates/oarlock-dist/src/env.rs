@@ -1,0 +1,86 @@
+//! Settings of servers and trainers from the environment.
+
+use std::time::Duration;
+
+use oarlock_ir::{Error, Kind, Result};
+
+use crate::client::ClientOptions;
+use crate::server::{Policy, ServerOptions};
+use crate::wire::NetOptions;
+
+impl ServerOptions {
+    /// As the environment says: `OARLOCK_ON_LOSS` (fail, wait or shrink), `FLAGS_rpc_deadline` (milliseconds),
+    /// `OARLOCK_SILENCE` (milliseconds without a sign of life after which a trainer is lost), `OARLOCK_STAY`, and what
+    /// [`NetOptions::from_env`] reads.
+    pub fn from_env() -> Result<ServerOptions> {
+        ServerOptions::from_vars(&get)
+    }
+
+    fn from_vars(get: &dyn Fn(&str) -> Option<String>) -> Result<ServerOptions> {
+        let default = ServerOptions { net: NetOptions::from_env()?, ..ServerOptions::default() };
+        let policy = match get("OARLOCK_ON_LOSS") {
+            None => default.policy,
+            Some(name) => Policy::parse(&name).ok_or_else(|| {
+                Error::new(Kind::Argument, format!("OARLOCK_ON_LOSS must say what to do, but it is {name:?}"))
+                    .help("set it to fail, wait or shrink")
+            })?,
+        };
+        Ok(ServerOptions {
+            policy,
+            deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
+            silence: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.silence),
+            stay: get("OARLOCK_STAY").is_some_and(|v| v != "0"),
+            ..default
+        })
+    }
+}
+
+impl ClientOptions {
+    /// As the environment says: `FLAGS_rpc_deadline` (milliseconds), and what [`NetOptions::from_env`] reads.
+    pub fn from_env() -> Result<ClientOptions> {
+        ClientOptions::from_vars(&get)
+    }
+
+    fn from_vars(get: &dyn Fn(&str) -> Option<String>) -> Result<ClientOptions> {
+        let default = ClientOptions { net: NetOptions::from_env()?, ..ClientOptions::default() };
+        Ok(ClientOptions { deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline), ..default })
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of servers and clients that reads the environment")]
+fn get(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+}
+
+fn millis(get: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Option<Duration>> {
+    let Some(value) = get(name) else { return Ok(None) };
+    match value.trim().parse::<u64>() {
+        Ok(millis) if millis > 0 => Ok(Some(Duration::from_millis(millis))),
+        _ => Err(Error::new(Kind::Argument, format!("{name} must be a number of milliseconds, but it is {value:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &'static str) -> impl Fn(&str) -> Option<String> {
+        move |n| (n == name).then(|| value.to_string())
+    }
+
+    #[test]
+    fn what_is_set_counts() {
+        let options = ServerOptions::from_vars(&with("OARLOCK_ON_LOSS", "shrink")).unwrap();
+        assert_eq!(options.policy, Policy::Shrink);
+        let options = ClientOptions::from_vars(&with("FLAGS_rpc_deadline", "1500")).unwrap();
+        assert_eq!(options.deadline, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let error = ServerOptions::from_vars(&with("OARLOCK_ON_LOSS", "pray")).unwrap_err();
+        assert_eq!(error.report().what, "OARLOCK_ON_LOSS must say what to do, but it is \"pray\"");
+        let error = ClientOptions::from_vars(&with("FLAGS_rpc_deadline", "soon")).unwrap_err();
+        assert_eq!(error.report().what, "FLAGS_rpc_deadline must be a number of milliseconds, but it is \"soon\"");
+    }
+}
