@@ -5,7 +5,7 @@ use std::cell::RefMut;
 use oarlock_ir::{In, Io, Out, Result};
 use oarlock_tensor::{Float, Value};
 
-use crate::rows::RowMerger;
+use oarlock_tensor::merge::RowMerger;
 
 /// Makes `out` the selected rows `x` with each row once: limits apply to the sum of repeated rows.
 pub(crate) fn merged_rows<'a, T: Float>(

@@ -8,7 +8,7 @@ use std::cell::{Ref, RefMut};
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Out, Prepare, Result, VarKind, checked_kernel};
 use oarlock_tensor::{Element, Float, SelectedRows, Tensor, Value, simd};
 
-use crate::rows::RowMerger;
+use oarlock_tensor::merge::RowMerger;
 
 /// What an optimizer does to a row of a parameter, with the scalars of this step (learning rate, ...) filled in.
 /// `N` is how many states it keeps, each as large as the parameter. All slices are of one length.

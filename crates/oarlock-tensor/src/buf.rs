@@ -136,6 +136,58 @@ impl Buf {
     }
 }
 
+/// A part of a block of memory, owned on its own: who carves a block into parts can hand them to different owners, and the
+/// block is freed when the last part is gone. A part starts at a multiple of 64 bytes and is zero at first.
+pub(crate) struct Part {
+    start: NonNull<u32>,
+    words: usize,
+    /// Keeps the memory. Nothing but its parts reaches it.
+    block: Arc<Buf>,
+}
+
+// SAFETY: parts of one block never overlap, so each is owned exclusively, like a `Buf`.
+unsafe impl Send for Part {}
+// SAFETY: as above; `&Part` only reads.
+unsafe impl Sync for Part {}
+
+impl Part {
+    /// A new block, all in one part, of at least so many words.
+    pub(crate) fn block(words: usize) -> Part {
+        let mut block = Buf::new();
+        block.resize((words * size_of::<u32>()).next_multiple_of(ALIGN));
+        Part { start: block.ptr.cast(), words: block.len / size_of::<u32>(), block: Arc::new(block) }
+    }
+
+    /// Takes so many words off the start; `None` if there are not so many. What remains starts at the next multiple of 64 bytes.
+    pub(crate) fn split(&mut self, words: usize) -> Option<Part> {
+        let skip = words.next_multiple_of(ALIGN / size_of::<u32>());
+        // A part is a multiple of 64 bytes long unless it was split off, and then it has room for no more than it has words.
+        if skip > self.words {
+            return None;
+        }
+        let taken = Part { start: self.start, words, block: self.block.clone() };
+        // SAFETY: `skip <= self.words`, so the new start is within the block or at its end.
+        self.start = unsafe { self.start.add(skip) };
+        self.words -= skip;
+        Some(taken)
+    }
+
+    /// The words.
+    #[inline]
+    pub(crate) fn words(&self) -> &[u32] {
+        // SAFETY: `words` initialised words at `start` belong to this part alone and live as long as `block`; `start` is aligned
+        // to 64 bytes; `&self` forbids writing meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
+    }
+
+    /// The words, to write.
+    #[inline]
+    pub(crate) fn words_mut(&mut self) -> &mut [u32] {
+        // SAFETY: as in `words`, and `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
+    }
+}
+
 fn layout(cap: usize) -> Layout {
     let align = if cap < HUGE { ALIGN } else { oarlock_sys::HUGE_PAGE };
     Layout::from_size_align(cap, align).expect("a capacity that fits the address space")
@@ -216,4 +268,18 @@ fn foreign_memory_is_read_in_place_and_never_written() {
     b.bytes_mut()[0] = 9;
     assert_eq!((*theirs).as_ref(), [1, 2, 3]);
     assert_eq!(b.bytes(), [9, 2, 3]);
+}
+
+#[test]
+fn parts_of_a_block_are_apart() {
+    let mut rest = Part::block(40);
+    let (mut a, mut b) = (rest.split(3).unwrap(), rest.split(16).unwrap());
+    a.words_mut().fill(1);
+    b.words_mut().fill(2);
+    assert_eq!((a.words(), b.words()), (&[1; 3][..], &[2; 16][..]));
+    assert_eq!(rest.words(), [0; 16]);
+    assert!(rest.split(17).is_none() && a.split(1).is_none());
+    drop(rest);
+    drop(a);
+    assert_eq!(b.words(), [2; 16]);
 }

@@ -39,6 +39,25 @@ pub enum Error {
         /// The kind found.
         found: &'static str,
     },
+    /// A table of rows may not hold another one.
+    #[error(
+        "table `{table}` holds {limit} rows, which is its limit; make the table larger, evict rows that are not used, \
+         or admit fewer ids"
+    )]
+    TableFull {
+        /// The table's name.
+        table: String,
+        /// The most rows it may hold.
+        limit: u64,
+    },
+    /// A table of rows was described or used in a way that it cannot be.
+    #[error("table `{table}`: {why}")]
+    Table {
+        /// The table's name.
+        table: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
 }
 
 /// Result of an operation on one tensor.

@@ -9,10 +9,12 @@ mod dtype;
 mod error;
 pub mod gemm;
 mod lod;
+pub mod merge;
 mod pool;
 pub mod rng;
 mod rows;
 pub mod simd;
+pub mod table;
 mod tensor;
 mod value;
 

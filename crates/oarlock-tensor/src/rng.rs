@@ -172,11 +172,12 @@ pub fn fill_gaussian<T: Uniform>(out: &mut [T], seed: u64, mean: T, std: T) {
     }
 }
 
+/// The normal distribution function at -2; at 2 it is one minus that.
+pub(crate) const BELOW: f64 = 0.022750131948179212;
+
 /// Fills `out` with normally distributed numbers cut off at two standard deviations: the values that a fill from
 /// index 0 puts at `start` and after.
 pub fn fill_truncated_gaussian<T: Uniform>(out: &mut [T], seed: u64, mean: T, std: T, start: u64) {
-    // The normal distribution function at -2; at 2 it is one minus that.
-    const BELOW: f64 = 0.022750131948179212;
     let (low, span) = (T::of(BELOW), T::of(1.0 - BELOW) - T::of(BELOW));
     let tiny = T::of(f32::MIN_POSITIVE.into());
     let two = T::ONE + T::ONE;
@@ -193,7 +194,7 @@ pub fn fill_truncated_gaussian<T: Uniform>(out: &mut [T], seed: u64, mean: T, st
 /// The `z` at which the normal distribution function is `0.5 + q`, for `|q| < 0.5 - 1e-10`; relative error about 1e-15.
 /// Wichura's algorithm AS 241 (Applied Statistics 37, 1988) without its far tail.
 #[allow(clippy::excessive_precision, reason = "as published")]
-fn normal_quantile(q: f64) -> f64 {
+pub(crate) fn normal_quantile(q: f64) -> f64 {
     const CENTRE: [(f64, f64); 8] = [
         (2509.0809287301226727, 5226.4952788528545610),
         (33430.575583588128105, 28729.085735721942674),
@@ -352,10 +353,19 @@ pub fn fresh_seed() -> u64 {
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     // A clock before 1970 only costs variety.
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
-    let mut x = time ^ (u64::from(std::process::id()) << 40) ^ call.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mix(time ^ (u64::from(std::process::id()) << 40) ^ call.wrapping_mul(GOLDEN)).max(1)
+}
+
+/// 2^64 divided by the golden ratio: multiples of it are spread evenly. The step of [`mix`]ed counters.
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Mixes 64 bits so that each depends on all (the finalizer of SplitMix64). One to one: different numbers stay different.
+/// `mix` of a key plus multiples of [`GOLDEN`] is a generator whose n-th number can be had at once.
+#[inline]
+pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)).max(1)
+    x ^ (x >> 31)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use oarlock_ir::{
 use oarlock_tensor::{DType, Dims, Lod, Tensor, simd};
 
 use crate::lookup::Lookup;
-use crate::rows::RowOrder;
+use oarlock_tensor::merge::RowOrder;
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &FuseForward];
 

@@ -6,7 +6,7 @@ use oarlock_tensor::{Float, Value};
 
 use crate::clipping::merged_rows;
 use crate::elementwise;
-use crate::rows::RowMerger;
+use oarlock_tensor::merge::RowMerger;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&ClipByNorm];
 

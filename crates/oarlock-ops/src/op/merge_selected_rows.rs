@@ -1,6 +1,7 @@
 //! `merge_selected_rows`: sums the repeated rows of a row-sparse tensor.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_tensor::merge::RowOrder;
 
 use crate::rows;
 
@@ -27,7 +28,7 @@ impl OpDef for MergeSelectedRows {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, out) = (p.input("X")?, p.output("Out")?);
         by_float!(p.float("X")?, T => {
-            let mut order = rows::RowOrder::default();
+            let mut order = RowOrder::default();
             kernel(move |io| {
                 let from = io.rows(x)?;
                 let mut to = io.write(out)?;

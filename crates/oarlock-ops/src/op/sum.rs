@@ -7,7 +7,7 @@ use oarlock_ir::{
 use oarlock_tensor::{Dims, Float, SelectedRows, Tensor, Value};
 
 use crate::number::{Number, by_number};
-use crate::rows::RowOrder;
+use oarlock_tensor::merge::RowOrder;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Sum];
 
