@@ -48,7 +48,6 @@ impl Inbox {
 
     /// Takes over all that arrived at another inbox, as one fetch.
     pub(crate) fn take_all(&mut self, other: &mut Inbox, version: u64) {
-        #[expect(clippy::iter_over_hash_type, reason = "each goes to its own entry")]
         for (name, entry) in other.0.iter_mut().filter(|(_, e)| e.fresh) {
             let own = self.0.entry(name.clone()).or_default();
             entry.fresh = false;
@@ -72,7 +71,6 @@ impl Inbox {
 
     /// Copies everything that another inbox got.
     pub(crate) fn copy_all(&mut self, from: &Inbox) -> Result<()> {
-        #[expect(clippy::iter_over_hash_type, reason = "each goes to its own entry")]
         for (name, theirs) in from.0.iter().filter(|(_, e)| e.fresh) {
             let own = self.arrive(name);
             own.copy_from(&theirs.value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))?;

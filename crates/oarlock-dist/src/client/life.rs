@@ -4,14 +4,14 @@
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::peer::Peer;
 use crate::log::Log;
 use crate::message::{Purpose, kind};
-use crate::wire::{Conn, Incoming, Outgoing, Received};
+use crate::wire::{Conn, Incoming, Outgoing, Received, now};
 
 /// The beats of one trainer.
 pub(super) struct Life {
@@ -40,8 +40,8 @@ impl Life {
             return;
         }
         watched.push(Arc::downgrade(peer));
-        let (peer, shared, every, log) = (Arc::downgrade(peer), self.shared.clone(), self.every, self.log.clone());
-        let beat = move || Beat { peer, shared, every, log, patience }.run();
+        let (peer, shared, every) = (Arc::downgrade(peer), self.shared.clone(), self.every);
+        let beat = move || Beat { peer, shared, every, patience }.run();
         let spawned = std::thread::Builder::new().name("oarlock-life".into()).spawn(beat);
         match spawned {
             Ok(thread) => self.threads.lock().push(thread),
@@ -64,7 +64,6 @@ struct Beat {
     peer: Weak<Peer>,
     shared: Arc<Shared>,
     every: Duration,
-    log: Log,
     patience: Duration,
 }
 
@@ -76,7 +75,7 @@ impl Beat {
             let Some(peer) = self.peer.upgrade() else { return };
             if conn.is_none() {
                 // Requests report what is wrong with a server; a beat only tries again.
-                conn = peer.open(Purpose::Life, u32::MAX, Instant::now() + self.every * 2).ok().map(|(conn, _)| conn);
+                conn = peer.open(Purpose::Life, u32::MAX, now() + self.every * 2).ok().map(|(conn, _)| conn);
             }
             sequence += 1;
             if let Some(live) = &mut conn
@@ -85,7 +84,6 @@ impl Beat {
                 conn = None;
             }
         }
-        let _ = &self.log;
     }
 
     /// Waits for the next beat; true when it is time to stop.
@@ -98,7 +96,7 @@ impl Beat {
     }
 
     fn beat(&self, conn: &mut Conn, sequence: u64) -> bool {
-        let deadline = Instant::now() + self.patience;
+        let deadline = now() + self.patience;
         let out = Outgoing { kind: kind::PING, id: sequence, meta: &[], sections: &[] };
         let mut reply = Incoming::new();
         conn.send(&out, deadline).is_ok() && matches!(conn.recv(&mut reply, deadline), Ok(Received::Frame))

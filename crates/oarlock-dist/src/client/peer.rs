@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::ClientOptions;
 use crate::message::{Hello, Purpose, Welcome, decode_failure, kind};
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Incoming, Outgoing, Received};
+use crate::wire::{Conn, Incoming, Outgoing, Received, now};
 
 /// A request, ready to be sent as often as needed.
 pub(crate) struct Request<'a> {
@@ -103,7 +103,7 @@ impl Peer {
         loop {
             match self.receive(link, deadline) {
                 Ok(()) => break,
-                Err(e) if e.kind() != Kind::Network || Instant::now() >= deadline => {
+                Err(e) if e.kind() != Kind::Network || now() >= deadline => {
                     link.conn = None;
                     return Err(self.about(e, request));
                 }

@@ -14,6 +14,7 @@ use super::merge::{Merge, add, divide};
 use super::{CommunicatorOptions, WAIT};
 use crate::client::{Client, Inbox, Wants};
 use crate::op::{Sends, copy, wants};
+use crate::wire::now;
 
 pub(super) struct Background {
     shared: Arc<Shared>,
@@ -110,7 +111,7 @@ impl Background {
                 state.queues.len() - 1
             }
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = now() + PATIENCE;
         while state.queues[at].waiting.len() >= shared.options.send_queue_size.max(1) {
             if let Some(e) = &state.failed {
                 return Err(e.clone());
@@ -118,7 +119,7 @@ impl Background {
             if io.runtime().stopping() {
                 return Err(Error::new(Kind::Interrupted, "the run was interrupted"));
             }
-            if Instant::now() > deadline || !state.running {
+            if now() > deadline || !state.running {
                 return Err(full(name, shared.options.send_queue_size, state.running));
             }
             shared.changed.wait_for(&mut state, Duration::from_millis(100));
@@ -132,7 +133,7 @@ impl Background {
         copy(&value, &mut held)?;
         let mut state = shared.state.lock();
         state.queues[at].waiting.push_back(held);
-        state.queues[at].since.get_or_insert_with(Instant::now);
+        state.queues[at].since.get_or_insert_with(now);
         shared.changed.notify_all();
         Ok(())
     }
@@ -215,7 +216,7 @@ impl Shared {
         let mut count = 0;
         for (at, queue) in state.queues.iter_mut().enumerate() {
             let values: Vec<Value> = (0..most).map_while(|_| queue.waiting.pop_front()).collect();
-            queue.since = (!queue.waiting.is_empty()).then(Instant::now);
+            queue.since = (!queue.waiting.is_empty()).then(now);
             count = count.max(values.len());
             if !values.is_empty() {
                 taken.push((at, queue.sends.adds, values));

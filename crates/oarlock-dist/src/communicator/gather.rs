@@ -2,7 +2,7 @@
 //! mean of their gradients and fetches parameters for all.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oarlock_ir::{Error, Io, Kind, Program, Result};
 use oarlock_tensor::Value;
@@ -12,6 +12,7 @@ use super::merge::{add, divide};
 use super::{CommunicatorMode, CommunicatorOptions};
 use crate::client::{Client, Inbox, Wants};
 use crate::op::{Sends, copy, servers, wants};
+use crate::wire::now;
 
 pub(super) struct Gather {
     client: Arc<Client>,
@@ -91,7 +92,7 @@ impl Gather {
         if meeting.here >= meeting.threads {
             self.hold(&mut meeting);
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = now() + PATIENCE;
         while meeting.held == this {
             if self.changed.wait_until(&mut meeting, deadline).timed_out() {
                 let missing = meeting.threads.saturating_sub(meeting.here);

@@ -92,7 +92,7 @@ pub struct Communicator(Form);
 
 enum Form {
     Background(Background),
-    Gather(Gather),
+    Gather(Box<Gather>),
     Geo(Geo),
 }
 
@@ -101,7 +101,9 @@ impl Communicator {
     pub fn new(program: &Program, scope: &Scope, client: Arc<Client>, options: CommunicatorOptions) -> Communicator {
         Communicator(match options.mode.clone() {
             CommunicatorMode::Async => Form::Background(Background::new(program, client, options)),
-            CommunicatorMode::HalfAsync | CommunicatorMode::Sync => Form::Gather(Gather::new(program, client, options)),
+            CommunicatorMode::HalfAsync | CommunicatorMode::Sync => {
+                Form::Gather(Box::new(Gather::new(program, client, options)))
+            }
             CommunicatorMode::Geo { push_nums, vars } => Form::Geo(Geo::new(vars, scope, client, &options, push_nums)),
         })
     }

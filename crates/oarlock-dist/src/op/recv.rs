@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, Var, VarKind, VarType, kernel,
+    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, Var, VarKind, VarType,
+    kernel,
 };
 use oarlock_tensor::Value;
 
@@ -121,7 +122,8 @@ fn check(io: &Io<'_>, out: Out, declared: &VarType) -> Result<()> {
         return Ok(());
     }
     let what = format!("arrived as {}{}, but is declared {declared}", tensor.dtype(), tensor.dims());
-    Err(io.error(Kind::Shape, In(out.0), what)
+    Err(io
+        .error(Kind::Shape, In(out.0), what)
         .help("the server serves another program: start all processes of a job with the same script and settings"))
 }
 

@@ -30,7 +30,7 @@ pub use updates::ServerMode;
 use updates::Updates;
 
 use crate::log::Log;
-use crate::wire::{Conn, Listener, NetOptions};
+use crate::wire::{Conn, Listener, NetOptions, now};
 
 /// How a server works, besides what its program says.
 #[derive(Debug, Clone)]
@@ -250,7 +250,7 @@ impl Shared {
     fn watch(&self) {
         let mut state = self.state.lock();
         while !self.stop.load(Ordering::Acquire) {
-            let now = Instant::now();
+            let now = now();
             for trainer in 0..state.seen.len() {
                 if let Some((incarnation, seen)) = state.seen[trainer]
                     && now.saturating_duration_since(seen) > self.options.silence
@@ -269,14 +269,14 @@ impl Shared {
         if let Some(Some((of, seen))) = state.seen.get_mut(trainer as usize)
             && *of == incarnation
         {
-            *seen = Instant::now();
+            *seen = now();
         }
     }
 
     /// A trainer's connection was closed: unless it comes back soon, it is lost.
     fn closed(&self, trainer: u32, incarnation: u64) {
         let mut state = self.state.lock();
-        let soon = Instant::now().checked_sub(self.options.silence.saturating_sub(GRACE));
+        let soon = now().checked_sub(self.options.silence.saturating_sub(GRACE));
         if let (Some(Some((of, seen))), Some(soon)) = (state.seen.get_mut(trainer as usize), soon)
             && *of == incarnation
         {

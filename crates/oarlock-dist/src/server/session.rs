@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::Value;
@@ -13,7 +13,7 @@ use crate::message::{
     Hello, Leave, Lookup, Named, Pull, Purpose, Push, ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Incoming, Outgoing, Received};
+use crate::wire::{Conn, Incoming, Outgoing, Received, now};
 
 /// How often a silent connection looks whether the server stops.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -58,7 +58,7 @@ impl Session {
 
     /// Reads who connects. `None` if the connection closes before it says so.
     fn greet(&mut self) -> Result<Option<Hello>> {
-        match self.conn.recv(&mut self.request, Instant::now() + GREETING)? {
+        match self.conn.recv(&mut self.request, now() + GREETING)? {
             Received::Frame => {}
             Received::Closed => return Ok(None),
             Received::TimedOut => return Err(Error::new(Kind::Timeout, "it connected and said nothing")),
@@ -82,7 +82,7 @@ impl Session {
         if hello.purpose != Purpose::Look {
             let effects = self.shared.note(&mut state, Event::Join { trainer, incarnation });
             refused(&effects, hello)?;
-            state.seen[trainer] = Some((incarnation, Instant::now()));
+            state.seen[trainer] = Some((incarnation, now()));
         }
         let served = self.shared.served.lock().get(&stream(hello)).copied().unwrap_or(0);
         Ok(Welcome {
@@ -95,7 +95,7 @@ impl Session {
 
     fn serve(&mut self, hello: &Hello) {
         while !self.shared.stop.load(Ordering::Acquire) {
-            match self.conn.recv(&mut self.request, Instant::now() + LOOK_UP) {
+            match self.conn.recv(&mut self.request, now() + LOOK_UP) {
                 Ok(Received::TimedOut) => continue,
                 Ok(Received::Closed) => return,
                 Ok(Received::Frame) => {}
@@ -197,7 +197,7 @@ impl Session {
         if let Some(of) = effects.iter().find_map(|e| if let Effect::Apply { of, .. } = e { Some(of) } else { None }) {
             shared.make_step(&mut state, of);
         }
-        let deadline = Instant::now() + shared.options.deadline;
+        let deadline = now() + shared.options.deadline;
         loop {
             if let Some(failed) = &state.failed {
                 return Err(failed.clone());
@@ -264,7 +264,7 @@ impl Session {
         values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)))?;
         let out =
             Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
-        self.conn.send(&out, Instant::now() + SEND_PATIENCE)
+        self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
     fn look_up(&mut self, _hello: &Hello) -> Result<()> {
@@ -277,7 +277,7 @@ impl Session {
         self.shared.read_rows(table, ids, &lookup, &mut self.rows)?;
         let rows: &[u8] = bytemuck::cast_slice(&self.rows);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
-        self.conn.send(&out, Instant::now() + SEND_PATIENCE)
+        self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
     fn leave(&mut self, hello: &Hello) -> Result<()> {
@@ -298,7 +298,7 @@ impl Session {
     }
 
     fn send(&mut self, kind: u16, id: u64, meta: &[u8], sections: &[&[u8]]) -> Result<()> {
-        self.conn.send(&Outgoing { kind, id, meta, sections }, Instant::now() + SEND_PATIENCE)
+        self.conn.send(&Outgoing { kind, id, meta, sections }, now() + SEND_PATIENCE)
     }
 }
 

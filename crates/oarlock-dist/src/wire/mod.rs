@@ -38,6 +38,6 @@ pub use send::Sender;
     clippy::disallowed_methods,
     reason = "deadlines of sockets are real time; what must be replayed lies above the wire"
 )]
-fn now() -> std::time::Instant {
+pub(crate) fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
