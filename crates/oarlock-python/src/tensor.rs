@@ -13,6 +13,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::shared;
+
 /// From so many bytes on, a feed is read where numpy has it.
 const IN_PLACE: usize = 1 << 16;
 
@@ -40,7 +42,7 @@ impl AsRef<[u8]> for NumpyMemory {
 /// A tensor of a numpy array, a LoDTensor, a list or a number. `dtype` is what lists and numbers become.
 pub(crate) fn tensor_of(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if let Ok(t) = value.cast::<LoDTensor>() {
-        return t.get().with(|t| Ok(t.clone()));
+        return t.get().with(value.py(), |t| Ok(t.clone()));
     }
     let py = value.py();
     let numpy = py.import("numpy")?;
@@ -138,48 +140,34 @@ pub(crate) fn array_of<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, 
     }
 }
 
-/// Where a tensor lives.
-pub(crate) enum Home {
-    /// By itself.
-    Own(RwLock<Tensor>),
-    /// In a scope: what is set is seen by the next run.
-    Scope(SharedVar),
-}
-
-/// A tensor with its sequences.
+/// A tensor with its sequences: of its own, or in a scope, where the next run sees what is set.
 #[pyclass(frozen)]
 pub(crate) struct LoDTensor {
-    home: Home,
+    var: SharedVar,
 }
 
 impl LoDTensor {
     /// A tensor of its own.
     pub(crate) fn own(t: Tensor) -> LoDTensor {
-        LoDTensor { home: Home::Own(RwLock::new(t)) }
+        LoDTensor::at(Arc::new(RwLock::new(Value::Dense(t))))
     }
 
-    /// A tensor somewhere.
-    pub(crate) fn at(home: Home) -> LoDTensor {
-        LoDTensor { home }
+    /// The tensor of a variable.
+    pub(crate) fn at(var: SharedVar) -> LoDTensor {
+        LoDTensor { var }
     }
 
     /// Reads it.
-    pub(crate) fn with<R>(&self, read: impl FnOnce(&Tensor) -> PyResult<R>) -> PyResult<R> {
-        match &self.home {
-            Home::Own(t) => read(&t.read()),
-            Home::Scope(var) => match &*var.read() {
-                Value::Dense(t) => read(t),
-                Value::Rows(r) => read(&r.value),
-                other => Err(PyValueError::new_err(format!("the variable is {}, not a tensor", other.kind()))),
-            },
-        }
+    pub(crate) fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&Tensor) -> PyResult<R>) -> PyResult<R> {
+        shared::read(py, &self.var, |value| match value {
+            Value::Dense(t) => read(t),
+            Value::Rows(r) => read(&r.value),
+            other => Err(PyValueError::new_err(format!("the variable is {}, not a tensor", other.kind()))),
+        })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Tensor) -> PyResult<()>) -> PyResult<()> {
-        match &self.home {
-            Home::Own(t) => change(&mut t.write()),
-            Home::Scope(var) => change(var.write().dense_mut()),
-        }
+    fn change(&self, py: Python<'_>, change: impl FnOnce(&mut Tensor) -> PyResult<()> + Send) -> PyResult<()> {
+        shared::change(py, &self.var, |value| change(value.dense_mut()))
     }
 }
 
@@ -200,7 +188,7 @@ impl LoDTensor {
     fn set(&self, array: &Bound<'_, PyAny>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = place;
         let new = tensor_of(array, None)?;
-        self.change(|t| {
+        self.change(array.py(), |t| {
             t.copy_from(&new);
             t.set_lod(Lod::NONE);
             Ok(())
@@ -208,13 +196,13 @@ impl LoDTensor {
     }
 
     /// Sequences by their offsets.
-    fn lod(&self) -> PyResult<Vec<Vec<usize>>> {
-        self.with(|t| Ok(t.lod().levels().to_vec()))
+    fn lod(&self, py: Python<'_>) -> PyResult<Vec<Vec<usize>>> {
+        self.with(py, |t| Ok(t.lod().levels().to_vec()))
     }
 
     /// Sets sequences by their offsets.
-    fn set_lod(&self, lod: Vec<Vec<usize>>) -> PyResult<()> {
-        self.change(|t| {
+    fn set_lod(&self, py: Python<'_>, lod: Vec<Vec<usize>>) -> PyResult<()> {
+        self.change(py, |t| {
             let lod = checked_lod(Lod::new(lod), t)?;
             t.set_lod(lod);
             Ok(())
@@ -222,13 +210,13 @@ impl LoDTensor {
     }
 
     /// Sequences by their lengths.
-    fn recursive_sequence_lengths(&self) -> PyResult<Vec<Vec<usize>>> {
-        self.with(|t| Ok(t.lod().lengths()))
+    fn recursive_sequence_lengths(&self, py: Python<'_>) -> PyResult<Vec<Vec<usize>>> {
+        self.with(py, |t| Ok(t.lod().lengths()))
     }
 
     /// Sets sequences by their lengths.
-    fn set_recursive_sequence_lengths(&self, lengths: Vec<Vec<usize>>) -> PyResult<()> {
-        self.change(|t| {
+    fn set_recursive_sequence_lengths(&self, py: Python<'_>, lengths: Vec<Vec<usize>>) -> PyResult<()> {
+        self.change(py, |t| {
             let lod = checked_lod(Lod::from_lengths(&lengths), t)?;
             t.set_lod(lod);
             Ok(())
@@ -236,18 +224,18 @@ impl LoDTensor {
     }
 
     /// Do the sequences cover the rows?
-    fn has_valid_recursive_sequence_lengths(&self) -> PyResult<bool> {
-        self.with(|t| Ok(t.lod().check(t.rows()).is_ok()))
+    fn has_valid_recursive_sequence_lengths(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |t| Ok(t.lod().check(t.rows()).is_ok()))
     }
 
     /// Its sizes.
-    fn shape(&self) -> PyResult<Vec<usize>> {
-        self.with(|t| Ok(t.dims().to_vec()))
+    fn shape(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.with(py, |t| Ok(t.dims().to_vec()))
     }
 
     /// The number of its element type.
-    fn _dtype(&self) -> PyResult<i32> {
-        self.with(|t| Ok(t.dtype().proto()))
+    fn _dtype(&self, py: Python<'_>) -> PyResult<i32> {
+        self.with(py, |t| Ok(t.dtype().proto()))
     }
 
     #[pyo3(signature = (dtype = None, copy = None))]
@@ -258,20 +246,20 @@ impl LoDTensor {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _always = copy;
-        let array = self.with(|t| array_of(py, t))?;
+        let array = self.with(py, |t| array_of(py, t))?;
         match dtype {
             Some(d) => array.call_method1("astype", (d,)),
             None => Ok(array),
         }
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        self.with(|t| Ok(t.rows()))
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |t| Ok(t.rows()))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        let values = self.with(|t| array_of(py, t))?.str()?.to_string();
-        self.with(|t| Ok(format!("lod: {:?}\ndim: {}\n{values}", t.lod().levels(), t.dims())))
+        let values = self.with(py, |t| array_of(py, t))?.str()?.to_string();
+        self.with(py, |t| Ok(format!("lod: {:?}\ndim: {}\n{values}", t.lod().levels(), t.dims())))
     }
 }
 
@@ -295,8 +283,8 @@ impl LoDTensorArray {
     }
 
     /// Adds a tensor.
-    fn append(&self, t: &LoDTensor) -> PyResult<()> {
-        let t = t.with(|t| Ok(t.clone()))?;
+    fn append(&self, py: Python<'_>, t: &LoDTensor) -> PyResult<()> {
+        let t = t.with(py, |t| Ok(t.clone()))?;
         self.0.write().push(t);
         Ok(())
     }

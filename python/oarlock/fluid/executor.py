@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from .. import _core
-from . import flags
+from . import flags, options
 from .core import CPUPlace, LoDTensor, Scope
 from .framework import Program, Variable, default_main_program
 
@@ -84,6 +84,7 @@ class Executor:
                 raise TypeError("Executor takes a place such as fluid.CPUPlace(), not %r" % (p,))
             p._refuse()
         _watch_signals()
+        flags.check_environment()
         self._check_nan_inf = flags.value("FLAGS_check_nan_inf")
         self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
         self._closed = False
@@ -94,6 +95,9 @@ class Executor:
         """Runs a program once: arrays by name in, arrays in the order of ``fetch_list`` out."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
+        if use_program_cache or not return_merged or feed_var_name != "feed" or fetch_var_name != "fetch":
+            for name in ("feed_var_name", "fetch_var_name", "use_program_cache", "return_merged"):
+                options.check("Executor.run", name, locals()[name])
         if program is None:
             program = default_main_program()
         if type(program) is not Program:
