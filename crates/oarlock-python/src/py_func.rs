@@ -119,7 +119,7 @@ impl Kernel for Call {
         let outer = CALLING.replace(true);
         let returned = Python::attach(|py| self.call(py, arguments));
         CALLING.set(outer);
-        let failed = |e: PyErr| io.op_error(Kind::Argument, "the function raised an exception").because(e);
+        let failed = |e: PyErr| io.op_error(Kind::Argument, "called a function that raised an exception").because(e);
         let returned = returned.map_err(failed)?;
         for (output, value) in self.outputs.iter().zip(returned) {
             self.put(io, output, value)?;
@@ -164,10 +164,10 @@ impl Call {
         let name = &output.name;
         match (output.at, value) {
             (None, _) => Ok(()),
-            (Some(_), None) => Err(io.op_error(Kind::Argument, format!("the function returned None for `{name}`"))),
+            (Some(_), None) => Err(io.op_error(Kind::Argument, format!("got None for `{name}` from its function"))),
             (Some(at), Some(tensor)) => {
                 if let Some(dtype) = output.dtype.filter(|d| *d != tensor.dtype()) {
-                    let what = format!("the function returned {} for `{name}`, which is {dtype}", tensor.dtype());
+                    let what = format!("got {} for `{name}` from its function, but that is {dtype}", tensor.dtype());
                     let help = format!("return an array with .astype('{}')", dtype.name());
                     return Err(io.op_error(Kind::DType, what).help(help));
                 }

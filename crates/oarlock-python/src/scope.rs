@@ -62,14 +62,14 @@ impl Variable {
         LoDTensor::at(self.0.clone())
     }
 
-    /// Its rows.
+    /// Its rows, to read and to set.
     fn get_selected_rows(&self, py: Python<'_>) -> PyResult<SelectedRows> {
-        shared::read(py, &self.0, SelectedRows::of)
+        SelectedRows::at(py, &self.0)
     }
 
-    /// Its tensors.
+    /// Its tensors, to read and to set.
     fn get_lod_tensor_array(&self, py: Python<'_>) -> PyResult<LoDTensorArray> {
-        shared::read(py, &self.0, LoDTensorArray::of)
+        LoDTensorArray::at(py, &self.0)
     }
 
     /// Has it a value?

@@ -7,7 +7,7 @@ use numpy::{
     Element as NumpyElement, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use oarlock::ir::SharedVar;
-use oarlock::tensor::{self, DType, Dims, Element, Lod, Tensor, Value};
+use oarlock::tensor::{self, DType, Dims, Element, Lod, Tensor, TensorArray, Value};
 use parking_lot::RwLock;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -167,7 +167,10 @@ impl LoDTensor {
     }
 
     fn change(&self, py: Python<'_>, change: impl FnOnce(&mut Tensor) -> PyResult<()> + Send) -> PyResult<()> {
-        shared::change(py, &self.var, |value| change(value.dense_mut()))
+        shared::change(py, &self.var, |value| match value {
+            Value::Rows(r) => change(&mut r.value),
+            other => change(other.dense_mut()),
+        })
     }
 }
 
@@ -263,73 +266,141 @@ impl LoDTensor {
     }
 }
 
-/// A list of tensors.
+/// A list of tensors: of its own, or in a scope.
 #[pyclass(frozen)]
-pub(crate) struct LoDTensorArray(RwLock<Vec<Tensor>>);
+pub(crate) struct LoDTensorArray(SharedVar);
 
 impl LoDTensorArray {
-    /// Of the value of a variable.
-    pub(crate) fn of(value: &Value) -> PyResult<LoDTensorArray> {
-        let array = value.array().map_err(|e| PyValueError::new_err(e.to_string()))?;
-        Ok(LoDTensorArray(RwLock::new(array.items().to_vec())))
+    /// The list of a variable; an empty variable becomes a list.
+    pub(crate) fn at(py: Python<'_>, var: &SharedVar) -> PyResult<LoDTensorArray> {
+        become_kind(py, var, Value::array_mut)?;
+        shared::read(py, var, |value| value.array().map(|_| ()).map_err(wrong_kind))?;
+        Ok(LoDTensorArray(var.clone()))
     }
+
+    fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&[Tensor]) -> PyResult<R>) -> PyResult<R> {
+        shared::read(py, &self.0, |value| read(value.array().map_err(wrong_kind)?.items()))
+    }
+}
+
+/// Python's index among so many.
+fn position(index: isize, len: usize) -> PyResult<usize> {
+    let at = if index < 0 { index + len as isize } else { index };
+    let found = usize::try_from(at).ok().filter(|at| *at < len);
+    found.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err(format!("no tensor {index} among {len}")))
 }
 
 #[pymethods]
 impl LoDTensorArray {
     #[new]
     fn new() -> LoDTensorArray {
-        LoDTensorArray(RwLock::default())
+        LoDTensorArray(Arc::new(RwLock::new(Value::Array(TensorArray::default()))))
     }
 
     /// Adds a tensor.
     fn append(&self, py: Python<'_>, t: &LoDTensor) -> PyResult<()> {
         let t = t.with(py, |t| Ok(t.clone()))?;
-        self.0.write().push(t);
-        Ok(())
+        shared::change(py, &self.0, |value| {
+            let array = value.array_mut();
+            let end = array.items().len();
+            *array.at_mut(end) = t;
+            Ok(())
+        })
     }
 
-    fn __len__(&self) -> usize {
-        self.0.read().len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |items| Ok(items.len()))
     }
 
-    fn __getitem__(&self, index: isize) -> PyResult<LoDTensor> {
-        let items = self.0.read();
-        let at = if index < 0 { index + items.len() as isize } else { index };
-        let found = usize::try_from(at).ok().and_then(|at| items.get(at));
-        let missing = || pyo3::exceptions::PyIndexError::new_err(format!("no tensor {index} among {}", items.len()));
-        found.cloned().map(LoDTensor::own).ok_or_else(missing)
+    fn __getitem__(&self, py: Python<'_>, index: isize) -> PyResult<LoDTensor> {
+        self.with(py, |items| Ok(LoDTensor::own(items[position(index, items.len())?].clone())))
+    }
+
+    fn __setitem__(&self, py: Python<'_>, index: isize, t: &LoDTensor) -> PyResult<()> {
+        let t = t.with(py, |t| Ok(t.clone()))?;
+        shared::change(py, &self.0, |value| {
+            let items = value.array_mut().items_mut();
+            items[position(index, items.len())?] = t;
+            Ok(())
+        })
     }
 }
 
-/// Rows of a large table: which, and their values.
+/// Rows of a large table, which and their values: of its own, or in a scope.
 #[pyclass(frozen)]
-pub(crate) struct SelectedRows(RwLock<tensor::SelectedRows>);
+pub(crate) struct SelectedRows(SharedVar);
 
 impl SelectedRows {
-    /// Of the value of a variable.
-    pub(crate) fn of(value: &Value) -> PyResult<SelectedRows> {
-        let rows = value.rows().map_err(|e| PyValueError::new_err(e.to_string()))?;
-        Ok(SelectedRows(RwLock::new(rows.clone())))
+    /// Rows of their own.
+    fn own(rows: tensor::SelectedRows) -> SelectedRows {
+        SelectedRows(Arc::new(RwLock::new(Value::Rows(rows))))
+    }
+
+    /// The rows of a variable; an empty variable becomes rows.
+    pub(crate) fn at(py: Python<'_>, var: &SharedVar) -> PyResult<SelectedRows> {
+        become_kind(py, var, Value::rows_mut)?;
+        shared::read(py, var, |value| value.rows().map(|_| ()).map_err(wrong_kind))?;
+        Ok(SelectedRows(var.clone()))
+    }
+
+    fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&tensor::SelectedRows) -> R) -> PyResult<R> {
+        shared::read(py, &self.0, |value| value.rows().map(read).map_err(wrong_kind))
     }
 }
 
 #[pymethods]
 impl SelectedRows {
+    #[new]
+    #[pyo3(signature = (rows = Vec::new(), height = 0))]
+    fn new(rows: Vec<i64>, height: i64) -> SelectedRows {
+        SelectedRows::own(tensor::SelectedRows { rows, height, value: Tensor::zeros(DType::F32, [0]) })
+    }
+
     /// Which rows.
-    fn rows(&self) -> Vec<i64> {
-        self.0.read().rows.clone()
+    fn rows(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        self.with(py, |r| r.rows.clone())
+    }
+
+    /// Sets which rows.
+    fn set_rows(&self, py: Python<'_>, rows: Vec<i64>) -> PyResult<()> {
+        shared::change(py, &self.0, |value| {
+            value.rows_mut().rows = rows;
+            Ok(())
+        })
     }
 
     /// Rows of the whole table.
-    fn height(&self) -> i64 {
-        self.0.read().height
+    fn height(&self, py: Python<'_>) -> PyResult<i64> {
+        self.with(py, |r| r.height)
     }
 
-    /// The values of the rows.
-    fn get_tensor(&self) -> LoDTensor {
-        LoDTensor::own(self.0.read().value.clone())
+    /// Sets how many rows the whole table has.
+    fn set_height(&self, py: Python<'_>, height: i64) -> PyResult<()> {
+        shared::change(py, &self.0, |value| {
+            value.rows_mut().height = height;
+            Ok(())
+        })
     }
+
+    /// The values of the rows, to read and to set.
+    fn get_tensor(&self) -> LoDTensor {
+        LoDTensor::at(self.0.clone())
+    }
+}
+
+fn wrong_kind(e: tensor::Error) -> PyErr {
+    PyValueError::new_err(e.to_string())
+}
+
+/// Makes an empty variable hold a kind of value.
+fn become_kind<T>(py: Python<'_>, var: &SharedVar, make: fn(&mut Value) -> &mut T) -> PyResult<()> {
+    if shared::read(py, var, |value| Ok(matches!(value, Value::Empty)))? {
+        shared::change(py, var, |value| {
+            make(value);
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// What a fetched value is to Python.
@@ -343,7 +414,7 @@ pub(crate) fn fetched<'py>(py: Python<'py>, value: Value, numpy: bool) -> PyResu
             )));
         }
         Value::Dense(t) => LoDTensor::own(t).into_pyobject(py)?.into_any(),
-        Value::Rows(r) => SelectedRows(RwLock::new(r)).into_pyobject(py)?.into_any(),
+        Value::Rows(r) => SelectedRows::own(r).into_pyobject(py)?.into_any(),
         Value::Array(a) => {
             let items = a.items().iter().map(|t| fetched(py, Value::Dense(t.clone()), numpy));
             PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()

@@ -14,7 +14,9 @@ fn main() {
     );
     for place in PLACES {
         println!("## {}\n\nSet as {}.\n", place.name, place.doc);
-        println!("| name | default | class | what it does, why it cannot matter, or what to do instead |\n|---|---|---|---|");
+        println!(
+            "| name | default | class | what it does, why it cannot matter, or what to do instead |\n|---|---|---|---|"
+        );
         place.settings.iter().for_each(print_row);
         println!();
     }

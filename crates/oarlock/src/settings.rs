@@ -130,7 +130,11 @@ const FLAGS: &[Setting] = &[
     no("FLAGS_enable_rpc_profiler", Value::Bool(false), "use fluid.profiler"),
     no("FLAGS_pe_profile_fname", Value::Text(""), "use fluid.profiler, which writes a Chrome trace"),
     no("FLAGS_print_sub_graph_dir", Value::Text(""), "print the program: print(fluid.default_main_program())"),
-    no("FLAGS_reader_queue_speed_test_mode", Value::Bool(false), "time the reader itself: it would give the same batch again"),
+    no(
+        "FLAGS_reader_queue_speed_test_mode",
+        Value::Bool(false),
+        "time the reader itself: it would give the same batch again",
+    ),
     no("FLAGS_tracer_profile_fname", Value::Text("xxgperf"), "eager mode (dygraph) is not there yet"),
 ];
 
@@ -139,7 +143,11 @@ const BUILD_STRATEGY: &[Setting] = &[
     ok("gradient_scale_strategy", Value::Int(0), "with one replica, CoeffNumDevice and One are the same"),
     Setting {
         only: Some(Value::Int(2)),
-        ..no("gradient_scale_strategy", Value::Int(0), "the loss's gradient cannot be fed yet: multiply the loss instead")
+        ..no(
+            "gradient_scale_strategy",
+            Value::Int(0),
+            "the loss's gradient cannot be fed yet: multiply the loss instead",
+        )
     },
     ok("memory_optimize", Value::None, MEMORY),
     ok("enable_inplace", Value::Bool(true), MEMORY),
@@ -190,8 +198,7 @@ const EXECUTOR_RUN: &[Setting] = &[
     ok("return_merged", Value::Bool(true), ONE_REPLICA),
 ];
 
-const LAYER_ARGUMENTS: &[Setting] =
-    &[ok("use_cudnn", Value::Bool(true), NO_GPU)];
+const LAYER_ARGUMENTS: &[Setting] = &[ok("use_cudnn", Value::Bool(true), NO_GPU)];
 
 const MEMORY_OPTIMIZE: &[Setting] = &[
     on("input_program", Value::None, "the program; the default main program if None"),
