@@ -2,24 +2,25 @@
 
     OARLOCK_PREDECESSOR_PYTHON=path/to/python python examples/compare.py [NAME...]
 
-Without that variable only Oarlock runs, against the figures of the table. NAMEs choose examples (all by default); rows
-of examples that do not run stay as they are. Some examples also know real data: they run where their variable (see
+Without that variable only Oarlock runs, against the figures of the table. Where there is a cargo, the examples that also
+exist in Rust run there, too. NAMEs choose examples (all by default); rows of examples that do not run stay as they are. Some examples also know real data: they run where their variable (see
 `EXAMPLES`) says where the data is. The exit status is 1 when a figure is outside its tolerance.
 """
 
 import collections
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "..", "docs", "models.md")
 
-#: `data` is the variable that names real data, `tolerance` the largest difference between the two metrics.
+#: `data` is the variable that names real data, `tolerance` the largest difference between two metrics.
 Example = collections.namedtuple("Example", "script argument data tolerance")
-#: Metrics are numbers, or None where nothing ran yet.
-Row = collections.namedtuple("Row", "metric predecessor ours tolerance")
+#: Metrics are numbers, or None where nothing ran.
+Row = collections.namedtuple("Row", "metric predecessor ours rust tolerance")
 
 # Both systems draw the same random numbers, so most runs agree to five digits. Where a long training amplifies the last
 # bits of sums, the tolerance is a few test samples.
@@ -44,22 +45,26 @@ EXAMPLES = [
     Example("dcn", "", "", 0.005),
 ]
 
+# The commands of those that also exist in Rust, as crates/oarlock/examples/NAME.rs.
+TWINS = {"fit_a_line", "recognize_digits mlp", "word2vec"}
+
 HEAD = """# Models
 
 What the models of `examples/` reach with Fluid 1.8.5 and with Oarlock: the same script, the same data, the same seed.
 `python examples/compare.py` runs them and writes this table; `python/tests/test_examples.py` checks it. The data is
 made by the scripts, except where the command names a file: UCI housing (404 districts for training, 102 for the test)
-and 8,000 + 2,000 digits of the MNIST test set.
+and 8,000 + 2,000 digits of the MNIST test set. Three of them also exist in Rust, as `crates/oarlock/examples/NAME.rs`, and train on
+the same data: `cargo run --release -p oarlock --example fit_a_line`; `crates/oarlock/tests/twins.rs` checks those.
 
 Where this was measured, Fluid 1.8.5 computes a wrong gradient of `dynamic_lstm` at hidden size 8 (most of it is zero; finite
 differences of its own forward pass agree with Oarlock) and at 32 trains otherwise, but is right at 4. The examples use sizes that
 are no multiples of 8.
 
-| example | metric | Fluid 1.8.5 | Oarlock | tolerance | command |
-|---|---|---|---|---|---|
+| example | metric | Fluid 1.8.5 | Oarlock | from Rust | tolerance | command |
+|---|---|---|---|---|---|---|
 """
 
-_ROW = re.compile(r"^\| [^|]+ \| (\S+) \| (\S+) \| (\S+) \| (\S+) \| `([^`]+)` \|$")
+_ROW = re.compile(r"^\| [^|]+ \| (\S+) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \| `([^`]+)` \|$")
 
 
 def command(example):
@@ -76,19 +81,25 @@ def wanted(example):
 
 def run(example, interpreter):
     """The name and the value of the metric that the example prints last; `interpreter` is a command as a list."""
-    arguments = [os.path.join(HERE, example.script + ".py")] + example.argument.split()
+    return _metric(example, interpreter + [os.path.join(HERE, example.script + ".py")] + example.argument.split())
+
+
+def run_twin(example):
+    """The same of the example's twin in Rust."""
+    return _metric(example, ["cargo", "run", "-q", "--release", "-p", "oarlock", "--example", example.script])
+
+
+def _metric(example, arguments):
     # One thread: the figures must not depend on the order in which threads add.
     environment = dict(os.environ, OMP_NUM_THREADS="1", CPU_NUM="1")
     for other in EXAMPLES:
         if other.data and other.data != example.data:
             environment.pop(other.data, None)
     done = subprocess.run(
-        interpreter + arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        universal_newlines=True)
+        arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     last = (done.stdout.strip().splitlines() or [""])[-1].split()
     if done.returncode or len(last) != 3 or last[0] != "metric:":
-        line = " ".join(interpreter + arguments)
-        raise RuntimeError("%s failed (status %d):\n%s" % (line, done.returncode, done.stderr))
+        raise RuntimeError("%s failed (status %d):\n%s" % (" ".join(arguments), done.returncode, done.stderr))
     return last[1], float(last[2])
 
 
@@ -98,8 +109,8 @@ def read_table(path=TABLE):
     if os.path.exists(path):
         with open(path) as f:
             for match in filter(None, map(_ROW.match, f)):
-                metric, predecessor, ours, tolerance, line = match.groups()
-                rows[line] = Row(metric, _number(predecessor), _number(ours), float(tolerance))
+                metric, predecessor, ours, rust, tolerance, line = match.groups()
+                rows[line] = Row(metric, _number(predecessor), _number(ours), _number(rust), float(tolerance))
     return rows
 
 
@@ -119,34 +130,37 @@ def write_table(rows, path=TABLE):
             row = rows.get(command(example))
             if row is not None:
                 name = " ".join(filter(None, [example.script, example.argument, "(real data)" if example.data else ""]))
-                figures = (row.metric, _text(row.predecessor), _text(row.ours), "%g" % row.tolerance)
+                figures = (row.metric, _text(row.predecessor), _text(row.ours), _text(row.rust), "%g" % row.tolerance)
                 f.write("| %s | %s | `%s` |\n" % (name, " | ".join(figures), command(example)))
 
 
-def attempt(example, interpreter):
-    """The metric and its value as :func:`run` gives them, or None after saying what went wrong."""
+def attempt(run, *arguments):
+    """The metric and its value as `run` gives them, or None after saying what went wrong."""
     try:
-        return run(example, interpreter)
+        return run(*arguments)
     except RuntimeError as e:
         print(e, file=sys.stderr)
         return None
 
 
 def compare(example, known, predecessor):
-    """The row of one example, or None where nothing is known. Its old figure stands until the predecessor runs."""
-    theirs = attempt(example, [predecessor]) if predecessor else None
+    """The row of one example, or None where nothing is known. Old figures stand until something runs."""
+    theirs = attempt(run, example, [predecessor]) if predecessor else None
     if theirs is None and known is not None:
         theirs = known.metric, known.predecessor
-    ours = attempt(example, [sys.executable, "-m", "oarlock.paddle"])
+    ours = attempt(run, example, [sys.executable, "-m", "oarlock.paddle"])
     if theirs is None and ours is None:
         return None
-    metric = (theirs or ours)[0]
-    return Row(metric, theirs and theirs[1], ours and ours[1], example.tolerance)
+    is_twin = not example.data and " ".join(filter(None, [example.script, example.argument])) in TWINS
+    rust = attempt(run_twin, example) if is_twin and shutil.which("cargo") else None
+    rust = rust[1] if rust else known and known.rust
+    return Row((theirs or ours)[0], theirs and theirs[1], ours and ours[1], rust, example.tolerance)
 
 
 def within(row):
-    """Whether both figures are there and agree."""
-    return row.predecessor is not None and row.ours is not None and abs(row.predecessor - row.ours) <= row.tolerance
+    """Whether the figures are there and agree; not every example exists in Rust."""
+    figures = [row.predecessor, row.ours] + [row.rust] * (row.rust is not None)
+    return None not in figures and all(abs(figure - row.predecessor) <= row.tolerance for figure in figures)
 
 
 def main(names):

@@ -1,4 +1,4 @@
-//! Writes what can be derived: the tables of operators and fusions, and the operators' documentation.
+//! Writes what can be derived: the tables of operators and fusions, the operators' documentation and that of the options.
 //!
 //! An operator or a fusion is one file; nobody edits a list. The results are committed, so that a reader and an editor
 //! see plain modules, and `--check` tells when they are stale.
@@ -37,8 +37,9 @@ const TABLES: [Table; 2] = [
     },
 ];
 
-const DOCS_EXAMPLE: &str = "crates/oarlock-ops/examples/ops_docs.rs";
-const DOCS: &str = "docs/ops.md";
+/// Documents that a compiled program prints: the file, the package and the example of it.
+const DOCS: [(&str, &str, &str); 2] =
+    [("docs/ops.md", "oarlock-ops", "ops_docs"), ("docs/options.md", "oarlock", "options_docs")];
 
 enum Mode {
     Write,
@@ -64,15 +65,11 @@ fn generate(mode: &Mode) -> Result<()> {
         let path = format!("{}/mod.rs", table.dir);
         put(mode, &path, &rustfmt(&module(table, &entries(table)?))?, &mut stale)?;
     }
-    // The documentation is printed by the compiled operators, so it comes after the tables.
-    if Path::new(DOCS_EXAMPLE).exists() {
+    // The documentation is printed by what it documents, compiled, so it comes after the tables.
+    for (path, package, example) in DOCS {
         let mut print = process::cargo();
-        put(
-            mode,
-            DOCS,
-            &process::output(print.args(["run", "-q", "-p", "oarlock-ops", "--example", "ops_docs"]))?,
-            &mut stale,
-        )?;
+        let text = process::output(print.args(["run", "-q", "-p", package, "--example", example]))?;
+        put(mode, path, &text, &mut stale)?;
     }
     match (mode, stale.is_empty()) {
         (Mode::Check, false) => bail!("stale: {}; run `cargo xtask codegen` and commit the result", stale.join(", ")),

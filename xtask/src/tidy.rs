@@ -34,7 +34,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("oarlock-cli", &["oarlock"]),
     // Only ever a dev-dependency.
     ("oarlock-testkit", &["oarlock-tensor"]),
-    ("oarlock-python", &["oarlock"]),
+    // The wheel brings the command along.
+    ("oarlock-python", &["oarlock", "oarlock-cli"]),
 ];
 
 /// Files and directories in which unsafe code may be allowed.

@@ -1,6 +1,7 @@
 //! Errors that say what, where, and what to do.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Name;
 
@@ -96,7 +97,13 @@ impl fmt::Display for Place {
 
 /// An error: what happened, where, why, and what to do about it.
 #[derive(Clone)]
-pub struct Error(Box<Report>);
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    report: Report,
+    cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
 
 /// The parts of an [`Error`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +123,8 @@ pub struct Report {
 impl Error {
     /// An error of a kind, saying what happened.
     pub fn new(kind: Kind, what: impl Into<String>) -> Error {
-        Error(Box::new(Report { kind, what: what.into(), place: None, notes: Vec::new(), help: None }))
+        let report = Report { kind, what: what.into(), place: None, notes: Vec::new(), help: None };
+        Error(Box::new(Inner { report, cause: None }))
     }
 
     /// A mistake of ours; asks to report it.
@@ -127,38 +135,44 @@ impl Error {
 
     /// Adds a line that helps to understand it.
     pub fn note(mut self, note: impl Into<String>) -> Error {
-        self.0.notes.push(note.into());
+        self.0.report.notes.push(note.into());
         self
     }
 
     /// Says what to do.
     pub fn help(mut self, help: impl Into<String>) -> Error {
-        self.0.help = Some(help.into());
+        self.0.report.help = Some(help.into());
         self
     }
 
     /// Says where it happened, unless that is known already: the innermost place is the right one.
     pub fn at(mut self, place: impl FnOnce() -> Place) -> Error {
-        if self.0.place.is_none() {
-            self.0.place = Some(place());
+        if self.0.report.place.is_none() {
+            self.0.report.place = Some(place());
         }
         self
     }
 
     /// The kind of mistake.
     pub fn kind(&self) -> Kind {
-        self.0.kind
+        self.0.report.kind
     }
 
     /// The parts.
     pub fn report(&self) -> &Report {
-        &self.0
+        &self.0.report
+    }
+
+    /// Keeps the error of another system that led to this one; [`source`](std::error::Error::source) finds it.
+    pub fn because(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.0.cause = Some(Arc::new(cause));
+        self
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let r = &self.0;
+        let r = &self.0.report;
         write!(f, "error[{}]: {}", r.kind.word(), r.what)?;
         if let Some(place) = &r.place {
             write!(f, "\n  at {place}")?;
@@ -179,7 +193,11 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.cause.as_deref().map(|cause| cause as _)
+    }
+}
 
 /// Result of building, changing, planning or running a program.
 pub type Result<T> = std::result::Result<T, Error>;

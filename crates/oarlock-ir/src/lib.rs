@@ -40,7 +40,7 @@ pub use grad::{GRAD, Grad, grad_name};
 pub use infer::Infer;
 pub use kernel::{BlockRef, BlockRunner, In, Io, Kernel, Layout, OpNames, Out, Prepare, checked_kernel, kernel};
 pub use name::Name;
-pub use op::{EMPTY, Op, Role, Slots};
+pub use op::{EMPTY, Mark, Op, Role, Slots};
 pub use pass::{
     AfterGradientOp, BackwardOptions, GradientTargets, MemoryOptions, append_backward, clone_for_test, gradients,
     memory_optimize, prune, release_memory,

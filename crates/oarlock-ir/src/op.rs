@@ -104,6 +104,18 @@ impl Role {
     }
 }
 
+/// A mark by which whoever edits a program finds an operator again, wherever it moves; 0 for none.
+///
+/// It says nothing about the operator: it is not saved, and operators that differ only here are equal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mark(pub u32);
+
+impl PartialEq for Mark {
+    fn eq(&self, _: &Mark) -> bool {
+        true
+    }
+}
+
 /// One operator of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
@@ -125,6 +137,8 @@ pub struct Op {
     pub unknown_inside: UnknownInside,
     /// Defaults that the file spelled out.
     pub explicit: Explicit,
+    /// For editors.
+    pub mark: Mark,
 }
 
 impl Op {
@@ -140,6 +154,7 @@ impl Op {
             unknown: Vec::new(),
             unknown_inside: UnknownInside::default(),
             explicit: Explicit::default(),
+            mark: Mark::default(),
         }
     }
 

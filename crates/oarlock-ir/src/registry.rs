@@ -31,15 +31,22 @@ impl Registry {
         fusions: impl IntoIterator<Item = &'static dyn Fusion>,
     ) -> Registry {
         let fusions: Vec<_> = fusions.into_iter().collect();
-        let own = fusions.iter().flat_map(|f| f.ops().iter().copied());
-        let mut table = HashMap::new();
-        for def in ops.into_iter().chain(own) {
+        let own: Vec<_> = fusions.iter().flat_map(|f| f.ops().iter().copied()).collect();
+        Registry { ops: HashMap::new(), refused: HashMap::new(), fusions }.with(ops).with(own)
+    }
+
+    /// With these operators, too.
+    ///
+    /// # Panics
+    /// If two operators have the same type: a mistake of whoever assembles it.
+    pub fn with(mut self, ops: impl IntoIterator<Item = &'static dyn OpDef>) -> Registry {
+        for def in ops {
             let sig = def.sig();
             let op_type = sig.op_type;
-            let old = table.insert(op_type, Entry { def, sig });
+            let old = self.ops.insert(op_type, Entry { def, sig });
             assert!(old.is_none(), "operator `{op_type}` is defined twice");
         }
-        Registry { ops: table, refused: HashMap::new(), fusions }
+        self
     }
 
     /// With operators that are known but not supported, and why not, for the errors of programs that have them.

@@ -49,7 +49,8 @@ pub const REFUSED: &[Refused] = &[
         reason: "readers are no operators here; feed the data, or read it with the data sets of this library",
         ops: &["create_double_buffer_reader", "create_py_reader", "read"],
     },
-    Refused { reason: "it calls Python from inside a program", ops: &["py_func", "run_program"] },
+    Refused { reason: "it calls Python, so only the Python package has it", ops: &["py_func"] },
+    Refused { reason: "it calls Python from inside a program", ops: &["run_program"] },
     Refused { reason: "it needs a GPU, or lays out memory for one", ops: &["get_places", "inplace_abn"] },
     Refused {
         reason: "passes of the predecessor put it into inference programs, where this library has fusions of its own; \

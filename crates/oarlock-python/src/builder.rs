@@ -13,6 +13,7 @@ use crate::args::{Args, attr_value, clip_of, var_of};
 use crate::error::IntoPy;
 use crate::layers;
 use crate::program::Program;
+use crate::py_func;
 
 /// Where a call builds: main program (in its current block), startup program, and the user's line.
 #[derive(FromPyObject)]
@@ -317,5 +318,5 @@ pub(crate) struct Names(Mutex<UniqueNames>);
 pub(crate) fn registry() -> Arc<oarlock::Registry> {
     use std::sync::OnceLock;
     static REGISTRY: OnceLock<Arc<oarlock::Registry>> = OnceLock::new();
-    REGISTRY.get_or_init(|| Arc::new(oarlock::registry())).clone()
+    REGISTRY.get_or_init(|| Arc::new(oarlock::registry().with(py_func::ops()))).clone()
 }

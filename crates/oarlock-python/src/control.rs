@@ -71,13 +71,10 @@ impl Construct {
         wrap: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let args = Args::new(step, args);
-        let mut kept = self.0.lock();
-        let made = builder.within(&at, |net| {
-            let this = kept.take().ok_or_else(ended)?;
-            let (this, made) = advance(this, net, step, &args)?;
-            *kept = this;
-            Ok(made)
-        })?;
+        // Not locked meanwhile: a step may call Python.
+        let this = self.0.lock().take().ok_or_else(ended)?;
+        let (this, made) = builder.within(&at, |net| advance(this, net, step, &args))?;
+        *self.0.lock() = this;
         Builder::wrap(py, &wrap, made)
     }
 }

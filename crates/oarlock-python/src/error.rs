@@ -1,5 +1,7 @@
 //! Errors as exceptions: each kind of mistake is the Python class a user would expect, with our text.
 
+use std::error::Error as _;
+
 use oarlock::Kind;
 use pyo3::create_exception;
 use pyo3::exceptions::{
@@ -17,9 +19,18 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("EOFException", m.py().get_type::<EOFException>())
 }
 
-/// Turns one of our errors into an exception.
+/// Turns one of our errors into an exception. An exception that a function of the user raised comes back as it was, with its
+/// traceback and a note of the operator that called the function.
 pub(crate) fn raise(e: oarlock::Error) -> PyErr {
     let text = e.to_string();
+    if let Some(raised) = e.source().and_then(|cause| cause.downcast_ref::<PyErr>()) {
+        return Python::attach(|py| {
+            let raised = raised.clone_ref(py);
+            // Notes came with Python 3.11; the exception matters more than the note.
+            let _ = raised.value(py).call_method1("add_note", (text,));
+            raised
+        });
+    }
     match e.kind() {
         Kind::Argument => PyValueError::new_err(text),
         Kind::DType => PyTypeError::new_err(text),

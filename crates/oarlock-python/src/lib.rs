@@ -1,11 +1,13 @@
 //! The Python module `oarlock._core`: values are converted and calls passed on. What is decided, is decided below.
 //!
 //! Python owns the default programs, the names and the scope; a [`builder::Builder`] lends them to a layer for one call.
-//! No lock is held while the interpreter is waited for: programs are shared by reference count and replaced when they change.
+//! Nobody waits for a lock while he holds the interpreter, and no lock is held while the interpreter is waited for, but for
+//! `py_func`: programs are shared by reference count and replaced when they change, and `shared` tells how variables are read.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod args;
 mod builder;
+mod command;
 mod control;
 mod error;
 mod executor;
@@ -13,7 +15,10 @@ mod files;
 mod layers;
 mod optimizer;
 mod program;
+mod py_func;
 mod scope;
+mod settings;
+mod shared;
 mod tensor;
 
 use pyo3::prelude::*;
@@ -22,6 +27,7 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(m)?;
+    m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_class::<args::VarHandle>()?;
     m.add_class::<builder::Builder>()?;
     m.add_class::<executor::Executor>()?;
@@ -34,6 +40,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<tensor::LoDTensorArray>()?;
     m.add_class::<tensor::SelectedRows>()?;
     m.add_function(wrap_pyfunction!(executor::watch_signals, m)?)?;
+    m.add_function(wrap_pyfunction!(py_func::keep_function, m)?)?;
+    m.add_function(wrap_pyfunction!(settings::settings, m)?)?;
     control::register(m)?;
     files::register(m)?;
     m.add("LAYERS", layers::names())?;

@@ -1,9 +1,10 @@
 //! Programs as Python sees them: blocks, variables and operators by index and name.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock::ir::{self, Attr, Dim, Var, VarKind, VarType};
+use oarlock::ir::{self, Attr, Dim, Mark, Var, VarKind, VarType};
 use oarlock::tensor::DType;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
@@ -234,36 +235,13 @@ impl Program {
 
     /// Sets a property of a variable.
     fn var_set(&self, block: usize, name: &str, field: &str, value: Bound<'_, PyAny>) -> PyResult<()> {
-        self.change(|program| {
-            let Some(var) = program.find_var_mut(block, name) else {
-                return Err(PyKeyError::new_err(format!("there is no variable `{name}`")));
-            };
-            let none = value.is_none();
-            match field {
-                "shape" => {
-                    let dims: Vec<i64> = value.extract()?;
-                    let shape: Vec<Dim> = dims.into_iter().map(Dim::from_i64).collect();
-                    var.set_ty(var.ty().with_shape(shape));
-                }
-                "dtype" => {
-                    let unknown = || PyValueError::new_err(format!("unknown element type {value}"));
-                    var.set_ty(var.ty().with_dtype(dtype_of(&value).ok_or_else(unknown)?));
-                }
-                "lod_level" => var.lod_level = value.extract()?,
-                "persistable" => var.persistable = value.is_truthy()?,
-                "need_check_feed" => var.need_check_feed = value.is_truthy()?,
-                "stop_gradient" => var.meta.stop_gradient = value.is_truthy()?,
-                "is_data" => var.meta.is_data = value.is_truthy()?,
-                "is_parameter" => var.meta.is_parameter = value.is_truthy()?,
-                "trainable" => var.meta.trainable = value.is_truthy()?,
-                "do_model_average" => var.meta.do_model_average = value.is_truthy()?,
-                "is_distributed" => var.meta.is_distributed = value.is_truthy()?,
-                "learning_rate" => var.meta.learning_rate = value.extract()?,
-                "regularizer" => var.meta.regularizer = if none { None } else { Some(decay_of(&value)?) },
-                "gradient_clip" => var.meta.grad_clip = if none { None } else { Some(clip_of(&value)?) },
-                _ => return Err(PyAttributeError::new_err(format!("`{field}` of a variable cannot be set"))),
+        let set = setter(field, &value)?;
+        self.change(|program| match program.find_var_mut(block, name) {
+            Some(var) => {
+                set(var);
+                Ok(())
             }
-            Ok(())
+            None => Err(PyKeyError::new_err(format!("there is no variable `{name}`"))),
         })
     }
 
@@ -280,6 +258,38 @@ impl Program {
     /// How many operators a block has.
     fn num_ops(&self, block: usize) -> usize {
         self.get().block(block).ops.len()
+    }
+
+    /// Marks of the operators of a block, by which they are found wherever they move. An operator keeps its mark; a copy of one
+    /// inside its block gets a mark of its own.
+    fn op_marks(&self, block: usize) -> Vec<u32> {
+        let mut inner = self.inner.lock();
+        let ops = &inner.block(block).ops;
+        let mut next = ops.iter().map(|op| op.mark.0).max().unwrap_or(0);
+        let mut seen = HashSet::new();
+        let marks: Vec<u32> = ops
+            .iter()
+            .map(|op| match op.mark.0 {
+                mark if mark > 0 && seen.insert(mark) => mark,
+                _ => {
+                    next += 1;
+                    next
+                }
+            })
+            .collect();
+        if ops.iter().zip(&marks).any(|(op, mark)| op.mark.0 != *mark) {
+            let ops = &mut Arc::make_mut(&mut inner).block_mut(block).ops;
+            ops.iter_mut().zip(&marks).for_each(|(op, mark)| op.mark = Mark(*mark));
+        }
+        marks
+    }
+
+    /// Where the operator with this mark is now; most likely at `hint`. None if it was removed.
+    fn op_position(&self, block: usize, mark: u32, hint: usize) -> Option<usize> {
+        let program = self.get();
+        let ops = &program.block(block).ops;
+        let is_it = |op: &ir::Op| op.mark.0 == mark;
+        if ops.get(hint).is_some_and(is_it) { Some(hint) } else { ops.iter().position(is_it) }
     }
 
     /// The type of an operator.
@@ -367,6 +377,48 @@ impl Program {
             p.memory.keep.extend(keep.iter().map(|n| n.as_str().into()));
         });
     }
+}
+
+/// How to set a property of a variable. The value is converted here: the program is locked while it is set, and a conversion may
+/// run Python.
+fn setter(field: &str, value: &Bound<'_, PyAny>) -> PyResult<Box<dyn FnOnce(&mut Var)>> {
+    let truth = || value.is_truthy();
+    Ok(match field {
+        "shape" => {
+            let dims: Vec<i64> = value.extract()?;
+            let shape: Vec<Dim> = dims.into_iter().map(Dim::from_i64).collect();
+            Box::new(move |v| v.set_ty(v.ty().with_shape(shape)))
+        }
+        "dtype" => {
+            let unknown = || PyValueError::new_err(format!("unknown element type {value}"));
+            let dtype = dtype_of(value).ok_or_else(unknown)?;
+            Box::new(move |v| v.set_ty(v.ty().with_dtype(dtype)))
+        }
+        "lod_level" => set(value.extract()?, |v, level| v.lod_level = level),
+        "persistable" => set(truth()?, |v, on| v.persistable = on),
+        "need_check_feed" => set(truth()?, |v, on| v.need_check_feed = on),
+        "stop_gradient" => set(truth()?, |v, on| v.meta.stop_gradient = on),
+        "is_data" => set(truth()?, |v, on| v.meta.is_data = on),
+        "is_parameter" => set(truth()?, |v, on| v.meta.is_parameter = on),
+        "trainable" => set(truth()?, |v, on| v.meta.trainable = on),
+        "do_model_average" => set(truth()?, |v, on| v.meta.do_model_average = on),
+        "is_distributed" => set(truth()?, |v, on| v.meta.is_distributed = on),
+        "learning_rate" => set(value.extract()?, |v, factor| v.meta.learning_rate = factor),
+        "regularizer" => set(unless_none(value, decay_of)?, |v, decay| v.meta.regularizer = decay),
+        "gradient_clip" => set(unless_none(value, clip_of)?, |v, clip| v.meta.grad_clip = clip),
+        _ => return Err(PyAttributeError::new_err(format!("`{field}` of a variable cannot be set"))),
+    })
+}
+
+fn set<T: 'static>(value: T, set: impl FnOnce(&mut Var, T) + 'static) -> Box<dyn FnOnce(&mut Var)> {
+    Box::new(move |var| set(var, value))
+}
+
+fn unless_none<'py, T>(
+    value: &Bound<'py, PyAny>,
+    convert: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Option<T>> {
+    if value.is_none() { Ok(None) } else { convert(value).map(Some) }
 }
 
 fn truth(py: Python<'_>, value: bool) -> Bound<'_, PyAny> {

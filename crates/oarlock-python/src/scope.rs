@@ -4,7 +4,8 @@ use oarlock::ir::SharedVar;
 use oarlock::tensor::Value;
 use pyo3::prelude::*;
 
-use crate::tensor::{Home, LoDTensor, LoDTensorArray, SelectedRows};
+use crate::shared;
+use crate::tensor::{LoDTensor, LoDTensorArray, SelectedRows};
 
 /// A scope. Copies of the handle are one scope.
 #[pyclass(frozen)]
@@ -58,26 +59,26 @@ pub(crate) struct Variable(SharedVar);
 impl Variable {
     /// Its tensor, to read and to set; an empty variable becomes a tensor.
     fn get_tensor(&self) -> LoDTensor {
-        LoDTensor::at(Home::Scope(self.0.clone()))
+        LoDTensor::at(self.0.clone())
     }
 
-    /// Its rows.
-    fn get_selected_rows(&self) -> PyResult<SelectedRows> {
-        SelectedRows::of(&self.0.read())
+    /// Its rows, to read and to set.
+    fn get_selected_rows(&self, py: Python<'_>) -> PyResult<SelectedRows> {
+        SelectedRows::at(py, &self.0)
     }
 
-    /// Its tensors.
-    fn get_lod_tensor_array(&self) -> PyResult<LoDTensorArray> {
-        LoDTensorArray::of(&self.0.read())
+    /// Its tensors, to read and to set.
+    fn get_lod_tensor_array(&self, py: Python<'_>) -> PyResult<LoDTensorArray> {
+        LoDTensorArray::at(py, &self.0)
     }
 
     /// Has it a value?
-    fn is_initialized(&self) -> bool {
-        !matches!(*self.0.read(), Value::Empty)
+    fn is_initialized(&self, py: Python<'_>) -> PyResult<bool> {
+        shared::read(py, &self.0, |value| Ok(!matches!(value, Value::Empty)))
     }
 
     /// What kind of value it holds.
-    fn kind(&self) -> &'static str {
-        self.0.read().kind()
+    fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
+        shared::read(py, &self.0, |value| Ok(value.kind()))
     }
 }

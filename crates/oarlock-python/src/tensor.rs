@@ -7,11 +7,13 @@ use numpy::{
     Element as NumpyElement, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use oarlock::ir::SharedVar;
-use oarlock::tensor::{self, DType, Dims, Element, Lod, Tensor, Value};
+use oarlock::tensor::{self, DType, Dims, Element, Lod, Tensor, TensorArray, Value};
 use parking_lot::RwLock;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+
+use crate::shared;
 
 /// From so many bytes on, a feed is read where numpy has it.
 const IN_PLACE: usize = 1 << 16;
@@ -40,7 +42,7 @@ impl AsRef<[u8]> for NumpyMemory {
 /// A tensor of a numpy array, a LoDTensor, a list or a number. `dtype` is what lists and numbers become.
 pub(crate) fn tensor_of(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if let Ok(t) = value.cast::<LoDTensor>() {
-        return t.get().with(|t| Ok(t.clone()));
+        return t.get().with(value.py(), |t| Ok(t.clone()));
     }
     let py = value.py();
     let numpy = py.import("numpy")?;
@@ -138,48 +140,37 @@ pub(crate) fn array_of<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, 
     }
 }
 
-/// Where a tensor lives.
-pub(crate) enum Home {
-    /// By itself.
-    Own(RwLock<Tensor>),
-    /// In a scope: what is set is seen by the next run.
-    Scope(SharedVar),
-}
-
-/// A tensor with its sequences.
+/// A tensor with its sequences: of its own, or in a scope, where the next run sees what is set.
 #[pyclass(frozen)]
 pub(crate) struct LoDTensor {
-    home: Home,
+    var: SharedVar,
 }
 
 impl LoDTensor {
     /// A tensor of its own.
     pub(crate) fn own(t: Tensor) -> LoDTensor {
-        LoDTensor { home: Home::Own(RwLock::new(t)) }
+        LoDTensor::at(Arc::new(RwLock::new(Value::Dense(t))))
     }
 
-    /// A tensor somewhere.
-    pub(crate) fn at(home: Home) -> LoDTensor {
-        LoDTensor { home }
+    /// The tensor of a variable.
+    pub(crate) fn at(var: SharedVar) -> LoDTensor {
+        LoDTensor { var }
     }
 
     /// Reads it.
-    pub(crate) fn with<R>(&self, read: impl FnOnce(&Tensor) -> PyResult<R>) -> PyResult<R> {
-        match &self.home {
-            Home::Own(t) => read(&t.read()),
-            Home::Scope(var) => match &*var.read() {
-                Value::Dense(t) => read(t),
-                Value::Rows(r) => read(&r.value),
-                other => Err(PyValueError::new_err(format!("the variable is {}, not a tensor", other.kind()))),
-            },
-        }
+    pub(crate) fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&Tensor) -> PyResult<R>) -> PyResult<R> {
+        shared::read(py, &self.var, |value| match value {
+            Value::Dense(t) => read(t),
+            Value::Rows(r) => read(&r.value),
+            other => Err(PyValueError::new_err(format!("the variable is {}, not a tensor", other.kind()))),
+        })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Tensor) -> PyResult<()>) -> PyResult<()> {
-        match &self.home {
-            Home::Own(t) => change(&mut t.write()),
-            Home::Scope(var) => change(var.write().dense_mut()),
-        }
+    fn change(&self, py: Python<'_>, change: impl FnOnce(&mut Tensor) -> PyResult<()> + Send) -> PyResult<()> {
+        shared::change(py, &self.var, |value| match value {
+            Value::Rows(r) => change(&mut r.value),
+            other => change(other.dense_mut()),
+        })
     }
 }
 
@@ -200,7 +191,7 @@ impl LoDTensor {
     fn set(&self, array: &Bound<'_, PyAny>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = place;
         let new = tensor_of(array, None)?;
-        self.change(|t| {
+        self.change(array.py(), |t| {
             t.copy_from(&new);
             t.set_lod(Lod::NONE);
             Ok(())
@@ -208,13 +199,13 @@ impl LoDTensor {
     }
 
     /// Sequences by their offsets.
-    fn lod(&self) -> PyResult<Vec<Vec<usize>>> {
-        self.with(|t| Ok(t.lod().levels().to_vec()))
+    fn lod(&self, py: Python<'_>) -> PyResult<Vec<Vec<usize>>> {
+        self.with(py, |t| Ok(t.lod().levels().to_vec()))
     }
 
     /// Sets sequences by their offsets.
-    fn set_lod(&self, lod: Vec<Vec<usize>>) -> PyResult<()> {
-        self.change(|t| {
+    fn set_lod(&self, py: Python<'_>, lod: Vec<Vec<usize>>) -> PyResult<()> {
+        self.change(py, |t| {
             let lod = checked_lod(Lod::new(lod), t)?;
             t.set_lod(lod);
             Ok(())
@@ -222,13 +213,13 @@ impl LoDTensor {
     }
 
     /// Sequences by their lengths.
-    fn recursive_sequence_lengths(&self) -> PyResult<Vec<Vec<usize>>> {
-        self.with(|t| Ok(t.lod().lengths()))
+    fn recursive_sequence_lengths(&self, py: Python<'_>) -> PyResult<Vec<Vec<usize>>> {
+        self.with(py, |t| Ok(t.lod().lengths()))
     }
 
     /// Sets sequences by their lengths.
-    fn set_recursive_sequence_lengths(&self, lengths: Vec<Vec<usize>>) -> PyResult<()> {
-        self.change(|t| {
+    fn set_recursive_sequence_lengths(&self, py: Python<'_>, lengths: Vec<Vec<usize>>) -> PyResult<()> {
+        self.change(py, |t| {
             let lod = checked_lod(Lod::from_lengths(&lengths), t)?;
             t.set_lod(lod);
             Ok(())
@@ -236,18 +227,18 @@ impl LoDTensor {
     }
 
     /// Do the sequences cover the rows?
-    fn has_valid_recursive_sequence_lengths(&self) -> PyResult<bool> {
-        self.with(|t| Ok(t.lod().check(t.rows()).is_ok()))
+    fn has_valid_recursive_sequence_lengths(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |t| Ok(t.lod().check(t.rows()).is_ok()))
     }
 
     /// Its sizes.
-    fn shape(&self) -> PyResult<Vec<usize>> {
-        self.with(|t| Ok(t.dims().to_vec()))
+    fn shape(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.with(py, |t| Ok(t.dims().to_vec()))
     }
 
     /// The number of its element type.
-    fn _dtype(&self) -> PyResult<i32> {
-        self.with(|t| Ok(t.dtype().proto()))
+    fn _dtype(&self, py: Python<'_>) -> PyResult<i32> {
+        self.with(py, |t| Ok(t.dtype().proto()))
     }
 
     #[pyo3(signature = (dtype = None, copy = None))]
@@ -258,90 +249,158 @@ impl LoDTensor {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _always = copy;
-        let array = self.with(|t| array_of(py, t))?;
+        let array = self.with(py, |t| array_of(py, t))?;
         match dtype {
             Some(d) => array.call_method1("astype", (d,)),
             None => Ok(array),
         }
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        self.with(|t| Ok(t.rows()))
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |t| Ok(t.rows()))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        let values = self.with(|t| array_of(py, t))?.str()?.to_string();
-        self.with(|t| Ok(format!("lod: {:?}\ndim: {}\n{values}", t.lod().levels(), t.dims())))
+        let values = self.with(py, |t| array_of(py, t))?.str()?.to_string();
+        self.with(py, |t| Ok(format!("lod: {:?}\ndim: {}\n{values}", t.lod().levels(), t.dims())))
     }
 }
 
-/// A list of tensors.
+/// A list of tensors: of its own, or in a scope.
 #[pyclass(frozen)]
-pub(crate) struct LoDTensorArray(RwLock<Vec<Tensor>>);
+pub(crate) struct LoDTensorArray(SharedVar);
 
 impl LoDTensorArray {
-    /// Of the value of a variable.
-    pub(crate) fn of(value: &Value) -> PyResult<LoDTensorArray> {
-        let array = value.array().map_err(|e| PyValueError::new_err(e.to_string()))?;
-        Ok(LoDTensorArray(RwLock::new(array.items().to_vec())))
+    /// The list of a variable; an empty variable becomes a list.
+    pub(crate) fn at(py: Python<'_>, var: &SharedVar) -> PyResult<LoDTensorArray> {
+        become_kind(py, var, Value::array_mut)?;
+        shared::read(py, var, |value| value.array().map(|_| ()).map_err(wrong_kind))?;
+        Ok(LoDTensorArray(var.clone()))
     }
+
+    fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&[Tensor]) -> PyResult<R>) -> PyResult<R> {
+        shared::read(py, &self.0, |value| read(value.array().map_err(wrong_kind)?.items()))
+    }
+}
+
+/// Python's index among so many.
+fn position(index: isize, len: usize) -> PyResult<usize> {
+    let at = if index < 0 { index + len as isize } else { index };
+    let found = usize::try_from(at).ok().filter(|at| *at < len);
+    found.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err(format!("no tensor {index} among {len}")))
 }
 
 #[pymethods]
 impl LoDTensorArray {
     #[new]
     fn new() -> LoDTensorArray {
-        LoDTensorArray(RwLock::default())
+        LoDTensorArray(Arc::new(RwLock::new(Value::Array(TensorArray::default()))))
     }
 
     /// Adds a tensor.
-    fn append(&self, t: &LoDTensor) -> PyResult<()> {
-        let t = t.with(|t| Ok(t.clone()))?;
-        self.0.write().push(t);
-        Ok(())
+    fn append(&self, py: Python<'_>, t: &LoDTensor) -> PyResult<()> {
+        let t = t.with(py, |t| Ok(t.clone()))?;
+        shared::change(py, &self.0, |value| {
+            let array = value.array_mut();
+            let end = array.items().len();
+            *array.at_mut(end) = t;
+            Ok(())
+        })
     }
 
-    fn __len__(&self) -> usize {
-        self.0.read().len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |items| Ok(items.len()))
     }
 
-    fn __getitem__(&self, index: isize) -> PyResult<LoDTensor> {
-        let items = self.0.read();
-        let at = if index < 0 { index + items.len() as isize } else { index };
-        let found = usize::try_from(at).ok().and_then(|at| items.get(at));
-        let missing = || pyo3::exceptions::PyIndexError::new_err(format!("no tensor {index} among {}", items.len()));
-        found.cloned().map(LoDTensor::own).ok_or_else(missing)
+    fn __getitem__(&self, py: Python<'_>, index: isize) -> PyResult<LoDTensor> {
+        self.with(py, |items| Ok(LoDTensor::own(items[position(index, items.len())?].clone())))
+    }
+
+    fn __setitem__(&self, py: Python<'_>, index: isize, t: &LoDTensor) -> PyResult<()> {
+        let t = t.with(py, |t| Ok(t.clone()))?;
+        shared::change(py, &self.0, |value| {
+            let items = value.array_mut().items_mut();
+            items[position(index, items.len())?] = t;
+            Ok(())
+        })
     }
 }
 
-/// Rows of a large table: which, and their values.
+/// Rows of a large table, which and their values: of its own, or in a scope.
 #[pyclass(frozen)]
-pub(crate) struct SelectedRows(RwLock<tensor::SelectedRows>);
+pub(crate) struct SelectedRows(SharedVar);
 
 impl SelectedRows {
-    /// Of the value of a variable.
-    pub(crate) fn of(value: &Value) -> PyResult<SelectedRows> {
-        let rows = value.rows().map_err(|e| PyValueError::new_err(e.to_string()))?;
-        Ok(SelectedRows(RwLock::new(rows.clone())))
+    /// Rows of their own.
+    fn own(rows: tensor::SelectedRows) -> SelectedRows {
+        SelectedRows(Arc::new(RwLock::new(Value::Rows(rows))))
+    }
+
+    /// The rows of a variable; an empty variable becomes rows.
+    pub(crate) fn at(py: Python<'_>, var: &SharedVar) -> PyResult<SelectedRows> {
+        become_kind(py, var, Value::rows_mut)?;
+        shared::read(py, var, |value| value.rows().map(|_| ()).map_err(wrong_kind))?;
+        Ok(SelectedRows(var.clone()))
+    }
+
+    fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&tensor::SelectedRows) -> R) -> PyResult<R> {
+        shared::read(py, &self.0, |value| value.rows().map(read).map_err(wrong_kind))
     }
 }
 
 #[pymethods]
 impl SelectedRows {
+    #[new]
+    #[pyo3(signature = (rows = Vec::new(), height = 0))]
+    fn new(rows: Vec<i64>, height: i64) -> SelectedRows {
+        SelectedRows::own(tensor::SelectedRows { rows, height, value: Tensor::zeros(DType::F32, [0]) })
+    }
+
     /// Which rows.
-    fn rows(&self) -> Vec<i64> {
-        self.0.read().rows.clone()
+    fn rows(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        self.with(py, |r| r.rows.clone())
+    }
+
+    /// Sets which rows.
+    fn set_rows(&self, py: Python<'_>, rows: Vec<i64>) -> PyResult<()> {
+        shared::change(py, &self.0, |value| {
+            value.rows_mut().rows = rows;
+            Ok(())
+        })
     }
 
     /// Rows of the whole table.
-    fn height(&self) -> i64 {
-        self.0.read().height
+    fn height(&self, py: Python<'_>) -> PyResult<i64> {
+        self.with(py, |r| r.height)
     }
 
-    /// The values of the rows.
-    fn get_tensor(&self) -> LoDTensor {
-        LoDTensor::own(self.0.read().value.clone())
+    /// Sets how many rows the whole table has.
+    fn set_height(&self, py: Python<'_>, height: i64) -> PyResult<()> {
+        shared::change(py, &self.0, |value| {
+            value.rows_mut().height = height;
+            Ok(())
+        })
     }
+
+    /// The values of the rows, to read and to set.
+    fn get_tensor(&self) -> LoDTensor {
+        LoDTensor::at(self.0.clone())
+    }
+}
+
+fn wrong_kind(e: tensor::Error) -> PyErr {
+    PyValueError::new_err(e.to_string())
+}
+
+/// Makes an empty variable hold a kind of value.
+fn become_kind<T>(py: Python<'_>, var: &SharedVar, make: fn(&mut Value) -> &mut T) -> PyResult<()> {
+    if shared::read(py, var, |value| Ok(matches!(value, Value::Empty)))? {
+        shared::change(py, var, |value| {
+            make(value);
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// What a fetched value is to Python.
@@ -355,7 +414,7 @@ pub(crate) fn fetched<'py>(py: Python<'py>, value: Value, numpy: bool) -> PyResu
             )));
         }
         Value::Dense(t) => LoDTensor::own(t).into_pyobject(py)?.into_any(),
-        Value::Rows(r) => SelectedRows(RwLock::new(r)).into_pyobject(py)?.into_any(),
+        Value::Rows(r) => SelectedRows::own(r).into_pyobject(py)?.into_any(),
         Value::Array(a) => {
             let items = a.items().iter().map(|t| fetched(py, Value::Dense(t.clone()), numpy));
             PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()

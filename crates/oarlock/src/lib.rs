@@ -24,6 +24,7 @@ mod options;
 mod param;
 pub mod prelude;
 mod regularizer;
+pub mod settings;
 mod site;
 mod var_ref;
 mod weight_norm;

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 
 # Enough for a model to learn the rule, few enough to be made in an instant.
-TRAIN_SAMPLES = 2048
+TRAIN_SAMPLES = 4096
 OTHER_SAMPLES = 512
 
 

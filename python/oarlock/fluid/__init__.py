@@ -49,6 +49,8 @@ _LATER = {
     "dygraph": "eager mode (dygraph)",
     "enable_dygraph": "eager mode (dygraph)",
     "disable_dygraph": "eager mode (dygraph)",
+    "save_dygraph": "eager mode (dygraph)",
+    "load_dygraph": "eager mode (dygraph)",
 }
 
 

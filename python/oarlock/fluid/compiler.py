@@ -1,5 +1,7 @@
 """Compiled programs and the strategies they take."""
 
+from . import options
+
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
 
@@ -19,6 +21,7 @@ class CompiledProgram:
         from .framework import cpu_places
 
         _check(build_strategy)
+        _check(exec_strategy)
         count = len(places) if places is not None else len(cpu_places())
         if count > 1:
             raise NotImplementedError(
@@ -28,26 +31,20 @@ class CompiledProgram:
         return self
 
 
-def _check(build_strategy):
-    """Refuses what would change results; the other fields are hints that cannot, with one replica on a CPU."""
-    if build_strategy is None:
-        return
-    scales = BuildStrategy.GradientScaleStrategy
-    if build_strategy.gradient_scale_strategy == scales.Customized:
-        raise NotImplementedError("GradientScaleStrategy.Customized, a gradient of the loss that is fed, is not there yet")
-    if build_strategy.debug_graphviz_path:
-        raise NotImplementedError("debug_graphviz_path: no graph is written; print the program instead")
+def _check(strategy):
+    """Refuses what would change results. Fields are checked here and not when they are set: some are only right together."""
+    if strategy is not None:
+        for name, value in vars(strategy).items():
+            options.check(type(strategy).__name__, name, value)
 
 
 class _Strategy:
-    _fields = {}
-
     def __init__(self):
-        self.__dict__.update(self._fields)
+        self.__dict__.update(options.defaults(type(self).__name__))
 
     def __setattr__(self, name, value):
-        if name not in self._fields:
-            raise AttributeError("%s has no field %s; it has %s" % (type(self).__name__, name, ", ".join(self._fields)))
+        # Only its name.
+        options.check(type(self).__name__, name, None)
         self.__dict__[name] = value
 
 
@@ -67,19 +64,6 @@ class BuildStrategy(_Strategy):
         One = 1
         Customized = 2
 
-    _fields = {
-        "reduce_strategy": 0, "gradient_scale_strategy": 0, "memory_optimize": None, "enable_inplace": None,
-        "fuse_all_reduce_ops": None, "fuse_all_optimizer_ops": False, "fuse_elewise_add_act_ops": False,
-        "fuse_bn_act_ops": False, "fuse_relu_depthwise_conv": False, "fuse_broadcast_ops": False,
-        "sync_batch_norm": False, "debug_graphviz_path": "", "remove_unnecessary_lock": True, "num_trainers": 1,
-        "trainer_id": 0, "trainers_endpoints": [], "enable_sequential_execution": False, "cache_runtime_context": False,
-    }
-
 
 class ExecutionStrategy(_Strategy):
     """How a program is run."""
-
-    _fields = {
-        "num_threads": 0, "num_iteration_per_drop_scope": 100, "num_iteration_per_run": 1, "use_thread_barrier": False,
-        "allow_op_delay": False, "use_experimental_executor": False,
-    }

@@ -3,12 +3,13 @@
 import contextlib
 import signal
 import threading
+import warnings
 import weakref
 
 import numpy as np
 
 from .. import _core
-from . import flags
+from . import flags, options
 from .core import CPUPlace, LoDTensor, Scope
 from .framework import Program, Variable, default_main_program
 
@@ -51,6 +52,29 @@ def as_numpy(tensor):
     return np.array(tensor)
 
 
+class _Number(np.ndarray):
+    """A fetched array of one element. Scripts write ``float(loss)`` of an array of shape [1], which numpy gave up in 2.4."""
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+
+def _numbers_need_no_dimension():
+    try:
+        float(np.zeros(1))
+    except TypeError:
+        return True
+    return False
+
+
+with warnings.catch_warnings():
+    # Before it gave it up, numpy warned.
+    warnings.simplefilter("ignore")
+    _NUMBERS_NEED_NO_DIMENSION = _numbers_need_no_dimension()
+
 _signals_watched = False
 
 
@@ -84,6 +108,7 @@ class Executor:
                 raise TypeError("Executor takes a place such as fluid.CPUPlace(), not %r" % (p,))
             p._refuse()
         _watch_signals()
+        flags.check_environment()
         self._check_nan_inf = flags.value("FLAGS_check_nan_inf")
         self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
         self._closed = False
@@ -94,6 +119,9 @@ class Executor:
         """Runs a program once: arrays by name in, arrays in the order of ``fetch_list`` out."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
+        hints = (feed_var_name, fetch_var_name, use_program_cache, return_merged)
+        if hints not in _checked_hints:
+            _check_hints(*hints)
         if program is None:
             program = default_main_program()
         if type(program) is not Program:
@@ -116,6 +144,8 @@ class Executor:
         if use_prune:
             program = _pruned(program, feed, fetches)
         fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
+        if _NUMBERS_NEED_NO_DIMENSION and return_numpy:
+            fetched = [v.view(_Number) if isinstance(v, np.ndarray) and v.size == 1 else v for v in fetched]
         return fetched if fetch_list is not None else []
 
     def _resolve(self, program):
@@ -125,6 +155,15 @@ class Executor:
     def close(self):
         """Ends it; no program runs in it any more."""
         self._closed = True
+
+
+_checked_hints = {("feed", "fetch", False, True)}
+
+
+def _check_hints(*hints):
+    for name, value in zip(("feed_var_name", "fetch_var_name", "use_program_cache", "return_merged"), hints):
+        options.check("Executor.run", name, value)
+    _checked_hints.add(hints)
 
 
 def _pruned(program, feed, fetches):

@@ -2,34 +2,7 @@
 
 import os
 
-# Honoured: they change what happens here. Accepted: they cannot change results on a CPU.
-HONOURED = {
-    "FLAGS_check_nan_inf": False,
-}
-
-ACCEPTED = {
-    "FLAGS_allocator_strategy": "auto_growth",
-    "FLAGS_benchmark": False,
-    "FLAGS_cpu_deterministic": True,
-    "FLAGS_cudnn_batchnorm_spatial_persistent": False,
-    "FLAGS_cudnn_deterministic": False,
-    "FLAGS_cudnn_exhaustive_search": False,
-    "FLAGS_eager_delete_scope": True,
-    "FLAGS_eager_delete_tensor_gb": 0.0,
-    "FLAGS_fast_eager_deletion_mode": True,
-    "FLAGS_fraction_of_cpu_memory_to_use": 1.0,
-    "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
-    "FLAGS_init_allocated_mem": False,
-    "FLAGS_initial_cpu_memory_in_mb": 500,
-    "FLAGS_memory_fraction_of_eager_deletion": 1.0,
-    "FLAGS_paddle_num_threads": 1,
-    "FLAGS_selected_gpus": "",
-    "FLAGS_sort_sum_gradient": False,
-    "FLAGS_sync_nccl_allreduce": True,
-    "FLAGS_use_mkldnn": False,
-    "FLAGS_use_ngraph": False,
-    "FLAGS_use_pinned_memory": True,
-}
+from . import options
 
 _values = {}
 
@@ -38,39 +11,41 @@ is_set = False
 
 
 def _default(name):
-    return HONOURED[name] if name in HONOURED else ACCEPTED[name]
+    options.check("flag", name, None)
+    return options.defaults("flag")[name]
 
 
-def _known(name):
-    if name not in HONOURED and name not in ACCEPTED:
-        import difflib
-
-        near = difflib.get_close_matches(name, list(HONOURED) + list(ACCEPTED), 1)
-        hint = "; did you mean %s?" % near[0] if near else ""
-        raise ValueError("there is no flag %s%s" % (name, hint))
-    return name
-
-
-def _parse(name, text):
+def _parse(name, value):
     kind = type(_default(name))
-    if not isinstance(text, str):
-        return kind(text)
-    if kind is bool:
-        if text.lower() in ("1", "true", "yes", "on"):
+    if isinstance(value, str) and kind is bool:
+        if value.lower() in ("1", "t", "true", "y", "yes", "on"):
             return True
-        if text.lower() in ("0", "false", "no", "off", ""):
+        if value.lower() in ("0", "f", "false", "n", "no", "off", ""):
             return False
-        raise ValueError("%s is on or off (1 or 0), not %r" % (name, text))
-    return kind(text)
+        raise ValueError("%s is on or off (1 or 0), not %r" % (name, value))
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise ValueError("%s is of type %s, not %r" % (name, kind.__name__, value)) from None
+
+
+def check_environment():
+    """Refuses flags of the environment that would change results, and logs those that change nothing. Flags that nobody knows
+    may be meant for another program: they are logged, too."""
+    known = options.defaults("flag")
+    for name, text in sorted(os.environ.items()):
+        if name in known:
+            options.check("flag", name, _parse(name, text))
+        elif name.startswith("FLAGS_"):
+            options.unknown("flag", name)
 
 
 def value(name):
     """The value of a flag: as set, else from the environment, else its default."""
+    default = _default(name)
     if name in _values:
-        return _values[_known(name)]
-    if name in os.environ:
-        return _parse(_known(name), os.environ[name])
-    return _default(_known(name))
+        return _values[name]
+    return _parse(name, os.environ[name]) if name in os.environ else default
 
 
 def get_flags(flags):
@@ -84,11 +59,11 @@ def set_flags(flags):
     if not isinstance(flags, dict):
         raise TypeError("flags in set_flags should be a dict")
     global is_set
-    for name in flags:
-        _known(name)
+    new = {name: _parse(name, v) for name, v in flags.items()}
+    for name, v in new.items():
+        options.check("flag", name, v)
     is_set = True
-    for name, v in flags.items():
-        _values[name] = _parse(name, v)
+    _values.update(new)
 
 
 class Flags:
@@ -101,11 +76,11 @@ class Flags:
         set_flags({name: v})
 
     def __contains__(self, name):
-        return name in HONOURED or name in ACCEPTED
+        return name in options.defaults("flag")
 
     def keys(self):
         """The names."""
-        return list(HONOURED) + list(ACCEPTED)
+        return list(options.defaults("flag"))
 
     def is_public(self, name):
         """Every flag here is public."""

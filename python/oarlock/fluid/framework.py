@@ -288,20 +288,38 @@ class _OptimizeAttr(dict):
 
 
 class Operator:
-    """An operator of a block, by its position."""
+    """An operator of a block; it stays the same one when others are inserted in front of it."""
 
-    def __init__(self, block, index):
+    def __init__(self, block, mark, index):
         self.block = block
-        self._index = index
+        self._mark = mark
+        # Where it was when last looked for.
+        self._seen_at = index
 
     @property
     def _desc(self):
         return self.block.program.desc
 
     @property
+    def idx(self):
+        """Its position in the block."""
+        found = self._desc.op_position(self.block.idx, self._mark, self._seen_at)
+        if found is None:
+            raise ValueError("this operator was removed from block %d" % self.block.idx)
+        self._seen_at = found
+        return found
+
+    def __eq__(self, other):
+        same = lambda op: (id(op.block.program), op.block.idx, op._mark)
+        return isinstance(other, Operator) and same(self) == same(other)
+
+    def __hash__(self):
+        return hash((id(self.block.program), self.block.idx, self._mark))
+
+    @property
     def type(self):
         """The operator's type."""
-        return self._desc.op_type(self.block.idx, self._index)
+        return self._desc.op_type(self.block.idx, self.idx)
 
     @property
     def desc(self):
@@ -309,7 +327,7 @@ class Operator:
         return self
 
     def _slots(self, inputs):
-        return self._desc.op_slots(self.block.idx, self._index, inputs)
+        return self._desc.op_slots(self.block.idx, self.idx, inputs)
 
     def _slot(self, inputs, name):
         for slot, args in self._slots(inputs):
@@ -347,7 +365,7 @@ class Operator:
 
     def all_attrs(self):
         """All attributes, blocks as Block."""
-        attrs = self._desc.op_attrs(self.block.idx, self._index)
+        attrs = self._desc.op_attrs(self.block.idx, self.idx)
         return {name: self._attr(value) for name, value in attrs.items()}
 
     def _attr(self, value):
@@ -360,11 +378,11 @@ class Operator:
     @property
     def attr_names(self):
         """The names of the attributes."""
-        return list(self._desc.op_attrs(self.block.idx, self._index))
+        return list(self._desc.op_attrs(self.block.idx, self.idx))
 
     def has_attr(self, name):
         """Is the attribute set?"""
-        return name in self._desc.op_attrs(self.block.idx, self._index)
+        return name in self._desc.op_attrs(self.block.idx, self.idx)
 
     def attr(self, name):
         """An attribute."""
@@ -374,15 +392,15 @@ class Operator:
         return attrs[name]
 
     def _set_attr(self, name, val):
-        self._desc.set_attr(self.block.idx, self._index, name, val)
+        self._desc.set_attr(self.block.idx, self.idx, name, val)
 
     set_attr = _set_attr
 
     def _rename_input(self, old_name, new_name):
-        self._desc.rename_arg(self.block.idx, self._index, True, old_name, new_name)
+        self._desc.rename_arg(self.block.idx, self.idx, True, old_name, new_name)
 
     def _rename_output(self, old_name, new_name):
-        self._desc.rename_arg(self.block.idx, self._index, False, old_name, new_name)
+        self._desc.rename_arg(self.block.idx, self.idx, False, old_name, new_name)
 
     rename_input, rename_output = _rename_input, _rename_output
 
@@ -430,7 +448,7 @@ class Block:
     @property
     def ops(self):
         """The operators in order."""
-        return [Operator(self, i) for i in range(self.program.desc.num_ops(self.idx))]
+        return [Operator(self, mark, i) for i, mark in enumerate(self.program.desc.op_marks(self.idx))]
 
     def _var(self, name):
         return self.program._wrap(self.idx, name)
@@ -513,12 +531,12 @@ class Block:
         """Appends an operator."""
         _nothing_else("append_op", kwargs)
         self._insert(None, type, inputs, outputs, attrs)
-        return Operator(self, len(self.ops) - 1)
+        return self.ops[-1]
 
     def _insert_op(self, index, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
         _nothing_else("_insert_op", kwargs)
         self._insert(index, type, inputs, outputs, attrs)
-        return Operator(self, index)
+        return self.ops[index]
 
     def _prepend_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
         return self._insert_op(0, type, inputs, outputs, attrs, **kwargs)

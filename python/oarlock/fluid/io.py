@@ -102,18 +102,22 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
 
 def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program=None, model_filename=None,
                          params_filename=None, export_for_deployment=True, program_only=False):
-    """Saves the part of a program that computes ``target_vars`` from ``feeded_var_names``; returns the targets' names."""
+    """Saves the part of a program that computes ``target_vars`` from ``feeded_var_names``; returns the targets' names. Without
+    ``export_for_deployment`` the whole program is saved, as ``__model__.main_program``."""
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or [])
     targets = [target_vars] if isinstance(target_vars, Variable) else list(target_vars)
     if not all(isinstance(name, str) for name in feeds):
         raise ValueError("'feeded_var_names' should be a list of names.")
-    if not targets or not all(isinstance(v, Variable) for v in targets):
+    if export_for_deployment and (not targets or not all(isinstance(v, Variable) for v in targets)):
         raise ValueError("'target_vars' should be a list of Variables.")
     program = _plain(main_program)
     names = [v.name for v in targets]
     if not export_for_deployment:
-        # The whole network beside the pruned one, so that it can be trained on.
+        # The whole network, so that it can be trained on.
         _core.save_program_only(dirname, os.path.basename(model_filename or "__model__") + ".main_program", program.desc)
+        if not program_only:
+            save_persistables(executor, dirname, program, params_filename)
+        return names
     model = _core.export_model(program.desc, feeds, names)
     _core.save_model(dirname, model, model_filename, params_filename, program_only, global_scope())
     return [model.op_slots(0, i, True)[0][1][0] for i in range(model.num_ops(0)) if model.op_type(0, i) == "fetch"]

@@ -5,6 +5,8 @@
 use std::process::Command;
 use std::time::Instant;
 
+pub(crate) mod ctr_dnn;
+
 /// Rates of several windows of equal work, per second.
 pub(crate) struct Rates(Vec<f64>);
 
@@ -53,6 +55,8 @@ impl Rates {
 pub(crate) struct Peer {
     name: &'static str,
     python: String,
+    /// A module that runs the script.
+    under: Option<&'static str>,
     script: &'static str,
 }
 
@@ -60,7 +64,7 @@ impl Peer {
     /// The peer, if its interpreter is named by an environment variable. Otherwise says that it is left out.
     pub(crate) fn find(name: &'static str, variable: &str, script: &'static str) -> Option<Peer> {
         match std::env::var(variable) {
-            Ok(python) => Some(Peer { name, python, script }),
+            Ok(python) => Some(Peer { name, python, under: None, script }),
             Err(_) => {
                 println!("skipped: {name} ({variable} does not name a Python that has it)");
                 None
@@ -68,10 +72,16 @@ impl Peer {
         }
     }
 
+    /// The same script under another module, such as one that puts itself in the place of what the script imports.
+    pub(crate) fn under(self, module: &'static str) -> Peer {
+        Peer { under: Some(module), ..self }
+    }
+
     /// Runs it: the rates of its windows, and its peak memory in MB.
     pub(crate) fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
-        let output = Command::new(&self.python).arg(&script).args(args).output();
+        let under = self.under.iter().flat_map(|module| ["-m", module]);
+        let output = Command::new(&self.python).args(under).arg(&script).args(args).output();
         let output = match output {
             Ok(o) if o.status.success() => o,
             Ok(o) => {
@@ -88,6 +98,16 @@ impl Peer {
         let numbers: Vec<f64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
         let (memory, rates) = numbers.split_first()?;
         Some((Rates(rates.to_vec()), *memory))
+    }
+
+    /// The seconds that importing a module takes, the least of a few: a new process reads files that others push out of memory.
+    pub(crate) fn import_seconds(&self, module: &str) -> Option<f64> {
+        let code = format!("import time; t = time.time(); import {module}; print(time.time() - t)");
+        let once = || {
+            let output = Command::new(&self.python).args(["-c", &code]).output().ok()?;
+            String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok()
+        };
+        (0..5).filter_map(|_| once()).reduce(f64::min)
     }
 
     /// Its name.

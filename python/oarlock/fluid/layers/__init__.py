@@ -1,6 +1,6 @@
 """Layers: functions that append operators and parameters to the default programs."""
 
-from . import control_flow, io, learning_rate_scheduler, loss, metric_op, nn, ops, rnn, sequence_lod, tensor
+from . import control_flow, device, io, learning_rate_scheduler, loss, metric_op, nn, ops, rnn, sequence_lod, tensor
 from .control_flow import *  # noqa: F401,F403
 from .io import *  # noqa: F401,F403
 from .learning_rate_scheduler import *  # noqa: F401,F403

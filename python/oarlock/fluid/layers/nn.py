@@ -1,5 +1,7 @@
 """Layers of neural networks."""
 
+from ... import _core
+from ..framework import Variable, default_main_program
 from ._call import layer
 
 __all__ = [
@@ -16,7 +18,7 @@ __all__ = [
     "leaky_relu", "linear_chain_crf", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
     "logical_or", "logical_xor", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid",
     "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d",
-    "pow", "prelu", "randint", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
+    "pow", "prelu", "py_func", "randint", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest",
     "resize_trilinear", "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add",
     "selu", "shape", "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1",
@@ -833,3 +835,36 @@ def similarity_focus(input, axis, indexes, name=None):
 def adaptive_pool3d(input, pool_size, pool_type='max', require_index=False, name=None):
     """The same for volumes."""
     return layer("adaptive_pool3d", locals())
+
+
+def _variables(what, given):
+    """None, a Variable or several, as a list."""
+    given = [] if given is None else [given] if isinstance(given, Variable) else given
+    if not isinstance(given, (list, tuple)) or not all(isinstance(v, Variable) for v in given):
+        raise TypeError("%s of py_func must be None, a Variable, or a list or tuple of Variables, not %r" % (what, given))
+    return list(given)
+
+
+def py_func(func, x, out, backward_func=None, skip_vars_in_backward_input=None):
+    """Calls a Python function whenever the program runs: ``out = func(*x)``, with LoDTensors as arguments. ``out`` is declared
+    by the user. ``backward_func`` takes the inputs, the outputs and the outputs' gradients, except those in
+    ``skip_vars_in_backward_input``, and returns the inputs' gradients; without it no gradient flows. What the function raises
+    arrives at ``exe.run``."""
+    for what, f in (("func", func), ("backward_func", backward_func)):
+        if not callable(f) and (f is not None or what == "func"):
+            raise TypeError("%s of py_func must be a function, not %r" % (what, f))
+    inputs, outputs = _variables("x", x), _variables("out", out)
+    for v in outputs:
+        if not v.shape:
+            raise ValueError("py_func cannot know the shape of its output %s: declare it with one" % v.name)
+    skipped = [v.name for v in _variables("skip_vars_in_backward_input", skip_vars_in_backward_input)]
+    unknown = set(skipped) - {v.name for v in inputs + outputs}
+    if unknown:
+        raise ValueError("%s: neither an input nor an output of this py_func" % ", ".join(sorted(unknown)))
+    attrs = {
+        "forward_callable_id": _core.keep_function(func),
+        "backward_callable_id": -1 if backward_func is None else _core.keep_function(backward_func),
+        "backward_skip_vars": skipped if backward_func is not None else [],
+    }
+    default_main_program().current_block().append_op("py_func", {"X": inputs}, {"Out": outputs}, attrs)
+    return out

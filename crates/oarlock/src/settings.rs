@@ -1,0 +1,231 @@
+//! Every option that a Fluid script can set, and what becomes of it: the one table behind the Python package's checks and
+//! `docs/options.md`. What an option does is decided where it is read; this module only knows that it is.
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// It does this.
+    Honoured(&'static str),
+    /// It cannot change results, for this reason, which is logged once.
+    Accepted(&'static str),
+    /// Results would differ: any value but the default is an error with this advice.
+    Refused(&'static str),
+}
+
+/// A value that an option can have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// None, or nothing in particular.
+    None,
+    /// On or off.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A text.
+    Text(&'static str),
+    /// An empty list.
+    Empty,
+}
+
+/// Where options are set.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// As scripts write it: `BuildStrategy`, `Executor.run`, ...
+    pub name: &'static str,
+    /// How they are set there.
+    pub doc: &'static str,
+    /// What can be set there.
+    pub settings: &'static [Setting],
+}
+
+/// An option, or one value of it that is treated differently.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is when not set.
+    pub default: Value,
+    /// What becomes of it.
+    pub class: Class,
+    /// Only of this value.
+    pub only: Option<Value>,
+}
+
+const fn on(name: &'static str, default: Value, does: &'static str) -> Setting {
+    Setting { name, default, class: Class::Honoured(does), only: None }
+}
+
+const fn ok(name: &'static str, default: Value, why: &'static str) -> Setting {
+    Setting { name, default, class: Class::Accepted(why), only: None }
+}
+
+const fn no(name: &'static str, default: Value, advice: &'static str) -> Setting {
+    Setting { name, default, class: Class::Refused(advice), only: None }
+}
+
+/// All options, by the place where they are set.
+pub const PLACES: &[Place] = &[
+    Place {
+        name: "flag",
+        doc: "`fluid.set_flags({name: value})`, `fluid.core.globals()[name] = value`, or an environment variable",
+        settings: FLAGS,
+    },
+    Place { name: "BuildStrategy", doc: "a field of `fluid.BuildStrategy()`", settings: BUILD_STRATEGY },
+    Place { name: "ExecutionStrategy", doc: "a field of `fluid.ExecutionStrategy()`", settings: EXECUTION_STRATEGY },
+    Place { name: "Executor.run", doc: "an argument of `exe.run`", settings: EXECUTOR_RUN },
+    Place {
+        name: "layer argument",
+        doc: "an argument of several layers; all others are honoured or refused by the layer itself",
+        settings: LAYER_ARGUMENTS,
+    },
+    Place { name: "memory_optimize", doc: "an argument of `fluid.memory_optimize`", settings: MEMORY_OPTIMIZE },
+];
+
+const NO_GPU: &str = "there is no GPU in a run";
+const MEMORY: &str = "memory is planned with the program, and temporaries share it";
+const THREADS: &str = "the number of threads does not change results; OARLOCK_THREADS sets it";
+const FUSED: &str = "operators are fused whenever that gives the same bits";
+const ONE_REPLICA: &str = "one replica has nothing to exchange with others";
+
+const FLAGS: &[Setting] = &[
+    on("FLAGS_check_nan_inf", Value::Bool(false), "stops at the operator that first wrote a nan or an infinity"),
+    ok("FLAGS_allocator_strategy", Value::Text("auto_growth"), MEMORY),
+    ok("FLAGS_benchmark", Value::Bool(false), "operators run in order; fluid.profiler measures them"),
+    ok("FLAGS_conv_workspace_size_limit", Value::Int(512), NO_GPU),
+    ok("FLAGS_cpu_deterministic", Value::Bool(false), "runs always give the same bits"),
+    ok("FLAGS_cublas_handle_threads", Value::Int(1), NO_GPU),
+    ok("FLAGS_cudnn_batchnorm_spatial_persistent", Value::Bool(false), NO_GPU),
+    ok("FLAGS_cudnn_deterministic", Value::Bool(false), "runs always give the same bits"),
+    ok("FLAGS_cudnn_exhaustive_search", Value::Bool(false), NO_GPU),
+    ok("FLAGS_cudnn_exhaustive_search_times", Value::Int(-1), NO_GPU),
+    ok("FLAGS_eager_delete_scope", Value::Bool(true), MEMORY),
+    ok("FLAGS_eager_delete_tensor_gb", Value::Float(0.0), MEMORY),
+    ok("FLAGS_enable_cublas_tensor_op_math", Value::Bool(false), NO_GPU),
+    ok("FLAGS_enable_parallel_graph", Value::Bool(false), "there is one executor"),
+    ok("FLAGS_fast_eager_deletion_mode", Value::Bool(true), MEMORY),
+    ok("FLAGS_fraction_of_cpu_memory_to_use", Value::Float(1.0), MEMORY),
+    ok("FLAGS_fraction_of_gpu_memory_to_use", Value::Float(0.92), NO_GPU),
+    ok("FLAGS_free_idle_chunk", Value::Bool(false), MEMORY),
+    ok("FLAGS_free_when_no_cache_hit", Value::Bool(false), MEMORY),
+    ok("FLAGS_fuse_parameter_groups_size", Value::Int(1), ONE_REPLICA),
+    ok("FLAGS_fuse_parameter_memory_size", Value::Float(-1.0), ONE_REPLICA),
+    ok("FLAGS_gpu_allocator_retry_time", Value::Int(2000), NO_GPU),
+    ok("FLAGS_init_allocated_mem", Value::Bool(false), "no operator reads memory that nothing has written"),
+    ok("FLAGS_initial_cpu_memory_in_mb", Value::Int(500), MEMORY),
+    ok("FLAGS_initial_gpu_memory_in_mb", Value::Int(0), NO_GPU),
+    ok("FLAGS_inner_op_parallelism", Value::Int(0), THREADS),
+    ok("FLAGS_memory_fraction_of_eager_deletion", Value::Float(1.0), MEMORY),
+    ok("FLAGS_multiple_of_cupti_buffer_size", Value::Int(1), NO_GPU),
+    ok("FLAGS_paddle_num_threads", Value::Int(1), THREADS),
+    ok("FLAGS_reallocate_gpu_memory_in_mb", Value::Int(0), NO_GPU),
+    ok("FLAGS_selected_gpus", Value::Text(""), NO_GPU),
+    ok("FLAGS_sort_sum_gradient", Value::Bool(false), "gradients are always summed in the same order"),
+    ok("FLAGS_sync_nccl_allreduce", Value::Bool(true), NO_GPU),
+    ok("FLAGS_use_mkldnn", Value::Bool(false), "there is one CPU library"),
+    ok("FLAGS_use_ngraph", Value::Bool(false), "there is one CPU library"),
+    ok("FLAGS_use_pinned_memory", Value::Bool(true), NO_GPU),
+    ok("FLAGS_use_system_allocator", Value::Bool(false), MEMORY),
+    no("FLAGS_enable_rpc_profiler", Value::Bool(false), "use fluid.profiler"),
+    no("FLAGS_pe_profile_fname", Value::Text(""), "use fluid.profiler, which writes a Chrome trace"),
+    no("FLAGS_print_sub_graph_dir", Value::Text(""), "print the program: print(fluid.default_main_program())"),
+    no(
+        "FLAGS_reader_queue_speed_test_mode",
+        Value::Bool(false),
+        "time the reader itself: it would give the same batch again",
+    ),
+    no("FLAGS_tracer_profile_fname", Value::Text("xxgperf"), "eager mode (dygraph) is not there yet"),
+];
+
+const BUILD_STRATEGY: &[Setting] = &[
+    ok("reduce_strategy", Value::Int(0), ONE_REPLICA),
+    ok("gradient_scale_strategy", Value::Int(0), "with one replica, CoeffNumDevice and One are the same"),
+    Setting {
+        only: Some(Value::Int(2)),
+        ..no(
+            "gradient_scale_strategy",
+            Value::Int(0),
+            "the loss's gradient cannot be fed yet: multiply the loss instead",
+        )
+    },
+    ok("memory_optimize", Value::None, MEMORY),
+    ok("enable_inplace", Value::Bool(true), MEMORY),
+    ok("fuse_all_reduce_ops", Value::Bool(true), ONE_REPLICA),
+    ok("fuse_all_optimizer_ops", Value::Bool(false), FUSED),
+    ok("fuse_elewise_add_act_ops", Value::Bool(false), FUSED),
+    ok("fuse_bn_act_ops", Value::Bool(false), FUSED),
+    ok("fuse_relu_depthwise_conv", Value::Bool(false), FUSED),
+    ok("fuse_broadcast_ops", Value::Bool(true), ONE_REPLICA),
+    ok("enable_auto_fusion", Value::Bool(false), FUSED),
+    ok("sync_batch_norm", Value::Bool(false), ONE_REPLICA),
+    ok("remove_unnecessary_lock", Value::Bool(true), "no lock is taken per operator"),
+    ok("enable_sequential_execution", Value::Bool(false), "operators always run in the program's order"),
+    ok("enable_backward_optimizer_op_deps", Value::Bool(true), "operators always run in the program's order"),
+    ok("cache_runtime_context", Value::Bool(false), "a program is planned once"),
+    ok("mkldnn_enabled_op_types", Value::Empty, "there is one CPU library"),
+    ok("use_hierarchical_allreduce", Value::Bool(false), ONE_REPLICA),
+    ok("hierarchical_allreduce_inter_nranks", Value::Int(0), ONE_REPLICA),
+    ok("nccl_comm_num", Value::Int(1), NO_GPU),
+    no("debug_graphviz_path", Value::Text(""), "no graph is written: print the program"),
+    no("num_trainers", Value::Int(1), "several trainers cannot be used from Python yet"),
+    no("trainer_id", Value::Int(0), "several trainers cannot be used from Python yet"),
+    no("trainers_endpoints", Value::Empty, "several trainers cannot be used from Python yet"),
+    no("is_distribution", Value::Bool(false), "several trainers cannot be used from Python yet"),
+    no("async_mode", Value::Bool(false), "parameter servers cannot be used from Python yet"),
+];
+
+const EXECUTION_STRATEGY: &[Setting] = &[
+    ok("num_threads", Value::Int(0), THREADS),
+    ok("num_iteration_per_drop_scope", Value::Int(100), MEMORY),
+    ok("use_thread_barrier", Value::Bool(false), ONE_REPLICA),
+    ok("allow_op_delay", Value::Bool(false), "operators always run in the program's order"),
+    ok("use_experimental_executor", Value::Bool(true), "there is one executor"),
+    ok("use_cuda", Value::Bool(true), "the place of the executor counts"),
+    no("num_iteration_per_run", Value::Int(1), "call exe.run in a loop: a run is one step"),
+];
+
+const EXECUTOR_RUN: &[Setting] = &[
+    on("program", Value::None, "what to run; the default main program if None"),
+    on("feed", Value::None, "arrays by name"),
+    on("fetch_list", Value::None, "Variables and names to return"),
+    on("scope", Value::None, "where the variables live; the global scope if None"),
+    on("return_numpy", Value::Bool(true), "arrays, or LoDTensors if False"),
+    on("use_prune", Value::Bool(false), "runs only what the fetches need"),
+    ok("feed_var_name", Value::Text("feed"), "feeds are not variables of a scope here"),
+    ok("fetch_var_name", Value::Text("fetch"), "fetches are not variables of a scope here"),
+    ok("use_program_cache", Value::Bool(false), "a program is planned once"),
+    ok("return_merged", Value::Bool(true), ONE_REPLICA),
+];
+
+const LAYER_ARGUMENTS: &[Setting] = &[ok("use_cudnn", Value::Bool(true), NO_GPU)];
+
+const MEMORY_OPTIMIZE: &[Setting] = &[
+    on("input_program", Value::None, "the program; the default main program if None"),
+    on("skip_opt_set", Value::None, "variables that keep memory of their own"),
+    on("print_log", Value::Bool(false), "prints what keeps memory of its own"),
+    ok("level", Value::Int(0), MEMORY),
+    ok("skip_grads", Value::Bool(false), "no variable is renamed"),
+];
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::None => f.write_str("None"),
+            Value::Bool(true) => f.write_str("True"),
+            Value::Bool(false) => f.write_str("False"),
+            Value::Int(v) => write!(f, "{v}"),
+            Value::Float(v) => write!(f, "{v:?}"),
+            Value::Text(v) => write!(f, "'{v}'"),
+            Value::Empty => f.write_str("[]"),
+        }
+    }
+}
+
+#[test]
+fn an_option_is_listed_once() {
+    let mut seen = std::collections::HashSet::new();
+    for (place, s) in PLACES.iter().flat_map(|p| p.settings.iter().map(move |s| (p.name, s))) {
+        assert!(seen.insert((place, s.name, s.only.map(|v| v.to_string()))), "{} of {place} twice", s.name);
+    }
+}

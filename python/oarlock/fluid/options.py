@@ -1,0 +1,62 @@
+"""What becomes of the options that scripts set: honoured, accepted, or refused. The core has the table."""
+
+import difflib
+import functools
+import logging
+
+from .. import _core
+
+_log = logging.getLogger("oarlock")
+_logged = set()
+
+
+@functools.lru_cache(None)
+def _table():
+    """By place and name: the default, and rows of (class, text, values that the row is about, all if none)."""
+    table = {}
+    for place, name, default, kind, text, only in _core.settings():
+        row = table.setdefault(place, {}).setdefault(name, (default, []))
+        row[1].append((kind, text, only))
+    return table
+
+
+def defaults(place):
+    """The options of a place with their defaults."""
+    return {name: list(default) if isinstance(default, list) else default for name, (default, _) in _table()[place].items()}
+
+
+def names(place, kind):
+    """The options of a place that are of a class."""
+    return [name for name, (_, rows) in _table()[place].items() if any(row[0] == kind for row in rows)]
+
+
+def _unknown(place, name):
+    near = difflib.get_close_matches(name, _table()[place], 1)
+    hint = "did you mean %s?" % near[0] if near else "docs/options.md lists what can be set"
+    return "%s: there is no %s; %s" % (place, name, hint)
+
+
+def _log_once(place, name, text):
+    if (place, name) not in _logged:
+        _logged.add((place, name))
+        _log.info("%s", text)
+
+
+def unknown(place, name):
+    """Logs once that nobody knows an option."""
+    _log_once(place, name, _unknown(place, name))
+
+
+def check(place, name, value):
+    """Raises if the option is unknown or refused; logs once why it cannot matter."""
+    known = _table()[place]
+    if name not in known:
+        raise ValueError(_unknown(place, name))
+    default, rows = known[name]
+    if value == default or value is None:
+        return
+    kind, text, _ = next((r for r in rows if value in r[2]), None) or next(r for r in rows if not r[2])
+    if kind == "refused":
+        raise NotImplementedError("%s: %s = %r is not supported: %s" % (place, name, value, text))
+    if kind == "accepted":
+        _log_once(place, name, "%s: %s = %r changes nothing: %s" % (place, name, value, text))

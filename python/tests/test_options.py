@@ -1,0 +1,181 @@
+"""Every option is honoured, accepted with a reason, or refused by name (docs/options.md)."""
+
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import oarlock.fluid as fluid
+from oarlock.fluid import layers, options
+
+# Another value than the default, of the same type.
+OTHER = {bool: lambda v: not v, int: lambda v: v + 1, float: lambda v: v + 0.5, str: lambda v: v + "x", list: lambda v: ["x"],
+         type(None): lambda v: True}
+
+
+def other(default):
+    return OTHER[type(default)](default)
+
+
+@pytest.fixture(autouse=True)
+def as_if_nothing_was_set(monkeypatch):
+    monkeypatch.setattr(options, "_logged", set())
+    monkeypatch.setattr(fluid.executor, "_checked_hints", set())
+    monkeypatch.setattr(fluid.flags, "_values", {})
+
+
+def set_flag(name, value):
+    fluid.set_flags({name: value})
+    assert fluid.get_flags(name) == {name: value} and fluid.core.globals()[name] == value
+
+
+def set_field(strategy):
+    def set_it(name, value):
+        made = strategy()
+        setattr(made, name, value)
+        fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+            places=[fluid.CPUPlace()], **{"build_strategy" if strategy is fluid.BuildStrategy else "exec_strategy": made})
+
+    return set_it
+
+
+def set_argument_of_run(name, value):
+    one = layers.fill_constant([1], "float32", 1.0)
+    fluid.Executor().run(fetch_list=[one], **{name: value})
+
+
+def set_argument_of_a_layer(name, value):
+    layers.pool2d(fluid.data("image", [None, 1, 4, 4]), 2, **{name: value})
+
+
+def set_argument_of_memory_optimize(name, value):
+    fluid.memory_optimize(fluid.default_main_program(), **{name: value})
+
+
+SET = {
+    "flag": set_flag,
+    "BuildStrategy": set_field(fluid.BuildStrategy),
+    "ExecutionStrategy": set_field(fluid.ExecutionStrategy),
+    "Executor.run": set_argument_of_run,
+    "layer argument": set_argument_of_a_layer,
+    "memory_optimize": set_argument_of_memory_optimize,
+}
+
+
+def of_class(kind):
+    return [(place, name) for place in SET for name in options.names(place, kind)]
+
+
+def test_every_place_is_tested():
+    assert set(options._table()) == set(SET)
+
+
+@pytest.mark.parametrize("place,name", of_class("accepted"))
+def test_accepted_options_are_logged_once(place, name, caplog):
+    with caplog.at_level(logging.INFO, "oarlock"):
+        for _ in range(2):
+            SET[place](name, other(options.defaults(place)[name]))
+    said = [r.getMessage() for r in caplog.records if name in r.getMessage()]
+    assert len(said) == 1 and "changes nothing: " in said[0]
+
+
+@pytest.mark.parametrize("place,name", of_class("refused"))
+def test_refused_options_are_named_with_advice(place, name):
+    value = 2 if name == "gradient_scale_strategy" else other(options.defaults(place)[name])
+    with pytest.raises(NotImplementedError, match="%s = .* is not supported: " % name):
+        SET[place](name, value)
+
+
+@pytest.mark.parametrize("place", ["flag", "BuildStrategy", "ExecutionStrategy"])
+def test_unknown_names_are_refused(place):
+    name = next(iter(options.defaults(place)))
+    with pytest.raises(ValueError, match="there is no %sx; did you mean %s" % (name, name)):
+        SET[place](name + "x", 1)
+
+
+def test_defaults_say_nothing(caplog):
+    with caplog.at_level(logging.INFO, "oarlock"):
+        for place in SET:
+            for name, default in options.defaults(place).items():
+                if (place, name) not in of_class("honoured"):
+                    SET[place](name, default)
+    assert not caplog.records
+
+
+def a_network():
+    x = fluid.data("x", [None, 2])
+    y = layers.fc(x, 1)
+    return y, {"x": np.array([[1, 2]], "float32")}
+
+
+def check_nan_inf():
+    x = fluid.data("x", [None, 1])
+    y = layers.log(x)
+    feed = {"x": -np.ones([2, 1], "float32")}
+    exe = fluid.Executor()
+    assert np.isnan(exe.run(feed=feed, fetch_list=[y])[0]).all()
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    with pytest.raises(fluid.core.EnforceNotMet, match="`log` wrote NaN"):
+        exe.run(feed=feed, fetch_list=[y])
+    fluid.set_flags({"FLAGS_check_nan_inf": False})
+
+
+def arguments_of_run():
+    y, feed = a_network()
+    exe, scope = fluid.Executor(), fluid.Scope()
+    main = fluid.default_main_program()
+    exe.run(fluid.default_startup_program(), scope=scope)
+    assert fluid.global_scope().find_var("fc_0.w_0") is None
+    (array,) = exe.run(program=main, feed=feed, fetch_list=[y], scope=scope)
+    (tensor,) = exe.run(main, feed, [y], scope=scope, return_numpy=False)
+    assert isinstance(tensor, fluid.LoDTensor) and np.array(tensor).tolist() == array.tolist()
+
+
+def use_prune():
+    y, feed = a_network()
+    fluid.optimizer.SGD(0.5).minimize(layers.mean(y))
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    step = lambda **more: exe.run(feed=feed, fetch_list=[y], **more)[0].item()
+    assert step(use_prune=True) == step(use_prune=True) == step()
+    assert step() != step()
+
+
+def arguments_of_memory_optimize(capsys):
+    y, _ = a_network()
+    fluid.memory_optimize(fluid.default_main_program(), skip_opt_set={y.name}, print_log=True)
+    assert y.name in capsys.readouterr().out
+
+
+HONOURED = {
+    "FLAGS_check_nan_inf": check_nan_inf,
+    "program": arguments_of_run, "feed": arguments_of_run, "fetch_list": arguments_of_run, "scope": arguments_of_run,
+    "return_numpy": arguments_of_run, "use_prune": use_prune,
+    "input_program": arguments_of_memory_optimize, "skip_opt_set": arguments_of_memory_optimize,
+    "print_log": arguments_of_memory_optimize,
+}
+
+
+@pytest.mark.parametrize("name", [name for _, name in of_class("honoured")])
+def test_honoured_options_do_what_they_say(name, capsys):
+    shown = HONOURED[name]
+    shown(capsys) if shown is arguments_of_memory_optimize else shown()
+
+
+def test_flags_of_the_environment():
+    script = "import logging; logging.basicConfig(level='INFO'); import oarlock.fluid as fluid; fluid.Executor(); " \
+        "print(fluid.get_flags(['FLAGS_check_nan_inf', 'FLAGS_paddle_num_threads']))"
+
+    def run(**flags):
+        import os
+
+        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ, **flags))
+
+    done = run(FLAGS_check_nan_inf="true", FLAGS_paddle_num_threads="4", FLAGS_chek_nan_inf="1")
+    assert done.stdout.strip() == "{'FLAGS_check_nan_inf': True, 'FLAGS_paddle_num_threads': 4}"
+    assert "FLAGS_paddle_num_threads = 4 changes nothing" in done.stderr
+    assert "there is no FLAGS_chek_nan_inf; did you mean FLAGS_check_nan_inf?" in done.stderr
+    assert "print the program" in run(FLAGS_print_sub_graph_dir="/tmp").stderr
+    assert "FLAGS_check_nan_inf" in run(FLAGS_check_nan_inf="perhaps").stderr
