@@ -27,7 +27,7 @@ mod tests;
 
 pub use conn::{Closer, Conn};
 pub use floats::Floats;
-pub use frame::{ALIGN, Incoming, MAX_SECTIONS, Outgoing, VERSION};
+pub use frame::{ALIGN, Incoming, MAX_META, MAX_SECTIONS, Outgoing, VERSION};
 pub use listen::Listener;
 pub use options::{NetOptions, TlsFiles};
 pub use receive::{Received, Receiver};
