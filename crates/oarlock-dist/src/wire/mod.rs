@@ -20,10 +20,13 @@ mod handshake;
 mod listen;
 mod options;
 mod receive;
+mod secure;
 mod send;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use conn::{Closer, Conn};
 pub use floats::Floats;

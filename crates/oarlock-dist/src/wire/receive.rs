@@ -90,7 +90,7 @@ impl Receiver {
         if resumed {
             mem::swap(&mut self.parked, into);
         }
-        self.reader.get_mut().deadline = deadline;
+        self.reader.get_mut().set_deadline(deadline);
         let received = self.advance(into);
         match received {
             Err(_) => self.fail(),
@@ -105,6 +105,12 @@ impl Receiver {
         &self.peer
     }
 
+    /// The direction of the socket, for what comes before the first frame.
+    #[cfg(feature = "tls")]
+    pub(super) fn reading(&mut self) -> &mut Reading {
+        self.reader.get_mut()
+    }
+
     /// Did the connection end, where it should not have, rather than bring something wrong?
     pub(super) fn was_cut_off(&self) -> bool {
         self.failed && self.cut
@@ -117,7 +123,7 @@ impl Receiver {
     fn fail(&mut self) {
         self.failed = true;
         // A connection that is gone already cannot be shut down, and need not be.
-        let _ = self.reader.get_ref().socket.shutdown(Shutdown::Both);
+        let _ = self.reader.get_ref().socket().shutdown(Shutdown::Both);
     }
 
     /// Reads until the frame is complete, or time is up.

@@ -422,3 +422,82 @@ fn names_devices_and_ipv6_lead_to_peers() {
         });
     }
 }
+
+/// A certificate for loopback, made by the `openssl` command; `None` where there is none.
+#[cfg(feature = "tls")]
+fn certificate(dir: &std::path::Path) -> Option<TlsFiles> {
+    use std::process::{Command, Stdio};
+    let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
+    std::fs::create_dir_all(dir).unwrap();
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=oarlock", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&cert)
+        .stderr(Stdio::null())
+        .status();
+    made.is_ok_and(|status| status.success()).then_some(TlsFiles { cert, key, ca: None, name: None })
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn tls_encrypts_and_knows_its_peers() {
+    let dir = std::env::temp_dir().join(format!("oarlock-tls-{}", std::process::id()));
+    let files = (certificate(&dir.join("a")), certificate(&dir.join("b")));
+    let (Some(ours), Some(theirs)) = files else {
+        return oarlock_testkit::skip("no openssl command to make certificates with");
+    };
+    let with = |files: &TlsFiles| NetOptions { tls: Some(files.clone()), ..with_token("open sesame") };
+
+    let (client, server) = pair(&with(&ours));
+    let data = bytes(5_000_001, 3);
+    thread::scope(|s| {
+        for conn in [client, server] {
+            let (mut send, mut recv) = conn.split().unwrap();
+            let data = &data;
+            s.spawn(move || {
+                let (mut frame, mut got) = (Incoming::new(), 0);
+                while got < 3 {
+                    match recv.recv(&mut frame, now() + Duration::from_millis(5)).unwrap() {
+                        Received::Frame => got += 1,
+                        other => assert_eq!(other, Received::TimedOut),
+                    }
+                }
+                assert!(frame.meta() == b"m" && frame.section(0).unwrap() == data);
+                recv
+            });
+            s.spawn(move || {
+                for id in 0..3 {
+                    send.send(&Outgoing { kind: 1, id, meta: b"m", sections: &[data] }, soon()).unwrap();
+                }
+                send
+            });
+        }
+    });
+
+    // Another's certificate, no TLS at all, a host that the certificate does not name: each is refused.
+    let (client, server) = meet(&with(&ours), &with(&theirs));
+    assert!(client.unwrap_err().to_string().contains("no TLS connection with"));
+    assert!(server.is_err());
+    let (client, server) = meet(&with_token("open sesame"), &with(&ours));
+    assert!(client.unwrap_err().to_string().contains("it speaks TLS, and this end does not"));
+    assert!(server.unwrap_err().to_string().contains("no TLS connection with"));
+    let elsewhere = TlsFiles { name: Some("elsewhere".into()), ..ours.clone() };
+    let (client, _) = meet(&with(&elsewhere), &with(&ours));
+    assert!(client.unwrap_err().to_string().contains("no TLS connection with"));
+    let nowhere = TlsFiles { key: dir.join("none.pem"), ..ours };
+    let listener = Listener::bind("127.0.0.1:0", &NetOptions::default()).unwrap();
+    let e = Conn::connect(listener.endpoint(), &with(&nowhere), soon()).unwrap_err().to_string();
+    assert!(e.contains("none.pem cannot be used for TLS"), "{e}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[cfg(not(feature = "tls"))]
+#[test]
+fn tls_that_was_not_built_is_refused() {
+    let files = TlsFiles { cert: "c".into(), key: "k".into(), ca: None, name: None };
+    let (client, _) = meet(&NetOptions { tls: Some(files), ..NetOptions::default() }, &NetOptions::default());
+    assert!(client.unwrap_err().to_string().contains("build with the feature `tls`"));
+}
