@@ -131,6 +131,7 @@ impl Writing {
         Ok(taken)
     }
 
+    /// The runtimes of Rust and Python ignore SIGPIPE, so a peer that has gone is an error here, not the end of the process.
     fn write_raw(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self.raw.until_deadline(TcpStream::set_write_timeout, |socket| socket.write_vectored(pieces))? {
             0 => Err(ErrorKind::WriteZero.into()),

@@ -256,9 +256,28 @@ fn strangers_are_told_apart() {
         let mut conn = listener.accept(&AtomicBool::new(false)).unwrap().unwrap();
         let e = conn.recv(&mut Incoming::new(), soon()).unwrap_err().to_string();
         assert!(e.contains(reason) && e.contains(&stranger.local_addr().unwrap().to_string()), "{e}");
-        // A reset is as good as an end: either way the connection is closed.
-        assert!(matches!(stranger.read(&mut [0; 100]), Ok(0) | Err(_)));
+        // It is told which protocol this is; then the connection ends. A reset is as good as an end.
+        let mut told = Vec::new();
+        let _ = stranger.read_to_end(&mut told);
+        assert!(told.starts_with(b"OARL\x01\x00"), "{told:?}");
     }
+}
+
+#[test]
+fn a_client_learns_of_a_server_of_another_version() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = server.local_addr().unwrap().to_string();
+    thread::scope(|s| {
+        let client = s.spawn(|| Conn::connect(&endpoint, &NetOptions::default(), soon()));
+        let mut accepted = server.accept().unwrap().0;
+        accepted.write_all(b"OARL\x07\x00 whatever a header is then").unwrap();
+        let e = client.join().unwrap().unwrap_err().to_string();
+        let text = format!(
+            "error[network]: {endpoint} speaks version 7 of the protocol, this process speaks version 1\n  \
+             help: install the same Oarlock on every machine of the job"
+        );
+        assert_eq!(e, text);
+    });
 }
 
 #[test]

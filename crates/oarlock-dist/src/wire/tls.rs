@@ -109,7 +109,7 @@ fn shake_hands(mut tls: Connection, socket: &mut (impl Read + Write)) -> io::Res
     }
     // What is given to `encrypt` is at once taken out again; there is no need for a limit.
     tls.set_buffer_limit(None);
-    Ok(Arc::new(Session { tls: Mutex::new(tls), came: Mutex::new(Vec::new()) }))
+    Ok(Arc::new(Session { tls: Mutex::new(tls), came: Mutex::new(Came::default()) }))
 }
 
 #[derive(Debug)]
@@ -117,7 +117,25 @@ struct Session {
     tls: Mutex<Connection>,
     /// Encrypted bytes that came and were not yet looked at. Only who receives locks it, and keeps it while it waits for the
     /// socket; `tls` is never locked for so long.
-    came: Mutex<Vec<u8>>,
+    came: Mutex<Came>,
+}
+
+/// Encrypted bytes, of which those from `at` on are left.
+#[derive(Debug, Default)]
+struct Came {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Came {
+    /// Reads more; false at the end.
+    fn refill(&mut self, socket: &mut dyn Read) -> io::Result<bool> {
+        self.at = 0;
+        self.bytes.resize(BUFFER, 0);
+        let read = socket.read(&mut self.bytes);
+        self.bytes.truncate(*read.as_ref().unwrap_or(&0));
+        Ok(read? > 0)
+    }
 }
 
 impl Cipher for Session {
@@ -130,17 +148,12 @@ impl Cipher for Session {
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 done => return done,
             }
-            if came.is_empty() {
-                came.resize(BUFFER, 0);
-                let read = socket.read(&mut came);
-                came.truncate(*read.as_ref().unwrap_or(&0));
-                if read? == 0 {
-                    return Ok(0);
-                }
+            if came.at == came.bytes.len() && !came.refill(socket)? {
+                return Ok(0);
             }
             let mut tls = locked(&self.tls);
-            let looked_at = tls.read_tls(&mut &came[..])?;
-            came.drain(..looked_at);
+            let looked_at = tls.read_tls(&mut &came.bytes[came.at..])?;
+            came.at += looked_at;
             tls.process_new_packets().map_err(|e| io::Error::new(ErrorKind::InvalidData, e))?;
         }
     }
