@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use oarlock_ir::Result;
+
 use super::handshake::Outcome;
 use super::options::TlsFiles;
 use super::receive::Receiver;
@@ -20,7 +22,7 @@ pub(super) fn connect(
     #[cfg(feature = "tls")]
     return super::tls::encrypt(super::tls::client(files, host), send, recv, deadline);
     #[cfg(not(feature = "tls"))]
-    not_built((files, host, send, recv, deadline))
+    not_built((host, send, recv, deadline, files)).map_err(Outcome::Refused)
 }
 
 /// Encrypts a connection that was accepted.
@@ -28,14 +30,20 @@ pub(super) fn accept(files: &TlsFiles, send: &mut Sender, recv: &mut Receiver, d
     #[cfg(feature = "tls")]
     return super::tls::encrypt(super::tls::server(files), send, recv, deadline);
     #[cfg(not(feature = "tls"))]
-    not_built((files, send, recv, deadline))
+    not_built((send, recv, deadline, files)).map_err(Outcome::Refused)
+}
+
+/// Fails if the files cannot be used, or this build cannot use any: better when a server starts than when its first peer comes.
+pub(super) fn check(files: &TlsFiles) -> Result<()> {
+    #[cfg(feature = "tls")]
+    return super::tls::server(files).map(drop);
+    #[cfg(not(feature = "tls"))]
+    not_built(files)
 }
 
 #[cfg(not(feature = "tls"))]
-fn not_built<T>(_unused: T) -> Secured {
+fn not_built<T>(_unused: T) -> Result<()> {
     use oarlock_ir::{Error, Kind};
-    Err(Outcome::Refused(
-        Error::new(Kind::Unsupported, "TLS is asked for, and this Oarlock was built without it")
-            .help("build with the feature `tls`, or unset the variables OARLOCK_TLS_..."),
-    ))
+    Err(Error::new(Kind::Unsupported, "TLS is asked for, and this Oarlock was built without it")
+        .help("build with the feature `tls`, or unset the variables OARLOCK_TLS_..."))
 }
