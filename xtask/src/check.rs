@@ -29,5 +29,7 @@ fn fmt() -> Result<()> {
 }
 
 fn clippy() -> Result<()> {
-    process::run(process::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    process::run(process::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let tls = ["clippy", "--package", "oarlock-dist", "--features", "tls", "--all-targets", "--", "-D", "warnings"];
+    process::run(process::cargo().args(tls))
 }

@@ -11,6 +11,9 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
+/// What only exists with a feature is tested apart: the rest is then compiled once, for Rust's and for Python's tests.
+const TLS: [&str; 6] = ["--package", "oarlock-dist", "--features", "tls", "--lib", "tls"];
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     passed: usize,
@@ -36,6 +39,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     command.arg("test");
     let mut parts = vec![rust(command, args)?];
     if args.is_empty() {
+        let mut command = process::cargo();
+        command.arg("test");
+        parts.push(rust(command, &TLS.map(str::to_owned))?);
         parts.push(python()?);
     }
     report(&parts);

@@ -13,6 +13,7 @@ use super::handshake::{self, Outcome};
 use super::now;
 use super::options::NetOptions;
 use super::receive::{Received, Receiver};
+use super::secure;
 use super::send::Sender;
 
 /// A connection. One thread at a time uses it; [`Conn::split`] makes a half for sending and a half for receiving.
@@ -67,8 +68,7 @@ impl Conn {
     pub fn hello(&mut self) -> Result<&[u8]> {
         if let Some(options) = self.unknown.take() {
             let deadline = now() + options.handshake;
-            let outcome = handshake::welcome(&mut self.sender, &mut self.receiver, &options, deadline);
-            match outcome.into_result() {
+            match self.welcome(&options, deadline).into_result() {
                 Ok(hello) => self.known(hello),
                 Err(e) => {
                     self.closer().close();
@@ -102,9 +102,24 @@ impl Conn {
         Closer { socket: self.socket.clone() }
     }
 
+    /// The server's part of the handshake.
+    fn welcome(&mut self, options: &NetOptions, deadline: Instant) -> Outcome {
+        if let Some(files) = &options.tls
+            && let Err(failure) = secure::accept(files, &mut self.sender, &mut self.receiver, deadline)
+        {
+            return failure;
+        }
+        handshake::welcome(&mut self.sender, &mut self.receiver, options, deadline)
+    }
+
     /// The client's part of the handshake.
-    pub(super) fn greet(&mut self, _endpoint: &Endpoint, options: &NetOptions, deadline: Instant) -> Outcome {
+    pub(super) fn greet(&mut self, endpoint: &Endpoint, options: &NetOptions, deadline: Instant) -> Outcome {
         let deadline = deadline.min(now() + options.handshake);
+        if let Some(files) = &options.tls
+            && let Err(failure) = secure::connect(files, &endpoint.host, &mut self.sender, &mut self.receiver, deadline)
+        {
+            return failure;
+        }
         handshake::greet(&mut self.sender, &mut self.receiver, options, deadline)
     }
 

@@ -40,6 +40,13 @@ pub(super) fn cut_off_handshake(peer: &str) -> Error {
         .help("look at the log of that process, and make sure that this port belongs to this job")
 }
 
+/// A peer with which no encryption was agreed.
+#[cfg(feature = "tls")]
+pub(super) fn insecure(peer: &str, cause: &io::Error) -> Error {
+    network(format!("no TLS connection with {peer}: {cause}"))
+        .help("both ends need TLS, certificates of one authority, and a server's must be made out to the host of its endpoint")
+}
+
 /// Bytes that are no frame of ours.
 pub(super) fn stranger(peer: &str, first: &[u8]) -> Error {
     let kind = match first {

@@ -25,6 +25,9 @@ pub const ALIGN: usize = 64;
 /// Sections a frame may have.
 pub const MAX_SECTIONS: usize = 65_536;
 
+/// Bytes a frame's meta may have: it describes, the payload carries.
+pub const MAX_META: u64 = 16 << 20;
+
 /// Kinds from here on belong to the wire itself.
 pub(super) const OWN_KINDS: u16 = 0xff00;
 
@@ -68,7 +71,7 @@ impl Outgoing<'_> {
             payload,
             front_check: 0,
         };
-        if header.frame_len().is_none_or(|len| len > limit) {
+        if header.meta > MAX_META || header.frame_len().is_none_or(|len| len > limit) {
             return Err(too_long(&header, limit));
         }
         front.resize(HEADER, 0);
@@ -93,7 +96,9 @@ fn too_long(header: &Header, limit: u64) -> Error {
     let (meta, payload) = (header.meta, header.payload);
     Error::new(
         Kind::Argument,
-        format!("a frame of {meta} bytes of meta and {payload} of payload is longer than the limit of {limit}"),
+        format!(
+            "a frame of {meta} bytes of meta and {payload} of payload is above the limits of {MAX_META} and {limit}"
+        ),
     )
     .help("cut it into several frames, or raise OARLOCK_MAX_FRAME on every machine of the job")
 }
@@ -171,6 +176,9 @@ impl Header {
         if header.sections as usize > MAX_SECTIONS {
             return Err(fault::too_large(peer, "sections", header.sections.into(), MAX_SECTIONS as u64));
         }
+        if header.meta > MAX_META {
+            return Err(fault::too_large(peer, "bytes of meta", header.meta, MAX_META));
+        }
         match header.frame_len() {
             Some(len) if len <= limit => Ok(header),
             len => Err(fault::too_large(peer, "bytes", len.unwrap_or(u64::MAX), limit)),
@@ -246,6 +254,12 @@ impl Incoming {
     /// A section, aligned to 64 bytes in memory.
     pub fn section(&self, i: usize) -> Option<&[u8]> {
         self.places.get(i).map(|place| &self.payload.bytes()[place.clone()])
+    }
+
+    /// Bytes of memory it holds.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.front.capacity() + self.places.capacity() * size_of::<Range<usize>>() + self.payload.capacity()
     }
 
     /// Makes it empty, for the frame that follows `header`.

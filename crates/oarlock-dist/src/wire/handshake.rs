@@ -57,7 +57,7 @@ impl Outcome {
 enum End {
     /// We refuse; the peer is told why.
     Refuse(Error),
-    /// The peer refuses, is a stranger, or makes mistakes; it is not told.
+    /// The peer refuses, is silent, or makes mistakes; it is not told.
     Leave(Error),
     Gone(Error),
 }
@@ -160,7 +160,7 @@ impl<'a> Talk<'a> {
     /// Waits for a frame of this kind.
     fn expect(&mut self, kind: u16) -> std::result::Result<(), End> {
         let peer = self.recv.peer().to_owned();
-        match self.recv.recv(&mut self.frame, self.deadline) {
+        match self.recv.recv_any(&mut self.frame, self.deadline) {
             Ok(Received::Frame) if self.frame.kind() == kind => Ok(()),
             Ok(Received::Frame) if self.frame.kind() == REFUSED => Err(self.refused(&peer)),
             Ok(Received::Frame) => {
@@ -170,7 +170,8 @@ impl<'a> Talk<'a> {
             Ok(Received::Closed) => Err(End::Gone(fault::cut_off_handshake(&peer))),
             Ok(Received::TimedOut) => Err(End::Leave(fault::silent(&peer, self.start.elapsed()))),
             Err(e) if self.recv.was_cut_off() => Err(End::Gone(e)),
-            Err(e) => Err(End::Leave(e)),
+            // Also a peer of another version understands this much of a frame: which version we have.
+            Err(e) => Err(End::Refuse(e)),
         }
     }
 

@@ -15,6 +15,7 @@ use super::connect::set_up;
 use super::endpoint::{Endpoint, device_addresses};
 use super::fault;
 use super::options::NetOptions;
+use super::secure;
 
 /// How often a waiting listener looks whether it should stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -38,6 +39,7 @@ impl Listener {
     pub fn bind(endpoint: &str, options: &NetOptions) -> Result<Listener> {
         let mut endpoint = Endpoint::parse(endpoint, options)?;
         restrict(&mut endpoint, options)?;
+        options.tls.as_ref().map_or(Ok(()), secure::check)?;
         let addresses = endpoint.resolve(RESOLVE, options)?;
         let mut failure = ErrorKind::AddrNotAvailable.into();
         for address in addresses {

@@ -20,14 +20,17 @@ mod handshake;
 mod listen;
 mod options;
 mod receive;
+mod secure;
 mod send;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use conn::{Closer, Conn};
 pub use floats::Floats;
-pub use frame::{ALIGN, Incoming, MAX_SECTIONS, Outgoing, VERSION};
+pub use frame::{ALIGN, Incoming, MAX_META, MAX_SECTIONS, Outgoing, VERSION};
 pub use listen::Listener;
 pub use options::{NetOptions, TlsFiles};
 pub use receive::{Received, Receiver};

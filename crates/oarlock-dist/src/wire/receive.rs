@@ -83,17 +83,24 @@ impl Receiver {
 
     /// Waits for a frame. After an error the connection is closed.
     pub fn recv(&mut self, into: &mut Incoming, deadline: Instant) -> Result<Received> {
+        self.recv_any(into, deadline).inspect_err(|_| {
+            // A connection that is gone already cannot be shut down, and need not be.
+            let _ = self.reader.get_ref().socket().shutdown(Shutdown::Both);
+        })
+    }
+
+    /// Waits for a frame. After an error nothing more comes, but the peer can still be told.
+    pub(super) fn recv_any(&mut self, into: &mut Incoming, deadline: Instant) -> Result<Received> {
         if self.failed {
             return Ok(Received::Closed);
         }
-        let resumed = self.under_way();
-        if resumed {
+        if self.under_way() {
             mem::swap(&mut self.parked, into);
         }
-        self.reader.get_mut().deadline = deadline;
+        self.reader.get_mut().set_deadline(deadline);
         let received = self.advance(into);
         match received {
-            Err(_) => self.fail(),
+            Err(_) => self.failed = true,
             Ok(Received::TimedOut) if self.under_way() => mem::swap(&mut self.parked, into),
             Ok(_) => {}
         }
@@ -105,6 +112,12 @@ impl Receiver {
         &self.peer
     }
 
+    /// The direction of the socket, for what comes before the first frame.
+    #[cfg(feature = "tls")]
+    pub(super) fn reading(&mut self) -> &mut Reading {
+        self.reader.get_mut()
+    }
+
     /// Did the connection end, where it should not have, rather than bring something wrong?
     pub(super) fn was_cut_off(&self) -> bool {
         self.failed && self.cut
@@ -112,12 +125,6 @@ impl Receiver {
 
     fn under_way(&self) -> bool {
         self.stage != Stage::Header
-    }
-
-    fn fail(&mut self) {
-        self.failed = true;
-        // A connection that is gone already cannot be shut down, and need not be.
-        let _ = self.reader.get_ref().socket.shutdown(Shutdown::Both);
     }
 
     /// Reads until the frame is complete, or time is up.

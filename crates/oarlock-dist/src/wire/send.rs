@@ -22,7 +22,7 @@ static ZEROS: [u8; ALIGN] = [0; ALIGN];
 /// The sending half of a connection.
 #[derive(Debug)]
 pub struct Sender {
-    writer: Writing,
+    pub(super) writer: Writing,
     peer: Arc<str>,
     /// Bytes a frame may have.
     pub(super) limit: u64,
@@ -53,6 +53,13 @@ impl Sender {
         &self.peer
     }
 
+    /// Encrypts from here on. TLS notices every changed bit, so the checksum of the payload is not needed.
+    #[cfg(feature = "tls")]
+    pub(super) fn set_cipher(&mut self, cipher: Arc<dyn super::stream::Cipher>) {
+        self.writer.set_cipher(cipher);
+        self.checked = false;
+    }
+
     /// Sends a frame, which may be one of the wire's own.
     pub(super) fn send_any(&mut self, frame: &Outgoing<'_>, deadline: Instant) -> Result<()> {
         if self.failed {
@@ -62,14 +69,14 @@ impl Sender {
         front.clear();
         let flags = if self.checked { CHECKED } else { 0 };
         let header = frame.front(flags, self.limit, &mut front)?;
-        self.writer.deadline = deadline;
+        self.writer.set_deadline(deadline);
         let mut sent = 0;
         let outcome = write(&mut self.writer, &front, frame, self.checked, &mut sent);
         self.front = front;
         outcome.map_err(|e| {
             self.failed = true;
             // A connection that is gone already cannot be shut down, and need not be.
-            let _ = self.writer.socket.shutdown(Shutdown::Both);
+            let _ = self.writer.socket().shutdown(Shutdown::Both);
             match e.kind() {
                 ErrorKind::TimedOut => fault::stuck(&self.peer, sent, header.frame_len().unwrap_or(u64::MAX)),
                 _ => fault::broken("sending", &self.peer, &e),
@@ -128,7 +135,7 @@ impl<'f> Batch<'_, 'f> {
     fn flush(&mut self) -> io::Result<()> {
         let mut left = &mut self.pieces[..];
         while !left.is_empty() {
-            let n = self.to.write(left)?;
+            let n = self.to.write_pieces(left)?;
             *self.sent += n as u64;
             IoSlice::advance_slices(&mut left, n);
         }
