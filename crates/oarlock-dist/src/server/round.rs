@@ -126,6 +126,8 @@ pub enum Refusal {
     Replaced,
     /// It never joined, or it has left.
     NotHere,
+    /// It was lost, and the others went on without it: its steps have been made.
+    GoneOn,
     /// Its step does not follow the last one.
     OutOfStep {
         /// The step that comes next.
@@ -139,6 +141,7 @@ impl fmt::Display for Refusal {
             Refusal::NoSuchTrainer { trainers } => write!(f, "this job has {trainers} trainers, numbered from 0"),
             Refusal::Replaced => f.write_str("another process took over the number of this trainer"),
             Refusal::NotHere => f.write_str("this trainer did not join, or has left"),
+            Refusal::GoneOn => f.write_str("it was lost, and the others went on without it"),
             Refusal::OutOfStep { expected } => write!(f, "the next step is {expected}"),
         }
     }
@@ -234,6 +237,7 @@ impl Round {
         match member.place {
             // Incarnations grow with time: the later process is the one that counts.
             Place::Here { incarnation: other } if other > incarnation => vec![Effect::Refuse(Refusal::Replaced)],
+            Place::Lost if self.policy == Policy::Shrink => vec![Effect::Refuse(Refusal::GoneOn)],
             _ => {
                 member.place = Place::Here { incarnation };
                 Vec::new()
@@ -373,11 +377,10 @@ mod tests {
         push(&mut round, 0, 1);
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
         assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, apply(1, &[0])]);
-        // It may come back, and then counts again.
-        assert_eq!(round.on(Event::Join { trainer: 1, incarnation: 2 }), []);
-        assert_eq!(push(&mut round, 0, 2), [Effect::Take]);
-        let back = round.on(Event::Push { trainer: 1, incarnation: 2, step: 2 });
-        assert_eq!(back, [Effect::Take, apply(2, &[0, 1])]);
+        // Too late: servers may have made different steps without it.
+        let back = round.on(Event::Join { trainer: 1, incarnation: 2 });
+        assert_eq!(back, [Effect::Refuse(Refusal::GoneOn)]);
+        assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
     }
 
     #[test]

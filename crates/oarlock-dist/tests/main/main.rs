@@ -2,4 +2,5 @@
 
 mod cluster;
 mod golden_programs;
+mod simulate;
 mod transpile;
