@@ -93,7 +93,7 @@ impl NetOptions {
         let mut options = NetOptions {
             token: get("OARLOCK_TOKEN"),
             job: get("OARLOCK_JOB_ID").or_else(|| get("SYS_JOB_ID")).unwrap_or_default(),
-            tls: tls_files(&get)?,
+            tls: tls_files(get)?,
             device: get("OARLOCK_NET_DEVICE"),
             ..NetOptions::default()
         };
