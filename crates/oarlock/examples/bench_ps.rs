@@ -48,7 +48,9 @@ fn compare(modes: &[String]) -> Result<()> {
         write_criteo(&data, CriteoOptions { samples: SAMPLES, files: FILES, seed: 1 })?;
     }
     println!("CTR-DNN, {SERVERS} servers and {TRAINERS} trainers, batch {BATCH}");
-    for (mode, optimizer) in [("sync", "sgd"), ("half_async", "sgd"), ("async", "sgd"), ("geo", "sgd"), ("sync", "adam"), ("async", "adam")] {
+    for (mode, optimizer) in
+        [("sync", "sgd"), ("half_async", "sgd"), ("async", "sgd"), ("geo", "sgd"), ("sync", "adam"), ("async", "adam")]
+    {
         if modes.is_empty() || modes.iter().any(|m| m == mode) {
             println!("  {mode:<11} {optimizer:<5} {}", run_cluster(mode, optimizer, &data)?);
         }
@@ -74,7 +76,8 @@ fn run_cluster(mode: &str, optimizer: &str, data: &Path) -> Result<String> {
         let exe = std::env::current_exe().expect("this program's own path");
         Command::new(exe).args(args).stdout(Stdio::piped()).spawn().expect("this program starts")
     };
-    let servers: Vec<Child> = (0..SERVERS).map(|i| start(&["server", mode, optimizer, &ports, &i.to_string()])).collect();
+    let servers: Vec<Child> =
+        (0..SERVERS).map(|i| start(&["server", mode, optimizer, &ports, &i.to_string()])).collect();
     let data = data.to_string_lossy();
     let trainers: Vec<Child> =
         (0..TRAINERS).map(|i| start(&["trainer", mode, optimizer, &ports, &i.to_string(), &data])).collect();
@@ -180,7 +183,7 @@ fn train(mode: &str, optimizer: &str, ports: &str, index: usize, data: &Path) ->
     let client = Client::of(exe.runtime());
     let communicator = communicate(mode, index, &role, &program, &exe, &scope, client.clone())?;
     let slots = criteo_slots()?;
-    let names: Vec<String> = slots.iter().map(|s| s.name.clone()).collect();
+    let names: Vec<String> = slots.iter().map(|s| s.name().to_string()).collect();
     let files: Vec<String> = (0..FILES as usize)
         .filter(|f| f % TRAINERS == index)
         .map(|f| data.join(format!("part-{f:05}")).to_string_lossy().into_owned())
@@ -271,4 +274,3 @@ fn build(net: &mut Net) -> Result<(VarRef, String)> {
     let auc = net.auc(&predicted, &label, Auc::new().num_thresholds(4096).slide_steps(20))?;
     Ok((loss, auc.auc.name().to_string()))
 }
-

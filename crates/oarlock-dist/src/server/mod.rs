@@ -106,6 +106,8 @@ struct State {
     round: Round,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
+    /// When the first trainer came: the others must come within the deadline.
+    begun: Option<Instant>,
     /// Why the job cannot go on.
     failed: Option<Error>,
     finished: bool,
@@ -128,6 +130,7 @@ impl Server {
         let state = State {
             round: Round::new(trainers, options.policy),
             seen: vec![None; trainers],
+            begun: None,
             failed: None,
             finished: false,
         };
@@ -259,7 +262,25 @@ impl Shared {
                     self.note(&mut state, Event::Lose { trainer, incarnation });
                 }
             }
+            self.look_for_absent(&mut state);
             self.changed.wait_for(&mut state, WATCH_EVERY);
+        }
+    }
+
+    /// Once a trainer is here, the others must come within the deadline.
+    fn look_for_absent(&self, state: &mut MutexGuard<'_, State>) {
+        let expected = state.round.expected();
+        if expected.is_empty() {
+            return;
+        }
+        let begun = *state.begun.get_or_insert_with(now);
+        if begun.elapsed() > self.options.deadline {
+            for trainer in expected {
+                self.options
+                    .log
+                    .line(format!("trainer {trainer} did not come in {} s", self.options.deadline.as_secs()));
+                self.note(state, Event::Absent { trainer });
+            }
         }
     }
 

@@ -76,6 +76,11 @@ pub enum Event {
         /// Of which process.
         incarnation: u64,
     },
+    /// A trainer did not come in time. Nothing happens if it came.
+    Absent {
+        /// Which one.
+        trainer: usize,
+    },
     /// A trainer's connection broke or fell silent.
     Lose {
         /// Which one.
@@ -206,6 +211,12 @@ impl Round {
         (0..self.members.len()).filter(|&t| missing(&self.members[t])).collect()
     }
 
+    /// The trainers that did not come yet, once one is here.
+    pub fn expected(&self) -> Vec<usize> {
+        let begun = self.members.iter().any(|m| m.place != Place::Expected);
+        (0..self.members.len()).filter(|&t| begun && self.members[t].place == Place::Expected).collect()
+    }
+
     /// How many trainers are here now.
     pub fn here(&self) -> usize {
         self.members.iter().filter(|m| matches!(m.place, Place::Here { .. })).count()
@@ -226,6 +237,10 @@ impl Round {
             Event::Push { trainer, incarnation, step } => self.push(trainer, incarnation, step),
             Event::Leave { trainer, incarnation } => self.go(trainer, incarnation, Place::Left),
             Event::Lose { trainer, incarnation } => self.go(trainer, incarnation, Place::Lost),
+            Event::Absent { trainer } => match self.members.get(trainer).map(|m| m.place) {
+                Some(Place::Expected) => self.gone(trainer, Place::Lost),
+                _ => Vec::new(),
+            },
         }
     }
 
@@ -290,6 +305,11 @@ impl Round {
         if self.stranger(trainer, incarnation).is_some() {
             return Vec::new();
         }
+        self.gone(trainer, to)
+    }
+
+    /// A trainer does not take part any more, for now or for good.
+    fn gone(&mut self, trainer: usize, to: Place) -> Vec<Effect> {
         self.members[trainer].place = to;
         let mut effects = Vec::new();
         if to == Place::Lost {

@@ -16,6 +16,8 @@ const STEPS: u64 = 6;
 const PATIENCE: u64 = 40;
 /// So long after its death servers notice that a trainer is lost.
 const SILENCE: u64 = 60;
+/// Who has not come to a server by then does not count there any more.
+const ABSENT: u64 = 20_000;
 /// A cluster that is not done by then hangs.
 const END: u64 = 200_000;
 
@@ -30,6 +32,7 @@ enum What {
     Left { server: usize, trainer: usize, incarnation: u64 },
     Refused { trainer: usize, incarnation: u64 },
     AskAgain { trainer: usize, incarnation: u64 },
+    Absent { server: usize, trainer: usize },
     Kill { trainer: usize },
     Return { trainer: usize },
 }
@@ -65,7 +68,10 @@ enum Phase {
     /// Waits for the greetings of all servers: what each has of it.
     Joining(BTreeMap<usize, u64>),
     /// Waits for the end of a step at all servers.
-    Stepping { step: u64, done: BTreeSet<usize> },
+    Stepping {
+        step: u64,
+        done: BTreeSet<usize>,
+    },
     /// Waits until all servers know that it leaves.
     Leaving(BTreeSet<usize>),
     Gone,
@@ -75,7 +81,6 @@ enum Phase {
 struct Trainer {
     incarnation: u64,
     phase: Phase,
-    refused: bool,
 }
 
 struct Simulation {
@@ -106,7 +111,7 @@ impl Simulation {
             failed: false,
             finished: false,
         };
-        let trainer = |_| Trainer { incarnation: 0, phase: Phase::Dead, refused: false };
+        let trainer = |_| Trainer { incarnation: 0, phase: Phase::Dead };
         let mut simulation = Simulation {
             random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
             policy,
@@ -120,6 +125,7 @@ impl Simulation {
         for trainer in 0..TRAINERS {
             let at = simulation.random.next(50);
             simulation.at(at, What::Return { trainer });
+            (0..SERVERS).for_each(|server| simulation.at(ABSENT, What::Absent { server, trainer }));
         }
         for _ in 0..simulation.random.next(5) {
             let (at, trainer) = (20 + simulation.random.next(600), simulation.random.next(TRAINERS as u64) as usize);
@@ -164,8 +170,13 @@ impl Simulation {
                 self.send(What::Left { server, trainer, incarnation });
             }
             What::Silent { server, trainer, incarnation } => {
+                let now = &self.trainers[trainer];
+                if now.incarnation == incarnation && now.phase != Phase::Dead {
+                    return;
+                }
                 self.note(server, Event::Lose { trainer, incarnation }, None);
             }
+            What::Absent { server, trainer } => drop(self.note(server, Event::Absent { trainer }, None)),
             What::Kill { trainer } => self.kill(trainer),
             What::Return { trainer } => self.start(trainer),
             What::AskAgain { trainer, incarnation } => self.ask_again(trainer, incarnation),
@@ -185,6 +196,9 @@ impl Simulation {
         if effects.iter().any(|e| matches!(e, Effect::Refuse(_))) {
             return self.send(What::Refused { trainer, incarnation });
         }
+        // A greeting may arrive after its sender's death; no sign of life will follow it.
+        let at = self.now + SILENCE;
+        self.at(at, What::Silent { server, trainer, incarnation });
         let pushed = self.servers[server].round.pushed(trainer);
         self.send(What::Welcome { server, trainer, incarnation, pushed });
     }
@@ -293,10 +307,8 @@ impl Simulation {
         let before = t.phase.clone();
         match (&mut t.phase, what) {
             (Phase::Dead | Phase::Gone, _) => {}
-            (_, What::Refused { .. }) => {
-                t.refused = true;
-                t.phase = Phase::Gone;
-            }
+            // A trainer that is refused ends with an error, without a word to the other servers.
+            (_, What::Refused { .. }) => return self.kill(trainer),
             (Phase::Joining(heard), What::Welcome { server, pushed, .. }) => {
                 heard.insert(server, pushed);
                 if heard.len() == SERVERS {
