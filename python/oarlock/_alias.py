@@ -14,12 +14,31 @@ _PACKAGE = __name__.rpartition(".")[0]
 _SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_paddle")
 
 
+# What Oarlock does not have yet, by the name after `paddle.`.
+LATER = {
+    "fluid.dygraph": "eager mode (dygraph)",
+    "imperative": "eager mode (dygraph)",
+    "nn": "the 2.0 eager API",
+    "optimizer": "the 2.0 eager API",
+    "tensor": "the 2.0 eager API",
+}
+
+
+def later(name):
+    """The error of a name that belongs to what comes later, or None."""
+    what = next((text for key, text in LATER.items() if name == key or name.startswith(key + ".")), None)
+    return what and NotImplementedError("%s belongs to %s, which Oarlock does not have yet" % (name, what))
+
+
 class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds ``paddle.x`` as ``oarlock.x``: the same module under a second name."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "paddle" and not name.startswith("paddle."):
             return None
+        error = later(name[len("paddle."):])
+        if error:
+            raise error
         real = _PACKAGE + name[len("paddle"):]
         if real != _PACKAGE and importlib.util.find_spec(real) is None:
             return None

@@ -379,9 +379,12 @@ impl Program {
     }
 }
 
+/// Sets a property of a variable.
+type Set = Box<dyn FnOnce(&mut Var)>;
+
 /// How to set a property of a variable. The value is converted here: the program is locked while it is set, and a conversion may
 /// run Python.
-fn setter(field: &str, value: &Bound<'_, PyAny>) -> PyResult<Box<dyn FnOnce(&mut Var)>> {
+fn setter(field: &str, value: &Bound<'_, PyAny>) -> PyResult<Set> {
     let truth = || value.is_truthy();
     Ok(match field {
         "shape" => {
@@ -410,7 +413,7 @@ fn setter(field: &str, value: &Bound<'_, PyAny>) -> PyResult<Box<dyn FnOnce(&mut
     })
 }
 
-fn set<T: 'static>(value: T, set: impl FnOnce(&mut Var, T) + 'static) -> Box<dyn FnOnce(&mut Var)> {
+fn set<T: 'static>(value: T, set: impl FnOnce(&mut Var, T) + 'static) -> Set {
     Box::new(move |var| set(var, value))
 }
 

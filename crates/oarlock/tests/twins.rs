@@ -1,13 +1,13 @@
 //! The examples that also exist in Python reach what docs/models.md says of them.
 
 #[path = "../examples/fit_a_line.rs"]
-#[allow(dead_code, reason = "its main is not called")]
+#[allow(dead_code, clippy::duplicate_mod, reason = "its main is not called, and it brings what examples share")]
 mod fit_a_line;
 #[path = "../examples/recognize_digits.rs"]
-#[allow(dead_code, reason = "its main is not called")]
+#[allow(dead_code, clippy::duplicate_mod, reason = "its main is not called, and it brings what examples share")]
 mod recognize_digits;
 #[path = "../examples/word2vec.rs"]
-#[allow(dead_code, reason = "its main is not called")]
+#[allow(dead_code, clippy::duplicate_mod, reason = "its main is not called, and it brings what examples share")]
 mod word2vec;
 
 const TABLE: &str = include_str!("../../../docs/models.md");

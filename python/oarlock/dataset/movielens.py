@@ -102,13 +102,14 @@ def _read_meta(synthetic):
 
 
 def _synthetic_meta():
+    """As many films, viewers and words as the real data has: scripts know some of its numbers."""
     rng = _synthetic.rng_of("movielens")
     movies = []
-    for index in range(1, 201):
+    for index in range(1, 3953):
         categories = ["Kind%d" % c for c in sorted(rng.choice(18, rng.randint(1, 4), replace=False))]
-        title = " ".join("Word%d" % w for w in rng.randint(0, 100, rng.randint(1, 5)))
+        title = " ".join("Word%d" % w for w in rng.randint(0, 5174, rng.randint(1, 5)))
         movies.append(MovieInfo(index, categories, title))
-    users = [UserInfo(i, rng.choice(["M", "F"]), rng.choice(age_table), rng.randint(21)) for i in range(1, 101)]
+    users = [UserInfo(i, rng.choice(["M", "F"]), rng.choice(age_table), rng.randint(21)) for i in range(1, 6041)]
     return _Meta(movies, users)
 
 

@@ -24,6 +24,7 @@ from .param_attr import ParamAttr, WeightNormParamAttr
 from .transpiler import memory_optimize, release_memory
 
 Tensor = LoDTensor
+learning_rate_decay = layers.learning_rate_scheduler
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "PyReader",
@@ -45,13 +46,7 @@ _NOT_YET = {
     "dataset": "Dataset", "recordio_writer": "RecordIO in Python",
 }
 
-_LATER = {
-    "dygraph": "eager mode (dygraph)",
-    "enable_dygraph": "eager mode (dygraph)",
-    "disable_dygraph": "eager mode (dygraph)",
-    "save_dygraph": "eager mode (dygraph)",
-    "load_dygraph": "eager mode (dygraph)",
-}
+_EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")
 
 
 def __getattr__(name):
@@ -59,8 +54,8 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module("." + name, __name__)
-    if name in _LATER:
-        raise NotImplementedError("fluid.%s belongs to %s, which Oarlock does not have yet" % (name, _LATER[name]))
+    if name in _EAGER:
+        raise NotImplementedError("fluid.%s belongs to eager mode (dygraph), which Oarlock does not have yet" % name)
     if name in _NOT_YET:
         raise AttributeError("fluid.%s: %s cannot be used from Python yet" % (name, _NOT_YET[name]))
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -7,11 +7,12 @@ import numpy as np
 from .. import _core
 from . import _state
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
+from .flags import get_flags, set_flags
 
 __all__ = [
     "Program", "Block", "Variable", "Parameter", "Operator", "default_main_program", "default_startup_program",
     "program_guard", "name_scope", "cpu_places", "cuda_places", "cuda_pinned_places", "in_dygraph_mode",
-    "is_compiled_with_cuda", "device_guard", "load_op_library", "require_version", "ComplexVariable",
+    "is_compiled_with_cuda", "device_guard", "get_flags", "set_flags", "load_op_library", "require_version", "ComplexVariable",
     "convert_np_dtype_to_dtype_", "grad_var_name", "GRAD_VAR_SUFFIX", "EMPTY_VAR_NAME", "TEMP_VAR_NAME",
 ]
 
