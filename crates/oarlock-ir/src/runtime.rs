@@ -12,13 +12,21 @@ use parking_lot::Mutex;
 pub struct Runtime {
     pool: Pool,
     stop: Arc<AtomicBool>,
-    resources: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    resources: Arc<Mutex<Resources>>,
 }
+
+type Resources = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 impl Runtime {
     /// With so many compute threads.
     pub fn new(threads: usize) -> Runtime {
-        Runtime { pool: Pool::new(threads), stop: Arc::default(), resources: Mutex::default() }
+        Runtime { pool: Pool::new(threads), stop: Arc::default(), resources: Arc::default() }
+    }
+
+    /// The same resources and the same stop flag for a thread whose kernels run on that thread alone: where several threads run
+    /// programs at once, there are no others to help.
+    pub fn inline(&self) -> Runtime {
+        Runtime { pool: Pool::new(1), stop: self.stop.clone(), resources: self.resources.clone() }
     }
 
     /// Threads to compute with.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use oarlock_exec::{ExecOptions, Executor};
 use oarlock_ir::{Error, Kind, Registry, Result, fail};
 
+use crate::trainer::Show;
+
 /// How programs are run; nothing here changes results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -49,6 +51,19 @@ impl Options {
     /// An executor that knows all operators.
     pub fn executor(&self) -> Executor {
         Executor::new(self.exec_options(Arc::new(crate::registry())))
+    }
+}
+
+impl Show {
+    /// As `OARLOCK_PROGRESS` says: `auto` (a bar on a terminal, otherwise lines; the default), `lines` or `off`.
+    #[expect(clippy::disallowed_methods, reason = "the one place of this crate that reads the environment")]
+    pub fn from_env() -> Result<Show> {
+        match std::env::var("OARLOCK_PROGRESS").as_deref() {
+            Err(_) | Ok("" | "auto") => Ok(Show::Fitting),
+            Ok("lines") => Ok(Show::Lines),
+            Ok("off") => Ok(Show::Nothing),
+            Ok(other) => fail!(Kind::Argument, "OARLOCK_PROGRESS must be auto, lines or off, but it is {other:?}"),
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod param;
 pub mod prelude;
 mod regularizer;
 mod site;
+pub mod trainer;
 mod var_ref;
 mod weight_norm;
 

@@ -12,3 +12,4 @@ mod optimizers;
 mod programs;
 mod steady;
 mod train;
+mod trainer;
