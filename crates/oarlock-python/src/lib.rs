@@ -7,12 +7,14 @@
 mod args;
 mod builder;
 mod control;
+mod dataset;
 mod error;
 mod executor;
 mod files;
 mod layers;
 mod optimizer;
 mod program;
+mod readers;
 mod scope;
 mod tensor;
 
@@ -24,6 +26,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(m)?;
     m.add_class::<args::VarHandle>()?;
     m.add_class::<builder::Builder>()?;
+    m.add_class::<dataset::Dataset>()?;
+    m.add_class::<dataset::Pass>()?;
     m.add_class::<executor::Executor>()?;
     m.add_class::<optimizer::Optimizer>()?;
     m.add_function(wrap_pyfunction!(optimizer::moving_average, m)?)?;
@@ -36,6 +40,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(executor::watch_signals, m)?)?;
     control::register(m)?;
     files::register(m)?;
+    readers::register(m)?;
     m.add("LAYERS", layers::names())?;
     Ok(())
 }
