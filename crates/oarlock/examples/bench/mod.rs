@@ -9,6 +9,11 @@ use std::time::Instant;
 pub(crate) struct Rates(Vec<f64>);
 
 impl Rates {
+    /// Of rates that were measured elsewhere.
+    pub(crate) fn of(rates: Vec<f64>) -> Rates {
+        Rates(rates)
+    }
+
     /// Runs `work` in `windows` windows; each does `count` things.
     pub(crate) fn measure(windows: usize, count: usize, mut work: impl FnMut()) -> Rates {
         let mut rates = Vec::new();
@@ -70,6 +75,20 @@ impl Peer {
 
     /// Runs it: the rates of its windows, and its peak memory in MB.
     pub(crate) fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
+        let text = self.text(args)?;
+        let numbers = numbers(&text, "RESULT ")?;
+        let (memory, rates) = numbers.split_first()?;
+        Some((Rates(rates.to_vec()), *memory))
+    }
+
+    /// Runs it, and finds the AUC that it prints besides.
+    pub(crate) fn run_with_auc(&self, args: &[&str]) -> Option<(Rates, f64)> {
+        let text = self.text(args)?;
+        let rates = numbers(&text, "RESULT ")?.split_off(1);
+        Some((Rates(rates), *numbers(&text, "AUC ")?.first()?))
+    }
+
+    fn text(&self, args: &[&str]) -> Option<String> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let output = Command::new(&self.python).arg(&script).args(args).output();
         let output = match output {
@@ -83,17 +102,19 @@ impl Peer {
                 return None;
             }
         };
-        let text = String::from_utf8_lossy(&output.stdout);
-        let line = text.lines().find_map(|l| l.strip_prefix("RESULT "))?;
-        let numbers: Vec<f64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-        let (memory, rates) = numbers.split_first()?;
-        Some((Rates(rates.to_vec()), *memory))
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// Its name.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
+}
+
+/// The numbers of the line that begins with a word.
+fn numbers(text: &str, word: &str) -> Option<Vec<f64>> {
+    let line = text.lines().find_map(|l| l.strip_prefix(word))?;
+    Some(line.split_whitespace().filter_map(|w| w.parse().ok()).collect())
 }
 
 /// Peak memory of this process in MB.
