@@ -12,5 +12,10 @@ def measure(step, steps, count, windows=6):
             step(i)
         if window:
             rates.append(steps * count / (time.perf_counter() - start))
+    report(rates)
+
+
+def report(rates):
+    """Prints the line of results."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     print("RESULT %.1f %s" % (peak, " ".join("%.2f" % r for r in rates)))

@@ -102,6 +102,18 @@ def test_readers():
     assert [len(b) for b in oarlock.batch(numbers, 4, drop_last=True)()] == [4, 4]
 
 
+def test_trainers_share_batches(monkeypatch):
+    batches = oarlock.batch(lambda: iter(range(10)), 2)
+    assert list(fluid.contrib.reader.distributed_batch_reader(batches)()) == list(batches())
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "1")
+    # The fifth batch has no partner.
+    assert list(fluid.contrib.reader.distributed_batch_reader(batches)()) == [[2, 3], [6, 7]]
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "2")
+    with pytest.raises(ValueError, match="there are 2 trainers"):
+        fluid.contrib.reader.distributed_batch_reader(batches)
+
+
 def test_feeders_name_slot_and_sample():
     x = fluid.data("x", [None, 3])
     feeder = fluid.DataFeeder([x], fluid.CPUPlace())

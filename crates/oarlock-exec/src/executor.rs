@@ -10,6 +10,7 @@ use crate::instance::{Instance, RunCx};
 use crate::plan::Plan;
 use crate::profile::{Profile, Recorder};
 use crate::scope::Scope;
+use crate::worker::{Means, Worker};
 
 /// How an executor works. Nothing here changes results.
 #[derive(Clone)]
@@ -133,7 +134,7 @@ impl Executor {
         let recorder = self.recorder.lock().clone();
         let cx =
             RunCx { runtime: &self.runtime, check_nan_inf: self.options.check_nan_inf, recorder: recorder.as_deref() };
-        let result = instance.run(&cx, scope, feeds, fetched);
+        let result = instance.run(&cx, scope, feeds, Some(fetched));
         self.give_back(program, instance);
         result
     }
@@ -195,6 +196,34 @@ impl Executor {
         if let Some(p) = plans.iter_mut().rev().find(same) {
             p.idle.push(instance);
         }
+    }
+
+    /// Workers that run a program at the same time on one scope, for `count` threads. A single one does exactly what
+    /// [`Executor::run`] does; of several, each computes on its own thread alone and [`Worker`] tells how they share.
+    pub fn workers(
+        &self,
+        program: &Program,
+        feeds: &[&str],
+        fetches: &[&str],
+        scope: &Scope,
+        count: usize,
+    ) -> Result<Vec<Worker>> {
+        let plan = Arc::new(Plan::compile(program, feeds, fetches, &self.options)?);
+        let recorder = self.recorder.lock().clone();
+        let worker = |_| {
+            let instance = Instance::new(plan.clone(), &self.options)?;
+            let means = Means {
+                runtime: if count > 1 { Arc::new(self.runtime.inline()) } else { self.runtime.clone() },
+                check_nan_inf: self.options.check_nan_inf,
+                recorder: recorder.clone(),
+            };
+            if count > 1 {
+                Worker::among_others(instance, means, scope)
+            } else {
+                Ok(Worker::alone(instance, means, scope))
+            }
+        };
+        (0..count.max(1)).map(worker).collect()
     }
 
     /// How much memory temporaries of a program took, over all its plans that are idle now; `None` if it did not run.

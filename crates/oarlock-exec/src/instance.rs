@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock_ir::{BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, OpNames, Result, Runtime, SharedVar, VarDType};
+use oarlock_ir::{
+    BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, Name, OpNames, Result, Runtime, SharedVar, VarDType,
+};
 use oarlock_tensor::{DType, Tensor, Value};
 
 use crate::executor::ExecOptions;
@@ -18,8 +20,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// A plan with kernels and values of its own. One thread runs it at a time.
 pub(crate) struct Instance {
     pub(crate) plan: Arc<Plan>,
-    kernels: Vec<RefCell<Vec<Box<dyn Kernel>>>>,
-    frame: Frame,
+    pub(crate) kernels: Vec<RefCell<Vec<Box<dyn Kernel>>>>,
+    pub(crate) frame: Frame,
     binding: Option<Binding>,
     /// Values of `plan.bound` before this run changed them, and whether they were saved in this run.
     undo: Vec<(Value, bool)>,
@@ -47,13 +49,14 @@ impl Instance {
         Ok(Instance { frame: Frame::new(plan.slots), plan, kernels, binding: None, undo, peak: 0 })
     }
 
-    /// Runs the plan once; copies what is fetched into `fetched`. On an error every variable of the scope is as it was before.
+    /// Runs the plan once; copies what is fetched into `fetched`, if wanted. On an error every variable of the scope is as it
+    /// was before.
     pub(crate) fn run(
         &mut self,
         cx: &RunCx<'_>,
         scope: &Scope,
         feeds: &[(&str, &Tensor)],
-        fetched: &mut Vec<Value>,
+        fetched: Option<&mut Vec<Value>>,
     ) -> Result<()> {
         self.lock(scope)?;
         let result = self.run_locked(cx, feeds, fetched);
@@ -64,14 +67,21 @@ impl Instance {
         result
     }
 
-    fn run_locked(&mut self, cx: &RunCx<'_>, feeds: &[(&str, &Tensor)], fetched: &mut Vec<Value>) -> Result<()> {
+    fn run_locked(
+        &mut self,
+        cx: &RunCx<'_>,
+        feeds: &[(&str, &Tensor)],
+        fetched: Option<&mut Vec<Value>>,
+    ) -> Result<()> {
         self.feed(feeds)?;
         self.require()?;
         for u in &mut self.undo {
             u.1 = false;
         }
         self.execute(cx)?;
-        self.fetch(fetched)?;
+        if let Some(fetched) = fetched {
+            self.fetch(fetched)?;
+        }
         self.peak = self.peak.max(self.frame.local_bytes());
         Ok(())
     }
@@ -88,22 +98,11 @@ impl Instance {
         let Some(binding) = &self.binding else { return Ok(()) };
         for (i, var) in &binding.vars {
             let bound = &self.plan.bound[*i];
-            let cell = if bound.written {
-                var.try_write_arc().or_else(|| var.try_write_arc_for(LOCK_PATIENCE)).map(Cell::Write)
-            } else {
-                var.try_read_arc().or_else(|| var.try_read_arc_for(LOCK_PATIENCE)).map(Cell::Read)
-            };
-            match cell {
-                Some(cell) => self.frame.put(bound.slot, cell),
-                None => {
-                    let what = format!(
-                        "variable `{}` is in use by somebody else for {} s",
-                        bound.name,
-                        LOCK_PATIENCE.as_secs()
-                    );
+            match acquire(var, &bound.name, bound.written) {
+                Ok(cell) => self.frame.put(bound.slot, cell),
+                Err(e) => {
                     self.unlock();
-                    return Err(Error::new(Kind::Argument, what)
-                        .help("let go of the variable before the run, or give each run its own scope"));
+                    return Err(e);
                 }
             }
         }
@@ -116,7 +115,7 @@ impl Instance {
         }
     }
 
-    fn feed(&mut self, feeds: &[(&str, &Tensor)]) -> Result<()> {
+    pub(crate) fn feed(&mut self, feeds: &[(&str, &Tensor)]) -> Result<()> {
         for (f, (_, tensor)) in self.plan.feeds.iter().zip(feeds) {
             check_feed(f, tensor)?;
             let Some(slot) = f.slot else { continue };
@@ -137,8 +136,9 @@ impl Instance {
         Ok(())
     }
 
+    /// What is to be said about a variable without value.
     #[cold]
-    fn missing(&self, b: &crate::plan::Bound) -> Error {
+    pub(crate) fn missing(&self, b: &crate::plan::Bound) -> Error {
         let reader = b.first_reader.and_then(|i| self.plan.blocks[0].ops.get(i).map(|p| (i, p)));
         let who = reader.map_or("the fetch list".to_string(), |(_, p)| format!("`{}`", p.op.op_type));
         let err = if b.is_data && !b.persistable {
@@ -156,7 +156,7 @@ impl Instance {
 
     fn execute(&mut self, cx: &RunCx<'_>) -> Result<()> {
         let plan = self.plan.clone();
-        let runner = Runner { plan: &plan, kernels: &self.kernels, cx, peak: std::cell::Cell::new(0) };
+        let runner = Runner::new(&plan, &self.kernels, cx);
         // With the nan check on, even the last update may fail: then everything is kept for undoing.
         let commit = if cx.check_nan_inf { plan.blocks[0].ops.len() } else { plan.commit_from };
         runner.clear_block(0, &self.frame);
@@ -190,7 +190,8 @@ impl Instance {
         }
     }
 
-    fn fetch(&self, fetched: &mut Vec<Value>) -> Result<()> {
+    /// Copies what is fetched into `fetched`.
+    pub(crate) fn fetch(&self, fetched: &mut Vec<Value>) -> Result<()> {
         fetched.resize_with(self.plan.fetches.len(), Value::default);
         for ((name, slot), to) in self.plan.fetches.iter().zip(fetched) {
             match self.frame.read(*slot) {
@@ -208,6 +209,19 @@ impl Instance {
         }
         Ok(())
     }
+}
+
+/// Locks a variable of a scope, to read or to write.
+pub(crate) fn acquire(var: &SharedVar, name: &Name, write: bool) -> Result<Cell> {
+    let cell = if write {
+        var.try_write_arc().or_else(|| var.try_write_arc_for(LOCK_PATIENCE)).map(Cell::Write)
+    } else {
+        var.try_read_arc().or_else(|| var.try_read_arc_for(LOCK_PATIENCE)).map(Cell::Read)
+    };
+    cell.ok_or_else(|| {
+        let what = format!("variable `{name}` is in use by somebody else for {} s", LOCK_PATIENCE.as_secs());
+        Error::new(Kind::Argument, what).help("let go of the variable before the run, or give each run its own scope")
+    })
 }
 
 /// Saves the variables of the scope that an operator is about to change, unless this run saved them already.
@@ -255,7 +269,7 @@ fn wrong_feed(kind: Kind, f: &FeedSlot, tensor: &Tensor) -> Error {
 }
 
 /// Runs blocks of a plan.
-struct Runner<'a> {
+pub(crate) struct Runner<'a> {
     plan: &'a Plan,
     kernels: &'a [RefCell<Vec<Box<dyn Kernel>>>],
     cx: &'a RunCx<'a>,
@@ -263,12 +277,24 @@ struct Runner<'a> {
     peak: std::cell::Cell<usize>,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    pub(crate) fn new(plan: &'a Plan, kernels: &'a [RefCell<Vec<Box<dyn Kernel>>>], cx: &'a RunCx<'a>) -> Runner<'a> {
+        Runner { plan, kernels, cx, peak: std::cell::Cell::new(0) }
+    }
+
     fn io<'i>(&'i self, p: &'i PlanOp, frame: &'i Frame) -> Io<'i> {
         Io::new(frame, self, self.cx.runtime, OpNames { op: &p.op, slots: &p.names })
     }
 
-    fn run_op(&self, block: usize, i: usize, p: &PlanOp, kernel: &mut dyn Kernel, frame: &Frame) -> Result<()> {
+    /// Runs one operator.
+    pub(crate) fn run_op(
+        &self,
+        block: usize,
+        i: usize,
+        p: &PlanOp,
+        kernel: &mut dyn Kernel,
+        frame: &Frame,
+    ) -> Result<()> {
         if self.cx.runtime.stopping() {
             return Err(Error::new(Kind::Interrupted, "the run was interrupted"));
         }

@@ -9,6 +9,7 @@ mod inference;
 mod op;
 mod pickle;
 mod reader;
+mod readers;
 mod safetensors;
 mod state;
 mod store;
@@ -19,6 +20,7 @@ pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position};
 pub use inference::{InferenceModel, ModelFiles, ParamFiles, find_model};
 pub use op::ops;
 pub use pickle::{Pickled, read_pickle, write_pickle};
+pub use readers::{ReaderVar, TensorQueue, TensorReader};
 pub use safetensors::{
     decode_safetensors, export_safetensors, import_safetensors, read_safetensors, write_safetensors,
 };

@@ -15,7 +15,7 @@ use crate::vars::{
 /// The operators of this crate.
 pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
     const OPS: [&dyn OpDef; 4] = [&Save, &Load, &SaveCombine, &LoadCombine];
-    OPS.into_iter()
+    OPS.into_iter().chain(crate::readers::OPS)
 }
 
 const SIDE_EFFECT: Traits = Traits::GRADIENT_FREE.side_effect();

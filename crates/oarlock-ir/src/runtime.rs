@@ -14,10 +14,12 @@ use crate::error::Result;
 pub struct Runtime {
     pool: Pool,
     stop: Arc<AtomicBool>,
-    resources: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    between: Mutex<Option<Between>>,
-    has_between: AtomicBool,
+    resources: Arc<Mutex<Resources>>,
+    between: Arc<Mutex<Option<Between>>>,
+    has_between: Arc<AtomicBool>,
 }
+
+type Resources = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 /// What is done between two runs.
 type Between = Arc<dyn Fn() -> Result<()> + Send + Sync>;
@@ -28,9 +30,21 @@ impl Runtime {
         Runtime {
             pool: Pool::new(threads),
             stop: Arc::default(),
-            resources: Mutex::default(),
-            between: Mutex::default(),
-            has_between: AtomicBool::new(false),
+            resources: Arc::default(),
+            between: Arc::default(),
+            has_between: Arc::default(),
+        }
+    }
+
+    /// The same resources and the same stop flag for a thread whose kernels run on that thread alone: where several threads run
+    /// programs at once, there are no others to help.
+    pub fn inline(&self) -> Runtime {
+        Runtime {
+            pool: Pool::new(1),
+            stop: self.stop.clone(),
+            resources: self.resources.clone(),
+            between: self.between.clone(),
+            has_between: self.has_between.clone(),
         }
     }
 

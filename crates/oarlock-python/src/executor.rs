@@ -3,13 +3,18 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use oarlock::tensor::Value;
+use oarlock::trainer::{self, Handler, Observer, Show, TrainOptions};
 use oarlock::{Kind, Options, Tensor};
 use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::builder::registry;
+use crate::dataset::Dataset;
 use crate::error::{IntoPy, raise};
 use crate::program::Program;
 use crate::scope::Scope;
@@ -64,6 +69,49 @@ impl Executor {
         PyList::new(py, list)
     }
 
+    /// Trains on a data set, or with `infer` only computes. `print` gets lines, `handler` is `(names, seconds, function)`, whose
+    /// function gets lists of arrays. Returns samples, batches, skipped lines, threads and seconds.
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's method has")]
+    fn train<'py>(
+        &self,
+        py: Python<'py>,
+        program: &Program,
+        dataset: &Dataset,
+        scope: &Scope,
+        threads: usize,
+        infer: bool,
+        debug: bool,
+        fetches: Vec<(String, String)>,
+        print_period: usize,
+        print: Py<PyAny>,
+        handler: Option<(Vec<String>, f64, Py<PyAny>)>,
+    ) -> PyResult<(u64, u64, u64, usize, f64)> {
+        let program = program.get();
+        let dataset = dataset.snapshot()?;
+        let mut observer = PyObserver { print, handler: None, raised: None };
+        let mut options = TrainOptions {
+            fetches,
+            print_period,
+            debug,
+            show: Show::from_env().py()?,
+            ..TrainOptions::threads(threads)
+        };
+        if let Some((names, seconds, call)) = handler {
+            let every =
+                Duration::try_from_secs_f64(seconds).map_err(|e| PyValueError::new_err(format!("period_secs: {e}")))?;
+            options.handler = Some(Handler { names, every });
+            observer.handler = Some(call);
+        }
+        let run = if infer { trainer::infer_from_dataset } else { trainer::train_from_dataset };
+        let told = &mut observer;
+        let done = self.compute(py, move || run(&self.inner, &program, &*dataset, &scope.inner, &options, told));
+        if let Some(raised) = observer.raised {
+            return Err(raised);
+        }
+        let s = done?;
+        Ok((s.samples, s.batches, s.skipped, s.threads, s.time.as_secs_f64()))
+    }
+
     /// Bytes that temporaries of a program took at most, if it ran.
     fn peak_bytes(&self, program: &Program) -> Option<usize> {
         self.inner.memory(&program.get()).map(|m| m.peak_bytes)
@@ -84,6 +132,52 @@ impl Executor {
     /// Stops recording; a table for people and a Chrome trace.
     fn stop_profile(&self) -> Option<(String, String)> {
         self.inner.stop_profile().map(|p| (p.to_string(), p.chrome_trace()))
+    }
+}
+
+/// Hands what happens in a pass to Python. What Python raises ends the pass and is raised again afterwards.
+struct PyObserver {
+    print: Py<PyAny>,
+    handler: Option<Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl PyObserver {
+    fn call(&mut self, work: impl FnOnce(Python<'_>, &PyObserver) -> PyResult<()>) -> oarlock::Result<()> {
+        Python::attach(|py| work(py, self)).map_err(|raised| {
+            self.raised = Some(raised);
+            oarlock::Error::new(Kind::Interrupted, "a function of the user raised an exception")
+        })
+    }
+}
+
+impl Observer for PyObserver {
+    fn line(&mut self, text: &str) -> oarlock::Result<()> {
+        self.call(|py, this| this.print.call1(py, (text,)).map(drop))
+    }
+
+    fn fetched(&mut self, values: Vec<Value>) -> oarlock::Result<()> {
+        self.call(|py, this| {
+            let Some(handler) = &this.handler else { return Ok(()) };
+            let arrays = values.into_iter().map(|v| fetched(py, v, true)).collect::<PyResult<Vec<_>>>()?;
+            handler.call1(py, (PyList::new(py, arrays)?,)).map(drop)
+        })
+    }
+}
+
+/// Runs `work` without the interpreter's lock; a signal sets the flag that it gets.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(Arc<AtomicBool>) -> oarlock::Result<T> + Send,
+) -> PyResult<T> {
+    let (stop, running) = (Arc::<AtomicBool>::default(), Arc::new(AtomicUsize::new(1)));
+    WATCHED.lock().push((Arc::downgrade(&stop), Arc::downgrade(&running)));
+    match py.detach(|| work(stop)) {
+        Err(e) if e.kind() == Kind::Interrupted => {
+            py.check_signals()?;
+            Err(raise(e))
+        }
+        other => other.py(),
     }
 }
 

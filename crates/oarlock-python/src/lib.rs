@@ -9,6 +9,7 @@ mod args;
 mod builder;
 mod command;
 mod control;
+mod dataset;
 mod error;
 mod executor;
 mod files;
@@ -16,6 +17,7 @@ mod layers;
 mod optimizer;
 mod program;
 mod py_func;
+mod readers;
 mod scope;
 mod settings;
 mod shared;
@@ -30,6 +32,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_class::<args::VarHandle>()?;
     m.add_class::<builder::Builder>()?;
+    m.add_class::<dataset::Dataset>()?;
+    m.add_class::<dataset::Pass>()?;
     m.add_class::<executor::Executor>()?;
     m.add_class::<optimizer::Optimizer>()?;
     m.add_function(wrap_pyfunction!(optimizer::moving_average, m)?)?;
@@ -44,6 +48,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(settings::settings, m)?)?;
     control::register(m)?;
     files::register(m)?;
+    readers::register(m)?;
     m.add("LAYERS", layers::names())?;
     Ok(())
 }

@@ -201,6 +201,28 @@ impl Program {
         Ok(())
     }
 
+    /// Declares a reader of tensors, given by element type, shape and LoD levels.
+    fn declare_reader(
+        &self,
+        block: usize,
+        name: &str,
+        reads: Vec<(Bound<'_, PyAny>, Vec<i64>, usize)>,
+    ) -> PyResult<()> {
+        let one = |(dtype, shape, lod_level): (Bound<'_, PyAny>, Vec<i64>, usize)| {
+            let unknown = || PyValueError::new_err(format!("unknown element type {dtype}"));
+            let shape: Vec<Dim> = shape.into_iter().map(Dim::from_i64).collect();
+            Ok(VarType::tensor(dtype_of(&dtype).ok_or_else(unknown)?, shape).with_lod(lod_level))
+        };
+        let ty = VarType::tensor(DType::F32, Vec::new()).with_kind(VarKind::Reader);
+        let mut var = Var::new(name, ty);
+        var.persistable = true;
+        var.reads = reads.into_iter().map(one).collect::<PyResult<_>>()?;
+        self.change(|p| {
+            p.block_mut(block).set_var(var);
+        });
+        Ok(())
+    }
+
     /// Forgets a variable.
     fn remove_var(&self, block: usize, name: &str) {
         self.change(|p| {

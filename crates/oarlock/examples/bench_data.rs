@@ -1,11 +1,14 @@
 //! How fast MultiSlot text becomes batches of 1000, beside Fluid's QueueDataset in the same run: one thread reads and parses, another
-//! takes the batches and drops them. `OARLOCK_PEER_FLUID` names a Python interpreter that has Fluid 1.8.
+//! takes the batches and drops them. Then how fast both train CTR-DNN from these files, and how well.
+//! `OARLOCK_PEER_FLUID` names a Python interpreter that has Fluid 1.8.
 //!
 //! The samples are those of `oarlock data gen criteo`, about 330 bytes of text each.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]
 
 #[path = "bench/mod.rs"]
 mod bench;
+#[path = "bench/train.rs"]
+mod train;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,7 +59,7 @@ fn main() -> Result<()> {
     made.show("from memory, in order", &measure(|| drain(memory.readers(1)))?);
     memory.local_shuffle(1);
     made.show("from memory, shuffled", &measure(|| drain(memory.readers(1)))?);
-    Ok(())
+    train::compare(&made.dir)
 }
 
 fn measure(mut pass: impl FnMut() -> Result<()>) -> Result<Rates> {

@@ -8,6 +8,8 @@ use oarlock_dist::server::{ServerHost, ServerOptions};
 use oarlock_exec::{ExecOptions, Executor, Hosts};
 use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
 
+use crate::trainer::Show;
+
 /// How programs are run; nothing here changes results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -60,6 +62,19 @@ impl Options {
 pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions) {
     runtime.provide(Arc::new(Hosts(vec![Box::new(ServerHost::new(server))])));
     runtime.provide(Arc::new(client));
+}
+
+impl Show {
+    /// As `OARLOCK_PROGRESS` says: `auto` (a bar on a terminal, otherwise lines; the default), `lines` or `off`.
+    #[expect(clippy::disallowed_methods, reason = "the one place of this crate that reads the environment")]
+    pub fn from_env() -> Result<Show> {
+        match std::env::var("OARLOCK_PROGRESS").as_deref() {
+            Err(_) | Ok("" | "auto") => Ok(Show::Fitting),
+            Ok("lines") => Ok(Show::Lines),
+            Ok("off") => Ok(Show::Nothing),
+            Ok(other) => fail!(Kind::Argument, "OARLOCK_PROGRESS must be auto, lines or off, but it is {other:?}"),
+        }
+    }
 }
 
 fn positive(name: &str, value: &str) -> Result<usize> {

@@ -26,6 +26,7 @@ pub mod prelude;
 mod regularizer;
 pub mod settings;
 mod site;
+pub mod trainer;
 mod var_ref;
 mod weight_norm;
 

@@ -12,4 +12,5 @@ mod optimizers;
 mod programs;
 mod steady;
 mod train;
+mod trainer;
 mod twins;

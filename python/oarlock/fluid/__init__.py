@@ -1,13 +1,14 @@
 """The API of Fluid 1.8: programs, layers, optimizers, executors."""
 
 from . import (
-    average, backward, clip, compiler, core, data_feeder, executor, flags, framework, initializer, input, io, layers,
-    lod_tensor, metrics, nets, optimizer, param_attr, profiler, reader, regularizer, transpiler, unique_name,
+    average, backward, clip, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
+    layers, lod_tensor, metrics, nets, optimizer, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
 from .data_feeder import DataFeeder
+from .dataset import DatasetFactory
 from .executor import Executor, global_scope, scope_guard
 from .flags import get_flags, set_flags
 from .framework import (
@@ -27,23 +28,22 @@ Tensor = LoDTensor
 learning_rate_decay = layers.learning_rate_scheduler
 
 __all__ = [
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "PyReader",
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
-    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "core",
+    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "contrib", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
-    "data_feeder", "default_main_program", "default_startup_program", "device_guard", "embedding", "executor",
-    "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_on_cpu", "initializer", "input",
+    "data_feeder", "dataset", "default_main_program", "default_startup_program", "device_guard", "embedding", "executor",
+    "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_on_cpu", "initializer", "input",
     "install_check", "io", "is_compiled_with_cuda", "layers", "load", "load_op_library", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
-    "program_guard", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
+    "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
     "transpiler", "unique_name",
 ]
 
 # Names that scripts may ask for, and what they belong to.
 _NOT_YET = {
-    "DatasetFactory": "Dataset", "DataFeedDesc": "Dataset", "DistributeTranspiler": "parameter servers",
-    "DistributeTranspilerConfig": "parameter servers", "ParallelExecutor": "data parallel replicas", "incubate": "Fleet",
-    "dataset": "Dataset", "recordio_writer": "RecordIO in Python",
+    "DataFeedDesc": "Dataset", "DistributeTranspiler": "parameter servers",
+    "DistributeTranspilerConfig": "parameter servers", "ParallelExecutor": "data parallel replicas",
 }
 
 _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")

@@ -1,6 +1,7 @@
 """Running programs."""
 
 import contextlib
+import functools
 import signal
 import threading
 import warnings
@@ -10,10 +11,10 @@ import numpy as np
 
 from .. import _core
 from . import flags, options
-from .core import CPUPlace, LoDTensor, Scope
+from .core import CPUPlace, EOFException, LoDTensor, Scope
 from .framework import Program, Variable, default_main_program
 
-__all__ = ["Executor", "as_numpy", "global_scope", "scope_guard"]
+__all__ = ["Executor", "FetchHandler", "as_numpy", "global_scope", "scope_guard"]
 
 _scope = Scope()
 _live = weakref.WeakSet()
@@ -143,7 +144,12 @@ class Executor:
         scope = _scope if scope is None else scope
         if use_prune:
             program = _pruned(program, feed, fetches)
-        fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
+        try:
+            fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
+        except EOFException:
+            for reader in program._readers:
+                reader._raise_failure()
+            raise
         if _NUMBERS_NEED_NO_DIMENSION and return_numpy:
             fetched = [v.view(_Number) if isinstance(v, np.ndarray) and v.size == 1 else v for v in fetched]
         return fetched if fetch_list is not None else []
@@ -151,6 +157,38 @@ class Executor:
     def _resolve(self, program):
         inner = getattr(program, "_program", None)
         return inner if isinstance(inner, Program) else (program if isinstance(program, Program) else None)
+
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Trains on every sample of a data set once, with ``thread`` threads or as many as the data set has. One thread gives the
+        same result in every run; several update shared parameters without waiting for each other."""
+        self._run_from_dataset(program, dataset, scope, thread, False, debug, fetch_list, fetch_info, print_period, fetch_handler)
+
+    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Runs every sample of a data set through the program and learns nothing from it: gradients and updates are left out."""
+        self._run_from_dataset(program, dataset, scope, thread, True, debug, fetch_list, fetch_info, print_period, fetch_handler)
+
+    def _run_from_dataset(self, program, dataset, scope, thread, infer, debug, fetch_list, fetch_info, print_period, fetch_handler):
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Executor")
+        if dataset is None:
+            raise RuntimeError("dataset is need and should be initialized")
+        program = self._resolve(default_main_program() if program is None else program)
+        if program is None:
+            raise TypeError("train_from_dataset takes a Program or a CompiledProgram")
+        names = _fetch_names(fetch_list)
+        labels = names if fetch_info is None else list(fetch_info)
+        if len(labels) != len(names):
+            raise ValueError("fetch_info names %d variables, but fetch_list has %d" % (len(labels), len(names)))
+        done = self._core.train(
+            program.desc, dataset._configure(), _scope if scope is None else scope, dataset._threads(thread), infer, debug,
+            list(zip(names, labels)), print_period, functools.partial(print, flush=True),
+            fetch_handler and fetch_handler._request(),
+        )
+        if done[2]:
+            warnings.warn("%d of %d lines were skipped because they are not as they should be; set_bad_lines('fail') names the first"
+                          % (done[2], done[0] + done[2]))
 
     def close(self):
         """Ends it; no program runs in it any more."""
@@ -164,6 +202,44 @@ def _check_hints(*hints):
     for name, value in zip(("feed_var_name", "fetch_var_name", "use_program_cache", "return_merged"), hints):
         options.check("Executor.run", name, value)
     _checked_hints.add(hints)
+
+
+class FetchHandler:
+    """Gets values of variables from time to time while ``train_from_dataset`` runs. ``var_dict`` says under which key ``handler``
+    finds which variable."""
+
+    def __init__(self, var_dict=None, period_secs=60):
+        if var_dict is None:
+            raise ValueError("a FetchHandler needs var_dict, variables by the keys under which it gets them")
+        self.var_dict = var_dict
+        self.period_secs = period_secs
+
+    def handler(self, res_dict):
+        """To be written by the user; prints the first element of each array."""
+        print(" ".join("%s[0]: %s" % (key, value[0]) for key, value in res_dict.items() if isinstance(value, np.ndarray)), flush=True)
+
+    def _request(self):
+        for key, var in self.var_dict.items():
+            if not isinstance(var, Variable):
+                raise TypeError("var_dict[%r] of a FetchHandler must be a Variable, not %r" % (key, var))
+        keys = list(self.var_dict)
+
+        def hand(values):
+            self.handler(dict(zip(keys, values)))
+
+        return [self.var_dict[key].name for key in keys], float(self.period_secs), hand
+
+    @staticmethod
+    def help():
+        """Prints an example."""
+        print("""
+class FetchHandlerExample(FetchHandler):
+    def handler(self, res_dict):
+        print(res_dict["auc"])
+
+auc = Variable()
+handler = FetchHandlerExample(var_dict={"auc": auc})
+""")
 
 
 def _pruned(program, feed, fetches):

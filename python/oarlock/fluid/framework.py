@@ -582,6 +582,7 @@ class Program:
         self._vars = {}
         # Loaders that feed its runs.
         self._loaders = []
+        self._readers = []
         # What the last run with use_prune needed of it.
         self._pruned_for = None
 

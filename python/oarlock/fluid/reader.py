@@ -1,12 +1,18 @@
 """Loaders: generators of samples or batches that feed programs while they run."""
 
+import contextlib
+import multiprocessing
+import pickle
 import queue
+import signal
 import threading
+import traceback
 
 import numpy as np
 
-from .core import EOFException
+from .core import EOFException, LoDTensor
 from .data_feeder import DataFeeder
+from .dataset import DatasetBase
 from .framework import Variable
 
 __all__ = ["DataLoader", "PyReader"]
@@ -21,12 +27,82 @@ class _Raised:
         self.error = error
 
 
+class _Elsewhere(Exception):
+    """The traceback of an exception in another process, as text."""
+
+    def __init__(self, text):
+        super().__init__("\n" + text)
+
+
+def _produce(generate, sending):
+    """Runs in a process of its own: sends feeds as arrays, then how it ended."""
+    # Ctrl-C is for the process that trains; it ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for feed in generate():
+            sending.send(("feed", {name: _packed(value) for name, value in feed.items()}))
+        sending.send(("end", None))
+    except BaseException as error:
+        text = traceback.format_exc()
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = RuntimeError("%s: %s" % (type(error).__name__, error))
+        sending.send(("raised", (error, text)))
+
+
+def _packed(value):
+    lengths = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
+    return np.asarray(value), lengths
+
+
+def _unpacked(array, lengths):
+    if not lengths:
+        return array
+    tensor = LoDTensor()
+    tensor.set(array)
+    tensor.set_recursive_sequence_lengths(lengths)
+    return tensor
+
+
+def _from_process(generate, stop):
+    """What a generator yields in a process of its own. The process ends when this generator does."""
+    fork = multiprocessing.get_context("fork")
+    receiving, sending = fork.Pipe(duplex=False)
+    process = fork.Process(target=_produce, args=(generate, sending), name="oarlock-loader", daemon=True)
+    process.start()
+    sending.close()
+    try:
+        while True:
+            while not receiving.poll(0.1):
+                if stop.is_set():
+                    return
+            try:
+                what, value = receiving.recv()
+            except EOFError:
+                process.join()
+                raise RuntimeError("the process that reads for the loader ended with exit code %s" % process.exitcode) from None
+            if what == "end":
+                return
+            if what == "raised":
+                error, text = value
+                raise error from _Elsewhere(text)
+            yield {name: _unpacked(*packed) for name, packed in value.items()}
+    finally:
+        receiving.close()
+        process.terminate()
+        process.join()
+
+
 class _Pass:
     """One pass over a generator of feeds, read ahead in a thread up to ``capacity`` batches."""
 
-    def __init__(self, generate, capacity):
+    def __init__(self, generate, capacity, process=False):
         self._queue = queue.Queue(maxsize=max(1, capacity))
         self._stop = threading.Event()
+        if process:
+            here = generate
+            generate = lambda: _from_process(here, self._stop)
         self._thread = threading.Thread(target=self._fill, args=(generate,), name="oarlock-loader", daemon=True)
         self._thread.start()
 
@@ -41,9 +117,10 @@ class _Pass:
 
     def _fill(self, generate):
         try:
-            for feed in generate():
-                if not self._put(feed):
-                    return
+            with contextlib.closing(generate()) as feeds:
+                for feed in feeds:
+                    if not self._put(feed):
+                        return
             self._put(_END)
         except BaseException as e:
             self._put(_Raised(e))
@@ -68,7 +145,7 @@ class _Pass:
 class _Loader:
     """What ``DataLoader.from_generator`` and ``PyReader`` are."""
 
-    def __init__(self, feed_list, capacity, iterable, return_list):
+    def __init__(self, feed_list, capacity, iterable, return_list, process=False):
         if not feed_list:
             raise ValueError("a loader needs feed_list, the variables it feeds")
         if capacity is None or capacity <= 0:
@@ -84,6 +161,7 @@ class _Loader:
         self._generate = None
         self._places = 1
         self._running = None
+        self._process = process
         if not iterable:
             # Runs of this program take their feeds from here once the loader is started.
             feed_list[0].block.program._loaders.append(self)
@@ -146,7 +224,7 @@ class _Loader:
     def _begin(self):
         if self._generate is None:
             raise RuntimeError("the loader has no data: call set_sample_generator, set_sample_list_generator or set_batch_generator")
-        return _Pass(self._generate, self._capacity)
+        return _Pass(self._generate, self._capacity, self._process)
 
     def __iter__(self):
         if not self._iterable:
@@ -193,6 +271,41 @@ class _Loader:
         return feed
 
 
+class _DatasetLoader:
+    """What ``DataLoader.from_dataset`` is."""
+
+    def __init__(self, dataset, places, drop_last):
+        if not isinstance(dataset, DatasetBase):
+            raise TypeError("from_dataset takes a dataset of fluid.DatasetFactory, not %r" % (dataset,))
+        self._places = len(places) if isinstance(places, (list, tuple)) else 1
+        if not dataset._in_memory and 0 < len(dataset.filelist) < self._places:
+            raise ValueError("%d places need at least as many files, but the dataset has %d" % (self._places, len(dataset.filelist)))
+        dataset.set_thread(self._places)
+        self._dataset = dataset
+        self._drop_last = drop_last
+
+    def __iter__(self):
+        core = self._dataset._configure()
+        passes = core.begin(self._places)
+        try:
+            while True:
+                feeds = []
+                for one in list(passes):
+                    found = one.next()
+                    while found is not None and self._drop_last and found[1] < self._dataset._batch_size:
+                        found = one.next()
+                    if found is None:
+                        return
+                    feeds.append(found[0])
+                yield feeds
+        finally:
+            for one in passes:
+                one.close()
+
+    def __call__(self):
+        return iter(self)
+
+
 class PyReader(_Loader):
     """Feeds a program from a Python generator."""
 
@@ -206,14 +319,13 @@ class DataLoader:
     @staticmethod
     def from_generator(feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
                        use_multiprocess=False, drop_last=True):
-        """A loader of what a generator yields. It is read in a thread, with ``use_multiprocess`` too: feeds are made by the core,
-        which does not hold the interpreter."""
-        return _Loader(feed_list, capacity, iterable, return_list)
+        """A loader of what a generator yields. It is read in a thread, or with ``use_multiprocess`` in a process."""
+        return _Loader(feed_list, capacity, iterable, return_list, use_multiprocess)
 
     @staticmethod
     def from_dataset(dataset, places, drop_last=True):
-        """Datasets are not there yet."""
-        raise NotImplementedError("DataLoader.from_dataset needs Dataset, which the Python package does not have yet")
+        """A loader of a data set's batches, one for each place in every turn."""
+        return _DatasetLoader(dataset, places, drop_last)
 
     def __init__(self, *args, **kwargs):
         raise NotImplementedError("DataLoader(dataset, ...) belongs to eager mode: use DataLoader.from_generator")

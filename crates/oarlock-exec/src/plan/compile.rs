@@ -306,11 +306,20 @@ impl<'a> Compiler<'a> {
             names.push((name.clone(), self.slot(block, name)?));
         }
         let swaps = self.swaps(block, op)?;
-        let writes: HashSet<usize> = access.writes.iter().filter_map(|k| self.map.slots.get(k).copied()).collect();
-        let updates = (0..self.bound.len()).filter(|&i| writes.contains(&self.bound[i].slot)).collect();
+        let slots = |keys: &mut dyn Iterator<Item = &Key>| -> HashSet<usize> {
+            keys.filter_map(|k| self.map.slots.get(k).copied()).collect()
+        };
+        let reads = self.bound_at(&slots(&mut access.reads.iter().chain(&access.nested)));
+        let writes = slots(&mut access.writes.iter());
+        let updates = self.bound_at(&writes);
         let mut writes: Vec<usize> = writes.into_iter().collect();
         writes.sort_unstable();
-        Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, release: Vec::new() })
+        Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, reads, release: Vec::new() })
+    }
+
+    /// The positions of the bound variables among these slots.
+    fn bound_at(&self, slots: &HashSet<usize>) -> Vec<usize> {
+        (0..self.bound.len()).filter(|&i| slots.contains(&self.bound[i].slot)).collect()
     }
 
     /// Outputs that are inputs too, of an operator that cannot work in place: the kernel writes elsewhere, then both are exchanged.

@@ -43,8 +43,10 @@ pub(crate) struct PlanOp {
     pub(crate) swaps: Vec<(usize, usize)>,
     /// Slots it writes, sub-blocks included.
     pub(crate) writes: Vec<usize>,
-    /// Positions in `Plan::bound` of persistables it writes, sub-blocks included.
+    /// Positions in `Plan::bound` of what it writes, sub-blocks included.
     pub(crate) updates: Vec<usize>,
+    /// Positions in `Plan::bound` of what it reads, and of whatever its sub-blocks touch: those may or may not write it.
+    pub(crate) reads: Vec<usize>,
     /// Slots nobody uses after it; emptied if the program wants memory back.
     pub(crate) release: Vec<usize>,
 }

@@ -1,9 +1,14 @@
 //! What a dataset hands to a trainer.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use oarlock_ir::Result;
 use oarlock_tensor::Tensor;
 
 use super::column::Texts;
+use super::rows::Progress;
+use super::slots::SlotSpec;
 
 /// Some samples: a tensor per used slot, in the order of the slots. Give the same batch to a source again and again, and
 /// its memory is used again.
@@ -46,6 +51,25 @@ impl Batch {
         self.texts.resize_with(texts.len(), Texts::default);
         self.texts.iter_mut().zip(texts).for_each(|(to, from)| to.copy_from(from));
     }
+}
+
+/// A data set that can be trained on.
+pub trait Dataset {
+    /// What its samples hold. The used slots are the tensors of a batch, in order.
+    fn slots(&self) -> &[SlotSpec];
+
+    /// Begins a pass for at most so many threads; fewer, if it has not enough for all. Set `stop` to end it soon.
+    fn begin(&self, consumers: usize, stop: Arc<AtomicBool>) -> Result<Pass>;
+}
+
+/// A pass over a data set.
+pub struct Pass {
+    /// A source of batches for each thread.
+    pub sources: Vec<Box<dyn BatchSource>>,
+    /// What was read from files so far.
+    pub progress: Arc<Progress>,
+    /// How many samples there are, if that is known.
+    pub samples: Option<u64>,
 }
 
 /// Where a trainer's thread gets its batches from.

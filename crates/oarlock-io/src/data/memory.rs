@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle, Thread};
 use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
 
-use super::batch::{Batch, BatchSource};
+use super::batch::{Batch, BatchSource, Dataset, Pass};
 use super::budget::{Budget, MemoryLimit};
 use super::channel::GLANCE;
 use super::column::Columns;
@@ -18,6 +18,7 @@ use super::parse::Format;
 use super::pipe::Cancel;
 use super::rows::{Block, FileRows, Job, Progress};
 use super::samples::{Address, Packer, Samples};
+use super::slots::SlotSpec;
 use super::source::Source;
 
 /// Rows that are parsed before they are packed: enough to use the parser well, few enough to stay in the cache.
@@ -150,6 +151,23 @@ impl InMemoryDataset {
         Ok(merged)
     }
 
+    /// The same samples as they are now, to read while this one goes on to be shuffled or loaded again. Nothing is copied.
+    pub fn snapshot(&self) -> InMemoryDataset {
+        InMemoryDataset {
+            source: self.source.clone(),
+            format: self.format.clone(),
+            batch_size: self.batch_size,
+            limit: self.limit,
+            samples: self.samples.clone(),
+            preload: None,
+        }
+    }
+
+    /// Is a load in the background still going on?
+    pub fn is_preloading(&self) -> bool {
+        self.preload.as_ref().is_some_and(|p| !p.thread.is_finished())
+    }
+
     /// Forgets all samples.
     pub fn release_memory(&mut self) {
         self.samples = Arc::default();
@@ -183,6 +201,22 @@ impl InMemoryDataset {
             batch_size: self.batch_size,
         };
         (0..consumers.max(1)).map(reader).collect()
+    }
+}
+
+impl Dataset for InMemoryDataset {
+    fn slots(&self) -> &[SlotSpec] {
+        &self.format.slots
+    }
+
+    fn begin(&self, consumers: usize, _stop: Arc<AtomicBool>) -> Result<Pass> {
+        if self.is_empty() {
+            return Err(Error::new(Kind::Argument, "the dataset holds no samples")
+                .help("load it first (`load_into_memory`); after `release_memory`, load it again"));
+        }
+        let readers = self.readers(consumers.min(self.len().div_ceil(self.batch_size)));
+        let sources = readers.into_iter().map(|r| Box::new(r) as Box<dyn BatchSource>).collect();
+        Ok(Pass { sources, progress: Arc::default(), samples: Some(self.len() as u64) })
     }
 }
 

@@ -28,7 +28,10 @@ mod source;
 mod stat;
 mod zstd;
 
-pub use batch::{Batch, BatchSource};
+pub(crate) use channel::GLANCE;
+pub(crate) use mix::Random;
+
+pub use batch::{Batch, BatchSource, Dataset, Pass};
 pub use budget::MemoryLimit;
 pub use column::Texts;
 pub use convert::{Converted, convert};

@@ -8,12 +8,13 @@ use std::thread::{self, JoinHandle};
 use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
 
-use super::batch::{Batch, BatchSource};
+use super::batch::{Batch, BatchSource, Dataset, Pass};
 use super::channel::Channel;
 use super::column::Columns;
 use super::parse::Format;
 use super::pipe::Cancel;
 use super::rows::{Block, FileRows, Job, Progress};
+use super::slots::SlotSpec;
 use super::source::Source;
 
 /// A data set that is read while it is used. All values are kept, zeros too.
@@ -47,6 +48,7 @@ impl QueueDataset {
         }
         let files = self.source.expand()?;
         let progress = Arc::<Progress>::default();
+        progress.expect(&files);
         let readers = consumers.clamp(1, files.len());
         let job = Job { source: self.source.clone(), format: self.format.clone(), progress: progress.clone(), stop };
         let shared = Arc::new(Shared { job, files, next: AtomicUsize::new(0), failure: Mutex::default() });
@@ -68,6 +70,18 @@ impl QueueDataset {
             .spawn(move || worker.run())
             .map_err(|e| Error::new(Kind::Io, format!("cannot start a thread that reads: {e}")))?;
         Ok(QueueReader { shared: shared.clone(), channel, cancel, thread: Some(thread) })
+    }
+}
+
+impl Dataset for QueueDataset {
+    fn slots(&self) -> &[SlotSpec] {
+        &self.format.slots
+    }
+
+    fn begin(&self, consumers: usize, stop: Arc<AtomicBool>) -> Result<Pass> {
+        let mut run = self.start(consumers, stop)?;
+        let sources = run.take_readers().into_iter().map(|r| Box::new(r) as Box<dyn BatchSource>).collect();
+        Ok(Pass { sources, progress: run.progress(), samples: None })
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Progress {
     samples: AtomicU64,
     skipped: AtomicU64,
     first_skipped: Mutex<Option<Error>>,
+    /// Bytes of the files that were read, and bytes of all of them, as they are on disk.
+    bytes: AtomicU64,
+    total: AtomicU64,
 }
 
 impl Progress {
@@ -41,6 +44,18 @@ impl Progress {
     /// What was wrong with the first of them.
     pub fn first_skipped(&self) -> Option<Error> {
         self.first_skipped.lock().clone()
+    }
+
+    /// How much of the files was read, from 0 to 1; `None` if nobody knows how large they are.
+    pub fn fraction(&self) -> Option<f64> {
+        let total = self.total.load(Ordering::Relaxed);
+        (total > 0).then(|| (self.bytes.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
+    }
+
+    /// These files are going to be read. What cannot be looked at is an error when it is opened, not here.
+    pub(crate) fn expect(&self, files: &[String]) {
+        let total = files.iter().filter_map(|name| std::fs::metadata(name).ok()).map(|m| m.len()).sum();
+        self.total.store(total, Ordering::Relaxed);
     }
 
     fn skip(&self, error: impl FnOnce() -> Error) {
@@ -157,6 +172,8 @@ pub(crate) struct FileRows<'a> {
     block: &'a mut Block,
     /// Lines parsed.
     line: u64,
+    /// Bytes of the file that the progress knows of.
+    counted: u64,
 }
 
 impl<'a> FileRows<'a> {
@@ -167,7 +184,7 @@ impl<'a> FileRows<'a> {
         cancel: &Arc<Cancel>,
     ) -> Result<FileRows<'a>> {
         block.clear();
-        Ok(FileRows { job, name, input: job.source.open(name, cancel)?, block, line: 0 })
+        Ok(FileRows { job, name, input: job.source.open(name, cancel)?, block, line: 0, counted: 0 })
     }
 
     /// Adds rows until there are `limit`; false if the file ended before.
@@ -178,9 +195,23 @@ impl<'a> FileRows<'a> {
                 return Ok(true);
             }
             self.job.check_stop()?;
-            if !self.block.fill(&mut self.input).map_err(|e| cannot_read(self.name, &e))? {
+            let more = self.block.fill(&mut self.input).map_err(|e| cannot_read(self.name, &e))?;
+            self.count(more);
+            if !more {
                 return self.input.finish().map(|()| false);
             }
+        }
+    }
+
+    /// Tells the progress how far the file was read. Of what is decompressed or piped, only the end is known.
+    fn count(&mut self, more: bool) {
+        let at = match more {
+            true => self.input.position(),
+            false => std::fs::metadata(self.name).ok().map(|m| m.len()),
+        };
+        if let Some(new) = at.and_then(|at| at.checked_sub(self.counted)) {
+            self.counted += new;
+            self.job.progress.bytes.fetch_add(new, Ordering::Relaxed);
         }
     }
 

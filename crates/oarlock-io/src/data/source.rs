@@ -1,7 +1,7 @@
 //! Files to read: names and patterns, compression, pipe commands. Knows nothing of what the bytes mean.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -109,6 +109,14 @@ pub(crate) enum Input {
 }
 
 impl Input {
+    /// How many bytes of the file were read, where that is known.
+    pub(crate) fn position(&mut self) -> Option<u64> {
+        match self {
+            Input::Plain(file) => file.stream_position().ok(),
+            Input::Stream(_) | Input::Pipe(_) => None,
+        }
+    }
+
     /// To be called at the end: was that really the end, or did something fail?
     pub(crate) fn finish(&mut self) -> Result<()> {
         match self {

@@ -75,11 +75,13 @@ impl SlotStat {
         is_label.then(|| self.sum / self.values as f64)
     }
 
-    fn add(&mut self, tensor: &Tensor) -> Result<()> {
+    /// Adds the slot of so many samples. One without offsets is dense: every sample has as many values.
+    fn add(&mut self, tensor: &Tensor, samples: usize) -> Result<()> {
         let internal = |e: oarlock_tensor::Error| Error::internal(e.to_string());
-        for ends in tensor.lod().last().unwrap_or_default().windows(2) {
-            let n = ends[1] - ends[0];
-            self.per_sample = (self.per_sample.0.min(n), self.per_sample.1.max(n));
+        let mut count = |n: usize| self.per_sample = (self.per_sample.0.min(n), self.per_sample.1.max(n));
+        match tensor.lod().last() {
+            Some(ends) => ends.windows(2).for_each(|pair| count(pair[1] - pair[0])),
+            None => count(tensor.numel() / samples.max(1)),
         }
         self.values += tensor.numel() as u64;
         if tensor.dtype() == DType::I64 {
@@ -103,7 +105,7 @@ pub fn describe(source: &Source, slots: Option<Vec<SlotSpec>>, bad_lines: BadLin
     let mut batch = Batch::new();
     for mut reader in run.take_readers() {
         while reader.next(&mut batch)? {
-            stats.iter_mut().zip(batch.tensors()).try_for_each(|(stat, tensor)| stat.add(tensor))?;
+            stats.iter_mut().zip(batch.tensors()).try_for_each(|(stat, tensor)| stat.add(tensor, batch.rows()))?;
         }
     }
     let progress = run.progress();

@@ -11,6 +11,11 @@ pub(crate) mod ctr_dnn;
 pub(crate) struct Rates(Vec<f64>);
 
 impl Rates {
+    /// Of rates that were measured elsewhere.
+    pub(crate) fn of(rates: Vec<f64>) -> Rates {
+        Rates(rates)
+    }
+
     /// Runs `work` in `windows` windows; each does `count` things.
     pub(crate) fn measure(windows: usize, count: usize, mut work: impl FnMut()) -> Rates {
         let mut rates = Vec::new();
@@ -79,6 +84,20 @@ impl Peer {
 
     /// Runs it: the rates of its windows, and its peak memory in MB.
     pub(crate) fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
+        let text = self.text(args)?;
+        let numbers = numbers(&text, "RESULT ")?;
+        let (memory, rates) = numbers.split_first()?;
+        Some((Rates(rates.to_vec()), *memory))
+    }
+
+    /// Runs it, and finds the AUC that it prints besides.
+    pub(crate) fn run_with_auc(&self, args: &[&str]) -> Option<(Rates, f64)> {
+        let text = self.text(args)?;
+        let rates = numbers(&text, "RESULT ")?.split_off(1);
+        Some((Rates(rates), *numbers(&text, "AUC ")?.first()?))
+    }
+
+    fn text(&self, args: &[&str]) -> Option<String> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let under = self.under.iter().flat_map(|module| ["-m", module]);
         let output = Command::new(&self.python).args(under).arg(&script).args(args).output();
@@ -93,11 +112,7 @@ impl Peer {
                 return None;
             }
         };
-        let text = String::from_utf8_lossy(&output.stdout);
-        let line = text.lines().find_map(|l| l.strip_prefix("RESULT "))?;
-        let numbers: Vec<f64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-        let (memory, rates) = numbers.split_first()?;
-        Some((Rates(rates.to_vec()), *memory))
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// The seconds that importing a module takes, the least of a few: a new process reads files that others push out of memory.
@@ -114,6 +129,12 @@ impl Peer {
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
+}
+
+/// The numbers of the line that begins with a word.
+fn numbers(text: &str, word: &str) -> Option<Vec<f64>> {
+    let line = text.lines().find_map(|l| l.strip_prefix(word))?;
+    Some(line.split_whitespace().filter_map(|w| w.parse().ok()).collect())
 }
 
 /// Peak memory of this process in MB.

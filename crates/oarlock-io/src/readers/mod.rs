@@ -1,0 +1,73 @@
+//! Readers: variables that programs take batches from. The operator `read` asks one for the next tensors; others make them in a
+//! startup program, from files of records, from another reader, or from a queue that somebody else fills.
+//!
+//! A reader knows tensors and files; it knows no program.
+
+mod ahead;
+mod batch;
+mod files;
+mod op;
+mod queue;
+mod shuffle;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use oarlock_ir::Result;
+use oarlock_tensor::{Tensor, Value};
+use parking_lot::Mutex;
+
+pub(crate) use op::OPS;
+pub use queue::TensorQueue;
+
+/// Something that yields the tensors of one batch or sample after the other.
+pub trait TensorReader: Send {
+    /// The next tensors, one per variable; `None` at the end of the pass. Gives up soon when `stop` is set.
+    fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>>;
+
+    /// Goes back to the beginning.
+    fn reset(&mut self) -> Result<()>;
+
+    /// Is something read ahead already?
+    fn reads_ahead(&self) -> bool {
+        false
+    }
+}
+
+/// The value of a reader variable. Copies are the same reader; several threads can take turns.
+#[derive(Clone)]
+pub struct ReaderVar(Arc<Mutex<Box<dyn TensorReader>>>);
+
+impl ReaderVar {
+    /// Of a reader.
+    pub fn new(reader: impl TensorReader + 'static) -> ReaderVar {
+        ReaderVar(Arc::new(Mutex::new(Box::new(reader))))
+    }
+
+    /// The reader that a variable holds.
+    pub fn of(value: &Value) -> Option<&ReaderVar> {
+        match value {
+            Value::Opaque(object) => object.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// The value of a variable that holds it.
+    pub fn into_value(self) -> Value {
+        Value::Opaque(Box::new(self))
+    }
+}
+
+impl TensorReader for ReaderVar {
+    fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
+        self.0.lock().next(stop)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.0.lock().reset()
+    }
+
+    fn reads_ahead(&self) -> bool {
+        self.0.lock().reads_ahead()
+    }
+}

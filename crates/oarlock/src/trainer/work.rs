@@ -1,0 +1,145 @@
+//! What one worker thread does: take a batch, run the program on it, say what was asked for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::Thread;
+
+use oarlock_exec::Worker;
+use oarlock_io::data::{Batch, BatchSource};
+use oarlock_ir::{Program, Result};
+use oarlock_tensor::{Tensor, Value};
+
+use super::{Counts, TrainOptions, loss_of};
+
+/// What a worker tells the thread that watches.
+pub(crate) enum Event {
+    /// Fetched values to print, and after which batch they were.
+    Print { batch: u64, values: Vec<Value> },
+    /// Values to show beside the bar.
+    Status(Vec<Value>),
+    /// Values for the handler.
+    Handed(Vec<Value>),
+}
+
+/// What is fetched, and when: first what is printed, then what a handler gets, then the loss for the bar.
+pub(crate) struct Wants {
+    pub(crate) names: Vec<String>,
+    printed: usize,
+    handed: usize,
+    print_period: u64,
+    /// Is there a bar to show values beside?
+    status: bool,
+    loss: Option<String>,
+    /// Is the handler due?
+    due: AtomicBool,
+}
+
+/// On a bar, values of every so many batches are shown.
+const STATUS_PERIOD: u64 = 20;
+
+impl Wants {
+    pub(crate) fn new(program: &Program, options: &TrainOptions, bar: bool) -> Wants {
+        let mut names: Vec<String> = options.fetches.iter().map(|(name, _)| name.clone()).collect();
+        let printed = names.len();
+        names.extend(options.handler.iter().flat_map(|h| h.names.clone()));
+        let handed = names.len() - printed;
+        // Without fetches the bar shows the loss.
+        let loss = loss_of(program).filter(|_| bar && printed == 0).map(str::to_string);
+        names.extend(loss.clone());
+        Wants {
+            names,
+            printed,
+            handed,
+            print_period: options.print_period.max(1) as u64,
+            status: bar,
+            loss,
+            due: AtomicBool::new(false),
+        }
+    }
+
+    /// The handler wants the values of the next batch.
+    pub(crate) fn ask(&self) {
+        self.due.store(true, Ordering::Relaxed);
+    }
+
+    /// What the values of [`Event::Status`] are called.
+    pub(crate) fn status_labels<'a>(&'a self, options: &'a TrainOptions) -> Vec<&'a str> {
+        let fetched = options.fetches.iter().map(|(_, label)| label.as_str());
+        fetched.chain(self.loss.iter().map(|_| "loss")).collect()
+    }
+
+    /// Splits what was fetched into events. All of it was fetched for one of them.
+    fn events(&self, batch: u64, handed: bool, mut values: Vec<Value>, send: impl Fn(Event)) {
+        let tail = values.split_off(self.printed + self.handed);
+        let handler = values.split_off(self.printed);
+        if handed {
+            send(Event::Handed(handler));
+        }
+        if self.status {
+            let copies = values.iter().chain(&tail).filter_map(|v| v.try_clone().ok());
+            send(Event::Status(copies.collect()));
+        }
+        if self.printed > 0 && batch.is_multiple_of(self.print_period) {
+            send(Event::Print { batch, values });
+        }
+    }
+}
+
+/// What the workers of a pass share.
+pub(crate) struct Job<'a> {
+    /// Which tensors of a batch are fed, and as what.
+    pub(crate) fed: Vec<(usize, &'a str)>,
+    pub(crate) wants: &'a Wants,
+    pub(crate) events: Sender<Event>,
+    /// Ends the pass: nobody takes another batch.
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) watcher: Thread,
+    pub(crate) counts: Counts,
+}
+
+/// Wakes the thread that watches when a worker ends, even if it panics.
+struct Wake<'a>(&'a Thread);
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.0.unpark();
+    }
+}
+
+impl Job<'_> {
+    /// Works until there are no more batches. Whoever fails tells the others to stop.
+    pub(crate) fn run(&self, index: usize, worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
+        let _wake = Wake(&self.watcher);
+        let done = self.work(index, worker, source);
+        if done.is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
+    fn work(&self, index: usize, mut worker: Worker, mut source: Box<dyn BatchSource>) -> Result<()> {
+        let mut batch = Batch::new();
+        let mut count = 0;
+        while !self.stop.load(Ordering::Relaxed) && source.next(&mut batch)? {
+            let feeds: Vec<(&str, &Tensor)> =
+                self.fed.iter().map(|(at, name)| (*name, &batch.tensors()[*at])).collect();
+            // The first worker speaks for all.
+            let handed = index == 0 && self.wants.due.swap(false, Ordering::Relaxed);
+            let print = self.wants.printed > 0 && count % self.wants.print_period == 0;
+            let status = self.wants.status && count % STATUS_PERIOD == 0;
+            if index == 0 && (handed || print || status) {
+                let mut values = Vec::new();
+                worker.run(&feeds, Some(&mut values))?;
+                // If nobody listens any more, the pass has ended.
+                self.wants.events(count, handed, values, |event| drop(self.events.send(event)));
+                self.watcher.unpark();
+            } else {
+                worker.run(&feeds, None)?;
+            }
+            count += 1;
+            self.counts.samples.fetch_add(batch.rows() as u64, Ordering::Relaxed);
+            self.counts.batches.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}

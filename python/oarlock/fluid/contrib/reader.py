@@ -1,0 +1,24 @@
+"""Readers for jobs of several trainers."""
+
+import os
+
+__all__ = ["distributed_batch_reader"]
+
+
+def distributed_batch_reader(batch_reader):
+    """Of every so many batches as there are trainers, the one of this trainer (``PADDLE_TRAINERS_NUM``, ``PADDLE_TRAINER_ID``). Batches
+    that are left over at the end go to nobody, so that all trainers make as many steps."""
+    trainers = int(os.environ.get("PADDLE_TRAINERS_NUM", 1))
+    trainer = int(os.environ.get("PADDLE_TRAINER_ID", 0))
+    if not 0 <= trainer < trainers:
+        raise ValueError("PADDLE_TRAINER_ID is %d, but there are %d trainers" % (trainer, trainers))
+
+    def mine():
+        group = []
+        for batch in batch_reader():
+            group.append(batch)
+            if len(group) == trainers:
+                yield group[trainer]
+                group = []
+
+    return mine
