@@ -9,7 +9,9 @@ mod instance;
 mod plan;
 mod profile;
 mod scope;
+mod session;
 
 pub use executor::{ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
 pub use profile::{OpTime, Profile};
 pub use scope::Scope;
+pub use session::Session;

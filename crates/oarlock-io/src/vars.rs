@@ -118,9 +118,13 @@ pub fn load_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], value
 
 /// Loads variables from the bytes of a combined file.
 pub fn load_vars_from_bytes(bytes: &[u8], vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    let mut r = Reader::new(bytes, "the given bytes");
-    set_all(values, read_combined(&mut r, &sorted(vars))?);
+    set_all(values, read_vars_from_bytes(bytes, vars)?);
     Ok(())
+}
+
+/// Reads variables from the bytes of a combined file, without setting any.
+pub(crate) fn read_vars_from_bytes(bytes: &[u8], vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
+    read_combined(&mut Reader::new(bytes, "the given bytes"), &sorted(vars))
 }
 
 /// Sets variables that were read and checked.

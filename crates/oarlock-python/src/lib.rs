@@ -14,6 +14,7 @@ mod executor;
 mod files;
 mod layers;
 mod optimizer;
+mod predictor;
 mod program;
 mod py_func;
 mod scope;
@@ -33,6 +34,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<executor::Executor>()?;
     m.add_class::<optimizer::Optimizer>()?;
     m.add_function(wrap_pyfunction!(optimizer::moving_average, m)?)?;
+    m.add_class::<predictor::Predictor>()?;
+    m.add_class::<predictor::ZeroCopyTensor>()?;
     m.add_class::<program::Program>()?;
     m.add_class::<scope::Scope>()?;
     m.add_class::<scope::Variable>()?;

@@ -10,7 +10,7 @@ use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
 use oarlock_tensor::Value;
 
 use crate::store::{Local, Store, View};
-use crate::vars::{hold, persistables, read_vars, set_all, stage_vars};
+use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_all, stage_vars};
 
 /// The types of the operators by which values enter and leave a saved network, and of the variables that hold them.
 const FEED: &str = "feed";
@@ -36,6 +36,15 @@ pub enum ParamFiles {
     Combined(String),
     /// Nowhere: only the network is saved.
     Nowhere,
+}
+
+/// How a network is written.
+#[derive(Clone, Copy)]
+enum Form {
+    /// A `ProgramDesc`, as 1.x and 2.x write it.
+    Desc,
+    /// As 3.x writes it.
+    Json,
 }
 
 /// The files of a model in a folder.
@@ -121,15 +130,26 @@ impl InferenceModel {
         let file = view.open(model)?;
         let origin = file.origin().to_string();
         let bytes = file.bytes()?;
-        let read = || -> Result<InferenceModel> {
-            if model.ends_with(".json") {
-                return InferenceModel::of(pir::read_program(&bytes)?);
-            }
-            let mut program = Program::from_bytes(&bytes)?;
-            newer::use_fluid_ops(&mut program);
-            InferenceModel::of(program)
-        };
-        read().map_err(|e| e.note(format!("in {origin}")))
+        let form = if model.ends_with(".json") { Form::Json } else { Form::Desc };
+        InferenceModel::decode(&bytes, form).map_err(|e| e.note(format!("in {origin}")))
+    }
+
+    fn decode(bytes: &[u8], form: Form) -> Result<InferenceModel> {
+        if let Form::Json = form {
+            return InferenceModel::of(pir::read_program(bytes)?);
+        }
+        let mut program = Program::from_bytes(bytes)?;
+        newer::use_fluid_ops(&mut program);
+        InferenceModel::of(program)
+    }
+
+    /// Takes a network and its parameters from the bytes of a model file and of a combined file. The parameters are
+    /// checked but not set.
+    pub fn from_bytes(model: &[u8], params: &[u8]) -> Result<(InferenceModel, Vec<(Name, Value)>)> {
+        let form = if model.starts_with(b"{") { Form::Json } else { Form::Desc };
+        let model = InferenceModel::decode(model, form).map_err(|e| e.note("in the given bytes of a model"))?;
+        let values = read_vars_from_bytes(params, &persistables(&model.program))?;
+        Ok((model, values))
     }
 
     /// Reads a network and its parameters, checked but not set.
