@@ -6,6 +6,8 @@
 mod checkpoint;
 pub mod data;
 mod inference;
+mod inspect;
+mod npz;
 mod op;
 mod pickle;
 mod reader;
@@ -15,8 +17,10 @@ mod store;
 mod tensor_stream;
 mod vars;
 
-pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position};
+pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position, diff_checkpoints};
 pub use inference::{InferenceModel, ModelFiles, ParamFiles, find_model};
+pub use inspect::{FileInfo, FileState, Inspection, VariableInfo, inspect};
+pub use npz::{read_npy, read_npz, write_npz};
 pub use op::ops;
 pub use pickle::{Pickled, read_pickle, write_pickle};
 pub use safetensors::{

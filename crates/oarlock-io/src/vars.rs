@@ -129,10 +129,12 @@ pub(crate) fn read_vars_from_bytes(bytes: &[u8], vars: &[&Var]) -> Result<Vec<(N
 
 /// Sets variables that were read and checked.
 pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) {
+    let names: Vec<Name> = loaded.iter().map(|(name, _)| name.clone()).collect();
     let vars: Vec<(SharedVar, Value)> = loaded.into_iter().map(|(n, v)| (values.find_or_create(&n), v)).collect();
     for (var, value) in vars {
         *var.write() = value;
     }
+    values.loaded(&names);
 }
 
 /// Reads variables and checks them against what the program says, without setting any.

@@ -17,6 +17,7 @@ mod optimizer;
 mod predictor;
 mod program;
 mod py_func;
+mod recovery;
 mod scope;
 mod settings;
 mod shared;
@@ -37,6 +38,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<predictor::Predictor>()?;
     m.add_class::<predictor::ZeroCopyTensor>()?;
     m.add_class::<program::Program>()?;
+    m.add_class::<recovery::Recovery>()?;
     m.add_class::<scope::Scope>()?;
     m.add_class::<scope::Variable>()?;
     m.add_class::<tensor::LoDTensor>()?;

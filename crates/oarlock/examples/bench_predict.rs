@@ -43,8 +43,16 @@ fn compare(dir: &Path) -> Result<()> {
         println!("  {:<12} {:<28} {memory:>6.0} MB", peer.name(), rates.show());
         println!("  {:<12} {:<28} {:>6.0} MB", "oarlock", own.show(), peak_mb());
         let micros = |rates: &Rates| 1e6 * batch as f64 / rates.median();
-        println!("  a call: {:.1} us, theirs {:.1} us, {:.2} of it", micros(&own), micros(&rates), micros(&own) / micros(&rates));
-        println!("  {:.2}x the throughput; goals: 0.4 of the time at batch 1, 1.3x at batch 64", own.median() / rates.median());
+        println!(
+            "  a call: {:.1} us, theirs {:.1} us, {:.2} of it",
+            micros(&own),
+            micros(&rates),
+            micros(&own) / micros(&rates)
+        );
+        println!(
+            "  {:.2}x the throughput; goals: 0.4 of the time at batch 1, 1.3x at batch 64",
+            own.median() / rates.median()
+        );
     }
     Ok(())
 }
@@ -109,7 +117,8 @@ impl Calls {
         self.next += 1;
         predictor.run()?;
         self.out.clear();
-        self.out.extend_from_slice(predictor.output_at(0)?.data::<f32>()?);
+        let output = predictor.output_at(0)?.data::<f32>();
+        self.out.extend_from_slice(output.expect("a model that computes in f32"));
         Ok(())
     }
 

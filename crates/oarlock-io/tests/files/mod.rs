@@ -1,5 +1,6 @@
 //! Model files: compatible, checked, safe against crashes.
 
+mod allocations;
 mod checkpoints;
 mod common;
 mod crash;

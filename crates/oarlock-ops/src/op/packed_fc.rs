@@ -97,5 +97,8 @@ fn packed_fc() {
     fc().input("W", packed()).output("Out", tensor([1, 2], &[5.5, -6.0])).run();
     fc().input("W", packed()).attr("activation", "relu").output("Out", tensor([1, 2], &[5.5, 0.0])).run();
     let e = fc().input("W", tensor([3], &[1.0, 1.0, 1.0])).any_output("Out").error();
-    assert!(e.contains("is [1, 2], which packed weights of 3 elements for 2 columns and a bias of [2] do not fit"), "{e}");
+    assert!(
+        e.contains("is [1, 2], which packed weights of 3 elements for 2 columns and a bias of [2] do not fit"),
+        "{e}"
+    );
 }

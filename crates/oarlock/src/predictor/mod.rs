@@ -8,7 +8,7 @@ mod pack;
 use std::path::Path;
 use std::sync::Arc;
 
-use oarlock_exec::{Executor, Scope, Session};
+use oarlock_exec::{Scope, Session};
 use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, set_all};
 use oarlock_ir::{Error, Kind, Name, Program, Result, nearest};
 use oarlock_tensor::{Tensor, Value};
@@ -18,13 +18,13 @@ use crate::Options;
 /// A network held ready to compute: fill the inputs, run, read the outputs.
 ///
 /// ```no_run
-/// # use oarlock::{Options, Predictor, tensor::Tensor};
+/// # use oarlock::{DType, Options, Predictor, Tensor};
 /// # fn main() -> oarlock::Result<()> {
 /// let mut predictor = Predictor::load("model".as_ref(), &Options::from_env()?)?;
-/// let x = Tensor::from_slice([1, 13], &[0.5f32; 13])?;
+/// let x = Tensor::zeros(DType::F32, [1, 13]);
 /// predictor.input("x")?.copy_from(&x);
 /// predictor.run()?;
-/// println!("{:?}", predictor.output_at(0)?.data::<f32>()?);
+/// let y = predictor.output_at(0)?.to_f64();
 /// # Ok(())
 /// # }
 /// ```

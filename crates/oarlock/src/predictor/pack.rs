@@ -31,8 +31,7 @@ pub(super) fn pack_weights(executor: &Executor, mut program: Program, scope: &Sc
 
 /// What holds the packed elements of a weight.
 fn packed_var(weight: &Var) -> Var {
-    let mut var =
-        Var::new(format!("{}@PACKED", weight.name), VarType::tensor(weight.ty().dtype, vec![Dim::Any]));
+    let mut var = Var::new(format!("{}@PACKED", weight.name), VarType::tensor(weight.ty().dtype, vec![Dim::Any]));
     var.persistable = true;
     var
 }
