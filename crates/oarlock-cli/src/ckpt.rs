@@ -1,9 +1,9 @@
 //! `oarlock ckpt`: list, verify, compare and delete checkpoints.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::{Args, Subcommand};
-use oarlock::io::{Checkpoint, Checkpoints, Difference, Local, diff_checkpoints};
+use oarlock::io::{Checkpoint, Checkpoints, Difference, diff_checkpoints, open_store};
 use oarlock::{Error, Kind, Result};
 use serde_json::{Value as Json, json};
 
@@ -24,7 +24,7 @@ pub(crate) enum Ckpt {
 #[derive(Args)]
 pub(crate) struct Dir {
     /// The directory that holds `checkpoint_0`, `checkpoint_1` and so on.
-    dir: PathBuf,
+    dir: String,
     /// Print JSON for machines.
     #[arg(long)]
     json: bool,
@@ -42,9 +42,9 @@ pub(crate) struct Verify {
 #[derive(Args)]
 pub(crate) struct Diff {
     /// The folder of one checkpoint, such as `ckpt/checkpoint_0`.
-    a: PathBuf,
+    a: String,
     /// The folder of the other.
-    b: PathBuf,
+    b: String,
     /// Print JSON for machines.
     #[arg(long)]
     json: bool,
@@ -61,13 +61,14 @@ pub(crate) struct Prune {
 
 impl Dir {
     fn open(&self) -> Result<Checkpoints> {
-        if !self.dir.is_dir() {
-            let what = format!("there is no directory {}", self.dir.display());
+        // Listing a folder that is not there finds nothing; a mistyped path should not pass for that.
+        if !self.dir.contains("://") && !Path::new(&self.dir).is_dir() {
+            let what = format!("there is no directory {}", self.dir);
             return Err(
                 Error::new(Kind::Missing, what).help("name the directory that a trainer saves checkpoints into")
             );
         }
-        Ok(Checkpoints::new(Box::new(Local::at(&self.dir))))
+        Ok(Checkpoints::new(open_store(&self.dir)?))
     }
 
     fn show(&self, text: String, json: Json) -> String {
@@ -149,7 +150,7 @@ impl Verify {
 
 impl Diff {
     fn run(self) -> Result<String> {
-        let found = diff_checkpoints(&Local::at(self.a), &Local::at(self.b))?;
+        let found = diff_checkpoints(&*open_store(&self.a)?, &*open_store(&self.b)?)?;
         let rows: Vec<[String; 2]> = found.iter().map(|(name, d)| [name.to_string(), d.to_string()]).collect();
         let json: Vec<Json> = found.iter().map(|(name, d)| difference_json(name.as_str(), d)).collect();
         let text = match rows.is_empty() {

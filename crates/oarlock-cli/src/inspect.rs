@@ -1,7 +1,5 @@
 //! `oarlock inspect`: what is at a path.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use oarlock::Result;
 use oarlock::io::{self, FileState, Inspection};
@@ -13,7 +11,7 @@ use crate::table::{bytes, table};
 #[derive(Args)]
 pub(crate) struct Inspect {
     /// A model, a directory of variables or of checkpoints, or a file of variables.
-    path: PathBuf,
+    path: String,
     /// Print the network of a model as text, too.
     #[arg(long)]
     program: bool,
@@ -28,7 +26,7 @@ impl Inspect {
         if self.json {
             return Ok(format!("{:#}\n", to_json(&found, self.program)));
         }
-        Ok(to_text(&found, &self.path.display().to_string(), self.program))
+        Ok(to_text(&found, &self.path, self.program))
     }
 }
 

@@ -1,7 +1,5 @@
 //! What is at a path: a model, checkpoints, variables; with sizes and the state of every file. For people who look at files.
 
-use std::path::Path;
-
 use oarlock_ir::{Error, Kind, Name, Program, Result};
 use oarlock_tensor::Tensor;
 
@@ -9,7 +7,7 @@ use crate::checkpoint::{Checkpoint, Checkpoints};
 use crate::inference::{InferenceModel, ParamFiles, find_model};
 use crate::pickle::{Pickled, read_pickle};
 use crate::safetensors::decode_safetensors;
-use crate::store::{Local, Store, View};
+use crate::store::{View, open_around, open_store};
 use crate::tensor_stream::decode_tensor;
 use crate::vars::persistables;
 
@@ -65,43 +63,43 @@ pub enum FileState {
 
 /// Looks at a path: a model (a directory, a prefix or a file of it), a directory of variables or of checkpoints, or a
 /// file of one or several variables.
-pub fn inspect(path: &Path) -> Result<Inspection> {
-    if path.is_dir() {
-        return inspect_folder(path);
+pub fn inspect(location: &str) -> Result<Inspection> {
+    if let Ok(view) = open_store(location)?.view() {
+        return inspect_folder(location, &*view);
     }
-    match find_model(path) {
-        Ok((store, files)) => inspect_model(&store, &files.model, &files.params),
-        Err(_) if path.is_file() => inspect_file(path),
-        Err(e) => Err(e),
+    match find_model(location) {
+        Ok((store, files)) => inspect_model(&*store.view()?, &files.model, &files.params),
+        Err(no_model) => {
+            let (store, name) = open_around(location)?;
+            let view = store.view()?;
+            if view.has(&name) { inspect_file(location, &*view, &name) } else { Err(no_model) }
+        }
     }
 }
 
-fn inspect_folder(path: &Path) -> Result<Inspection> {
-    let store = Local::at(path);
-    let checkpoints = Checkpoints::new(Box::new(store.clone())).list()?;
+fn inspect_folder(location: &str, view: &dyn View) -> Result<Inspection> {
+    let checkpoints = Checkpoints::new(open_store(location)?).list()?;
     if !checkpoints.is_empty() {
         let what = format!("{} checkpoints", checkpoints.len());
         return Ok(Inspection { what, model: None, checkpoints, variables: Vec::new(), files: Vec::new() });
     }
-    if let Ok((store, files)) = find_model(path) {
-        return inspect_model(&store, &files.model, &files.params);
+    if let Ok((_, files)) = find_model(location) {
+        return inspect_model(view, &files.model, &files.params);
     }
-    let view = store.view()?;
-    let files = file_infos(&*view, |_| true)?;
+    let files = file_infos(view, |_| true)?;
     let mut variables = Vec::new();
     for file in &files {
-        variables.extend(variables_of(&*view, &file.name)?);
+        variables.extend(variables_of(view, &file.name)?);
     }
     let what = format!("{} variables in a directory", variables.len());
     Ok(Inspection { what, model: None, checkpoints, variables, files })
 }
 
-fn inspect_model(store: &Local, file: &str, params: &ParamFiles) -> Result<Inspection> {
-    let view = store.view()?;
-    let model = InferenceModel::read(&*view, file)?;
+fn inspect_model(view: &dyn View, file: &str, params: &ParamFiles) -> Result<Inspection> {
+    let model = InferenceModel::read(view, file)?;
     let variables: Vec<VariableInfo> = declared(&model.program, params);
     let part = |name: &str| name == file || variables.iter().any(|v| v.file == name);
-    let files = file_infos(&*view, part)?;
+    let files = file_infos(view, part)?;
     let what = format!("an inference model of {} operators", model.program.global().ops.len());
     Ok(Inspection { what, model: Some(model), checkpoints: Vec::new(), variables, files })
 }
@@ -120,17 +118,15 @@ fn declared(program: &Program, params: &ParamFiles) -> Vec<VariableInfo> {
     persistables(program).into_iter().map(info).collect()
 }
 
-fn inspect_file(path: &Path) -> Result<Inspection> {
-    let (store, name) = Local::around(path)?;
-    let view = store.view()?;
-    let variables = variables_of(&*view, &name)?;
+fn inspect_file(location: &str, view: &dyn View, name: &str) -> Result<Inspection> {
+    let variables = variables_of(view, name)?;
     if variables.is_empty() {
-        let what = format!("{} is no model, and no file of variables", path.display());
+        let what = format!("{location} is no model, and no file of variables");
         return Err(Error::new(Kind::Format, what).help(
             "name a model, a directory of variables or checkpoints, a parameter file, `.pdparams` or `.safetensors`",
         ));
     }
-    let files = file_infos(&*view, |file| file == name)?;
+    let files = file_infos(view, |file| file == name)?;
     let what = format!("{} variables in a file", variables.len());
     Ok(Inspection { what, model: None, checkpoints: Vec::new(), variables, files })
 }

@@ -27,7 +27,9 @@ pub use safetensors::{
     decode_safetensors, export_safetensors, import_safetensors, read_safetensors, write_safetensors,
 };
 pub use state::{load_program, read_program, read_state, save_program, set_state};
-pub use store::{Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile};
+pub use store::{
+    Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile, open_around, open_store,
+};
 pub use tensor_stream::{decode_rows, decode_tensor, encode_tensor, write_rows, write_tensor};
 pub use vars::{
     encode_vars, is_persistable, load_vars, load_vars_from_bytes, parameters, persistables, read_tensor_file,

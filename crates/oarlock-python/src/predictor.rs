@@ -1,9 +1,8 @@
 //! Predictors, and their inputs and outputs as tensors that are filled and read in place.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use oarlock::io::{InferenceModel, Local, ModelFiles, ParamFiles, find_model};
+use oarlock::io::{InferenceModel, ModelFiles, ParamFiles, find_model, open_around};
 use oarlock::tensor::{Dims, Lod, Tensor};
 use oarlock::{Error, Kind, Options};
 use parking_lot::Mutex;
@@ -35,8 +34,8 @@ impl Predictor {
     #[staticmethod]
     fn load(py: Python<'_>, path: &str, threads: usize) -> PyResult<Predictor> {
         py.detach(|| {
-            let (store, files) = find_model(Path::new(path))?;
-            oarlock::Predictor::open(&store, &files, &options(threads)?)
+            let (store, files) = find_model(path)?;
+            oarlock::Predictor::open(&*store, &files, &options(threads)?)
         })
         .map(Predictor::of)
         .py()
@@ -46,14 +45,14 @@ impl Predictor {
     #[staticmethod]
     fn load_files(py: Python<'_>, program: &str, params: &str, threads: usize) -> PyResult<Predictor> {
         py.detach(|| {
-            let (store, model) = Local::around(Path::new(program))?;
-            let (beside, params) = Local::around(Path::new(params))?;
-            if beside.root() != store.root() {
+            let (store, model) = open_around(program)?;
+            let (beside, params) = open_around(params)?;
+            if beside.describe() != store.describe() {
                 let what = "the files of the network and of its parameters are in different directories";
                 return Err(Error::new(Kind::Argument, what).help("put them into one directory"));
             }
             let files = ModelFiles { model, params: ParamFiles::Combined(params) };
-            oarlock::Predictor::open(&store, &files, &options(threads)?)
+            oarlock::Predictor::open(&*store, &files, &options(threads)?)
         })
         .map(Predictor::of)
         .py()

@@ -46,8 +46,11 @@ fn predict(net: &mut Net) -> Result<VarRef> {
 }
 
 fn trainer(checkpoints: Option<&Path>) -> Result<Trainer> {
-    let checkpoints =
-        checkpoints.map(|dir| CheckpointConfig { max_num: 2, step_interval: 2, ..CheckpointConfig::new(dir) });
+    let checkpoints = checkpoints.map(|dir| CheckpointConfig {
+        max_num: 2,
+        step_interval: 2,
+        ..CheckpointConfig::new(dir.to_string_lossy())
+    });
     let setup = TrainerSetup { options: Options { threads: 1, check_nan_inf: false }, params: None, checkpoints };
     Trainer::new(build, optimizer::momentum(0.01, 0.9), setup)
 }
@@ -181,7 +184,7 @@ fn checkpoints_of_another_network_are_refused() {
     let setup = TrainerSetup {
         options: Options { threads: 1, check_nan_inf: false },
         params: None,
-        checkpoints: Some(CheckpointConfig::new(&dir.0)),
+        checkpoints: Some(CheckpointConfig::new(dir.0.to_string_lossy())),
     };
     let e = Trainer::new(other, optimizer::momentum(0.01, 0.9), setup).err().unwrap();
     assert!(e.report().what.contains("holds the variables of another program"), "{e}");

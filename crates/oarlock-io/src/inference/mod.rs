@@ -9,7 +9,7 @@ use std::path::Path;
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
 use oarlock_tensor::Value;
 
-use crate::store::{Local, Store, View};
+use crate::store::{Store, View, open_around, open_store};
 use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_all, stage_vars};
 
 /// The types of the operators by which values enter and leave a saved network, and of the variables that hold them.
@@ -174,14 +174,15 @@ impl InferenceModel {
     }
 }
 
-/// Finds the model that a path means: a directory, a prefix, or one of the model's files.
-pub fn find_model(path: &Path) -> Result<(Local, ModelFiles)> {
-    if path.is_dir() {
-        let folder = Local::at(path);
-        let files = find_in_folder(&*folder.view()?)?;
+/// Finds the model that a path or URL means: a directory, a prefix, or one of the model's files.
+pub fn find_model(location: impl AsRef<Path>) -> Result<(Box<dyn Store>, ModelFiles)> {
+    let location = &*location.as_ref().to_string_lossy();
+    let folder = open_store(location)?;
+    if let Ok(view) = folder.view() {
+        let files = find_in_folder(&*view)?;
         return Ok((folder, files));
     }
-    let (folder, name) = Local::around(path)?;
+    let (folder, name) = open_around(location)?;
     let view = folder.view()?;
     let prefix = [".pdmodel", ".pdiparams", ".json"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
     let candidates = [ModelFiles::prefix(prefix), ModelFiles::json(prefix)];
@@ -192,7 +193,7 @@ pub fn find_model(path: &Path) -> Result<(Local, ModelFiles)> {
         let params = find_params(&*view, &name)?;
         return Ok((folder, ModelFiles { model: name, params }));
     }
-    Err(no_model(&path.display().to_string()))
+    Err(no_model(location))
 }
 
 fn find_in_folder(view: &dyn View) -> Result<ModelFiles> {

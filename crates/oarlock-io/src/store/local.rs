@@ -389,7 +389,7 @@ impl Staging for LocalStaging {
         }
         let (size, crc32) =
             self.try_file(name, write).map_err(|e| io_error("write", self.store.root.join(name).display(), &e))?;
-        self.files.insert(name.into(), Seal { size, crc32, variables: variables.to_vec() });
+        self.files.insert(name.into(), Seal { size, crc32, variables: variables.to_vec(), at: None });
         Ok(())
     }
 

@@ -26,6 +26,8 @@ pub struct Seal {
     pub crc32: u32,
     /// For a file of several variables: which, in order.
     pub variables: Vec<Name>,
+    /// Where the file is while it is not in its place: in an object store, between the two steps of a save.
+    pub at: Option<String>,
 }
 
 /// The files that were saved, by name.
@@ -90,6 +92,9 @@ fn seal_json(seal: &Seal) -> Json {
     if !seal.variables.is_empty() {
         entry["variables"] = seal.variables.iter().map(|n| n.as_str()).collect();
     }
+    if let Some(at) = &seal.at {
+        entry["at"] = at.as_str().into();
+    }
     entry
 }
 
@@ -100,7 +105,11 @@ fn read_seal(entry: &Json) -> Option<Seal> {
         Json::Array(names) => names.iter().map(|n| n.as_str().map(Name::from)).collect::<Option<_>>()?,
         _ => return None,
     };
-    Some(Seal { size: entry["size"].as_u64()?, crc32, variables })
+    let at = match &entry["at"] {
+        Json::Null => None,
+        at => Some(at.as_str()?.to_string()),
+    };
+    Some(Seal { size: entry["size"].as_u64()?, crc32, variables, at })
 }
 
 #[cfg(test)]
@@ -110,9 +119,9 @@ mod tests {
     #[test]
     fn a_list_comes_back() {
         let mut manifest = Manifest::default();
-        let seal = Seal { size: 28, crc32: 0xbeef, variables: vec!["a".into(), "b\"".into()] };
+        let seal = Seal { size: 28, crc32: 0xbeef, variables: vec!["a".into(), "b\"".into()], at: None };
         manifest.files.insert("__params__".into(), seal.clone());
-        manifest.files.insert("w/1".into(), Seal { variables: vec![], ..seal });
+        manifest.files.insert("w/1".into(), Seal { variables: vec![], at: Some(".oarlock-1/w/1".into()), ..seal });
         let bytes = manifest.to_bytes();
         assert_eq!(Manifest::from_bytes(&bytes, "m").unwrap(), manifest);
         for n in 0..bytes.len() {

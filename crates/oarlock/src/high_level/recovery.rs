@@ -4,10 +4,9 @@
 //! Nothing here knows how batches are made; who makes them passes over those that are done.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use oarlock_exec::{Executor, Scope};
-use oarlock_io::{Checkpoints, Local, Position};
+use oarlock_io::{Checkpoints, Position, open_store};
 use oarlock_ir::{Error, Kind, Program, Result};
 
 /// The note of a checkpoint that tells where the sequence of seeds stands.
@@ -16,8 +15,8 @@ const SEEDS: &str = "seeds";
 /// Where and when to save checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointConfig {
-    /// The folder of the checkpoints.
-    pub dir: PathBuf,
+    /// The folder of the checkpoints: a path, or a URL such as `s3://bucket/run`.
+    pub dir: String,
     /// How many to keep; the oldest are deleted once a newer one is complete.
     pub max_num: usize,
     /// Save in every so many epochs, the first included.
@@ -28,7 +27,7 @@ pub struct CheckpointConfig {
 
 impl CheckpointConfig {
     /// Three checkpoints in a folder, every tenth step of every epoch.
-    pub fn new(dir: impl Into<PathBuf>) -> CheckpointConfig {
+    pub fn new(dir: impl Into<String>) -> CheckpointConfig {
         CheckpointConfig { dir: dir.into(), max_num: 3, epoch_interval: 1, step_interval: 10 }
     }
 
@@ -57,7 +56,7 @@ impl Recovery {
     /// Looks after the checkpoints of a folder.
     pub fn new(config: CheckpointConfig) -> Result<Recovery> {
         config.check()?;
-        Ok(Recovery { checkpoints: Checkpoints::new(Box::new(Local::at(&config.dir))), config })
+        Ok(Recovery { checkpoints: Checkpoints::new(open_store(&config.dir)?), config })
     }
 
     /// Brings everything back to where the newest checkpoint was saved; `None` if there is none. The sequence of seeds then
@@ -73,10 +72,8 @@ impl Recovery {
         let Some(number) = self.checkpoints.latest()? else { return Ok(None) };
         let position = self.checkpoints.load(number, program, scope)?;
         let seeds = position.notes.get(SEEDS).and_then(|text| text.parse().ok()).ok_or_else(|| {
-            let what = format!(
-                "checkpoint {number} in {} does not say where its random numbers stood",
-                self.config.dir.display()
-            );
+            let what =
+                format!("checkpoint {number} in {} does not say where its random numbers stood", self.config.dir);
             Error::new(Kind::Format, what).help("it was not saved by a trainer; delete it, or choose another folder")
         })?;
         executor.runtime().set_seeds(Some(seeds));

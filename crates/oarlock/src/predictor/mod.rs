@@ -37,10 +37,10 @@ pub struct Predictor {
 }
 
 impl Predictor {
-    /// Loads the model that a path means: a directory, a prefix, or one of the model's files.
+    /// Loads the model that a path or URL means: a directory, a prefix, or one of the model's files.
     pub fn load(path: &Path, options: &Options) -> Result<Predictor> {
         let (store, files) = find_model(path)?;
-        Predictor::open(&store, &files, options)
+        Predictor::open(&*store, &files, options)
     }
 
     /// Loads a model from given files of a folder.
