@@ -1,7 +1,7 @@
 """The API of Fluid 1.8: programs, layers, optimizers, executors."""
 
 from . import (
-    average, backward, clip, compiler, core, data_feeder, executor, flags, framework, initializer, input, io, layers,
+    average, backward, clip, compiler, contrib, core, data_feeder, executor, flags, framework, initializer, input, io, layers,
     lod_tensor, metrics, nets, optimizer, param_attr, profiler, reader, regularizer, transpiler, unique_name,
 )
 from .backward import append_backward, gradients
@@ -33,7 +33,7 @@ __all__ = [
     "BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Inferencer", "Trainer",
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
-    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "core",
+    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "contrib", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
     "data_feeder", "default_main_program", "default_startup_program", "device_guard", "embedding", "executor",
     "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_on_cpu", "initializer", "input",

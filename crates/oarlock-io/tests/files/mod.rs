@@ -10,3 +10,5 @@ mod mismatch;
 mod operators;
 mod predecessor;
 mod round_trip;
+#[cfg(feature = "storage")]
+mod storage;
