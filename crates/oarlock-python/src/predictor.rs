@@ -157,7 +157,9 @@ impl ZeroCopyTensor {
     fn reshape(&self, shape: Vec<usize>) -> PyResult<()> {
         let dims = Dims::try_new(&shape).map_err(|e| PyValueError::new_err(e.to_string()))?;
         self.change(|t| {
+            let lod = t.lod().clone();
             t.resize(t.dtype(), dims);
+            t.set_lod(lod);
             Ok(())
         })
     }

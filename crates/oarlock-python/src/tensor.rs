@@ -69,6 +69,8 @@ fn default_array<'py>(numpy: &Bound<'py, PyModule>, value: &Bound<'py, PyAny>) -
 
 /// Copies the values and sizes of an array into a tensor, whose memory and sequences stay.
 pub(crate) fn copy_array(value: &Bound<'_, PyAny>, t: &mut Tensor) -> PyResult<()> {
+    // New sizes forget the sequences.
+    let lod = t.lod().clone();
     match value.cast::<PyUntypedArray>() {
         Ok(array) if array.is_c_contiguous() => {
             let (dtype, dims, start) = parts(array)?;
@@ -81,6 +83,7 @@ pub(crate) fn copy_array(value: &Bound<'_, PyAny>, t: &mut Tensor) -> PyResult<(
             t.bytes_mut().copy_from_slice(new.bytes());
         }
     }
+    t.set_lod(lod);
     Ok(())
 }
 

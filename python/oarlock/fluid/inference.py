@@ -338,8 +338,8 @@ class PaddlePredictor:
             raise ValueError("the model has %d inputs (%s), but %d are given" % (len(names), ", ".join(names), len(inputs)))
         for name, given in zip(names, inputs):
             tensor = self._core.get_input_tensor(given.name if self._by_name else name)
-            tensor.set_lod(given.lod)
             tensor.copy_from_cpu(given.as_ndarray())
+            tensor.set_lod(given.lod)
         self._core.zero_copy_run()
         found = []
         for name in self.get_output_names():
