@@ -78,7 +78,9 @@ fn to_text(name: &str, tensor: &Tensor) -> String {
     let row = tensor.dims().last().copied().unwrap_or(1).max(1);
     let mut text = format!("{name}: {}{}\n", tensor.dtype(), tensor.dims());
     for values in all[..all.len().min(SHOWN)].chunks(row) {
-        let words: Vec<String> = values.iter().map(ToString::to_string).collect();
+        // The fewest digits that tell the number from its neighbours, which are further apart in f32.
+        let word = |&v: &f64| if tensor.dtype() == DType::F64 { v.to_string() } else { (v as f32).to_string() };
+        let words: Vec<String> = values.iter().map(word).collect();
         text += &format!("  {}\n", words.join(" "));
     }
     if all.len() > SHOWN {

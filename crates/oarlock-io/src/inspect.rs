@@ -80,7 +80,7 @@ pub fn inspect(location: &str) -> Result<Inspection> {
 fn inspect_folder(location: &str, view: &dyn View) -> Result<Inspection> {
     let checkpoints = Checkpoints::new(open_store(location)?).list()?;
     if !checkpoints.is_empty() {
-        let what = format!("{} checkpoints", checkpoints.len());
+        let what = "a folder of checkpoints".to_string();
         return Ok(Inspection { what, model: None, checkpoints, variables: Vec::new(), files: Vec::new() });
     }
     if let Ok((_, files)) = find_model(location) {
