@@ -117,7 +117,7 @@ fn attack(name: &str, good: &[u8], parse: impl Fn(&[u8]) -> bool) {
             corpus.push(bytes);
         }
     }
-    println!("{name:<12} {tried:>9} files, {refused:>9} refused, at most {:>6} kB allocated", most >> 10);
+    eprintln!("{name:<12} {tried:>9} files, {refused:>9} refused, at most {:>6} kB allocated", most >> 10);
     assert!(refused > tried / 20, "{name}: only {refused} of {tried} were refused");
 }
 
@@ -199,5 +199,5 @@ fn mutated_files_neither_panic_nor_take_much_memory() {
         Command::new(exe).args(["--exact", "files::hostile::child", "--nocapture"]).env(CHILD, "1").output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.status.success(), "{text}");
-    println!("{text}");
+    eprintln!("{text}");
 }

@@ -2,6 +2,8 @@
 //!
 //! Credentials stand in the environment, so whatever talks to the server runs in a process of its own.
 
+#![expect(clippy::print_stdout, reason = "child processes answer on standard output")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,6 @@
 //! Packing the weights of layers: each is put once into the order in which products read it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use oarlock_exec::{Executor, Scope};
 use oarlock_ir::{Attr, Dim, Name, Op, Program, Result, Var, VarType};
@@ -37,7 +37,7 @@ fn packed_var(weight: &Var) -> Var {
 }
 
 /// Weights of layers that nothing changes, and that are wide enough.
-fn packable(program: &Program) -> HashSet<Name> {
+fn packable(program: &Program) -> BTreeSet<Name> {
     let ops = || program.blocks().iter().flat_map(|b| &b.ops);
     let written: HashSet<&Name> = ops().flat_map(|op| op.outputs.args()).collect();
     let weights = program.global().ops.iter().filter(|op| op.op_type == "fused_fc").flat_map(|op| op.inputs.get("Y"));
@@ -54,7 +54,7 @@ fn columns(program: &Program, weight: &Name) -> Option<usize> {
 }
 
 /// The layer with packed weights in place of an operator, if it is one of those.
-fn packed_layer(program: &Program, op: &Op, weights: &HashSet<Name>) -> Option<Op> {
+fn packed_layer(program: &Program, op: &Op, weights: &BTreeSet<Name>) -> Option<Op> {
     let weight = op.inputs.get("Y").first().filter(|n| op.op_type == "fused_fc" && weights.contains(*n))?;
     let columns = i32::try_from(columns(program, weight)?).ok()?;
     let copied = |name: &str, default: Attr| op.attrs.get(name).cloned().unwrap_or(default);
