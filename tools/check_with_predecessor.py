@@ -83,6 +83,11 @@ def check_variables(written, golden):
         assert sorted(found) == sorted(expected)
         for name in expected:
             same(written + " " + name, found[name], expected[name])
+    # Every file of the directory is read as a variable: the list of files, too.
+    state = fluid.io.load_program_state(os.path.join(written, "final"))
+    assert sorted(set(state) - {"oarlock.manifest"}) == sorted(expected), sorted(state)
+    for name in expected:
+        same(written + " " + name, state[name], expected[name])
 
 
 def check_state(written, golden):

@@ -11,6 +11,7 @@ mod bench;
 mod check;
 mod codegen;
 mod files;
+mod fuzz;
 mod licences;
 mod process;
 mod soak;
@@ -25,13 +26,19 @@ use anyhow::{Context, Result, bail};
 /// A command: its name, its arguments, what it does, and how.
 type Task = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 7] = [
+const TASKS: [Task; 8] = [
     ("check", "", "formatting, lints, tidy, generated files, licences: what a change must pass", |_| check::run()),
     ("test", "[ARGS...]", "every test, Rust and Python; ARGS go to `cargo test`, then only Rust's run", test::run),
     ("bench", "[NAME...]", "all or the named benchmarks (crates/oarlock/examples/bench_NAME.rs)", bench::run),
     ("codegen", "[--check]", "writes the operator and fusion tables and docs/ops.md, or only compares", codegen::run),
     ("tidy", "", "crate arrows, places of unsafe code, unfinished code, file sizes, the map", |_| tidy::run()),
     ("licences", "", "the licence and the source of every dependency against deny.toml", |_| licences::run()),
+    (
+        "fuzz",
+        "[SECONDS]",
+        "attacks every parser of files with damaged ones, a minute each if not said otherwise",
+        fuzz::run,
+    ),
     ("soak", "[ARGS...]", "the Rust tests in release mode with OARLOCK_SOAK=1: longer runs, more cases", soak::run),
 ];
 
@@ -82,5 +89,5 @@ fn help() -> String {
 #[test]
 fn an_unknown_command_lists_the_known_ones() {
     let error = dispatch(&["chekc".to_string()]).unwrap_err().to_string();
-    assert_eq!(error, "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, soak");
+    assert_eq!(error, "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, soak");
 }

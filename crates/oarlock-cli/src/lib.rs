@@ -2,7 +2,12 @@
 //! prints; what it does is in the libraries.
 #![forbid(unsafe_code)]
 
+mod ckpt;
 mod data;
+mod inspect;
+mod params;
+mod predict;
+mod table;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
@@ -22,12 +27,26 @@ enum Command {
     /// Make, describe and convert data sets.
     #[command(subcommand)]
     Data(data::Data),
+    /// Show what a path holds: a model, checkpoints, variables, and whether its files are as they were saved.
+    Inspect(inspect::Inspect),
+    /// List, verify, compare and delete checkpoints.
+    #[command(subcommand)]
+    Ckpt(ckpt::Ckpt),
+    /// Compute what a saved model predicts.
+    Predict(predict::Predict),
+    /// Exchange parameters with other frameworks as `safetensors`.
+    #[command(subcommand)]
+    Params(params::Params),
 }
 
 impl Command {
     fn run(self) -> oarlock::Result<String> {
         match self {
             Command::Data(command) => command.run(),
+            Command::Inspect(command) => command.run(),
+            Command::Ckpt(command) => command.run(),
+            Command::Predict(command) => command.run(),
+            Command::Params(command) => command.run(),
         }
     }
 }

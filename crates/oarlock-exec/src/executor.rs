@@ -48,7 +48,11 @@ pub struct Executor {
     runtime: Arc<Runtime>,
     plans: Mutex<Vec<Planned>>,
     recorder: Mutex<Option<Arc<Recorder>>>,
+    warn: Mutex<Warn>,
 }
+
+/// Who is told what is worth a warning.
+type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A plan, for what it was made, and its instances that are not running now.
 struct Planned {
@@ -87,7 +91,8 @@ impl Executor {
 
     /// An executor that shares a runtime.
     pub fn with_runtime(options: ExecOptions, runtime: Arc<Runtime>) -> Executor {
-        Executor { options, runtime, plans: Mutex::default(), recorder: Mutex::default() }
+        let warn: Warn = Arc::new(|text| eprintln!("warning: {text}"));
+        Executor { options, runtime, plans: Mutex::default(), recorder: Mutex::default(), warn: Mutex::new(warn) }
     }
 
     /// Threads and other resources operators find.
@@ -135,6 +140,9 @@ impl Executor {
         let cx =
             RunCx { runtime: &self.runtime, check_nan_inf: self.options.check_nan_inf, recorder: recorder.as_deref() };
         let result = instance.run(&cx, scope, feeds, Some(fetched));
+        if result.is_ok() && !instance.plan.initializes.is_empty() {
+            self.warn_of_overwriting(&scope.take_loaded(&instance.plan.initializes));
+        }
         self.give_back(program, instance);
         result
     }
@@ -236,6 +244,25 @@ impl Executor {
     /// The program as it is run for these feeds and fetches, after fusion: for tools and tests.
     pub fn planned_program(&self, program: &Program, feeds: &[&str], fetches: &[&str]) -> Result<Program> {
         Ok(Plan::compile(program, feeds, fetches, &self.options)?.program)
+    }
+
+    /// Tells `warn` what is worth a warning, instead of writing it to standard error.
+    pub fn on_warning(&self, warn: impl Fn(&str) + Send + Sync + 'static) {
+        *self.warn.lock() = Arc::new(warn);
+    }
+
+    /// A startup program that runs after a load undoes the load.
+    fn warn_of_overwriting(&self, names: &[Name]) {
+        if names.is_empty() {
+            return;
+        }
+        let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+        let warn = self.warn.lock().clone();
+        warn(&format!(
+            "the program initialised variables that had been loaded, and what was loaded is lost: {}. \
+             Run the startup program first and load afterwards",
+            list.join(", ")
+        ));
     }
 
     /// Starts to record the time of every operator.

@@ -22,6 +22,8 @@ pub(crate) struct Instance {
     pub(crate) plan: Arc<Plan>,
     pub(crate) kernels: Vec<RefCell<Vec<Box<dyn Kernel>>>>,
     pub(crate) frame: Frame,
+    /// Inputs in place that no operator reads, by feed.
+    unread: Vec<Tensor>,
     binding: Option<Binding>,
     /// Values of `plan.bound` before this run changed them, and whether they were saved in this run.
     undo: Vec<(Value, bool)>,
@@ -46,7 +48,8 @@ impl Instance {
     pub(crate) fn new(plan: Arc<Plan>, options: &ExecOptions) -> Result<Instance> {
         let kernels = plan.kernels(options)?.into_iter().map(RefCell::new).collect();
         let undo = plan.bound.iter().map(|_| (Value::Empty, false)).collect();
-        Ok(Instance { frame: Frame::new(plan.slots), plan, kernels, binding: None, undo, peak: 0 })
+        let unread = plan.feeds.iter().map(|_| Tensor::new()).collect();
+        Ok(Instance { frame: Frame::new(plan.slots), plan, kernels, unread, binding: None, undo, peak: 0 })
     }
 
     /// Runs the plan once; copies what is fetched into `fetched`, if wanted. On an error every variable of the scope is as it
@@ -58,8 +61,26 @@ impl Instance {
         feeds: &[(&str, &Tensor)],
         fetched: Option<&mut Vec<Value>>,
     ) -> Result<()> {
+        self.locked(scope, |me| {
+            me.feed(feeds)?;
+            me.compute(cx)?;
+            fetched.map_or(Ok(()), |fetched| me.fetch(fetched))
+        })
+    }
+
+    /// Runs the plan once on what [`Instance::input_mut`] holds; moves what is fetched into `outputs` where it can.
+    pub(crate) fn run_in_place(&mut self, cx: &RunCx<'_>, scope: &Scope, outputs: &mut [Value]) -> Result<()> {
+        self.locked(scope, |me| {
+            me.check_inputs()?;
+            me.compute(cx)?;
+            me.take_outputs(outputs)
+        })
+    }
+
+    /// Does `work` while the variables of the scope are locked, and undoes what it did to them if it fails.
+    fn locked(&mut self, scope: &Scope, work: impl FnOnce(&mut Instance) -> Result<()>) -> Result<()> {
         self.lock(scope)?;
-        let result = self.run_locked(cx, feeds, fetched);
+        let result = work(self);
         if result.is_err() {
             self.restore();
         }
@@ -67,22 +88,43 @@ impl Instance {
         result
     }
 
-    fn run_locked(
-        &mut self,
-        cx: &RunCx<'_>,
-        feeds: &[(&str, &Tensor)],
-        fetched: Option<&mut Vec<Value>>,
-    ) -> Result<()> {
-        self.feed(feeds)?;
+    fn compute(&mut self, cx: &RunCx<'_>) -> Result<()> {
         self.require()?;
         for u in &mut self.undo {
             u.1 = false;
         }
         self.execute(cx)?;
-        if let Some(fetched) = fetched {
-            self.fetch(fetched)?;
-        }
         self.peak = self.peak.max(self.frame.local_bytes());
+        Ok(())
+    }
+
+    /// The tensor of a feed, in place. One that no operator reads is kept all the same.
+    pub(crate) fn input_mut(&mut self, feed: usize) -> &mut Tensor {
+        match self.plan.feeds[feed].slot.and_then(|slot| self.frame.cell_mut(slot).value_mut()) {
+            Some(value) => value.dense_mut(),
+            None => &mut self.unread[feed],
+        }
+    }
+
+    fn check_inputs(&mut self) -> Result<()> {
+        let plan = self.plan.clone();
+        for (i, feed) in plan.feeds.iter().enumerate() {
+            check_feed(feed, self.input_mut(i))?;
+        }
+        Ok(())
+    }
+
+    /// Moves what is fetched out of the frame, which gets the values of the run before in return. What others need too is copied.
+    fn take_outputs(&mut self, outputs: &mut [Value]) -> Result<()> {
+        for (i, ((name, slot), to)) in self.plan.fetches.iter().zip(outputs).enumerate() {
+            let needed = self.plan.bound.iter().any(|b| b.slot == *slot)
+                || self.plan.feeds.iter().any(|f| f.slot == Some(*slot))
+                || self.plan.fetches[i + 1..].iter().any(|(_, other)| other == slot);
+            match self.frame.cell_mut(*slot).value_mut().filter(|value| !needed && !value.is_empty()) {
+                Some(value) => std::mem::swap(value, to),
+                None => copy_fetched(&self.frame, name, *slot, to)?,
+            }
+        }
         Ok(())
     }
 
@@ -193,21 +235,20 @@ impl Instance {
     /// Copies what is fetched into `fetched`.
     pub(crate) fn fetch(&self, fetched: &mut Vec<Value>) -> Result<()> {
         fetched.resize_with(self.plan.fetches.len(), Value::default);
-        for ((name, slot), to) in self.plan.fetches.iter().zip(fetched) {
-            match self.frame.read(*slot) {
-                Some(value) if !value.is_empty() => {
-                    to.copy_from(&value).map_err(|e| Error::new(Kind::Argument, format!("fetched `{name}` {e}")))?;
-                }
-                _ => {
-                    return Err(Error::new(
-                        Kind::Missing,
-                        format!("`{name}` is fetched, but this run did not write it"),
-                    )
-                    .help("fetch a variable that an operator of this program computes"));
-                }
-            }
+        let mut all = self.plan.fetches.iter().zip(fetched);
+        all.try_for_each(|((name, slot), to)| copy_fetched(&self.frame, name, *slot, to))
+    }
+}
+
+fn copy_fetched(frame: &Frame, name: &Name, slot: usize, to: &mut Value) -> Result<()> {
+    match frame.read(slot) {
+        Some(value) if !value.is_empty() => {
+            to.copy_from(&value).map_err(|e| Error::new(Kind::Argument, format!("fetched `{name}` {e}")))
         }
-        Ok(())
+        _ => {
+            let what = format!("`{name}` is fetched, but this run did not write it");
+            Err(Error::new(Kind::Missing, what).help("fetch a variable that an operator of this program computes"))
+        }
     }
 }
 

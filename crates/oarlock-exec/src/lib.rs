@@ -9,9 +9,11 @@ mod instance;
 mod plan;
 mod profile;
 mod scope;
+mod session;
 mod worker;
 
 pub use executor::{ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
 pub use profile::{OpTime, Profile};
 pub use scope::Scope;
+pub use session::Session;
 pub use worker::Worker;

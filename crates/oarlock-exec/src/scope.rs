@@ -1,6 +1,6 @@
 //! Variables that outlive a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +17,8 @@ struct Inner {
     vars: RwLock<HashMap<Name, SharedVar>>,
     /// Grows when a variable appears or disappears, so that bindings can be kept while it stays the same.
     generation: AtomicU64,
+    /// Variables that were loaded from files and not initialised since.
+    loaded: RwLock<BTreeSet<Name>>,
     parent: Option<Scope>,
 }
 
@@ -36,7 +38,8 @@ impl Scope {
 
     fn with_parent(parent: Option<Scope>) -> Scope {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Scope(Arc::new(Inner { id, vars: RwLock::default(), generation: AtomicU64::new(0), parent }))
+        let (vars, generation, loaded) = (RwLock::default(), AtomicU64::new(0), RwLock::default());
+        Scope(Arc::new(Inner { id, vars, generation, loaded, parent }))
     }
 
     /// The scope around this one.
@@ -91,6 +94,15 @@ impl Scope {
         *self.var(name).write() = value.into();
     }
 
+    /// Of these variables, those that were loaded; they count as initialised from now on.
+    pub(crate) fn take_loaded(&self, names: &[Name]) -> Vec<Name> {
+        if self.0.loaded.read().is_empty() {
+            return Vec::new();
+        }
+        let mut loaded = self.0.loaded.write();
+        names.iter().filter(|name| loaded.remove(*name)).cloned().collect()
+    }
+
     /// Tells this scope, with what it and its parents hold now, from every other.
     pub(crate) fn stamp(&self) -> (u64, u64) {
         let mut generation = 0;
@@ -110,6 +122,10 @@ impl Vars for Scope {
 
     fn find_or_create(&self, name: &str) -> SharedVar {
         Scope::find_or_create(self, name)
+    }
+
+    fn loaded(&self, names: &[Name]) {
+        self.0.loaded.write().extend(names.iter().cloned());
     }
 }
 

@@ -143,15 +143,7 @@ impl Checkpoints {
 
     /// How the variables of two checkpoints differ, by name; those that are equal are not listed.
     pub fn diff(&self, first: u64, second: u64) -> Result<Vec<(Name, Difference)>> {
-        let (a, b) = (read_all(&*self.view(first)?)?, read_all(&*self.view(second)?)?);
-        let only_second = b.keys().filter(|name| !a.contains_key(*name)).map(|n| (n.clone(), Difference::OnlySecond));
-        let mut found: Vec<(Name, Difference)> = only_second.collect();
-        for (name, x) in &a {
-            let difference = b.get(name).map_or(Some(Difference::OnlyFirst), |y| diff_values(x, y));
-            found.extend(difference.map(|d| (name.clone(), d)));
-        }
-        found.sort_by(|x, y| x.0.cmp(&y.0));
-        Ok(found)
+        diff_views(&*self.view(first)?, &*self.view(second)?)
     }
 
     /// Deletes all but the newest `keep` complete checkpoints (at least one stays), and what killed saves left before
@@ -171,6 +163,11 @@ impl Checkpoints {
         old.reverse();
         old.iter().try_for_each(|number| self.store.remove_folder(&format!("{STEM}{number}")))?;
         Ok(old)
+    }
+
+    /// Deletes all checkpoints, the oldest first.
+    pub fn clear(&self) -> Result<()> {
+        self.numbers()?.iter().try_for_each(|number| self.store.remove_folder(&format!("{STEM}{number}")))
     }
 
     fn is_complete(&self, number: u64) -> Result<bool> {
@@ -200,6 +197,31 @@ impl Checkpoints {
         let view = self.folder(number)?.view()?;
         if is_complete(&*view) { Ok(view) } else { missing() }
     }
+}
+
+/// How the variables of two checkpoints differ, each given by its own folder.
+pub fn diff_checkpoints(first: &dyn Store, second: &dyn Store) -> Result<Vec<(Name, Difference)>> {
+    let complete = |store: &dyn Store| {
+        let view = store.view()?;
+        if is_complete(&*view) {
+            return Ok(view);
+        }
+        let what = format!("{} is not a complete checkpoint", store.describe());
+        Err(Error::new(Kind::Missing, what).help("name two folders such as `dir/checkpoint_3`"))
+    };
+    diff_views(&*complete(first)?, &*complete(second)?)
+}
+
+fn diff_views(first: &dyn View, second: &dyn View) -> Result<Vec<(Name, Difference)>> {
+    let (a, b) = (read_all(first)?, read_all(second)?);
+    let only_second = b.keys().filter(|name| !a.contains_key(*name)).map(|n| (n.clone(), Difference::OnlySecond));
+    let mut found: Vec<(Name, Difference)> = only_second.collect();
+    for (name, x) in &a {
+        let difference = b.get(name).map_or(Some(Difference::OnlyFirst), |y| diff_values(x, y));
+        found.extend(difference.map(|d| (name.clone(), d)));
+    }
+    found.sort_by(|x, y| x.0.cmp(&y.0));
+    Ok(found)
 }
 
 fn is_complete(view: &dyn View) -> bool {

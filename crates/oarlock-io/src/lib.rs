@@ -6,6 +6,8 @@
 mod checkpoint;
 pub mod data;
 mod inference;
+mod inspect;
+mod npz;
 mod op;
 mod pickle;
 mod reader;
@@ -16,8 +18,10 @@ mod store;
 mod tensor_stream;
 mod vars;
 
-pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position};
+pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position, diff_checkpoints};
 pub use inference::{InferenceModel, ModelFiles, ParamFiles, find_model};
+pub use inspect::{FileInfo, FileState, Inspection, VariableInfo, inspect};
+pub use npz::{read_npy, read_npz, write_npz};
 pub use op::ops;
 pub use pickle::{Pickled, read_pickle, write_pickle};
 pub use readers::{ReaderVar, TensorQueue, TensorReader};
@@ -25,7 +29,9 @@ pub use safetensors::{
     decode_safetensors, export_safetensors, import_safetensors, read_safetensors, write_safetensors,
 };
 pub use state::{load_program, read_program, read_state, save_program, set_state};
-pub use store::{Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile};
+pub use store::{
+    Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile, open_around, open_store,
+};
 pub use tensor_stream::{decode_rows, decode_tensor, encode_tensor, write_rows, write_tensor};
 pub use vars::{
     encode_vars, is_persistable, load_vars, load_vars_from_bytes, parameters, persistables, read_tensor_file,

@@ -118,17 +118,23 @@ pub fn load_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], value
 
 /// Loads variables from the bytes of a combined file.
 pub fn load_vars_from_bytes(bytes: &[u8], vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    let mut r = Reader::new(bytes, "the given bytes");
-    set_all(values, read_combined(&mut r, &sorted(vars))?);
+    set_all(values, read_vars_from_bytes(bytes, vars)?);
     Ok(())
+}
+
+/// Reads variables from the bytes of a combined file, without setting any.
+pub(crate) fn read_vars_from_bytes(bytes: &[u8], vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
+    read_combined(&mut Reader::new(bytes, "the given bytes"), &sorted(vars))
 }
 
 /// Sets variables that were read and checked.
 pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) {
+    let names: Vec<Name> = loaded.iter().map(|(name, _)| name.clone()).collect();
     let vars: Vec<(SharedVar, Value)> = loaded.into_iter().map(|(n, v)| (values.find_or_create(&n), v)).collect();
     for (var, value) in vars {
         *var.write() = value;
     }
+    values.loaded(&names);
 }
 
 /// Reads variables and checks them against what the program says, without setting any.

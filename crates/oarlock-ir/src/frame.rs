@@ -6,6 +6,8 @@ use std::sync::Arc;
 use oarlock_tensor::Value;
 use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, RawRwLock, RwLock};
 
+use crate::Name;
+
 /// A variable that outlives runs; a scope holds these.
 pub type SharedVar = Arc<RwLock<Value>>;
 
@@ -16,6 +18,9 @@ pub trait Vars {
 
     /// The variable of this name, made if there is none.
     fn find_or_create(&self, name: &str) -> SharedVar;
+
+    /// Told after variables were loaded, so that whoever initialises them again can be warned.
+    fn loaded(&self, _names: &[Name]) {}
 }
 
 /// Where the value of a slot is.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oarlock_tensor::Pool;
+use oarlock_tensor::{Pool, rng};
 use parking_lot::Mutex;
 
 use crate::error::Result;
@@ -14,6 +14,8 @@ use crate::error::Result;
 pub struct Runtime {
     pool: Pool,
     stop: Arc<AtomicBool>,
+    /// Where a sequence of seeds stands; `None` for seeds by chance.
+    seeds: Arc<Mutex<Option<u64>>>,
     resources: Arc<Mutex<Resources>>,
     between: Arc<Mutex<Option<Between>>>,
     has_between: Arc<AtomicBool>,
@@ -30,6 +32,7 @@ impl Runtime {
         Runtime {
             pool: Pool::new(threads),
             stop: Arc::default(),
+            seeds: Arc::default(),
             resources: Arc::default(),
             between: Arc::default(),
             has_between: Arc::default(),
@@ -42,6 +45,7 @@ impl Runtime {
         Runtime {
             pool: Pool::new(1),
             stop: self.stop.clone(),
+            seeds: self.seeds.clone(),
             resources: self.resources.clone(),
             between: self.between.clone(),
             has_between: self.has_between.clone(),
@@ -76,6 +80,24 @@ impl Runtime {
         }
         let work = self.between.lock().clone();
         work.map_or(Ok(()), |work| work())
+    }
+
+    /// A seed for an operator that was given none.
+    pub fn fresh_seed(&self) -> u64 {
+        match &mut *self.seeds.lock() {
+            Some(state) => rng::next_seed(state),
+            None => rng::fresh_seed(),
+        }
+    }
+
+    /// Where the sequence of fresh seeds stands; `None` if they come by chance.
+    pub fn seeds(&self) -> Option<u64> {
+        *self.seeds.lock()
+    }
+
+    /// Draws fresh seeds from a sequence from now on, so that a run that goes on later draws as if it had not stopped.
+    pub fn set_seeds(&self, state: Option<u64>) {
+        *self.seeds.lock() = state;
     }
 
     /// The resource of type `T`, if somebody provided one.

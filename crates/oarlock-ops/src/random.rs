@@ -109,13 +109,13 @@ fn typed_kernel<T: Uniform>(
     kernel(move |io| {
         let mut t = io.out_sized(out, T::DTYPE, dims(io)?)?;
         let data = io.data_mut::<T>(out, &mut t)?;
-        distribution.fill(io.pool(), data, seed_or_fresh(seed));
+        distribution.fill(io.pool(), data, seed_or_fresh(io, seed));
         Ok(())
     })
 }
 
 /// The seed of an attribute; 0 asks for another one in every run.
-pub(crate) fn seed_or_fresh(seed: i64) -> u64 {
+pub(crate) fn seed_or_fresh(io: &Io<'_>, seed: i64) -> u64 {
     // Negative seeds wrap to 32 bits, as in the runs whose seeds programs carry.
-    if seed == 0 { rng::fresh_seed() } else { u64::from(seed as u32) }
+    if seed == 0 { io.runtime().fresh_seed() } else { u64::from(seed as u32) }
 }

@@ -1,12 +1,13 @@
 //! Samplers of classes: what losses over some classes instead of all draw from.
 
 use oarlock_ir::{In, Io, Kind, Result};
-use oarlock_tensor::rng::{Mt19937x64, fresh_seed, uniform_int};
+use oarlock_tensor::rng::{Mt19937x64, uniform_int};
+
+use crate::random::seed_or_fresh;
 
 /// An engine for an attribute `seed`; 0 asks for other samples in every run.
-pub(crate) fn engine(seed: i64) -> Mt19937x64 {
-    // Seeds of programs are 32 bits wide.
-    Mt19937x64::new(if seed == 0 { fresh_seed() } else { u64::from(seed as u32) })
+pub(crate) fn engine(io: &Io<'_>, seed: i64) -> Mt19937x64 {
+    Mt19937x64::new(seed_or_fresh(io, seed))
 }
 
 /// A distribution over the classes `0..=range`.

@@ -9,7 +9,7 @@ use oarlock::tensor::Value;
 use oarlock::trainer::{self, Handler, Observer, Show, TrainOptions};
 use oarlock::{Kind, Options, Tensor};
 use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -25,6 +25,8 @@ use crate::tensor::{fetched, tensor_of};
 pub(crate) struct Executor {
     inner: oarlock::Executor,
     running: Arc<AtomicUsize>,
+    /// What the next run has to warn of.
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 #[pymethods]
@@ -38,8 +40,11 @@ impl Executor {
         options.check_nan_inf = check_nan_inf.unwrap_or(options.check_nan_inf);
         let inner = oarlock::Executor::new(options);
         let running = Arc::default();
+        let warnings: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = warnings.clone();
+        inner.on_warning(move |text| sink.lock().push(text.to_string()));
         WATCHED.lock().push((Arc::downgrade(&inner.runtime().stop_flag()), Arc::downgrade(&running)));
-        Ok(Executor { inner, running })
+        Ok(Executor { inner, running, warnings })
     }
 
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
@@ -65,6 +70,9 @@ impl Executor {
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
         let values = self.compute(py, || self.inner.run(&program, &feeds, &fetches, &scope.inner))?;
+        for text in std::mem::take(&mut *self.warnings.lock()) {
+            py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 3))?;
+        }
         let list = values.into_iter().map(|v| fetched(py, v, numpy)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, list)
     }
@@ -110,6 +118,16 @@ impl Executor {
         }
         let s = done?;
         Ok((s.samples, s.batches, s.skipped, s.threads, s.time.as_secs_f64()))
+    }
+
+    /// Where the sequence of fresh seeds stands, if they do not come by chance.
+    fn seeds(&self) -> Option<u64> {
+        self.inner.runtime().seeds()
+    }
+
+    /// Draws fresh seeds from a sequence from now on; None lets chance decide.
+    fn set_seeds(&self, state: Option<u64>) {
+        self.inner.runtime().set_seeds(state);
     }
 
     /// Bytes that temporaries of a program took at most, if it ran.
@@ -208,6 +226,11 @@ pub(crate) fn watch_signals(fd: i32) -> PyResult<()> {
 }
 
 impl Executor {
+    /// The executor itself.
+    pub(crate) fn inner(&self) -> &oarlock::Executor {
+        &self.inner
+    }
+
     /// Runs `work` without the interpreter's lock.
     fn compute<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> oarlock::Result<T> + Send) -> PyResult<T> {
         self.running.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,6 @@
 //! Files: parameters and models, between scopes and directories.
 
-use std::path::Path;
-
-use oarlock::io::{self, InferenceModel, Local, ModelFiles, ParamFiles};
+use oarlock::io::{self, InferenceModel, ModelFiles, ParamFiles};
 use oarlock::ir::Var;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -42,7 +40,7 @@ fn save_vars(
     scope: &Scope,
 ) -> PyResult<()> {
     let program = program.get();
-    let work = || io::save_vars(&Local::at(dirname), filename.as_deref(), &pick(&program, &names), &scope.inner);
+    let work = || io::save_vars(&*io::open_store(dirname)?, filename.as_deref(), &pick(&program, &names), &scope.inner);
     py.detach(work).py()
 }
 
@@ -57,7 +55,7 @@ fn load_vars(
     scope: &Scope,
 ) -> PyResult<()> {
     let program = program.get();
-    let work = || io::load_vars(&Local::at(dirname), filename.as_deref(), &pick(&program, &names), &scope.inner);
+    let work = || io::load_vars(&*io::open_store(dirname)?, filename.as_deref(), &pick(&program, &names), &scope.inner);
     py.detach(work).py()
 }
 
@@ -87,7 +85,7 @@ fn save_model(
         None => ParamFiles::Separate,
     };
     let files = ModelFiles { model: model_filename.unwrap_or_else(|| "__model__".into()), params };
-    let work = || InferenceModel::of((*program).clone())?.save(&Local::at(dirname), &files, &scope.inner);
+    let work = || InferenceModel::of((*program).clone())?.save(&*io::open_store(dirname)?, &files, &scope.inner);
     py.detach(work).py()
 }
 
@@ -96,8 +94,7 @@ fn save_model(
 fn save_program_only(dirname: &str, file: &str, program: &Program) -> PyResult<()> {
     let bytes = program.get().to_bytes();
     let write = || {
-        let store = Local::at(dirname);
-        let mut staging = io::Store::begin(&store)?;
+        let mut staging = io::open_store(dirname)?.begin()?;
         staging.file(file, &[], &mut |out| out.write_all(&bytes))?;
         staging.commit()
     };
@@ -115,13 +112,13 @@ fn load_model(
 ) -> PyResult<(Program, Vec<String>, Vec<String>)> {
     let work = || match (model_filename, params_filename) {
         (None, None) => {
-            let (store, files) = io::find_model(Path::new(dirname))?;
-            InferenceModel::load(&store, &files, &scope.inner)
+            let (store, files) = io::find_model(dirname)?;
+            InferenceModel::load(&*store, &files, &scope.inner)
         }
         (model, params) => {
             let params = params.map_or(ParamFiles::Separate, ParamFiles::Combined);
             let files = ModelFiles { model: model.unwrap_or_else(|| "__model__".into()), params };
-            InferenceModel::load(&Local::at(dirname), &files, &scope.inner)
+            InferenceModel::load(&*io::open_store(dirname)?, &files, &scope.inner)
         }
     };
     let model = py.detach(work).py()?;
@@ -135,8 +132,8 @@ fn load_model(
 fn save_program(py: Python<'_>, path: &str, program: &Program, scope: &Scope) -> PyResult<()> {
     let program = program.get();
     let work = || {
-        let (store, prefix) = Local::around(Path::new(path))?;
-        io::save_program(&store, &prefix, &program, &scope.inner)
+        let (store, prefix) = io::open_around(path)?;
+        io::save_program(&*store, &prefix, &program, &scope.inner)
     };
     py.detach(work).py()
 }
@@ -152,9 +149,9 @@ fn load_program(
 ) -> PyResult<()> {
     let program = program.get();
     let work = || {
-        let (store, name) = Local::around(Path::new(path))?;
+        let (store, name) = io::open_around(path)?;
         let listed = combined.map(|names| pick(&program, &names));
-        io::load_program(&store, &name, &program, listed.as_deref(), &scope.inner)
+        io::load_program(&*store, &name, &program, listed.as_deref(), &scope.inner)
     };
     py.detach(work).py()
 }
@@ -168,9 +165,9 @@ fn read_state<'py>(
     combined: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let program = program.get();
-    let (store, name) = Local::around(Path::new(path)).py()?;
+    let (store, name) = io::open_around(path).py()?;
     let listed = combined.map(|names| pick(&program, &names));
-    let state = io::read_state(&store, &name, listed.as_deref()).py()?;
+    let state = io::read_state(&*store, &name, listed.as_deref()).py()?;
     let dict = PyDict::new(py);
     for (name, tensor) in &state {
         dict.set_item(name, array_of(py, tensor)?)?;

@@ -67,22 +67,54 @@ fn default_array<'py>(numpy: &Bound<'py, PyModule>, value: &Bound<'py, PyAny>) -
     if kind == "float64" { array.call_method1("astype", ("float32",)) } else { Ok(array) }
 }
 
-fn of_array(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
+/// Copies the values and sizes of an array into a tensor, whose memory and sequences stay.
+pub(crate) fn copy_array(value: &Bound<'_, PyAny>, t: &mut Tensor) -> PyResult<()> {
+    // New sizes forget the sequences.
+    let lod = t.lod().clone();
+    match value.cast::<PyUntypedArray>() {
+        Ok(array) if array.is_c_contiguous() => {
+            let (dtype, dims, start) = parts(array)?;
+            t.resize(dtype, dims);
+            copy_bytes(start, t);
+        }
+        _ => {
+            let new = tensor_of(value, None)?;
+            t.resize(new.dtype(), *new.dims());
+            t.bytes_mut().copy_from_slice(new.bytes());
+        }
+    }
+    t.set_lod(lod);
+    Ok(())
+}
+
+/// Element type, sizes and first byte of a contiguous array.
+fn parts(array: &Bound<'_, PyUntypedArray>) -> PyResult<(DType, Dims, *const u8)> {
     let dtype = array_dtype(array)?;
     let dims = Dims::try_new(array.shape()).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let len = dims.numel() * dtype.size();
     // SAFETY: an array object's data pointer is valid for its length while the object lives.
     let start = unsafe { (*array.as_array_ptr()).fields.data }.cast_const().cast::<u8>();
+    Ok((dtype, dims, start))
+}
+
+/// Fills a tensor with the bytes of a contiguous array of the same type and sizes.
+fn copy_bytes(start: *const u8, t: &mut Tensor) {
+    let to = t.bytes_mut();
+    if !to.is_empty() {
+        // SAFETY: contiguous, alive during the call, and no Python code runs meanwhile.
+        to.copy_from_slice(unsafe { std::slice::from_raw_parts(start, to.len()) });
+    }
+}
+
+fn of_array(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
+    let (dtype, dims, start) = parts(array)?;
+    let len = dims.numel() * dtype.size();
     let aligned = start.align_offset(dtype.size()) == 0;
     if len >= IN_PLACE && aligned {
         let memory = NumpyMemory { array: array.clone().into_any().unbind(), start, len };
         return Tensor::from_foreign(dtype, dims, Arc::new(memory)).map_err(|e| PyValueError::new_err(e.to_string()));
     }
     let mut t = Tensor::zeros(dtype, dims);
-    if len > 0 {
-        // SAFETY: contiguous, alive during the call, and no Python code runs meanwhile.
-        t.bytes_mut().copy_from_slice(unsafe { std::slice::from_raw_parts(start, len) });
-    }
+    copy_bytes(start, &mut t);
     Ok(t)
 }
 

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 use crate::simd::blocked::product;
 use crate::simd::dots::{Rows, Target, dots};
+use crate::simd::packed;
 use crate::simd::sums::{Elems, sums};
 use crate::simd::vector::Registers;
 use crate::{Buf, Float, Pool};
@@ -154,6 +155,60 @@ pub fn gemm_inline<T: GemmElem>(c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha
     gemm(&Pool::new(1), c, a, b, alpha, beta);
 }
 
+/// A right matrix in the order in which products read it: for weights that serve many products.
+///
+/// The order depends on the CPU, so what is packed stays in this process.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    cols: usize,
+}
+
+impl<'a, T: GemmElem> Packed<'a, T> {
+    /// Elements that a packed matrix takes.
+    pub fn len(rows: usize, cols: usize) -> usize {
+        rows * cols.next_multiple_of(packed::strip::<T>())
+    }
+
+    /// Is packing worth it? Narrow matrices are multiplied by dot products instead.
+    pub fn is_worth_it(cols: usize) -> bool {
+        cols > THIN
+    }
+
+    /// Packs a matrix into `to`, which must have [`Packed::len`] elements.
+    pub fn pack(to: &'a mut [T], from: Mat<'_, T>) -> Packed<'a, T> {
+        packed::pack(to, from);
+        Packed { data: to, rows: from.rows, cols: from.cols }
+    }
+
+    /// What was packed before. Panics if it was a matrix of another size.
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Packed<'a, T> {
+        assert!(data.len() == Self::len(rows, cols), "{} elements are no packed {rows} x {cols} matrix", data.len());
+        Packed { data, rows, cols }
+    }
+}
+
+/// `c = a b` for a packed `b`, `c` stored row after row. Panics if the shapes do not fit.
+pub fn gemm_packed<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Packed<'_, T>) {
+    assert!(
+        a.cols == b.rows && a.rows.checked_mul(b.cols) == Some(c.len()),
+        "cannot put the product of {} x {} and {} x {} into {} elements",
+        a.rows,
+        a.cols,
+        b.rows,
+        b.cols,
+        c.len()
+    );
+    if b.rows == 0 {
+        return c.fill(T::ZERO);
+    }
+    match a.contiguous_rows() {
+        Some(_) => packed::product(pool, c, Mat { col_stride: 1, ..a }, b.data, b.cols),
+        None => with_rows(a, |a| packed::product(pool, c, Mat::new(a.data, a.rows, a.cols), b.data, b.cols)),
+    }
+}
+
 /// How a product that is thin in some direction is made.
 #[derive(Debug, Clone, Copy)]
 enum Thin {
@@ -289,11 +344,25 @@ mod tests {
             let mut again = old;
             gemm_inline(&mut again, view_a, view_b, alpha as f32, beta);
             assert!(got.iter().zip(&again).all(|(x, y)| x.to_bits() == y.to_bits()), "{m}x{n}x{k} case {case}: bits");
+            if beta == 0.0 {
+                check_packed(pool, (view_a, view_b), &want);
+            }
             let mut got64 = c64.clone();
             gemm(pool, &mut got64, wide_a, wide_b, alpha, beta.into());
             for (g, w) in got64.iter().zip(&want) {
                 assert!((g - w).abs() < 1e-12, "{m}x{n}x{k} case {case} in f64: {g} is not {w}");
             }
+        }
+    }
+
+    /// The same product with the right matrix packed.
+    fn check_packed(pool: &Pool, (a, b): (Mat<'_, f32>, Mat<'_, f32>), want: &[f64]) {
+        let (mut room, mut got) = (vec![f32::NAN; Packed::<f32>::len(b.rows, b.cols)], vec![f32::NAN; want.len()]);
+        gemm_packed(pool, &mut got, a, Packed::pack(&mut room, b));
+        for (g, w) in got.iter().zip(want) {
+            let error = (f64::from(*g) * 0.75 - w).abs();
+            let allowed = 1e-6 * (1.0 + w.abs() + (a.cols as f64).sqrt());
+            assert!(error <= allowed, "{}x{}x{} packed: {g} is not {w}", a.rows, b.cols, a.cols);
         }
     }
 

@@ -356,6 +356,12 @@ pub fn fresh_seed() -> u64 {
     mix(time ^ (u64::from(std::process::id()) << 40) ^ call.wrapping_mul(GOLDEN)).max(1)
 }
 
+/// The next seed of a sequence that can be gone on with later from `state`. Never 0.
+pub fn next_seed(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(GOLDEN);
+    mix(*state).max(1)
+}
+
 /// 2^64 divided by the golden ratio: multiples of it are spread evenly. The step of [`mix`]ed counters.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 

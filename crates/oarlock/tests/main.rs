@@ -5,6 +5,7 @@ mod build;
 mod errors;
 mod fluid;
 mod golden_runs;
+mod high_level;
 mod inference_models;
 mod layers;
 mod nets;

@@ -22,12 +22,17 @@ from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .reader import DataLoader, PyReader
 from .param_attr import ParamAttr, WeightNormParamAttr
+from .inferencer import Inferencer
+from .trainer import (
+    BeginEpochEvent, BeginStepEvent, CheckpointConfig, EndEpochEvent, EndStepEvent, Trainer,
+)
 from .transpiler import memory_optimize, release_memory
 
 Tensor = LoDTensor
 learning_rate_decay = layers.learning_rate_scheduler
 
 __all__ = [
+    "BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Inferencer", "Trainer",
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "contrib", "core",

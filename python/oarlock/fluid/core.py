@@ -3,9 +3,14 @@
 import enum
 
 from .._core import EOFException, EnforceNotMet, LoDTensor, LoDTensorArray, Scope, SelectedRows
+from .inference import (
+    AnalysisConfig, AnalysisPredictor, NativeConfig, PaddleBuf, PaddleDType, PaddlePredictor, PaddleTensor, ZeroCopyTensor,
+    create_paddle_predictor,
+)
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "LoDTensor", "LoDTensorArray", "Scope",
+    "AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddlePredictor", "PaddleTensor",
+    "ZeroCopyTensor", "create_paddle_predictor", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "LoDTensor", "LoDTensorArray", "Scope",
     "SelectedRows", "VarDesc", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
 ]
 

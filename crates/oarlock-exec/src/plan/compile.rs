@@ -165,9 +165,13 @@ impl<'a> Compiler<'a> {
             fetches,
             bound: self.bound,
             commit_from: 0,
+            initializes: Vec::new(),
             layout: self.map,
         };
         plan.commit_from = commit_from(&plan, self.options)?;
+        if plan.feeds.is_empty() && !plan.bound.iter().any(|b| b.required) {
+            plan.initializes = plan.bound.iter().filter(|b| b.written).map(|b| b.name.clone()).collect();
+        }
         Ok(plan)
     }
 

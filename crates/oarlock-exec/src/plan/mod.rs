@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) bound: Vec<Bound>,
     /// From this operator of block 0 on, every kernel can be checked beforehand and then cannot fail.
     pub(crate) commit_from: usize,
+    /// What a startup program gives first values: it is fed nothing and reads nothing that was there before.
+    pub(crate) initializes: Vec<Name>,
     layout: SlotMap,
 }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
 use oarlock_tensor::Value;
 
-use crate::store::{Local, Store, View};
-use crate::vars::{hold, persistables, read_vars, set_all, stage_vars};
+use crate::store::{Store, View, open_around, open_store};
+use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_all, stage_vars};
 
 /// The types of the operators by which values enter and leave a saved network, and of the variables that hold them.
 const FEED: &str = "feed";
@@ -36,6 +36,15 @@ pub enum ParamFiles {
     Combined(String),
     /// Nowhere: only the network is saved.
     Nowhere,
+}
+
+/// How a network is written.
+#[derive(Clone, Copy)]
+enum Form {
+    /// A `ProgramDesc`, as 1.x and 2.x write it.
+    Desc,
+    /// As 3.x writes it.
+    Json,
 }
 
 /// The files of a model in a folder.
@@ -121,15 +130,26 @@ impl InferenceModel {
         let file = view.open(model)?;
         let origin = file.origin().to_string();
         let bytes = file.bytes()?;
-        let read = || -> Result<InferenceModel> {
-            if model.ends_with(".json") {
-                return InferenceModel::of(pir::read_program(&bytes)?);
-            }
-            let mut program = Program::from_bytes(&bytes)?;
-            newer::use_fluid_ops(&mut program);
-            InferenceModel::of(program)
-        };
-        read().map_err(|e| e.note(format!("in {origin}")))
+        let form = if model.ends_with(".json") { Form::Json } else { Form::Desc };
+        InferenceModel::decode(&bytes, form).map_err(|e| e.note(format!("in {origin}")))
+    }
+
+    fn decode(bytes: &[u8], form: Form) -> Result<InferenceModel> {
+        if let Form::Json = form {
+            return InferenceModel::of(pir::read_program(bytes)?);
+        }
+        let mut program = Program::from_bytes(bytes)?;
+        newer::use_fluid_ops(&mut program);
+        InferenceModel::of(program)
+    }
+
+    /// Takes a network and its parameters from the bytes of a model file and of a combined file. The parameters are
+    /// checked but not set.
+    pub fn from_bytes(model: &[u8], params: &[u8]) -> Result<(InferenceModel, Vec<(Name, Value)>)> {
+        let form = if model.starts_with(b"{") { Form::Json } else { Form::Desc };
+        let model = InferenceModel::decode(model, form).map_err(|e| e.note("in the given bytes of a model"))?;
+        let values = read_vars_from_bytes(params, &persistables(&model.program))?;
+        Ok((model, values))
     }
 
     /// Reads a network and its parameters, checked but not set.
@@ -154,14 +174,15 @@ impl InferenceModel {
     }
 }
 
-/// Finds the model that a path means: a directory, a prefix, or one of the model's files.
-pub fn find_model(path: &Path) -> Result<(Local, ModelFiles)> {
-    if path.is_dir() {
-        let folder = Local::at(path);
-        let files = find_in_folder(&*folder.view()?)?;
+/// Finds the model that a path or URL means: a directory, a prefix, or one of the model's files.
+pub fn find_model(location: impl AsRef<Path>) -> Result<(Box<dyn Store>, ModelFiles)> {
+    let location = &*location.as_ref().to_string_lossy();
+    let folder = open_store(location)?;
+    if let Ok(view) = folder.view() {
+        let files = find_in_folder(&*view)?;
         return Ok((folder, files));
     }
-    let (folder, name) = Local::around(path)?;
+    let (folder, name) = open_around(location)?;
     let view = folder.view()?;
     let prefix = [".pdmodel", ".pdiparams", ".json"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
     let candidates = [ModelFiles::prefix(prefix), ModelFiles::json(prefix)];
@@ -172,7 +193,7 @@ pub fn find_model(path: &Path) -> Result<(Local, ModelFiles)> {
         let params = find_params(&*view, &name)?;
         return Ok((folder, ModelFiles { model: name, params }));
     }
-    Err(no_model(&path.display().to_string()))
+    Err(no_model(location))
 }
 
 fn find_in_folder(view: &dyn View) -> Result<ModelFiles> {

@@ -161,8 +161,8 @@ impl Local {
     /// What the manifest says now about files that are still there.
     fn manifest(&self) -> Manifest {
         // A manifest that cannot be read protects nothing; the save at hand writes a new one.
-        let text = fs::read(self.root.join(MANIFEST)).unwrap_or_default();
-        let mut manifest = Manifest::from_json(&text, MANIFEST).unwrap_or_default();
+        let bytes = fs::read(self.root.join(MANIFEST)).unwrap_or_default();
+        let mut manifest = Manifest::from_bytes(&bytes, MANIFEST).unwrap_or_default();
         manifest.files.retain(|name, _| self.root.join(name).is_file());
         manifest
     }
@@ -183,7 +183,7 @@ impl Store for Local {
         let mut view = LocalView { root: self.root.clone(), manifest: None, lock };
         let path = view.path(MANIFEST);
         match fs::read(&path) {
-            Ok(text) => view.manifest = Some(Manifest::from_json(&text, &path.display().to_string())?),
+            Ok(bytes) => view.manifest = Some(Manifest::from_bytes(&bytes, &path.display().to_string())?),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(io_error("read", path.display(), &e)),
         }
@@ -363,8 +363,8 @@ impl LocalStaging {
         store.move_committed()?;
         let mut manifest = store.manifest();
         manifest.files.append(&mut self.files);
-        let text = manifest.to_json();
-        store.write_file(&self.path.join(MANIFEST), &mut |out| out.write_all(text.as_bytes()))?;
+        let bytes = manifest.to_bytes();
+        store.write_file(&self.path.join(MANIFEST), &mut |out| out.write_all(&bytes))?;
         sync_dirs(disk, &self.path)?;
         disk.rename(&self.path, &store.root.join(COMMITTED))?;
         disk.sync_dir(&store.root)
@@ -389,7 +389,7 @@ impl Staging for LocalStaging {
         }
         let (size, crc32) =
             self.try_file(name, write).map_err(|e| io_error("write", self.store.root.join(name).display(), &e))?;
-        self.files.insert(name.into(), Seal { size, crc32, variables: variables.to_vec() });
+        self.files.insert(name.into(), Seal { size, crc32, variables: variables.to_vec(), at: None });
         Ok(())
     }
 

@@ -1,12 +1,18 @@
 //! What a save notes about its files: sizes, checksums and the variables inside.
+//!
+//! The list is JSON inside a tensor of bytes: Fluid's `load_program_state` reads every file of a directory as a tensor, and
+//! must not stumble over this one.
 
 use std::collections::BTreeMap;
 
 use oarlock_ir::{Error, Kind, Name, Result};
+use oarlock_tensor::{DType, Tensor};
 use serde_json::{Map, Value as Json, json};
 
+use crate::tensor_stream::{decode_tensor, encode_tensor};
+
 /// The name of the file that lists the others.
-pub const MANIFEST: &str = "oarlock.manifest.json";
+pub const MANIFEST: &str = "oarlock.manifest";
 
 /// The version of the list's format.
 const FORMAT: u64 = 1;
@@ -20,6 +26,8 @@ pub struct Seal {
     pub crc32: u32,
     /// For a file of several variables: which, in order.
     pub variables: Vec<Name>,
+    /// Where the file is while it is not in its place: in an object store, between the two steps of a save.
+    pub at: Option<String>,
 }
 
 /// The files that were saved, by name.
@@ -30,20 +38,34 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The text of the list.
-    pub(crate) fn to_json(&self) -> String {
+    /// The file of the list.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let text = self.to_json();
+        let mut tensor = Tensor::zeros(DType::U8, [text.len()]);
+        tensor.bytes_mut().copy_from_slice(text.as_bytes());
+        let mut bytes = Vec::with_capacity(text.len() + 64);
+        encode_tensor(&tensor, &mut bytes);
+        bytes
+    }
+
+    /// Reads the file of the list; `origin` names it in messages.
+    pub fn from_bytes(bytes: &[u8], origin: &str) -> Result<Manifest> {
+        match decode_tensor(bytes, origin) {
+            Ok((tensor, len)) if len == bytes.len() => Manifest::from_json(tensor.bytes(), origin),
+            Ok((_, len)) => Err(bad(origin, format!("not a list of files: it should end at byte {len}"))),
+            Err(e) => Err(bad(origin, format!("not a list of files: {}", e.report().what))),
+        }
+    }
+
+    fn to_json(&self) -> String {
         let files: Map<String, Json> = self.files.iter().map(|(name, seal)| (name.clone(), seal_json(seal))).collect();
         let mut text = format!("{:#}", json!({"format": FORMAT, "files": files}));
         text.push('\n');
         text
     }
 
-    /// Reads the list; `origin` names it in messages.
-    pub(crate) fn from_json(text: &[u8], origin: &str) -> Result<Manifest> {
-        let bad = |what: String| {
-            Error::new(Kind::Format, format!("{origin}: {what}"))
-                .help("delete this file to load the others without checking them")
-        };
+    fn from_json(text: &[u8], origin: &str) -> Result<Manifest> {
+        let bad = |what: String| bad(origin, what);
         let all: Json = serde_json::from_slice(text).map_err(|e| bad(format!("not a list of files: {e}")))?;
         match all["format"].as_u64() {
             Some(FORMAT) => {}
@@ -60,10 +82,18 @@ impl Manifest {
     }
 }
 
+fn bad(origin: &str, what: String) -> Error {
+    Error::new(Kind::Format, format!("{origin}: {what}"))
+        .help("delete this file to load the others without checking them")
+}
+
 fn seal_json(seal: &Seal) -> Json {
     let mut entry = json!({"size": seal.size, "crc32": format!("{:08x}", seal.crc32)});
     if !seal.variables.is_empty() {
         entry["variables"] = seal.variables.iter().map(|n| n.as_str()).collect();
+    }
+    if let Some(at) = &seal.at {
+        entry["at"] = at.as_str().into();
     }
     entry
 }
@@ -75,7 +105,11 @@ fn read_seal(entry: &Json) -> Option<Seal> {
         Json::Array(names) => names.iter().map(|n| n.as_str().map(Name::from)).collect::<Option<_>>()?,
         _ => return None,
     };
-    Some(Seal { size: entry["size"].as_u64()?, crc32, variables })
+    let at = match &entry["at"] {
+        Json::Null => None,
+        at => Some(at.as_str()?.to_string()),
+    };
+    Some(Seal { size: entry["size"].as_u64()?, crc32, variables, at })
 }
 
 #[cfg(test)]
@@ -85,13 +119,13 @@ mod tests {
     #[test]
     fn a_list_comes_back() {
         let mut manifest = Manifest::default();
-        let seal = Seal { size: 28, crc32: 0xbeef, variables: vec!["a".into(), "b\"".into()] };
+        let seal = Seal { size: 28, crc32: 0xbeef, variables: vec!["a".into(), "b\"".into()], at: None };
         manifest.files.insert("__params__".into(), seal.clone());
-        manifest.files.insert("w/1".into(), Seal { variables: vec![], ..seal });
-        let text = manifest.to_json();
-        assert_eq!(Manifest::from_json(text.as_bytes(), "m").unwrap(), manifest);
-        for n in 0..text.len() - 2 {
-            assert!(Manifest::from_json(&text.as_bytes()[..n], "m").is_err(), "cut at {n}");
+        manifest.files.insert("w/1".into(), Seal { variables: vec![], at: Some(".oarlock-1/w/1".into()), ..seal });
+        let bytes = manifest.to_bytes();
+        assert_eq!(Manifest::from_bytes(&bytes, "m").unwrap(), manifest);
+        for n in 0..bytes.len() {
+            assert!(Manifest::from_bytes(&bytes[..n], "m").is_err(), "cut at {n}");
         }
     }
 

@@ -6,6 +6,10 @@
 mod disk;
 mod local;
 mod manifest;
+#[cfg(feature = "storage")]
+mod objects;
+#[cfg(feature = "storage")]
+mod remote;
 mod source;
 
 use std::io::{self, Write};
@@ -54,6 +58,44 @@ pub trait View {
 
     /// How messages name the folder.
     fn describe(&self) -> String;
+}
+
+/// The folder that a location means: a path, or a URL such as `s3://bucket/folder`.
+pub fn open_store(location: &str) -> Result<Box<dyn Store>> {
+    match location.split_once("://") {
+        None => Ok(Box::new(Local::at(location))),
+        Some(("file", path)) => Ok(Box::new(Local::at(path))),
+        Some((scheme, rest)) => open_remote(scheme, rest),
+    }
+}
+
+/// The folder around the file that a location means, and the file's name in it.
+pub fn open_around(location: &str) -> Result<(Box<dyn Store>, String)> {
+    let Some((scheme, rest)) = location.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
+        let (store, name) = Local::around(std::path::Path::new(location.trim_start_matches("file://")))?;
+        return Ok((Box::new(store), name));
+    };
+    match rest.rsplit_once('/') {
+        Some((folder, name)) if !name.is_empty() => Ok((open_remote(scheme, folder)?, name.to_string())),
+        _ => Err(Error::new(Kind::Argument, format!("{location} names a folder, not a file in it"))
+            .help("write `scheme://bucket/folder/name`")),
+    }
+}
+
+#[cfg(feature = "storage")]
+fn open_remote(scheme: &str, rest: &str) -> Result<Box<dyn Store>> {
+    if scheme == "hdfs" {
+        let what = format!("hdfs://{rest}: HDFS cannot be reached directly");
+        return Err(Error::new(Kind::Unsupported, what)
+            .help("mount it (NFS gateway, fuse) and use the directory, or use an S3 gateway in front of it"));
+    }
+    Ok(Box::new(remote::Remote::at(scheme, rest)?))
+}
+
+#[cfg(not(feature = "storage"))]
+fn open_remote(scheme: &str, rest: &str) -> Result<Box<dyn Store>> {
+    let what = format!("{scheme}://{rest}: this build knows directories only");
+    Err(Error::new(Kind::Unsupported, what).help("build with the cargo feature `storage`, or use a directory"))
 }
 
 /// Writes the contents of one file.

@@ -104,7 +104,7 @@ fn a_damaged_manifest_stops_nothing_but_its_own_checkpoint() {
     all.save(&program, &small_values(0.0), &position(0), 1).unwrap();
     std::fs::write(dir.path().join("ckpt/checkpoint_0").join(oarlock_io::MANIFEST), "{").unwrap();
     let e = all.latest().unwrap_err();
-    assert!(e.report().what.contains("checkpoint_0/oarlock.manifest.json: not a list of files"), "{e}");
+    assert!(e.report().what.contains("checkpoint_0/oarlock.manifest: not a list of files"), "{e}");
     assert_eq!(all.save(&program, &small_values(1.0), &position(1), 1).unwrap(), 1);
     assert_eq!(all.latest().unwrap(), Some(1));
     assert!(dir.path().join("ckpt/checkpoint_0").is_dir());

@@ -229,7 +229,7 @@ fn models_are_found_and_loaded_in_every_layout() {
                 if layout == "infer_sep" { ModelFiles::separate() } else { ModelFiles::combined("__params__") };
             assert_eq!(files, expected, "{net}");
             let values = Values::default();
-            let model = InferenceModel::load(&store, &files, &values).unwrap();
+            let model = InferenceModel::load(&*store, &files, &values).unwrap();
             assert!(!model.feeds.is_empty() && model.fetches.len() == 1, "{net}");
             loaded.push(encode_vars(&persistables(&model.program), &values).unwrap());
         }
@@ -247,7 +247,7 @@ fn models_of_newer_releases_load() {
             let (store, files) = find_model(&path).unwrap();
             assert_eq!(files, kind);
             let values = Values::default();
-            let model = InferenceModel::load(&store, &files, &values).unwrap();
+            let model = InferenceModel::load(&*store, &files, &values).unwrap();
             assert_eq!(model.feeds, ["x", "ids"]);
             let vars = persistables(&model.program);
             assert_eq!(vars.iter().map(|v| v.name.as_str()).collect::<BTreeSet<_>>(), BTreeSet::from(expected));
@@ -261,7 +261,7 @@ fn models_of_newer_releases_load() {
 #[test]
 fn a_3x_model_is_the_same_network() {
     let (store, files) = find_model(&golden().join("compat_3.3.1")).unwrap();
-    let model = InferenceModel::load(&store, &files, &Values::default()).unwrap();
+    let model = InferenceModel::load(&*store, &files, &Values::default()).unwrap();
     let types: Vec<&str> = model.program.global().ops.iter().map(|op| op.op_type.as_str()).collect();
     assert_eq!(
         types,

@@ -1,5 +1,6 @@
 //! Model files: compatible, checked, safe against crashes.
 
+mod allocations;
 mod checkpoints;
 mod common;
 mod crash;
@@ -9,3 +10,5 @@ mod mismatch;
 mod operators;
 mod predecessor;
 mod round_trip;
+#[cfg(feature = "storage")]
+mod storage;

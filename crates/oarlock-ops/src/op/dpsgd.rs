@@ -2,9 +2,10 @@
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
 use oarlock_tensor::Float;
-use oarlock_tensor::rng::{MinStd, fresh_seed};
+use oarlock_tensor::rng::MinStd;
 
 use crate::optimize::{self, PARAM, RowRule, Scratch, Sparse, Update};
+use crate::random::seed_or_fresh;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Dpsgd];
 
@@ -44,7 +45,7 @@ impl OpDef for Dpsgd {
                 move |io| {
                     let (_, norm) = update.norms::<T>(io)?;
                     let clip = T::of(clip as f64);
-                    let seed = if seed == 0 { fresh_seed() } else { seed as u32 as u64 };
+                    let seed = seed_or_fresh(io, seed);
                     let rule = DpsgdRule {
                         lr: T::of(io.scalar(lr)?),
                         shrink: if norm > clip { norm / clip } else { T::ONE },

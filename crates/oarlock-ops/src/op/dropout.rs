@@ -3,7 +3,7 @@
 use oarlock_ir::{
     AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
 };
-use oarlock_tensor::rng::{self, MinStd};
+use oarlock_tensor::rng::MinStd;
 use oarlock_tensor::{DType, Float};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Dropout, &DropoutGrad];
@@ -106,7 +106,7 @@ impl Seed {
         match (self.tensor, self.fixed) {
             (Some(t), _) => Ok(io.index(t)? as u64),
             (None, Some(seed)) => Ok(seed as u64),
-            (None, None) => Ok(rng::fresh_seed()),
+            (None, None) => Ok(io.runtime().fresh_seed()),
         }
     }
 }

@@ -202,6 +202,7 @@ pub(crate) mod not_equal;
 pub(crate) mod one_hot;
 pub(crate) mod one_hot_v2;
 pub(crate) mod p_norm;
+pub(crate) mod packed_fc;
 pub(crate) mod pad;
 pub(crate) mod pad2d;
 pub(crate) mod pad_constant_like;
@@ -539,6 +540,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     one_hot::OPS,
     one_hot_v2::OPS,
     p_norm::OPS,
+    packed_fc::OPS,
     pad::OPS,
     pad2d::OPS,
     pad_constant_like::OPS,

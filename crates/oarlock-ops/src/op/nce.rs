@@ -4,6 +4,7 @@ use oarlock_ir::{
     AttrView, Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType,
     by_float, fail, kernel,
 };
+use oarlock_tensor::rng::Mt19937x64;
 use oarlock_tensor::{DType, Dims, Float, Tensor, simd};
 
 use crate::class_rows::RowGrad;
@@ -228,7 +229,7 @@ fn forward<T: Float>(io: &Io<'_>, inputs: &Inputs, cost: Out, (out, labels_out):
     let mut o = io.out_sized(out, T::DTYPE, Dims::from([batch, columns]))?;
     let o = io.data_mut::<T>(out, &mut o)?;
     inputs.with_sampler(io, |sampler| {
-        draw(&inputs.settings, sampler, labels, each, classes);
+        draw(&inputs.settings, samplers::engine(io, inputs.settings.seed), sampler, (labels, each), classes);
         // A custom alias table was checked, so every class drawn is one.
         score::<T>(io, inputs, (&x, &w, width), (classes, columns), o)?;
         let weights = inputs.example_weights::<T>(io, batch)?;
@@ -245,8 +246,13 @@ fn forward<T: Float>(io: &Io<'_>, inputs: &Inputs, cost: Out, (out, labels_out):
 }
 
 /// Writes, for each example, its true classes and those drawn for it.
-fn draw(settings: &Settings, sampler: &Sampler<'_>, labels: &[i64], each: usize, classes: &mut [i64]) {
-    let mut engine = samplers::engine(settings.seed);
+fn draw(
+    settings: &Settings,
+    mut engine: Mt19937x64,
+    sampler: &Sampler<'_>,
+    (labels, each): (&[i64], usize),
+    classes: &mut [i64],
+) {
     let columns = each + settings.negatives;
     for (row, to) in classes.chunks_exact_mut(columns.max(1)).enumerate() {
         let (known, drawn) = to.split_at_mut(each);

@@ -54,7 +54,7 @@ fn prepare<T: Element>(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
     let (low, span) = range(p.attrs())?;
     kernel(move |io| {
         let mut to = io.out_sized(out, T::DTYPE, shape.dims(io)?)?;
-        let mut engine = MinStd::new(seed_or_fresh(seed));
+        let mut engine = MinStd::new(seed_or_fresh(io, seed));
         for v in io.data_mut::<T>(out, &mut to)? {
             *v = T::from_i64(low + uniform_int(&mut engine, 0, span) as i64);
         }

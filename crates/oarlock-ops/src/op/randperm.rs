@@ -44,7 +44,7 @@ fn prepare<T: Element>(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let mut to = io.out_sized(out, T::DTYPE, Dims::from([n]))?;
         let to = io.data_mut::<T>(out, &mut to)?;
         to.iter_mut().enumerate().for_each(|(i, v)| *v = T::from_i64(i as i64));
-        GlibcRand::new(seed_or_fresh(seed) as u32).shuffle(to);
+        GlibcRand::new(seed_or_fresh(io, seed) as u32).shuffle(to);
         Ok(())
     })
 }

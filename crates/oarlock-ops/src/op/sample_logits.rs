@@ -158,7 +158,7 @@ impl Forward {
             return Err(io.error(Kind::Argument, self.logits, what));
         }
         let sampler = Sampler::log_uniform(classes as u64);
-        let mut engine = samplers::engine(self.seed);
+        let mut engine = samplers::engine(io, self.seed);
         let mut drawn = Vec::with_capacity(self.drawn);
         let mut tries = 0usize;
         while drawn.len() < self.drawn {

@@ -1,8 +1,10 @@
 //! `sampling_id`: a class per row, drawn by the row's probabilities.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
-use oarlock_tensor::rng::{MinStd, Uniform, fresh_seed};
+use oarlock_tensor::rng::{MinStd, Uniform};
 use oarlock_tensor::{DType, Dims, Float};
+
+use crate::random::seed_or_fresh;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&SamplingId];
 
@@ -37,7 +39,7 @@ impl OpDef for SamplingId {
             let from = io.dense(x)?;
             let (rows, classes) = from.dims().matrix(1);
             let data = io.data::<T>(x, &from)?;
-            let mut engine = MinStd::new(if seed == 0 { fresh_seed() } else { u64::from(seed as u32) });
+            let mut engine = MinStd::new(seed_or_fresh(io, seed));
             let mut t = io.out_sized(out, DType::I64, Dims::from([rows]))?;
             for (row, to) in io.data_mut::<i64>(out, &mut t)?.iter_mut().enumerate() {
                 let (min, max) = (T::of(min.into()), T::of(max.into()));

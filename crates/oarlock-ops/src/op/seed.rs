@@ -1,7 +1,7 @@
 //! `seed`: a number for random operators to start from.
 
 use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
-use oarlock_tensor::{DType, Dims, rng};
+use oarlock_tensor::{DType, Dims};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Seed];
 
@@ -25,7 +25,7 @@ impl OpDef for Seed {
         let (out, fixed) = (p.output("Out")?, p.attrs().int("seed")? as i32);
         kernel(move |io| {
             // Who reads it takes no negative seed.
-            let seed = if fixed == 0 { (rng::fresh_seed() % i32::MAX as u64) as i32 } else { fixed };
+            let seed = if fixed == 0 { (io.runtime().fresh_seed() % i32::MAX as u64) as i32 } else { fixed };
             let mut to = io.out_sized(out, DType::I32, Dims::from([1]))?;
             io.data_mut::<i32>(out, &mut to)?.fill(seed);
             Ok(())

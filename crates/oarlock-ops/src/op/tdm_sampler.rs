@@ -2,7 +2,7 @@
 
 use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
 use oarlock_ir::{fail, kernel};
-use oarlock_tensor::rng::{Mt19937x64, fresh_seed, uniform_int};
+use oarlock_tensor::rng::{Mt19937x64, uniform_int};
 use oarlock_tensor::{DType, Dims, Element};
 
 use crate::ints::Ints;
@@ -131,7 +131,7 @@ impl Sampler {
         self.check(io, paths.len(), nodes)?;
         self.drawn.clear();
         // Each layer draws from a sequence of its own.
-        let seed = if self.seed == 0 { fresh_seed() } else { self.seed as u64 };
+        let seed = if self.seed == 0 { io.runtime().fresh_seed() } else { self.seed as u64 };
         let mut engines = vec![Mt19937x64::new(seed); self.layers.len()];
         let depth = self.layers.len();
         for (at, item) in items.iter().enumerate() {

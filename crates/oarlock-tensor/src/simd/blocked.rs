@@ -11,9 +11,9 @@ use crate::gemm::{GemmElem, Mat, PARALLEL};
 const PANEL: (usize, usize) = (512, 256);
 
 /// The result, shared by threads that each write a different rectangle of it.
-struct Out<T>(*mut T);
+pub(super) struct Out<T>(pub(super) *mut T);
 
-// SAFETY: `product` gives every panel to exactly one task, and panels do not overlap.
+// SAFETY: `product`, here and in `packed`, gives every panel to exactly one task, and panels do not overlap.
 unsafe impl<T: Send> Sync for Out<T> {}
 
 /// `c = alpha a b + beta c`, `c` row-major of `a.rows() x b.cols()` elements. `beta` 0 does not read `c`.

@@ -10,6 +10,7 @@ mod elementwise;
 mod math;
 mod normalize;
 mod pack;
+pub(crate) mod packed;
 mod prefetch;
 mod reduce;
 mod shifted;

@@ -10,16 +10,16 @@ use crate::Float;
 use crate::gemm::{GemmElem, Mat};
 
 /// Rows of a tile. With two registers of columns, six rows leave room for the operands of one step in sixteen registers.
-const HEIGHT: usize = 6;
+pub(super) const HEIGHT: usize = 6;
 
 /// Registers of columns of a tile.
-const WIDTH: usize = 2;
+pub(super) const WIDTH: usize = 2;
 
 /// The most terms summed in one go: a strip of the right matrix then fits the first cache.
 const DEPTH: usize = 512;
 
 /// Rows of a block. So many rows of `DEPTH` elements stay in the second cache while all columns pass by.
-const BLOCK: usize = 16 * HEIGHT;
+pub(super) const BLOCK: usize = 16 * HEIGHT;
 
 /// Elements of the right matrix packed at once, at most; they should stay in the last cache.
 const PACKED: usize = 1 << 19;
@@ -50,7 +50,7 @@ pub(crate) unsafe fn compute<T: GemmElem>(panel: Panel<'_, T>) {
 }
 
 /// The length of the blocks of a sum of `k` terms: as few as possible, and nearly equal.
-fn depth(k: usize) -> usize {
+pub(super) fn depth(k: usize) -> usize {
     k.div_ceil(k.div_ceil(DEPTH)).next_multiple_of(4)
 }
 

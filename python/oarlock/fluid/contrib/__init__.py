@@ -1,6 +1,11 @@
-"""Additions to Fluid: what of them works here."""
+"""What Fluid keeps apart from its core: the trainer and the inferencer, under the names of 1.2 and later, and readers."""
 
-from . import reader
+from . import inferencer, reader, trainer
+from .inferencer import Inferencer
 from .reader import distributed_batch_reader
+from .trainer import BeginEpochEvent, BeginStepEvent, CheckpointConfig, EndEpochEvent, EndStepEvent, Trainer
 
-__all__ = ["distributed_batch_reader", "reader"]
+__all__ = [
+    "BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Inferencer", "Trainer",
+    "distributed_batch_reader", "inferencer", "reader", "trainer",
+]

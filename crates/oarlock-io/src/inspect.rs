@@ -1,0 +1,193 @@
+//! What is at a path: a model, checkpoints, variables; with sizes and the state of every file. For people who look at files.
+
+use oarlock_ir::{Error, Kind, Name, Program, Result};
+use oarlock_tensor::Tensor;
+
+use crate::checkpoint::{Checkpoint, Checkpoints};
+use crate::inference::{InferenceModel, ParamFiles, find_model};
+use crate::pickle::{Pickled, read_pickle};
+use crate::safetensors::decode_safetensors;
+use crate::store::{View, open_around, open_store};
+use crate::tensor_stream::decode_tensor;
+use crate::vars::persistables;
+
+/// What a path holds.
+#[derive(Debug)]
+pub struct Inspection {
+    /// What it is, in words.
+    pub what: String,
+    /// The network, if it is a model.
+    pub model: Option<InferenceModel>,
+    /// The checkpoints, if it is a folder of them.
+    pub checkpoints: Vec<Checkpoint>,
+    /// The variables and where they are.
+    pub variables: Vec<VariableInfo>,
+    /// The files and whether they are as they were saved.
+    pub files: Vec<FileInfo>,
+}
+
+/// A variable that a path holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariableInfo {
+    /// Its name.
+    pub name: Name,
+    /// Its element type and sizes.
+    pub ty: String,
+    /// Bytes of its elements, if they are known.
+    pub bytes: Option<usize>,
+    /// The file that holds it.
+    pub file: String,
+}
+
+/// A file that a path holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileInfo {
+    /// Its name in the folder.
+    pub name: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Whether it is as it was saved.
+    pub state: FileState,
+}
+
+/// Whether a file is as it was saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileState {
+    /// Size and checksum are as noted.
+    Good,
+    /// Nothing was noted when it was saved: another system wrote it.
+    Unchecked,
+    /// It is not what was saved.
+    Damaged(String),
+}
+
+/// Looks at a path: a model (a directory, a prefix or a file of it), a directory of variables or of checkpoints, or a
+/// file of one or several variables.
+pub fn inspect(location: &str) -> Result<Inspection> {
+    if let Ok(view) = open_store(location)?.view() {
+        return inspect_folder(location, &*view);
+    }
+    match find_model(location) {
+        Ok((store, files)) => inspect_model(&*store.view()?, &files.model, &files.params),
+        Err(no_model) => {
+            let (store, name) = open_around(location)?;
+            let view = store.view()?;
+            if view.has(&name) { inspect_file(location, &*view, &name) } else { Err(no_model) }
+        }
+    }
+}
+
+fn inspect_folder(location: &str, view: &dyn View) -> Result<Inspection> {
+    let checkpoints = Checkpoints::new(open_store(location)?).list()?;
+    if !checkpoints.is_empty() {
+        let what = "a folder of checkpoints".to_string();
+        return Ok(Inspection { what, model: None, checkpoints, variables: Vec::new(), files: Vec::new() });
+    }
+    if let Ok((_, files)) = find_model(location) {
+        return inspect_model(view, &files.model, &files.params);
+    }
+    let files = file_infos(view, |_| true)?;
+    let mut variables = Vec::new();
+    for file in &files {
+        variables.extend(variables_of(view, &file.name)?);
+    }
+    let what = format!("{} variables in a directory", variables.len());
+    Ok(Inspection { what, model: None, checkpoints, variables, files })
+}
+
+fn inspect_model(view: &dyn View, file: &str, params: &ParamFiles) -> Result<Inspection> {
+    let model = InferenceModel::read(view, file)?;
+    let variables: Vec<VariableInfo> = declared(&model.program, params);
+    let part = |name: &str| name == file || variables.iter().any(|v| v.file == name);
+    let files = file_infos(view, part)?;
+    let what = format!("an inference model of {} operators", model.program.global().ops.len());
+    Ok(Inspection { what, model: Some(model), checkpoints: Vec::new(), variables, files })
+}
+
+/// The variables of a network, as it declares them.
+fn declared(program: &Program, params: &ParamFiles) -> Vec<VariableInfo> {
+    let info = |v: &oarlock_ir::Var| VariableInfo {
+        name: v.name.clone(),
+        ty: v.ty().to_string(),
+        bytes: v.shape.numel().map(|n| n * v.ty().dtype.size()),
+        file: match params {
+            ParamFiles::Combined(file) => file.clone(),
+            ParamFiles::Separate | ParamFiles::Nowhere => v.name.to_string(),
+        },
+    };
+    persistables(program).into_iter().map(info).collect()
+}
+
+fn inspect_file(location: &str, view: &dyn View, name: &str) -> Result<Inspection> {
+    let variables = variables_of(view, name)?;
+    if variables.is_empty() {
+        let what = format!("{location} is no model, and no file of variables");
+        return Err(Error::new(Kind::Format, what).help(
+            "name a model, a directory of variables or checkpoints, a parameter file, `.pdparams` or `.safetensors`",
+        ));
+    }
+    let files = file_infos(view, |file| file == name)?;
+    let what = format!("{} variables in a file", variables.len());
+    Ok(Inspection { what, model: None, checkpoints: Vec::new(), variables, files })
+}
+
+/// The variables in a file; none if it holds something else.
+fn variables_of(view: &dyn View, file: &str) -> Result<Vec<VariableInfo>> {
+    let source = view.open(file)?;
+    let names = source.seal().map(|seal| seal.variables.clone()).unwrap_or_default();
+    // A damaged file is listed as such; what it holds is not asked.
+    let Ok(bytes) = source.bytes() else { return Ok(Vec::new()) };
+    let info = |name: &str, tensor: &Tensor| VariableInfo {
+        name: name.into(),
+        ty: format!("{}{}", tensor.dtype(), tensor.dims()),
+        bytes: Some(tensor.bytes().len()),
+        file: file.into(),
+    };
+    let tensors: Vec<VariableInfo> = if file.ends_with(".safetensors") {
+        decode_safetensors(&bytes, file)?.iter().map(|(name, tensor)| info(name, tensor)).collect()
+    } else if [".pdparams", ".pdopt"].iter().any(|suffix| file.ends_with(suffix)) {
+        let arrays = read_pickle(&bytes, file)?;
+        let array = |(name, item): &(String, Pickled)| match item {
+            Pickled::Array(tensor) => Some(info(name, tensor)),
+            _ => None,
+        };
+        arrays.iter().filter_map(array).collect()
+    } else {
+        let tensors = split_tensors(&bytes, file);
+        let own = [Name::from(file)];
+        let names = if names.len() == tensors.len() { &names[..] } else { &own[..] };
+        let name = |i: usize| names.get(i).map_or_else(|| format!("(number {i})"), ToString::to_string);
+        tensors.iter().enumerate().map(|(i, tensor)| info(&name(i), tensor)).collect()
+    };
+    Ok(tensors)
+}
+
+/// The tensors that follow each other in a file; none if it holds anything else.
+fn split_tensors(bytes: &[u8], origin: &str) -> Vec<Tensor> {
+    let (mut tensors, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        match decode_tensor(&bytes[at..], origin) {
+            Ok((tensor, len)) => {
+                tensors.push(tensor);
+                at += len;
+            }
+            Err(_) => return Vec::new(),
+        }
+    }
+    tensors
+}
+
+fn file_infos(view: &dyn View, wanted: impl Fn(&str) -> bool) -> Result<Vec<FileInfo>> {
+    let mut infos = Vec::new();
+    for name in view.files()?.into_iter().filter(|name| wanted(name)) {
+        let source = view.open(&name)?;
+        let (bytes, sealed) = (source.len(), source.seal().is_some());
+        let state = match source.verify() {
+            Err(e) => FileState::Damaged(e.report().what.clone()),
+            Ok(()) if sealed => FileState::Good,
+            Ok(()) => FileState::Unchecked,
+        };
+        infos.push(FileInfo { name, bytes, state });
+    }
+    Ok(infos)
+}

@@ -1,0 +1,5 @@
+"""``fluid.inferencer`` under the name of later releases."""
+
+from ..inferencer import Inferencer  # noqa: F401
+
+__all__ = ["Inferencer"]

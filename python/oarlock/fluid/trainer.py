@@ -1,0 +1,207 @@
+"""Training as a whole: ``Trainer`` builds a network, trains it, tells of events, and goes on where it was interrupted."""
+
+import json
+import os
+import random
+
+import numpy as np
+
+from .. import _core
+from . import io, unique_name
+from .core import CPUPlace, Scope
+from .data_feeder import DataFeeder
+from .executor import Executor, scope_guard
+from .framework import Program, program_guard
+from .optimizer import Optimizer
+
+__all__ = ["BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Trainer"]
+
+
+class BeginEpochEvent:
+    """An epoch begins."""
+
+    def __init__(self, epoch_id):
+        self.epoch = epoch_id
+
+
+class EndEpochEvent:
+    """An epoch is done."""
+
+    def __init__(self, epoch_id):
+        self.epoch = epoch_id
+
+
+class BeginStepEvent:
+    """A step begins. Set ``fetch_metrics`` to False to go without metrics."""
+
+    def __init__(self, epoch_id, step_id):
+        self.epoch = epoch_id
+        self.step = step_id
+        self.fetch_metrics = True
+
+
+class EndStepEvent:
+    """A step is done; ``metrics`` are the values of what ``train_func`` returned."""
+
+    def __init__(self, epoch_id, step_id, metrics):
+        self.epoch = epoch_id
+        self.step = step_id
+        self.metrics = metrics
+
+
+class CheckpointConfig:
+    """Where and when a ``Trainer`` saves what a killed run goes on from.
+
+    ``checkpoint_dir`` is the current directory if not given. Checkpoints are saved after every ``step_interval`` steps of
+    every ``epoch_interval`` epochs, the first included; ``max_num_checkpoints`` of them are kept.
+    """
+
+    def __init__(self, checkpoint_dir=None, max_num_checkpoints=3, epoch_interval=1, step_interval=10):
+        self.checkpoint_dir = checkpoint_dir if checkpoint_dir is not None else os.getcwd()
+        self.max_num_checkpoints = max_num_checkpoints
+        self.epoch_interval = epoch_interval
+        self.step_interval = step_interval
+        self._core = _core.Recovery(str(self.checkpoint_dir), max_num_checkpoints, epoch_interval, step_interval)
+
+
+class _Chance:
+    """Python's and numpy's random numbers, which readers draw from."""
+
+    @staticmethod
+    def note():
+        version, state, gauss = random.getstate()
+        name, keys, position, has_gauss, cached = np.random.get_state()
+        return json.dumps([[version, list(state), gauss], [name, keys.tolist(), position, has_gauss, cached]])
+
+    @staticmethod
+    def restore(note):
+        (version, state, gauss), (name, keys, position, has_gauss, cached) = json.loads(note)
+        random.setstate((version, tuple(state), gauss))
+        np.random.set_state((name, np.array(keys, "uint32"), position, has_gauss, cached))
+
+
+class Trainer:
+    """Trains the network that ``train_func`` builds.
+
+    ``train_func`` returns the loss, or a list that starts with it; ``optimizer_func`` returns an optimizer. Training starts
+    from the variables saved in ``param_path``, if there are any; with a ``checkpoint_config`` a run that was killed goes on
+    from its newest checkpoint as if it had not been.
+    """
+
+    def __init__(self, train_func, optimizer_func, param_path=None, place=None, parallel=False, checkpoint_config=None):
+        if checkpoint_config is not None and not isinstance(checkpoint_config, CheckpointConfig):
+            raise TypeError("The checkpoint_config should be a CheckpointConfig, not %r" % (checkpoint_config,))
+        if parallel:
+            raise NotImplementedError("Trainer(parallel=True): one process computes on the threads of OARLOCK_THREADS")
+        self._stop = False
+        self.parallel = parallel
+        self.place = CPUPlace() if place is None else place
+        self.checkpoint_cfg = checkpoint_config
+        self.scope = Scope()
+        self._build(train_func, optimizer_func)
+        self.exe = Executor(self.place)
+        self._start(param_path)
+        self._resume = self._recover()
+
+    def _build(self, train_func, optimizer_func):
+        self.startup_program, self.train_program = Program(), Program()
+        with program_guard(self.train_program, self.startup_program), unique_name.guard():
+            outputs = train_func()
+            self.train_func_outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+            self.test_program = self.train_program.clone(for_test=True)
+            optimizer = optimizer_func()
+            if not isinstance(optimizer, Optimizer):
+                raise TypeError("The optimizer should be an instance of Optimizer, not %r" % (optimizer,))
+            optimizer.minimize(self.train_func_outputs[0])
+
+    def _start(self, param_path):
+        with scope_guard(self.scope):
+            self.exe.run(self.startup_program)
+            if param_path and os.path.isdir(param_path):
+                io.load_persistables(self.exe, param_path, self.train_program)
+
+    def _recover(self):
+        """Where a killed run goes on: (epoch, steps of it that are done, notes)."""
+        if self.checkpoint_cfg is None:
+            return 0, 0, {}
+        seed = self.train_program.random_seed or random.SystemRandom().getrandbits(63)
+        found = self.checkpoint_cfg._core.restore(self.train_program.desc, self.scope, self.exe._core, seed)
+        return found if found is not None else (0, 0, {})
+
+    def stop(self):
+        """Ends the training before its next step. The checkpoints are deleted, as after a complete training."""
+        self._stop = True
+
+    def train(self, num_epochs, event_handler, reader=None, feed_order=None):
+        """Trains on the batches that ``reader()`` yields in each epoch.
+
+        A run that goes on after a kill reads the batches it had done and passes over them, with the random numbers of Python
+        and numpy as they were at the start of that epoch: a reader that shuffles gives the same batches again.
+        """
+        if reader is None:
+            raise ValueError("Trainer.train needs a reader")
+        feeder = DataFeeder(self._feed_vars(self.train_program, feed_order), self.place)
+        first, done, notes = self._resume
+        self._resume = 0, 0, {}
+        for epoch in range(first, num_epochs):
+            event_handler(BeginEpochEvent(epoch))
+            if epoch == first and notes:
+                _Chance.restore(notes["epoch_chance"])
+            if not self._epoch(epoch, done if epoch == first else 0, notes, reader, feeder, event_handler):
+                break
+            event_handler(EndEpochEvent(epoch))
+        if self.checkpoint_cfg is not None:
+            self.checkpoint_cfg._core.finish()
+
+    def _epoch(self, epoch, done, notes, reader, feeder, event_handler):
+        """Trains one epoch after its first ``done`` steps; says whether to go on."""
+        chance = _Chance.note() if self.checkpoint_cfg is not None else None
+        for step, data in enumerate(reader()):
+            if self._stop:
+                return False
+            if step < done:
+                if step + 1 == done:
+                    _Chance.restore(notes["chance"])
+                continue
+            self._step(epoch, step, feeder.feed(data), chance, event_handler)
+        return not self._stop
+
+    def _step(self, epoch, step, feed, chance, event_handler):
+        begin = BeginStepEvent(epoch, step)
+        event_handler(begin)
+        fetches = [v.name for v in self.train_func_outputs] if begin.fetch_metrics else []
+        metrics = self.exe.run(self.train_program, feed=feed, fetch_list=fetches, scope=self.scope)
+        event_handler(EndStepEvent(epoch, step, metrics))
+        if self.checkpoint_cfg is not None and self.checkpoint_cfg._core.is_due(epoch, step):
+            notes = {"epoch_chance": chance, "chance": _Chance.note()}
+            self.checkpoint_cfg._core.save(epoch, step, self.train_program.desc, self.scope, self.exe._core, notes)
+
+    def test(self, reader, feed_order=None):
+        """The means, over batches, of what ``train_func`` returned, without training."""
+        feeder = DataFeeder(self._feed_vars(self.test_program, feed_order), self.place)
+        names = [v.name for v in self.train_func_outputs]
+        sums, count = [0.0] * len(names), 0
+        for data in reader():
+            found = self.exe.run(self.test_program, feed=feeder.feed(data), fetch_list=names, scope=self.scope)
+            sums = [s + float(np.asarray(v).reshape(-1)[0]) for s, v in zip(sums, found)]
+            count += 1
+        return [s / count for s in sums]
+
+    def save_params(self, param_path):
+        """Saves everything a later training goes on from, one file per variable."""
+        with scope_guard(self.scope):
+            io.save_persistables(self.exe, param_path, self.train_program)
+
+    def save_inference_model(self, param_path, feeded_var_names, target_var_indexes):
+        """Saves the part of the network that computes some of what ``train_func`` returned, by their positions."""
+        targets = [self.train_func_outputs[i] for i in target_var_indexes]
+        with scope_guard(self.scope):
+            io.save_inference_model(param_path, feeded_var_names, targets, self.exe, main_program=self.test_program)
+
+    def _feed_vars(self, program, feed_order):
+        if feed_order is None:
+            feed_order = [v.name for v in program.list_vars() if v.is_data]
+        names = sorted(feed_order, key=feed_order.get) if isinstance(feed_order, dict) else feed_order
+        if not isinstance(names, (list, tuple)):
+            raise TypeError("The 'feed_order' should be either None, list or dict.")
+        return [program.global_block().var(name) for name in names]

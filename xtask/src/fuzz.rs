@@ -1,0 +1,19 @@
+//! Attacks every parser with damaged files for longer than the tests do: no panic, little memory.
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// How long the tests attack each parser when this variable is set, in seconds.
+const SECONDS: &str = "OARLOCK_FUZZ_SECONDS";
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let seconds = match args {
+        [] => 60.0,
+        [given] => given.parse::<f64>().with_context(|| format!("`{given}` is not a number of seconds"))?,
+        _ => bail!("unexpected argument `{}`: `fuzz` takes a number of seconds", args[1]),
+    };
+    let mut command = process::cargo();
+    command.env(SECONDS, seconds.to_string()).args(["test", "--release", "-p", "oarlock-io", "--test", "main"]);
+    process::run(command.args(["files::hostile::mutated", "--", "--nocapture"]))
+}
