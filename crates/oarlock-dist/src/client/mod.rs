@@ -76,6 +76,8 @@ pub struct Client {
     /// Complete steps of synchronous training.
     done: AtomicU64,
     resumed: Mutex<bool>,
+    /// What the program is; learned from the first program that asks.
+    fingerprint: Mutex<String>,
     life: Life,
 }
 
@@ -85,12 +87,13 @@ impl Client {
         let identity = Identity { trainer: 0, incarnation: incarnation(), looks: false };
         Client {
             life: Life::new(options.heartbeat, options.log.clone()),
-            options,
             identity: Mutex::new(identity),
             peers: Mutex::default(),
             steps: Mutex::default(),
             done: AtomicU64::new(0),
             resumed: Mutex::new(false),
+            fingerprint: Mutex::new(options.fingerprint.clone()),
+            options,
         }
     }
 
@@ -123,7 +126,10 @@ impl Client {
         if peers.is_empty() {
             identity.trainer = trainer;
         }
-        let make = || Arc::new(Peer::new(endpoint, *identity, &self.options));
+        let make = || {
+            let options = ClientOptions { fingerprint: self.fingerprint.lock().clone(), ..self.options.clone() };
+            Arc::new(Peer::new(endpoint, *identity, &options))
+        };
         let peer = peers.entry(endpoint.to_string()).or_insert_with(make).clone();
         if !identity.looks {
             self.life.watch(&peer, self.options.deadline);
@@ -148,7 +154,7 @@ impl Client {
     fn exchange_step(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants, step: &mut Step) -> Result<()> {
         let number = match barrier {
             Some(servers) => {
-                self.resume(trainer, servers)?;
+                self.resume(trainer, servers, "")?;
                 self.done() + 1
             }
             None => 0,
@@ -179,10 +185,13 @@ impl Client {
     }
 
     /// Asks all servers, once, how far this trainer came before: a process that comes back goes on from there.
-    pub(crate) fn resume(&self, trainer: u32, servers: &[String]) -> Result<()> {
+    pub(crate) fn resume(&self, trainer: u32, servers: &[String], fingerprint: &str) -> Result<()> {
         let mut resumed = self.resumed.lock();
         if *resumed {
             return Ok(());
+        }
+        if self.fingerprint.lock().is_empty() {
+            fingerprint.clone_into(&mut self.fingerprint.lock());
         }
         let mut least = u64::MAX;
         for server in servers {

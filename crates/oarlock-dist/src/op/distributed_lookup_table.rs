@@ -7,7 +7,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{DType, Dims, Tensor};
 
-use super::{COMMUNICATES, servers};
+use super::{COMMUNICATES, fingerprint, servers};
 use crate::client::{Client, NO_ROW, Route, RowPlan};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&DistributedLookupTable];
@@ -76,6 +76,7 @@ struct RemoteLookup {
     /// Each part of the table: its server, and its name there.
     parts: Vec<(String, String)>,
     servers: Vec<String>,
+    fingerprint: String,
     route: Route,
     plan: RowPlan,
     rows: Vec<f32>,
@@ -111,6 +112,7 @@ impl RemoteLookup {
             trainer: attrs.count("trainer_id")? as u32,
             parts: endpoints.iter().cloned().zip(names.iter().cloned()).collect(),
             servers: servers(p.program()),
+            fingerprint: fingerprint(p.program()),
             route: route(&sections, names.len()),
             plan: RowPlan::default(),
             rows: Vec::new(),
@@ -136,7 +138,7 @@ impl RemoteLookup {
 
     fn fetch(&mut self, io: &Io<'_>) -> Result<()> {
         let client = Client::of(io.runtime());
-        client.resume(self.trainer, &self.servers)?;
+        client.resume(self.trainer, &self.servers, &self.fingerprint)?;
         let width = self.width;
         self.rows.resize(self.plan.rows() * width, 0.0);
         let asked: Vec<(usize, &str, &str, &[i64])> = self

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::COMMUNICATES;
+use super::{COMMUNICATES, FINGERPRINT};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&FetchBarrier];
 
@@ -24,6 +24,7 @@ impl OpDef for FetchBarrier {
             .optional_outputs("Out", "what was fetched; not changed")
             .attr("endpoints", vec!["127.0.0.1:6164".to_string()], "all servers")
             .attr("trainer_id", 0, "who fetched")
+            .attr(FINGERPRINT, "", "what the program is; servers of another refuse it")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {

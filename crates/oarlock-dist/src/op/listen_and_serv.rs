@@ -1,8 +1,8 @@
 //! `listen_and_serv`: a parameter server. Its blocks say what is done with what arrives.
 
-use oarlock_ir::{Attr, Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Attr, Error, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits};
 
-use super::{COMMUNICATES, needs_cluster};
+use super::{COMMUNICATES, FINGERPRINT};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&ListenAndServ];
 
@@ -19,6 +19,7 @@ pub(crate) struct Serve {
     pub(crate) prefetch_to_block: Vec<String>,
     pub(crate) lr_block: Option<usize>,
     pub(crate) dc_asgd: bool,
+    pub(crate) fingerprint: String,
 }
 
 /// Threads per kind of request, as Fluid's flags `rpc_*_thread_num` say; Oarlock's servers choose for themselves.
@@ -39,6 +40,7 @@ pub(crate) fn listen_and_serv(serve: Serve) -> Op {
         .attr("checkpint_block_id", -1)
         .attr("prefetch_var_name_to_block_id", serve.prefetch_to_block)
         .attr("dc_asgd", serve.dc_asgd)
+        .attr(FINGERPRINT, serve.fingerprint)
         .attr("rpc_get_thread_num", THREADS)
         .attr("rpc_send_thread_num", THREADS)
         .attr("rpc_prefetch_thread_num", THREADS);
@@ -63,6 +65,7 @@ impl OpDef for ListenAndServ {
             .attr("checkpint_block_id", -1, "the block that saves tables (the name is spelt as in saved programs)")
             .attr("prefetch_var_name_to_block_id", Vec::<String>::new(), "`ids:block`: which block looks rows up")
             .attr("dc_asgd", false, "updates are compensated for their delay")
+            .attr(FINGERPRINT, "", "what the program is; trainers of another are refused")
             .hints(&["rpc_get_thread_num", "rpc_send_thread_num", "rpc_prefetch_thread_num"])
     }
 
@@ -71,7 +74,9 @@ impl OpDef for ListenAndServ {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "trainers")
+        let what = format!("`{}` is a whole program, and here it is one operator of many", p.op().op_type);
+        Err(Error::new(Kind::Unsupported, what)
+            .help("run the program of a server as the transpiler gives it, with an executor that can serve"))
     }
 
     fn traits(&self) -> Traits {

@@ -89,6 +89,18 @@ pub(crate) fn servers(program: &Program) -> Vec<String> {
     servers
 }
 
+/// The attribute that says what a program is, as far as trainers and servers must agree.
+pub(crate) const FINGERPRINT: &str = "oarlock_fingerprint";
+
+/// The fingerprint that a program carries; empty if it has none.
+pub(crate) fn fingerprint(program: &Program) -> String {
+    let of = |op: &Op| match op.attrs.get(FINGERPRINT) {
+        Some(Attr::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    program.global().ops.iter().find_map(of).unwrap_or_default()
+}
+
 /// The operators whose attributes name servers.
 const COMMUNICATING: [&str; 5] = ["send", "recv", "send_barrier", "fetch_barrier", "distributed_lookup_table"];
 

@@ -10,7 +10,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::Value;
 
-use super::{COMMUNICATES, servers};
+use super::{COMMUNICATES, fingerprint, servers};
 use crate::client::{Client, Inbox};
 use crate::communicator::Communicator;
 
@@ -65,6 +65,7 @@ impl OpDef for Recv {
         let declared: Vec<VarType> = p.out_vars("Out").into_iter().flatten().map(Var::ty).collect();
         let trainer = attrs.count("trainer_id")? as u32;
         let (idle, all) = (attrs.int("do_not_run")? != 0, servers(p.program()));
+        let fingerprint = fingerprint(p.program());
         // A startup program fetches whatever a communicator does.
         let trains = p.program().global().ops.iter().any(|op| op.op_type == "send");
         let mut pulled = HashMap::new();
@@ -89,7 +90,7 @@ impl OpDef for Recv {
                 .map(|(to, name)| (to.clone(), name.clone()))
                 .collect();
             if !missing.is_empty() {
-                client.resume(trainer, &all)?;
+                client.resume(trainer, &all, &fingerprint)?;
                 client.pull(trainer, &missing, &mut step.inbox)?;
             }
             if joined {

@@ -123,6 +123,10 @@ impl Server {
         options: ServerOptions,
     ) -> Result<Server> {
         let updates = Updates::new(program, scope, exec, runtime)?;
+        let mut options = options;
+        if options.fingerprint.is_empty() {
+            options.fingerprint.clone_from(&updates.fingerprint);
+        }
         let at = options.endpoint.clone().unwrap_or_else(|| updates.endpoint.clone());
         let listener = Listener::bind(&at, &options.net)?;
         let endpoint = listener.endpoint().to_string();

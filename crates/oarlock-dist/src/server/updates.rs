@@ -12,6 +12,7 @@ use oarlock_tensor::{Tensor, Value, simd};
 use parking_lot::Mutex;
 
 use super::tables::Tables;
+use crate::op::FINGERPRINT;
 use crate::transpile::{TRAINER_ID, backup};
 
 /// How a server treats what arrives: the attribute `distributed_mode`.
@@ -45,6 +46,8 @@ pub(super) struct Updates {
     pub(super) mode: ServerMode,
     /// How many trainers there are.
     pub(super) trainers: usize,
+    /// What the program is; trainers of another are refused.
+    pub(super) fingerprint: String,
     /// Where the program says to listen.
     pub(super) endpoint: String,
     /// Tables whose rows are created on first use.
@@ -124,6 +127,7 @@ impl Updates {
             scope: scope.clone(),
             mode,
             trainers,
+            fingerprint: text(op, FINGERPRINT).to_string(),
             endpoint: text(op, "endpoint").to_string(),
             tables: Tables::new(program, op, scope, options, runtime)?,
             learning_rate: None,

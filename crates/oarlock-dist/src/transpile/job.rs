@@ -63,6 +63,18 @@ impl Job {
         self.updates().iter().filter(|u| !self.remote.contains(&u.param))
     }
 
+    /// What trainers and servers of one job must agree on, in short: parameters, their sizes and blocks, how they are
+    /// updated, and by how many trainers.
+    pub(super) fn fingerprint(&self) -> String {
+        let mut text = format!("{} trainers, {:?}", self.trainers, self.traffic);
+        for update in self.updates() {
+            let sizes = self.main.global().var(&update.param).map(|v| v.shape.to_i64());
+            let ops: Vec<&str> = update.ops.iter().map(|i| self.main.global().ops[*i].op_type.as_str()).collect();
+            text += &format!("; {} {sizes:?} in {} by {ops:?}", update.param, self.blocks(update).len());
+        }
+        format!("{:08x}", crc32fast::hash(text.as_bytes()))
+    }
+
     /// The trainer's number as attributes hold it.
     pub(super) fn trainer_attr(&self) -> i32 {
         self.trainer_id as i32

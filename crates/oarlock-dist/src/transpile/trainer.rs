@@ -8,7 +8,7 @@ use super::job::{Dummies, Job, counter_of, empty_dead_blocks, like, named, renam
 use super::lookup::look_up_remotely;
 use super::table::send_table;
 use super::updates::{Update, is_lr};
-use crate::op::{NO_VARS, fetch_barrier, recv, send, send_barrier, strings, with_role};
+use crate::op::{FINGERPRINT, NO_VARS, fetch_barrier, recv, send, send_barrier, strings, with_role};
 
 /// Makes the program of trainer `job.trainer_id`.
 pub(super) fn trainer_program(job: &Job) -> Result<Program> {
@@ -145,7 +145,8 @@ impl Trainer<'_> {
             self.push(with_role(op, Role::RPC, belongs));
         }
         if job.traffic.sync {
-            let op = fetch_barrier(barrier, received, job.placement.servers(), job.trainer_attr());
+            let op = fetch_barrier(barrier, received, job.placement.servers(), job.trainer_attr())
+        .attr(FINGERPRINT, job.fingerprint());
             self.push(with_role(op, Role::RPC, NO_VARS));
         }
         if !job.traffic.runtime_split {

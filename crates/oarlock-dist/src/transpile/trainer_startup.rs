@@ -7,7 +7,7 @@ use oarlock_tensor::DType;
 use super::job::{Dummies, Job, counter_of, named};
 use super::trainer::{declare_blocks, join};
 use super::updates::Update;
-use crate::op::{NO_VARS, fake_init, fetch_barrier, recv, with_role};
+use crate::op::{FINGERPRINT, NO_VARS, fake_init, fetch_barrier, recv, with_role};
 
 /// Makes the startup program that belongs to a trainer's program.
 pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
@@ -46,7 +46,8 @@ pub(super) fn fetch_parameters<'a>(
         }
     }
     let dummy = dummies.make(program);
-    let op = fetch_barrier(None, vec![dummy], job.placement.servers(), job.trainer_attr());
+    let op = fetch_barrier(None, vec![dummy], job.placement.servers(), job.trainer_attr())
+        .attr(FINGERPRINT, job.fingerprint());
     program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
     program.global_mut().ops.extend(cut);
     Ok(())

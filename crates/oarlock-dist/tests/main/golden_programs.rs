@@ -341,6 +341,8 @@ fn plain(program: &Program, registry: &Registry) -> Program {
 }
 
 fn plain_op(op: &mut Op, registry: &Registry) {
+    // Ours alone: what lets two jobs that meet on one port refuse each other.
+    op.attrs.remove("oarlock_fingerprint");
     let set: Vec<_> = op.attrs.iter().map(|(n, v)| (n.clone(), v.clone())).collect();
     let entry = registry.get(&op.op_type);
     for (name, mut value) in set {
