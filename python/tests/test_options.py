@@ -118,6 +118,12 @@ def test_refused_options_are_named_with_advice(place, name):
         SET[place](name, value)
 
 
+def test_variables_are_refused_where_they_would_be_ignored():
+    label = fluid.data("label", [None, 1], "int64")
+    with pytest.raises(NotImplementedError, match="accuracy.correct"):
+        layers.accuracy(fluid.data("rows", [None, 4]), label, correct=label)
+
+
 @pytest.mark.parametrize("place", ["flag", "BuildStrategy", "ExecutionStrategy"])
 def test_unknown_names_are_refused(place):
     name = next(iter(options.defaults(place)))
