@@ -176,3 +176,18 @@ def test_detection_map():
     np.testing.assert_allclose(run(*second), [0.5, 0.5555556], rtol=1e-6)
     metric.reset(exe)
     np.testing.assert_allclose(run(*second), [0.5, 0.5], rtol=1e-6)
+
+
+def test_results_can_go_into_variables_that_are_there():
+    x = fluid.data("x", [None, 2])
+    out = fluid.default_main_program().global_block().create_var(name="mine", dtype="float32", shape=[-1, 2])
+    assert layers.ones_like(x, out=out) is out
+    filled = layers.full_like(x, 3.0, stop_gradient=False)
+    assert not filled.stop_gradient and layers.full_like(x, 3.0).stop_gradient
+    eyes = layers.eye(2, batch_shape=[3])
+    feed = {"x": np.zeros([1, 2], "float32")}
+    got = fluid.Executor().run(feed=feed, fetch_list=[out, filled, eyes])
+    assert got[0].tolist() == [[1, 1]] and got[1].tolist() == [[3, 3]]
+    np.testing.assert_array_equal(got[2], np.broadcast_to(np.eye(2), [3, 2, 2]))
+    with pytest.raises(ValueError, match="is_custom"):
+        layers.hsigmoid(x, layers.data("label", [1], dtype="int64"), 4, is_custom=True)
