@@ -38,7 +38,17 @@ INPUTS = {
     "mi": batch([1], "int32", 0), "dl": batch([3, 1], "int64", 0), "cv": batch([2], "float32", 0), "bi": batch([3],
     "int64", 2), "bs": batch([3], "float32", 2), "gt": fixed([3, 2, 2], "int64"), "gp": fixed([3, 2, 2], "int64"),
     "tags3": batch([3, 1], "int64", 0), "pt": batch([2], "int64", 0), "pc": batch([2], "int64", 0),
+    "img83": batch([3, 8, 6]), "imgl": batch([8, 8, 3]), "n1": fixed([1], "int32"), "n2": fixed([2], "int32"),
+    "n4": fixed([4], "int32"), "gr": batch([8, 8, 2]), "th": fixed([2, 2, 3]), "ts": fixed([4, 4, 2, 2]),
+    "it": fixed([2], "int64"),
 }
+
+
+def selected_rows():
+    """A variable of selected rows."""
+    return fluid.default_main_program().global_block().create_var(
+        name="sr", dtype="float32", shape=[4, 2], persistable=True, type=fluid.core.VarDesc.VarType.SELECTED_ROWS
+    )
 
 
 def static_rnn_boot(s2):
@@ -118,6 +128,8 @@ def test_layer(example, returns, main, startup):
         pytest.skip("operators that are not there: %s" % ", ".join(sorted(unknown)))
     scope = {name: getattr(layers, name) for name in layers.__all__}
     scope.update(fluid=fluid, np=np, layers=layers, **NETS)
+    if "sr" in names:
+        scope["sr"] = selected_rows()
     missing = names - set(scope) - set(INPUTS)
     for name in sorted(names & set(INPUTS), key=example.find):
         scope[name] = layers.data(name, **INPUTS[name])
@@ -126,3 +138,56 @@ def test_layer(example, returns, main, startup):
     assert flat(value) == returns
     assert types(fluid.default_main_program()) == main
     assert types(fluid.default_startup_program()) == startup
+
+
+def test_detection_map():
+    """Two batches, with the results of Fluid 1.8.5."""
+    found = fluid.layers.data("found", [6], lod_level=1)
+    label, sides = (fluid.layers.data(name, [n], lod_level=1) for name, n in (("label", 1), ("sides", 4)))
+    metric = fluid.metrics.DetectionMAP(found, label, sides, class_num=5)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    first = (
+        [[1, 0.9, 0.1, 0.1, 0.4, 0.4], [1, 0.8, 0.1, 0.1, 0.4, 0.45], [2, 0.7, 0.5, 0.5, 0.9, 0.9],
+         [3, 0.6, 0.0, 0.0, 0.2, 0.2], [1, 0.95, 0.6, 0.6, 1.2, 0.9], [2, 0.3, 0.2, 0.2, 0.6, 0.6],
+         [2, 0.4, 0.2, 0.2, 0.5, 0.5]], [[4, 3]],
+        [[1, 0.1, 0.1, 0.4, 0.4], [2, 0.5, 0.5, 0.9, 0.8], [1, 0.6, 0.6, 0.95, 0.9], [2, 0.2, 0.2, 0.55, 0.55],
+         [4, 0.1, 0.1, 0.2, 0.2]], [[2, 3]],
+    )
+    second = (
+        [[2, 0.5, 0.5, 0.5, 0.9, 0.9], [1, 0.85, 0.0, 0.0, 0.1, 0.1]], [[1, 1]],
+        [[2, 0.5, 0.5, 0.9, 0.9], [1, 0.3, 0.3, 0.6, 0.6]], [[1, 1]],
+    )
+
+    def run(detections, lengths, truth, true_lengths):
+        truth = np.array(truth, dtype="float32")
+
+        def lod(array, lengths):
+            return fluid.create_lod_tensor(np.array(array, dtype="float32"), lengths, fluid.CPUPlace())
+
+        feed = {
+            "found": lod(detections, lengths),
+            "label": lod(truth[:, :1], true_lengths),
+            "sides": lod(truth[:, 1:], true_lengths),
+        }
+        return [float(value[0]) for value in exe.run(feed=feed, fetch_list=list(metric.get_map_var()))]
+
+    np.testing.assert_allclose(run(*first), [0.6666667, 0.6666667], rtol=1e-6)
+    np.testing.assert_allclose(run(*second), [0.5, 0.5555556], rtol=1e-6)
+    metric.reset(exe)
+    np.testing.assert_allclose(run(*second), [0.5, 0.5], rtol=1e-6)
+
+
+def test_results_can_go_into_variables_that_are_there():
+    x = fluid.data("x", [None, 2])
+    out = fluid.default_main_program().global_block().create_var(name="mine", dtype="float32", shape=[-1, 2])
+    assert layers.ones_like(x, out=out) is out
+    filled = layers.full_like(x, 3.0, stop_gradient=False)
+    assert not filled.stop_gradient and layers.full_like(x, 3.0).stop_gradient
+    eyes = layers.eye(2, batch_shape=[3])
+    feed = {"x": np.zeros([1, 2], "float32")}
+    got = fluid.Executor().run(feed=feed, fetch_list=[out, filled, eyes])
+    assert got[0].tolist() == [[1, 1]] and got[1].tolist() == [[3, 3]]
+    np.testing.assert_array_equal(got[2], np.broadcast_to(np.eye(2), [3, 2, 2]))
+    with pytest.raises(ValueError, match="is_custom"):
+        layers.hsigmoid(x, layers.data("label", [1], dtype="int64"), 4, is_custom=True)

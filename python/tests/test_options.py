@@ -46,8 +46,38 @@ def set_argument_of_run(name, value):
     fluid.Executor().run(fetch_list=[one], **{name: value})
 
 
+def arguments_of(layer):
+    """What a layer needs."""
+    image, rows = fluid.data("image", [None, 3, 4, 4]), fluid.data("rows", [None, 4])
+    words = fluid.data("words", [None, 1], lod_level=1)
+    label = fluid.data("label", [None, 1], "int64")
+    three = layers.create_parameter([3], "float32")
+    return {
+        "accuracy": dict(input=rows, label=label),
+        "affine_channel": dict(x=image, scale=three, bias=three),
+        "auc": dict(input=layers.softmax(layers.fc(rows, 2)), label=label),
+        "data": dict(name="fed", shape=[1]),
+        "data_norm": dict(input=rows),
+        "fill_constant": dict(shape=[1], dtype="float32", value=0.0),
+        "gaussian_random_batch_size_like": dict(input=rows, shape=[-1, 2]),
+        "label_smooth": dict(label=rows),
+        "lrn": dict(input=image),
+        "pad2d": dict(input=image),
+        "pool2d": dict(input=image, pool_size=2),
+        "randint": dict(low=3, shape=[2]),
+        "sampling_id": dict(x=rows),
+        "sequence_conv": dict(input=words, num_filters=2),
+        "sequence_softmax": dict(input=words),
+        "softmax": dict(input=rows),
+        "uniform_random_batch_size_like": dict(input=rows, shape=[-1, 2]),
+    }[layer]
+
+
 def set_argument_of_a_layer(name, value):
-    layers.pool2d(fluid.data("image", [None, 1, 4, 4]), 2, **{name: value})
+    layer, _, argument = name.rpartition(".")
+    layer = layer or {"use_cudnn": "pool2d", "force_cpu": "fill_constant", "device": "randint"}[name]
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        getattr(layers, layer)(**dict(arguments_of(layer), **{argument: value}))
 
 
 def set_argument_of_memory_optimize(name, value):
@@ -86,6 +116,12 @@ def test_refused_options_are_named_with_advice(place, name):
     value = 2 if name == "gradient_scale_strategy" else other(options.defaults(place)[name])
     with pytest.raises(NotImplementedError, match="%s = .* is not supported: " % name):
         SET[place](name, value)
+
+
+def test_variables_are_refused_where_they_would_be_ignored():
+    label = fluid.data("label", [None, 1], "int64")
+    with pytest.raises(NotImplementedError, match="accuracy.correct"):
+        layers.accuracy(fluid.data("rows", [None, 4]), label, correct=label)
 
 
 @pytest.mark.parametrize("place", ["flag", "BuildStrategy", "ExecutionStrategy"])

@@ -34,6 +34,9 @@ pub trait OpDef: Sync {
 pub struct Traits {
     /// Pairs (input slot, output slot) whose variables may share memory: the kernel copes with both being one.
     pub in_place: &'static [(&'static str, &'static str)],
+    /// Pairs (input slot, output slot) of which the output is the input itself, so that nothing is written where both are one
+    /// variable.
+    pub unchanged: &'static [(&'static str, &'static str)],
     /// Input slots of which only sizes and LoD are read.
     pub shape_only: &'static [&'static str],
     /// Input slots whose variables may have no value when the operator runs: gradients nothing computed, branches not taken.
@@ -70,6 +73,7 @@ impl Traits {
     /// Nothing special.
     pub const NONE: Traits = Traits {
         in_place: &[],
+        unchanged: &[],
         shape_only: &[],
         maybe_empty: &[],
         side_effect: false,
@@ -90,6 +94,11 @@ impl Traits {
     /// With these pairs that may share memory.
     pub const fn in_place(self, pairs: &'static [(&'static str, &'static str)]) -> Traits {
         Traits { in_place: pairs, ..self }
+    }
+
+    /// With these pairs of which the output is the input.
+    pub const fn unchanged(self, pairs: &'static [(&'static str, &'static str)]) -> Traits {
+        Traits { in_place: pairs, unchanged: pairs, ..self }
     }
 
     /// With these inputs of which only sizes and LoD are read.

@@ -99,7 +99,7 @@ fn check_args(program: &Program, block: &Block, op: &Op) -> Result<()> {
         if name.is_empty() {
             return Err(broken("an argument is empty").help(format!("write `{EMPTY}` for no variable")));
         }
-        if program.resolve(block.idx, name).is_none() && !may_be_missing(block, slot) {
+        if program.resolve(block.idx, name).is_none() && !may_be_missing(block, op, slot) {
             return Err(broken(format!("variable `{name}` is declared neither in block {} nor around it", block.idx)));
         }
     }
@@ -116,9 +116,9 @@ fn args(slots: &Slots) -> impl Iterator<Item = (&Name, &Name)> {
 }
 
 /// The gradient of a recurrent network reads the gradient of its last state, which nothing computes: there is no next
-/// step. Fluid leaves that variable undeclared, and the operator takes it as zero.
-fn may_be_missing(block: &Block, slot: &Name) -> bool {
-    block.forward.is_some() && slot.ends_with(GRAD)
+/// step; and those of outputs that nobody uses. Fluid leaves these variables undeclared, and the operator takes them as zero.
+fn may_be_missing(block: &Block, op: &Op, slot: &Name) -> bool {
+    slot.ends_with(GRAD) && (block.forward.is_some() || !op.sub_blocks().is_empty())
 }
 
 fn check_attr(program: &Program, block: &Block, name: &Name, attr: &Attr) -> Result<()> {

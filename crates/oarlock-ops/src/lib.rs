@@ -56,6 +56,7 @@ mod stripe;
 #[cfg(test)]
 mod testing;
 mod tile;
+mod total;
 mod unary;
 mod uniques;
 mod view;

@@ -5,14 +5,15 @@
 use std::marker::PhantomData;
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, grad_name, kernel,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
+    fail, kernel,
 };
 use oarlock_tensor::{B8, DType, Dims, Element, Float, Tensor, by_element};
 
 use crate::broadcast::Spread;
 use crate::compare::infer_bool;
 use crate::number::{Number, by_number, fold};
+use crate::second::{Places, emit_from};
 
 /// Folds numbers.
 pub(crate) trait Reduction: Send + Sync + 'static {
@@ -274,12 +275,7 @@ impl<R: ReductionGrad> OpDef for ReduceGrad<R> {
         if !R::LINEAR {
             return g.no_gradient();
         }
-        let mut op = Op::new(R::TYPE);
-        op.attrs = g.op().attrs.clone();
-        op.site = g.op().site.clone();
-        op.inputs.set("X", g.op().outputs.get("X@GRAD").iter().map(|n| grad_name(n)).collect());
-        op.outputs.set("Out", g.input_grads("Out@GRAD"));
-        g.push(op)
+        emit_from(g, R::TYPE, &Places { reads: &[], grads: &[("X", "X@GRAD")], writes: &[("Out", "Out@GRAD")] })
     }
 
     fn traits(&self) -> Traits {

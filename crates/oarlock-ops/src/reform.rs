@@ -8,12 +8,16 @@ use std::marker::PhantomData;
 use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
 use oarlock_tensor::{Dims, Lod, Tensor};
 
+use crate::second::{Places, emit_from};
+
 /// How sizes change.
 pub(crate) trait Reform: Send + Sized + 'static {
     /// Operator types: first form, its gradient, second form, its gradient.
     const TYPES: [&'static str; 4];
     /// What it does.
     const DOC: &'static str;
+    /// The gradient of the second form's gradient, where there is one.
+    const GRAD_GRAD: Option<&'static str> = None;
     /// What its first gradient operator reads.
     const GRAD_READS: &'static [&'static str] = &["X", "Out@GRAD"];
 
@@ -106,15 +110,15 @@ pub(crate) fn carried_sizes(io: &Io<'_>, xshape: In, tensor: &Tensor) -> Result<
     }
 }
 
-/// X@GRAD = Out@GRAD with the sizes and LoD of X, which `like` has or carries.
-fn prepare_grad(p: &Prepare<'_>, like: &str) -> Result<Box<dyn Kernel>> {
+/// `to` = `from` with the sizes and LoD that `like` has or carries.
+pub(crate) fn prepare_like(p: &Prepare<'_>, like: &str, (from, to): (&str, &str)) -> Result<Box<dyn Kernel>> {
     let (like_x, carried) = (p.input(like)?, like == "XShape");
-    let (dout, dx) = (p.input("Out@GRAD")?, p.output("X@GRAD")?);
+    let (from, to) = (p.input(from)?, p.output(to)?);
     kernel(move |io| {
         let like = io.dense(like_x)?;
         let dims = if carried { carried_sizes(io, like_x, &like)? } else { *like.dims() };
-        let mut t = io.update(dout, dx)?;
-        t.reshape(dims).map_err(|e| io.about(dout.0, e))?;
+        let mut t = io.update(from, to)?;
+        t.reshape(dims).map_err(|e| io.about(from.0, e))?;
         t.set_lod(like.lod().clone());
         Ok(())
     })
@@ -160,7 +164,7 @@ impl<R: Reform> OpDef for FirstGrad<R> {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare_grad(p, "X")
+        prepare_like(p, "X", OVER_DOUT[0])
     }
 
     fn traits(&self) -> Traits {
@@ -216,7 +220,17 @@ impl<R: Reform> OpDef for SecondGrad<R> {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare_grad(p, "XShape")
+        prepare_like(p, "XShape", OVER_DOUT[0])
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        match R::GRAD_GRAD {
+            Some(op_type) => {
+                let (reads, grads) = (&[("DOut", "Out@GRAD")], &[("DDX", "X@GRAD")]);
+                emit_from(g, op_type, &Places { reads, grads, writes: &[("DDOut", "Out@GRAD")] })
+            }
+            None => g.no_gradient(),
+        }
     }
 
     fn traits(&self) -> Traits {

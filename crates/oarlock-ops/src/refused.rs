@@ -84,7 +84,6 @@ pub const REFUSED: &[Refused] = &[
             "collect_fpn_proposals",
             "deformable_psroi_pooling",
             "density_prior_box",
-            "detection_map",
             "distribute_fpn_proposals",
             "generate_mask_labels",
             "generate_proposal_labels",

@@ -1,4 +1,4 @@
-//! Gradients of gradients of operators that work element by element.
+//! Gradients of gradients: how the operators that compute them are made, and all of those that work element by element.
 //!
 //! For an operator with inputs X and Y and result Out, `DDX` and `DDY` are the gradients that reach `X@GRAD` and `Y@GRAD` of its
 //! gradient operator. A file under `op/` gives the formulas ([`Second`]); everything else is here.
@@ -6,12 +6,47 @@
 use std::marker::PhantomData;
 
 use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, VarKind, by_float, grad_name, kernel,
+    AttrView, EMPTY, Grad, In, Infer, Io, Kernel, Op, OpDef, Out, Prepare, Result, Sig, VarKind, by_float, grad_name,
+    kernel,
 };
 use oarlock_tensor::{Dims, Float, Tensor};
 
 use crate::arith::spread;
 use crate::broadcast::Spread;
+
+/// The slots of a gradient operator's gradient, by where their variables come from.
+pub(crate) struct Places<'a> {
+    /// What it reads: inputs of the gradient operator, or its outputs.
+    pub(crate) reads: &'a [(&'a str, &'a str)],
+    /// The gradients it reads: those of outputs of the gradient operator.
+    pub(crate) grads: &'a [(&'a str, &'a str)],
+    /// What it writes: gradients of inputs of the gradient operator.
+    pub(crate) writes: &'a [(&'a str, &'a str)],
+}
+
+/// Emits the gradient of the gradient operator `g` is asked for, with its attributes.
+pub(crate) fn emit_from(g: &mut Grad<'_>, op_type: &str, places: &Places<'_>) -> Result<()> {
+    let first = g.op();
+    let mut op = Op::new(op_type);
+    op.attrs = first.attrs.clone();
+    op.site = first.site.clone();
+    for (slot, from) in places.reads {
+        let args = match first.inputs.get(from) {
+            [] => first.outputs.get(from),
+            args => args,
+        };
+        op.inputs.set(*slot, args.to_vec());
+    }
+    for (slot, of) in places.grads {
+        op.inputs.set(*slot, first.outputs.get(of).iter().map(|n| grad_name(n)).collect());
+    }
+    for (slot, of) in places.writes {
+        let mut grads = g.input_grads(of);
+        grads.retain(|n| *n != EMPTY);
+        op.outputs.set(*slot, grads);
+    }
+    g.push(op)
+}
 
 /// What belongs to one element of the result; 0 where an operator does not read a slot or nobody gives it.
 #[derive(Clone, Copy)]
@@ -65,33 +100,24 @@ fn of(slot: &str) -> Of {
 
 /// Emits the operator for a gradient operator that reads `X`, `Y`, `Out`, `Out@GRAD` and writes `X@GRAD`, `Y@GRAD`.
 pub(crate) fn emit<S: Second>(g: &mut Grad<'_>) -> Result<()> {
-    let first = g.op();
-    let mut op = oarlock_ir::Op::new(S::TYPE);
-    op.attrs = first.attrs.clone();
-    op.site = first.site.clone();
-    for slot in S::READS {
-        let args = match *slot {
-            "DOut" => first.inputs.get("Out@GRAD"),
-            "DX" => first.outputs.get("X@GRAD"),
-            other => first.inputs.get(other),
-        };
-        op.inputs.set(*slot, args.to_vec());
-    }
-    for (slot, grad) in [("DDX", "X@GRAD"), ("DDY", "Y@GRAD")].iter().take(if S::BINARY { 2 } else { 1 }) {
-        op.inputs.set(*slot, first.outputs.get(grad).iter().map(|n| grad_name(n)).collect());
-    }
-    for (slot, _) in S::WRITES {
+    let read = |slot: &&'static str| match *slot {
+        "DOut" => ("DOut", "Out@GRAD"),
+        "DX" => ("DX", "X@GRAD"),
+        other => (other, other),
+    };
+    let reads: Vec<_> = S::READS.iter().map(read).collect();
+    let grads = [("DDX", "X@GRAD"), ("DDY", "Y@GRAD")];
+    let write = |(slot, _): &(&'static str, Of)| {
         let input = match *slot {
             "DDOut" => "Out@GRAD",
             "DOut" => "Out",
             "DX" => "X",
             other => other.strip_suffix("@GRAD").unwrap_or(other),
         };
-        let mut grads = g.input_grads(input);
-        grads.retain(|n| *n != oarlock_ir::EMPTY);
-        op.outputs.set(*slot, grads);
-    }
-    g.push(op)
+        (*slot, input)
+    };
+    let writes: Vec<_> = S::WRITES.iter().map(write).collect();
+    emit_from(g, S::TYPE, &Places { reads: &reads, grads: &grads[..if S::BINARY { 2 } else { 1 }], writes: &writes })
 }
 
 /// The operator of such formulas.

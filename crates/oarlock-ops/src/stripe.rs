@@ -1,6 +1,9 @@
 //! What `partial_concat` and `partial_sum` share: the same columns of several matrices.
 
-use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kind, Result, Sig, VarType, fail};
+use oarlock_ir::{
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, fail, kernel,
+};
+use oarlock_tensor::Dims;
 
 /// Adds the attributes that name the columns.
 pub(crate) fn attrs(sig: Sig) -> Sig {
@@ -87,4 +90,54 @@ pub(crate) struct Measure {
     pub(crate) start: usize,
     /// How many are taken.
     pub(crate) length: usize,
+}
+
+/// The gradient of both.
+pub(crate) struct StripeGrad {
+    pub(crate) op_type: &'static str,
+    /// The result holds the columns of all matrices, not their sum.
+    pub(crate) side_by_side: bool,
+}
+
+impl OpDef for StripeGrad {
+    fn sig(&self) -> Sig {
+        let sig = Sig::new(self.op_type, "X@GRAD = Out@GRAD in the named columns, 0 elsewhere")
+            .inputs("X", "of the forward operator")
+            .input("Out@GRAD", "gradient of `Out`")
+            .outputs("X@GRAD", "gradients of `X`");
+        attrs(sig)
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.grads_of(&["X"])
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (xs, dout, dxs, stripe) =
+            (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Stripe::parse(p.attrs())?);
+        let parts = if self.side_by_side { xs.len() } else { 1 };
+        kernel(move |io| {
+            let (m, d) = (stripe.measure(io, &xs)?, io.dense(dout)?);
+            if d.numel() != m.rows * m.length * parts {
+                return Err(io.error(Kind::Shape, dout, format_args!("is {}, unlike the result", d.dims())));
+            }
+            let size = d.dtype().size();
+            let length = m.length * size;
+            for (n, dx) in dxs.iter().enumerate() {
+                let Some(dx) = *dx else { continue };
+                let mut to = io.out_sized(dx, d.dtype(), Dims::from([m.rows, m.width]))?;
+                let to = to.bytes_mut();
+                to.fill(0);
+                for i in 0..m.rows {
+                    let from = &d.bytes()[(i * parts + n % parts) * length..][..length];
+                    to[(i * m.width + m.start) * size..][..length].copy_from_slice(from);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.shape_only(&["X"])
+    }
 }

@@ -6,6 +6,7 @@ use oarlock_ir::{
 use oarlock_tensor::{Dims, Element, Tensor, by_element};
 
 use crate::int_list::IntList;
+use crate::second::{Places, emit_from};
 use crate::view::View;
 
 /// The elements along one axis: the first, how far apart, how many.
@@ -110,16 +111,21 @@ impl OpDef for Window {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let mut reads = vec!["Input", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"];
-        if self.strided {
-            reads.extend(["StridesTensor", "StridesTensorList"]);
-        }
-        reads.push("Out@GRAD");
+        let reads: Vec<&str> = ["Input"].into_iter().chain(self.bounds()).chain(["Out@GRAD"]).collect();
         g.emit(self.types[1], &reads, &["Input@GRAD"])
     }
 }
 
 impl Window {
+    /// The slots of starts, ends and strides.
+    fn bounds(&self) -> Vec<&'static str> {
+        let mut slots = vec!["StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"];
+        if self.strided {
+            slots.extend(["StridesTensor", "StridesTensorList"]);
+        }
+        slots
+    }
+
     fn infer_shape(&self, cx: &Infer<'_>, input: &VarType) -> Result<Vec<Dim>> {
         let attrs = cx.attrs();
         let (axes, flags) = (attrs.ints("axes")?, attrs.ints("infer_flags")?);
@@ -259,6 +265,12 @@ impl OpDef for WindowGrad {
             }
             by_element!(d.dtype(), T => put_back::<T>(io, &view, (dout, &d), &tensor, dinput))
         })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        let bounds: Vec<_> = self.0.bounds().into_iter().map(|slot| (slot, slot)).collect();
+        let places = Places { reads: &bounds, grads: &[("Input", "Input@GRAD")], writes: &[("Out", "Out@GRAD")] };
+        emit_from(g, self.0.types[0], &places)
     }
 
     fn traits(&self) -> Traits {

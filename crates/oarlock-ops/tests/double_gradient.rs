@@ -14,9 +14,9 @@ struct Penalty {
     inputs: Vec<(Name, Tensor)>,
 }
 
-fn numbers(shape: [usize; 2], seed: usize) -> Tensor {
+fn numbers<const N: usize>(shape: [usize; N], seed: usize) -> Tensor {
     // Away from 0, where slopes jump, and positive for the root and the divisor.
-    let data: Vec<f32> = (0..shape[0] * shape[1]).map(|i| 0.4 + ((i * 7 + seed * 5) % 11) as f32 * 0.1).collect();
+    let data: Vec<f32> = (0..shape.iter().product()).map(|i| 0.4 + ((i * 7 + seed * 5) % 11) as f32 * 0.1).collect();
     Tensor::from_slice(shape, &data).expect("as many as the shape says")
 }
 
@@ -68,9 +68,14 @@ impl Penalty {
     }
 
     /// Builds the loss, its gradient, the penalty and the gradient of that, and checks the last.
-    fn check(mut self, op: Op) {
+    fn check(self, op: Op) {
+        self.check_output("Out", op);
+    }
+
+    /// The same for an operator whose result has another name.
+    fn check_output(mut self, slot: &str, op: Op) {
         let op_type = op.op_type.clone();
-        self.append(op.output("Out", ["out"]));
+        self.append(op.output(slot, ["out"]));
         self.sum_of_squares("out", "loss");
         let first = self.gradients("loss");
         let parts: Vec<String> = (0..first.len()).map(|i| format!("part{i}")).collect();
@@ -130,4 +135,35 @@ fn sums() {
         let op = Op::new(op_type).input("X", ["x"]).attr("dim", vec![1]);
         Penalty::new(&[("x", numbers([2, 3], 1))]).check(op);
     }
+}
+
+#[test]
+fn other_sizes() {
+    let x = || Penalty::new(&[("x", numbers([2, 3], 1))]);
+    x().check(Op::new("reshape2").input("X", ["x"]).output("XShape", ["sizes"]).attr("shape", vec![3, -1]));
+    x().check(Op::new("expand").input("X", ["x"]).attr("expand_times", vec![2, 1]));
+    let cut = Op::new("slice").input("Input", ["x"]).attr("axes", vec![1]).attr("starts", vec![1]);
+    x().check(cut.attr("ends", vec![3]));
+    let every = Op::new("strided_slice").input("Input", ["x"]).attr("axes", vec![1]).attr("starts", vec![0]);
+    x().check(every.attr("ends", vec![3]).attr("strides", vec![2]));
+}
+
+#[test]
+fn convolutions() {
+    let conv = |op_type: &str| Op::new(op_type).input("Input", ["x"]).input("Filter", ["y"]);
+    let images = [("x", numbers([1, 2, 3, 3], 1)), ("y", numbers([2, 2, 2, 2], 2))];
+    Penalty::new(&images).check_output("Output", conv("conv2d").attr("paddings", vec![1, 0]));
+    let last = [("x", numbers([1, 3, 3, 2], 1)), ("y", numbers([2, 1, 2, 2], 2))];
+    Penalty::new(&last).check_output("Output", conv("conv2d").attr("data_format", "NHWC").attr("groups", 2));
+    let volumes = [("x", numbers([1, 1, 2, 2, 3], 1)), ("y", numbers([2, 1, 2, 1, 2], 2))];
+    Penalty::new(&volumes).check_output("Output", conv("conv3d"));
+}
+
+#[test]
+fn normalized() {
+    let inputs = [("x", numbers([2, 2, 3], 1)), ("s", numbers([2], 2)), ("b", numbers([2], 3))];
+    let op = Op::new("instance_norm").input("X", ["x"]).input("Scale", ["s"]).input("Bias", ["b"]);
+    // Deviations are large enough for differences of f32.
+    let op = op.output("SavedMean", ["mean"]).output("SavedVariance", ["inverse"]).attr("epsilon", 0.3f32);
+    Penalty::new(&inputs).check_output("Y", op);
 }

@@ -232,6 +232,19 @@ impl<'py> Args<'py> {
         self.convert(name, "a list of numbers", |v| v.try_iter().ok()?.map(|i| i.ok()?.extract().ok()).collect())
     }
 
+    /// A number or a variable.
+    pub(crate) fn operand(&self, name: &str) -> PyResult<Operand> {
+        Ok(match self.is_var(name)? {
+            true => Operand::from(&self.var(name)?),
+            false => Operand::from(self.f64(name)?),
+        })
+    }
+
+    /// An integer or a variable that holds one.
+    pub(crate) fn int_or_var(&self, name: &str) -> PyResult<IntOrVar> {
+        self.convert(name, "an integer or a Variable", int_or_var_of)
+    }
+
     /// A list of integers, some or all of which may be variables.
     pub(crate) fn ints(&self, name: &str) -> PyResult<Ints> {
         self.convert(name, "integers or Variables", |v| {
@@ -241,11 +254,7 @@ impl<'py> Args<'py> {
             if let Some(one) = int_of(v) {
                 return Some(Ints::Known(vec![one]));
             }
-            let entry = |item: Bound<'_, PyAny>| match var_of(&item) {
-                Some(var) => Some(IntOrVar::Var(var)),
-                None => int_of(&item).map(IntOrVar::Int),
-            };
-            let mixed: Vec<IntOrVar> = v.try_iter().ok()?.map(|i| entry(i.ok()?)).collect::<Option<_>>()?;
+            let mixed: Vec<IntOrVar> = v.try_iter().ok()?.map(|i| int_or_var_of(&i.ok()?)).collect::<Option<_>>()?;
             let known = mixed.iter().map(|e| if let IntOrVar::Int(v) = e { Some(*v) } else { None });
             Some(match known.collect::<Option<Vec<_>>>() {
                 Some(known) => Ints::Known(known),
@@ -332,6 +341,14 @@ impl<'py> Args<'py> {
     /// A constant: an array, a list or a number.
     pub(crate) fn tensor(&self, name: &str) -> PyResult<Tensor> {
         tensor_of(&self.need(name)?, None)
+    }
+}
+
+/// A whole number or a variable that holds one.
+fn int_or_var_of(value: &Bound<'_, PyAny>) -> Option<IntOrVar> {
+    match var_of(value) {
+        Some(var) => Some(IntOrVar::Var(var)),
+        None => int_of(value).map(IntOrVar::Int),
     }
 }
 

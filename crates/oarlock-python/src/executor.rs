@@ -71,7 +71,7 @@ impl Executor {
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
         let values = self.compute(py, || self.inner.run(&program, &feeds, &fetches, &scope.inner))?;
         for text in std::mem::take(&mut *self.warnings.lock()) {
-            py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 3))?;
+            py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 2))?;
         }
         let list = values.into_iter().map(|v| fetched(py, v, numpy)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, list)

@@ -32,13 +32,18 @@ const UNKNOWN: i64 = -1;
 impl Ints {
     /// The list as it stands in an attribute; unknown entries are -1. `None` if even the length is unknown.
     pub(crate) fn attr(&self) -> Option<Vec<i64>> {
+        self.attr_with(UNKNOWN)
+    }
+
+    /// The same with another number for unknown entries.
+    pub(crate) fn attr_with(&self, unknown: i64) -> Option<Vec<i64>> {
         match self {
             Ints::Known(list) => Some(list.clone()),
             Ints::Mixed(list) => Some(
                 list.iter()
                     .map(|entry| match entry {
                         IntOrVar::Int(v) => *v,
-                        IntOrVar::Var(_) => UNKNOWN,
+                        IntOrVar::Var(_) => unknown,
                     })
                     .collect(),
             ),

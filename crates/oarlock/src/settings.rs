@@ -77,7 +77,7 @@ pub const PLACES: &[Place] = &[
     Place { name: "Executor.run", doc: "an argument of `exe.run`", settings: EXECUTOR_RUN },
     Place {
         name: "layer argument",
-        doc: "an argument of several layers; all others are honoured or refused by the layer itself",
+        doc: "an argument of every layer that has it, or of one as `layer.argument`; all other arguments are honoured",
         settings: LAYER_ARGUMENTS,
     },
     Place { name: "memory_optimize", doc: "an argument of `fluid.memory_optimize`", settings: MEMORY_OPTIMIZE },
@@ -198,7 +198,37 @@ const EXECUTOR_RUN: &[Setting] = &[
     ok("return_merged", Value::Bool(true), ONE_REPLICA),
 ];
 
-const LAYER_ARGUMENTS: &[Setting] = &[ok("use_cudnn", Value::Bool(true), NO_GPU)];
+const NOT_READ: &str = "Fluid does not read it either";
+const OWN_DTYPE: &str = "the input's element type counts, as in Fluid";
+const CHANNELS_FIRST: &str = "transpose to NCHW before, and back after";
+
+/// Those of one layer are `layer.argument`, and go before those of all layers.
+const LAYER_ARGUMENTS: &[Setting] = &[
+    ok("use_cudnn", Value::Bool(true), NO_GPU),
+    ok("force_cpu", Value::Bool(false), NO_GPU),
+    ok("device", Value::None, NO_GPU),
+    ok("auc.topk", Value::Int(1), NOT_READ),
+    ok("data_norm.moving_mean_name", Value::None, NOT_READ),
+    ok("data_norm.moving_variance_name", Value::None, NOT_READ),
+    ok("data_norm.do_model_average_for_mean_and_var", Value::Bool(true), NOT_READ),
+    ok("label_smooth.dtype", Value::Text("float32"), OWN_DTYPE),
+    ok("sampling_id.dtype", Value::Text("float32"), OWN_DTYPE),
+    ok("sequence_conv.padding", Value::Bool(true), NOT_READ),
+    ok("sequence_softmax.use_cudnn", Value::Bool(false), NO_GPU),
+    ok("softmax.use_cudnn", Value::Bool(false), NO_GPU),
+    no("accuracy.correct", Value::None, "fetch the accuracy, and multiply it by the batch size"),
+    no("accuracy.total", Value::None, "feed the batch size, or use layers.shape"),
+    no("affine_channel.data_layout", Value::Text("NCHW"), CHANNELS_FIRST),
+    no("data.type", Value::Int(7), "only tensors can be fed"),
+    no("data_norm.data_layout", Value::Text("NCHW"), CHANNELS_FIRST),
+    no("data_norm.enable_scale_and_shift", Value::Bool(false), "multiply and add parameters of your own"),
+    no("data_norm.in_place", Value::Bool(false), "use what the layer returns; its input keeps its values"),
+    no("data_norm.param_attr", Value::None, "set the sums in the scope after the startup program"),
+    no("gaussian_random_batch_size_like.dtype", Value::Text("float32"), "cast the result"),
+    no("lrn.data_format", Value::Text("NCHW"), CHANNELS_FIRST),
+    no("pad2d.data_format", Value::Text("NCHW"), CHANNELS_FIRST),
+    no("uniform_random_batch_size_like.dtype", Value::Text("float32"), "cast the result"),
+];
 
 const MEMORY_OPTIMIZE: &[Setting] = &[
     on("input_program", Value::None, "the program; the default main program if None"),

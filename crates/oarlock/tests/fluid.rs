@@ -13,7 +13,7 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 17] = [
+const DECLARED_OTHERWISE: [(&str, &str); 21] = [
     // Integers, but declared with the dtype of the input.
     ("max_pool2d_with_index", "Mask"),
     ("max_pool3d_with_index", "Mask"),
@@ -43,6 +43,13 @@ const DECLARED_OTHERWISE: [(&str, &str); 17] = [
     ("beam_search_decode", "SentenceScores"),
     // Integers, but declared with a dtype by accident.
     ("sample_logits", "LabelsDim"),
+    // As large as a variable says, but declared as large as an attribute or the input.
+    ("bilinear_interp", "Out"),
+    ("pad2d", "Out"),
+    // As many rows as are selected, but declared with all.
+    ("get_tensor_from_selected_rows", "Out"),
+    // Sequences, but declared without LoD.
+    ("filter_by_instag", "Out"),
 ];
 
 /// Slots and attributes whose order is the accident of a Python set, with the gradients that follow it.

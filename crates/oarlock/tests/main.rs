@@ -11,6 +11,7 @@ mod layers;
 mod nets;
 mod optimizers;
 mod programs;
+mod recurrent;
 mod steady;
 mod train;
 mod trainer;

@@ -61,7 +61,8 @@ class DatasetBase:
         self.thread_num = int(thread_num)
 
     def set_filelist(self, filelist):
-        """The files: names or patterns such as ``part-*``. Those named ``.gz`` and ``.zst`` are decompressed."""
+        """The files: names, patterns such as ``part-*``, or URLs of an object store. Those named ``.gz`` and ``.zst`` are
+        decompressed."""
         if isinstance(filelist, str):
             raise TypeError("set_filelist takes a list of names, not the string %r" % filelist)
         self.filelist = [str(name) for name in filelist]
@@ -84,11 +85,11 @@ class DatasetBase:
         self._skip_bad_lines = policy == "skip"
 
     def set_hdfs_config(self, fs_name, fs_ugi):
-        """Files of a remote storage are not read yet."""
-        raise NotImplementedError("set_hdfs_config: remote storage is not read yet; mount it, or copy the files")
+        """HDFS is not read directly."""
+        raise NotImplementedError("set_hdfs_config: files of HDFS cannot be read directly; mount it, or use an object store")
 
     def set_download_cmd(self, download_cmd):
-        """Files of a remote storage are not read yet."""
+        """Files are not fetched by a command of their own."""
         raise NotImplementedError("set_download_cmd: use set_pipe_command, which gets each file on its standard input")
 
     def set_rank_offset(self, rank_offset):

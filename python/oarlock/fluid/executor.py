@@ -63,18 +63,18 @@ class _Number(np.ndarray):
         return int(self.item())
 
 
-def _numbers_need_no_dimension():
+def _is_a_number(array):
     try:
-        float(np.zeros(1))
+        float(array)
     except TypeError:
-        return True
-    return False
+        return False
+    return True
 
 
 with warnings.catch_warnings():
     # Before it gave it up, numpy warned.
     warnings.simplefilter("ignore")
-    _NUMBERS_NEED_NO_DIMENSION = _numbers_need_no_dimension()
+    _ARRAYS_ARE_NUMBERS = _is_a_number(np.zeros(1))
 
 _signals_watched = False
 
@@ -150,7 +150,7 @@ class Executor:
             for reader in program._readers:
                 reader._raise_failure()
             raise
-        if _NUMBERS_NEED_NO_DIMENSION and return_numpy:
+        if return_numpy and not _ARRAYS_ARE_NUMBERS:
             fetched = [v.view(_Number) if isinstance(v, np.ndarray) and v.size == 1 else v for v in fetched]
         return fetched if fetch_list is not None else []
 

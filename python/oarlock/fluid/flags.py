@@ -10,13 +10,8 @@ _values = {}
 is_set = False
 
 
-def _default(name):
-    options.check("flag", name, None)
-    return options.defaults("flag")[name]
-
-
 def _parse(name, value):
-    kind = type(_default(name))
+    kind = type(options.default("flag", name))
     if isinstance(value, str) and kind is bool:
         if value.lower() in ("1", "t", "true", "y", "yes", "on"):
             return True
@@ -42,7 +37,7 @@ def check_environment():
 
 def value(name):
     """The value of a flag: as set, else from the environment, else its default."""
-    default = _default(name)
+    default = options.default("flag", name)
     if name in _values:
         return _values[name]
     return _parse(name, os.environ[name]) if name in os.environ else default

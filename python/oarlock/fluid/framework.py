@@ -229,15 +229,13 @@ def _getitem(var, item):
             axes.append(axis), starts.append(i), ends.append(i + 1 if i != -1 else _FAR), steps.append(1), gone.append(axis)
     out = var
     if axes and all(s == 1 for s in steps):
-        out = _call("slice", {"input": out, "axes": axes, "starts": starts, "ends": ends})
+        out = _call("_item", {"x": out, "axes": axes, "starts": starts, "ends": ends, "gone": gone})
     elif axes:
         out = _call("strided_slice", {"input": out, "axes": axes, "starts": starts, "ends": ends, "strides": steps})
-    if gone:
-        keep = [d for a, d in enumerate(out.shape) if a not in gone]
-        if keep:
-            out = _call("squeeze", {"input": out, "axes": gone, "name": None})
-        elif len(gone) > 1:
-            out = _call("squeeze", {"input": out, "axes": gone[1:], "name": None})
+        if gone:
+            # Of a result without dimensions one remains.
+            gone = gone if len(gone) < len(out.shape) else gone[1:]
+            out = _call("squeeze", {"input": out, "axes": gone, "name": None}) if gone else out
     if reverse:
         out = _call("reverse", {"x": out, "axis": reverse})
     return out

@@ -4,7 +4,13 @@ import copy
 
 import numpy as np
 
-__all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+from . import framework, layers
+from .layers._call import layer
+
+__all__ = [
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "DetectionMAP", "EditDistance", "MetricBase", "Precision",
+    "Recall",
+]
 
 
 def _numbers(value, what):
@@ -228,3 +234,30 @@ class Auc(MetricBase):
             return 0.0
         area = np.sum((neg - np.concatenate([[0.0], neg[:-1]])) * (pos + np.concatenate([[0.0], pos[:-1]])) / 2.0)
         return float(area / (pos[-1] * neg[-1]))
+
+
+class DetectionMAP:
+    """The mean over classes of average precision, of the batch and of all batches, as operators of the program."""
+
+    def __init__(
+        self, input, gt_label, gt_box, gt_difficult=None, class_num=None, background_label=0, overlap_threshold=0.5,
+        evaluate_difficult=True, ap_version='integral'
+    ):
+        if class_num is None:
+            raise ValueError("DetectionMAP needs class_num, the number of classes")
+        args = {k: v for k, v in locals().items() if k != "self"}
+        self.cur_map, self.accum_map, self.has_state = layer("_detection_map_metric", args)
+
+    def get_map_var(self):
+        """The variables of the batch and of all batches."""
+        return self.cur_map, self.accum_map
+
+    def reset(self, executor, reset_program=None):
+        """Forgets earlier batches."""
+        program = framework.Program() if reset_program is None else reset_program
+        with framework.program_guard(program):
+            state = program.global_block().create_var(
+                name=self.has_state.name, shape=self.has_state.shape, dtype=self.has_state.dtype, persistable=True
+            )
+            layers.fill_constant([1], "int32", 0, out=state)
+        executor.run(program)

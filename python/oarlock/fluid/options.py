@@ -25,6 +25,12 @@ def defaults(place):
     return {name: list(default) if isinstance(default, list) else default for name, (default, _) in _table()[place].items()}
 
 
+def default(place, name):
+    """The default of an option; raises if nobody knows it."""
+    check(place, name, None)
+    return _table()[place][name][0]
+
+
 def names(place, kind):
     """The options of a place that are of a class."""
     return [name for name, (_, rows) in _table()[place].items() if any(row[0] == kind for row in rows)]
@@ -53,9 +59,12 @@ def check(place, name, value):
     if name not in known:
         raise ValueError(_unknown(place, name))
     default, rows = known[name]
-    if value == default or value is None:
+    # A Variable's == builds an operator.
+    is_variable = isinstance(value, _core.VarHandle)
+    if value is None or (not is_variable and value == default):
         return
-    kind, text, _ = next((r for r in rows if value in r[2]), None) or next(r for r in rows if not r[2])
+    special = next((r for r in rows if not is_variable and value in r[2]), None)
+    kind, text, _ = special or next(r for r in rows if not r[2])
     if kind == "refused":
         raise NotImplementedError("%s: %s = %r is not supported: %s" % (place, name, value, text))
     if kind == "accepted":

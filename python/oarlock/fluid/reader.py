@@ -1,5 +1,6 @@
 """Loaders: generators of samples or batches that feed programs while they run."""
 
+import collections
 import contextlib
 import multiprocessing
 import pickle
@@ -285,22 +286,35 @@ class _DatasetLoader:
         self._drop_last = drop_last
 
     def __iter__(self):
-        core = self._dataset._configure()
-        passes = core.begin(self._places)
+        passes = self._dataset._configure().begin(self._places)
+        alive = collections.deque(passes)
         try:
             while True:
                 feeds = []
-                for one in list(passes):
-                    found = one.next()
-                    while found is not None and self._drop_last and found[1] < self._dataset._batch_size:
-                        found = one.next()
-                    if found is None:
-                        return
-                    feeds.append(found[0])
+                while alive and len(feeds) < self._places:
+                    feed = self._next(alive[0])
+                    if feed is None:
+                        alive.popleft()
+                    else:
+                        feeds.append(feed)
+                        # Files are dealt out as readers get free, so one may end before another.
+                        alive.rotate(-1)
+                if not feeds or self._drop_last and len(feeds) < self._places:
+                    return
                 yield feeds
         finally:
             for one in passes:
                 one.close()
+
+    def _next(self, one):
+        """The next batch of a reader that is complete or not to be dropped; None at its end."""
+        while True:
+            found = one.next()
+            if found is None:
+                return None
+            feed, rows = found
+            if rows == self._dataset._batch_size or not self._drop_last:
+                return feed
 
     def __call__(self):
         return iter(self)

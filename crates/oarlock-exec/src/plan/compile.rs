@@ -83,12 +83,13 @@ fn drop_ports(program: &mut Program, options: &ExecOptions) {
     program.global_mut().ops.retain(|op| !is_port(op));
 }
 
-/// Declares the gradients that blocks of gradients read and nothing computes: Fluid leaves them undeclared, and the operator that
-/// runs the block gives them values.
+/// Declares the gradients that blocks of gradients, and the operators that run them, read and nothing computes: Fluid leaves them
+/// undeclared, and the operator takes them as zero.
 fn declare_gradients(program: &mut Program) {
     let mut missing = Vec::new();
-    for block in program.blocks().iter().filter(|b| b.forward.is_some()) {
-        let grads = block.ops.iter().flat_map(|op| op.inputs.iter()).filter(|(slot, _)| slot.ends_with(GRAD));
+    for block in program.blocks() {
+        let readers = block.ops.iter().filter(|op| block.forward.is_some() || !op.sub_blocks().is_empty());
+        let grads = readers.flat_map(|op| op.inputs.iter()).filter(|(slot, _)| slot.ends_with(GRAD));
         let unknown = |n: &&Name| **n != EMPTY && program.resolve(block.idx, n).is_none();
         missing.extend(grads.flat_map(|(_, args)| args).filter(unknown).map(|n| (block.idx, n.clone())));
     }
@@ -315,7 +316,8 @@ impl<'a> Compiler<'a> {
         };
         let reads = self.bound_at(&slots(&mut access.reads.iter().chain(&access.nested)));
         let writes = slots(&mut access.writes.iter());
-        let updates = self.bound_at(&writes);
+        let kept = self.unchanged(block, op)?;
+        let updates = self.bound_at(&writes.difference(&kept).copied().collect());
         let mut writes: Vec<usize> = writes.into_iter().collect();
         writes.sort_unstable();
         Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, reads, release: Vec::new() })
@@ -324,6 +326,13 @@ impl<'a> Compiler<'a> {
     /// The positions of the bound variables among these slots.
     fn bound_at(&self, slots: &HashSet<usize>) -> Vec<usize> {
         (0..self.bound.len()).filter(|&i| slots.contains(&self.bound[i].slot)).collect()
+    }
+
+    /// Outputs that an operator only hands on, into the variable it takes them from.
+    fn unchanged(&self, block: usize, op: &Op) -> Result<HashSet<usize>> {
+        let pairs = memory::traits_of(self.options.registry.get(&op.op_type).map(|e| e.def)).unchanged;
+        let same = pairs.iter().filter(|(input, output)| op.inputs.get(input) == op.outputs.get(output));
+        same.flat_map(|(input, _)| op.inputs.get(input)).map(|name| self.slot(block, name)).collect()
     }
 
     /// Outputs that are inputs too, of an operator that cannot work in place: the kernel writes elsewhere, then both are exchanged.

@@ -10,11 +10,13 @@ use oarlock_ir::{Error, Kind, Result};
 
 use super::pipe::{Cancel, Pipe, Stdin};
 use super::zstd::Frames;
+use crate::store::{open_around, open_store};
 
 /// Where a data set comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Names of files, or patterns such as `train/part-*`. `.gz` and `.zst` files are decompressed.
+    /// Names of files, or patterns such as `train/part-*`; `s3://bucket/train/part-*` with the feature `storage`. `.gz` and
+    /// `.zst` files are decompressed.
     pub files: Vec<String>,
     /// A shell command that each file is sent through. Empty or `cat`: the files are read as they are.
     pub pipe_command: String,
@@ -30,11 +32,10 @@ impl Source {
     pub fn expand(&self) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for name in &self.files {
-            if let Some((scheme, _)) = name.split_once(":/").filter(|(s, _)| is_scheme(s)) {
-                let what = format!("{name}: reading from `{scheme}` storage is not supported yet");
-                return Err(Error::new(Kind::Unsupported, what).help("copy the files to a local or mounted directory"));
-            }
-            if name.contains(['*', '?', '[']) && !Path::new(name).exists() {
+            let is_pattern = name.contains(['*', '?', '[']);
+            if is_remote(name)? {
+                if is_pattern { all.extend(remote_matches(name)?) } else { all.push(name.clone()) }
+            } else if is_pattern && !Path::new(name).exists() {
                 all.extend(matches(name)?);
             } else {
                 all.push(name.clone());
@@ -52,27 +53,69 @@ impl Source {
 
     /// Starts to read a file.
     pub(crate) fn open(&self, name: &str, cancel: &Arc<Cancel>) -> Result<Input> {
-        let cannot = |e: io::Error| Error::new(Kind::Io, format!("cannot read {name}: {e}"));
-        let file = File::open(name).map_err(cannot)?;
-        if file.metadata().map_err(cannot)?.is_dir() {
-            let what = format!("cannot read {name}: it is a directory");
-            return Err(Error::new(Kind::Io, what).help(format!("use the pattern `{name}/*` for the files in it")));
-        }
-        let stream: Option<Box<dyn Read + Send>> = match Path::new(name).extension().and_then(|e| e.to_str()) {
-            Some("gz") => Some(Box::new(MultiGzDecoder::new(buffered(&file).map_err(cannot)?))),
-            Some("zst" | "zstd") => Some(Box::new(Frames::new(buffered(&file).map_err(cannot)?))),
-            _ => None,
+        let file = if is_remote(name)? { Stdin::Stream(open_remote(name)?) } else { Stdin::File(open_local(name)?) };
+        let stdin = match Path::new(name).extension().and_then(|e| e.to_str()) {
+            Some("gz") => Stdin::Stream(Box::new(MultiGzDecoder::new(buffered(file)))),
+            Some("zst" | "zstd") => Stdin::Stream(Box::new(Frames::new(buffered(file)))),
+            _ => file,
         };
-        if self.is_native() {
-            return Ok(stream.map_or(Input::Plain(file), Input::Stream));
+        match stdin {
+            Stdin::File(file) if self.is_native() => Ok(Input::Plain(file)),
+            Stdin::Stream(stream) if self.is_native() => Ok(Input::Stream(stream)),
+            stdin => Pipe::start(&self.pipe_command, name, stdin, cancel).map(Input::Pipe),
         }
-        let stdin = stream.map_or_else(|| Stdin::File(file), Stdin::Stream);
-        Pipe::start(&self.pipe_command, name, stdin, cancel).map(Input::Pipe)
     }
 }
 
-fn buffered(file: &File) -> io::Result<BufReader<File>> {
-    Ok(BufReader::with_capacity(1 << 18, file.try_clone()?))
+fn open_local(name: &str) -> Result<File> {
+    let cannot = |e: io::Error| Error::new(Kind::Io, format!("cannot read {name}: {e}"));
+    let file = File::open(name).map_err(cannot)?;
+    if file.metadata().map_err(cannot)?.is_dir() {
+        let what = format!("cannot read {name}: it is a directory");
+        return Err(Error::new(Kind::Io, what).help(format!("use the pattern `{name}/*` for the files in it")));
+    }
+    Ok(file)
+}
+
+/// A file of an object store.
+fn open_remote(name: &str) -> Result<Box<dyn Read + Send>> {
+    let (store, file) = open_around(name)?;
+    Ok(store.view()?.open(&file)?.into_reader())
+}
+
+fn buffered(file: Stdin) -> BufReader<Box<dyn Read + Send>> {
+    let file: Box<dyn Read + Send> = match file {
+        Stdin::File(file) => Box::new(file),
+        Stdin::Stream(stream) => stream,
+    };
+    BufReader::with_capacity(1 << 18, file)
+}
+
+/// Is it a URL of an object store? What merely looks like a URL of another kind is an error.
+fn is_remote(name: &str) -> Result<bool> {
+    let Some((scheme, rest)) = name.split_once(":/").filter(|(s, _)| is_scheme(s)) else { return Ok(false) };
+    if rest.starts_with('/') && scheme != "hdfs" {
+        return Ok(true);
+    }
+    let what = format!("{name}: files of `{scheme}` cannot be read directly");
+    Err(Error::new(Kind::Unsupported, what)
+        .help("mount it and use the directory, or use an object store such as s3://"))
+}
+
+/// The files of an object store behind a pattern, which must be in the last part of the name.
+fn remote_matches(pattern: &str) -> Result<Vec<String>> {
+    let wrong = |what: String| Error::new(Kind::Argument, format!("the file pattern `{pattern}` {what}"));
+    let Some((folder, last)) = pattern.rsplit_once('/').filter(|(folder, _)| !folder.contains(['*', '?', '['])) else {
+        return Err(wrong("has a wildcard before its last part".into()).help("list the folders one by one"));
+    };
+    let last = glob::Pattern::new(last).map_err(|e| wrong(format!("is malformed: {e}")))?;
+    let files = open_store(folder)?.view()?.files()?;
+    let direct = files.iter().filter(|name| !name.contains('/') && last.matches(name));
+    let found: Vec<String> = direct.map(|name| format!("{folder}/{name}")).collect();
+    if found.is_empty() {
+        return Err(wrong("matches no file".into()));
+    }
+    Ok(found)
 }
 
 /// `hdfs:/path`, `s3://bucket`: a word before the colon, but no path.

@@ -27,7 +27,7 @@ static NEXT_STAGING: AtomicU64 = AtomicU64::new(0);
 
 /// A folder in an object store.
 #[derive(Clone)]
-pub struct Remote {
+pub(super) struct Remote {
     objects: Objects,
     /// The key of the folder, without a slash at the end; empty for the bucket itself.
     folder: String,

@@ -58,6 +58,11 @@ impl Source {
         self.seal.as_ref()
     }
 
+    /// The bytes as they come, unchecked: for data, which is read in pieces and notices itself when it is damaged.
+    pub(crate) fn into_reader(self) -> Box<dyn Read + Send> {
+        self.from.from
+    }
+
     /// All bytes.
     pub fn bytes(self) -> Result<Vec<u8>> {
         self.decode(|r| r.take(r.left(), "the file"))

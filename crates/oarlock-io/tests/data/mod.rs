@@ -1,4 +1,5 @@
 mod datasets;
 mod failures;
 mod fixture;
+mod readers;
 mod tools;

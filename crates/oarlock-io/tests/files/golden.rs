@@ -224,7 +224,7 @@ fn models_are_found_and_loaded_in_every_layout() {
         let dir = golden().join(net);
         let mut loaded = Vec::new();
         for layout in ["infer_sep", "infer_comb"] {
-            let (store, files) = find_model(&dir.join(layout)).unwrap();
+            let (store, files) = find_model(dir.join(layout)).unwrap();
             let expected =
                 if layout == "infer_sep" { ModelFiles::separate() } else { ModelFiles::combined("__params__") };
             assert_eq!(files, expected, "{net}");
@@ -260,7 +260,7 @@ fn models_of_newer_releases_load() {
 
 #[test]
 fn a_3x_model_is_the_same_network() {
-    let (store, files) = find_model(&golden().join("compat_3.3.1")).unwrap();
+    let (store, files) = find_model(golden().join("compat_3.3.1")).unwrap();
     let model = InferenceModel::load(&*store, &files, &Values::default()).unwrap();
     let types: Vec<&str> = model.program.global().ops.iter().map(|op| op.op_type.as_str()).collect();
     assert_eq!(

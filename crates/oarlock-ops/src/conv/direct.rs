@@ -6,6 +6,7 @@ use oarlock_tensor::gemm::GemmElem;
 
 use super::product::Scratch;
 use super::{Conv, Params, Side, Variant};
+use crate::second::emit_from;
 use crate::sliding::Format;
 
 impl Params {
@@ -88,7 +89,7 @@ fn wrong_channels(cx: &Infer<'_>, params: &Params) -> oarlock_ir::Error {
 }
 
 /// The sizes of a run, checked again because images are the user's.
-fn sizes(io: &Io<'_>, input: In, params: &Params, image: &Dims, filter: &Dims) -> Result<Conv> {
+pub(super) fn sizes(io: &Io<'_>, input: In, params: &Params, image: &Dims, filter: &Dims) -> Result<Conv> {
     let parts = params.format.split_dims(params.axes, image).zip(Format::ChannelsFirst.split_dims(params.axes, filter));
     let conv = parts.and_then(|((c, image_sizes), (per_group, window))| {
         let fits = c == per_group * params.groups && filter[0].is_multiple_of(params.groups) && filter.numel() > 0;
@@ -149,6 +150,13 @@ impl OpDef for DirectGrad {
             let (mut scratch, mut moved) = (Scratch::<T>::default(), Default::default());
             kernel(move |io| backward(io, inputs, outputs, &params, &mut scratch, &mut moved))
         })
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        match self.0.grad_grad_type {
+            Some(op_type) => emit_from(g, op_type, &super::double::PLACES),
+            None => g.no_gradient(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod columns;
 mod direct;
+mod double;
 mod product;
 mod shifts;
 mod transposed;
@@ -14,6 +15,7 @@ mod unfold;
 use oarlock_ir::{AttrView, Infer, Kind, Result, Sig, fail};
 
 pub(crate) use direct::{Direct, DirectGrad};
+pub(crate) use double::DirectGradGrad;
 pub(crate) use transposed::{Transposed, TransposedGrad};
 pub(crate) use unfold::Unfold;
 
@@ -26,6 +28,8 @@ pub(crate) struct Variant {
     pub(crate) op_type: &'static str,
     /// Its gradient operator's type.
     pub(crate) grad_type: &'static str,
+    /// The type of the gradient of that, where there is one.
+    pub(crate) grad_grad_type: Option<&'static str>,
     /// What it works on.
     pub(crate) axes: Axes,
     /// Slots that only programs rewritten for another library use.

@@ -10,6 +10,7 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Transposed(VARIANT), &TransposedGrad(VA
 const VARIANT: Variant = Variant {
     op_type: "conv2d_transpose",
     grad_type: "conv2d_transpose_grad",
+    grad_grad_type: None,
     axes: Axes::Image,
     foreign_inputs: &["Bias"],
     grad_reads: &["Bias", "Filter", "Input", "Output@GRAD"],

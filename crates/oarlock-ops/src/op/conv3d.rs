@@ -2,14 +2,15 @@
 
 use oarlock_ir::OpDef;
 
-use crate::conv::{Direct, DirectGrad, Variant};
+use crate::conv::{Direct, DirectGrad, DirectGradGrad, Variant};
 use crate::sliding::Axes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Direct(VARIANT), &DirectGrad(VARIANT)];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Direct(VARIANT), &DirectGrad(VARIANT), &DirectGradGrad(VARIANT)];
 
 const VARIANT: Variant = Variant {
     op_type: "conv3d",
     grad_type: "conv3d_grad",
+    grad_grad_type: Some("conv3d_grad_grad"),
     axes: Axes::Volume,
     foreign_inputs: &["ResidualData"],
     grad_reads: &["Filter", "Input", "Output@GRAD", "ResidualData"],

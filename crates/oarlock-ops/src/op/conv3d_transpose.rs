@@ -10,6 +10,7 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Transposed(VARIANT), &TransposedGrad(VA
 const VARIANT: Variant = Variant {
     op_type: "conv3d_transpose",
     grad_type: "conv3d_transpose_grad",
+    grad_grad_type: None,
     axes: Axes::Volume,
     foreign_inputs: &[],
     grad_reads: &["Filter", "Input", "Output@GRAD"],

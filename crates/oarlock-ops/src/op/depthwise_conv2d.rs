@@ -10,6 +10,7 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Direct(VARIANT), &DirectGrad(VARIANT)];
 const VARIANT: Variant = Variant {
     op_type: "depthwise_conv2d",
     grad_type: "depthwise_conv2d_grad",
+    grad_grad_type: None,
     axes: Axes::Image,
     foreign_inputs: &["Bias", "ResidualData"],
     grad_reads: &["Bias", "Filter", "Input", "Output@GRAD"],

@@ -4,6 +4,7 @@ use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result,
 use oarlock_tensor::Dims;
 
 use crate::int_list::{IntList, Known};
+use crate::second::{Places, emit_from};
 use crate::tile::{tile, tile_grad};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Expand, &ExpandGrad];
@@ -102,6 +103,11 @@ impl OpDef for ExpandGrad {
             let times = times.of(io, x)?;
             tile_grad::<T>(io, x, dout, dx, &times)
         }))
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        let reads = &[("ExpandTimes", "ExpandTimes"), ("expand_times_tensor", "expand_times_tensor")];
+        emit_from(g, "expand", &Places { reads, grads: &[("X", "X@GRAD")], writes: &[("Out", "Out@GRAD")] })
     }
 
     fn traits(&self) -> Traits {

@@ -85,7 +85,7 @@ impl OpDef for HierarchicalSigmoid {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("W", "W_Out")])
+        Traits::NONE.unchanged(&[("W", "W_Out")])
     }
 }
 

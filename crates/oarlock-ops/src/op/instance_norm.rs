@@ -5,7 +5,9 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{Dims, Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&InstanceNorm, &InstanceNormGrad];
+use crate::second::{Places, emit_from};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&InstanceNorm, &InstanceNormGrad, &InstanceNormGradGrad];
 
 struct InstanceNorm;
 
@@ -124,6 +126,21 @@ impl OpDef for InstanceNormGrad {
         let outputs = [p.maybe_output("X@GRAD")?, p.maybe_output("Scale@GRAD")?, p.maybe_output("Bias@GRAD")?];
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
     }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        let places = Places {
+            reads: &[
+                ("X", "X"),
+                ("Scale", "Scale"),
+                ("SavedMean", "SavedMean"),
+                ("SavedVariance", "SavedVariance"),
+                ("DY", "Y@GRAD"),
+            ],
+            grads: &[("DDX", "X@GRAD"), ("DDScale", "Scale@GRAD"), ("DDBias", "Bias@GRAD")],
+            writes: &[("DX", "X"), ("DScale", "Scale"), ("DDY", "Y@GRAD")],
+        };
+        emit_from(g, "instance_norm_grad_grad", &places)
+    }
 }
 
 fn backward<T: Float>(
@@ -163,6 +180,172 @@ fn backward<T: Float>(
             let factor = scales[i % scales.len()] * inverses[i];
             let (b, c) = (-factor * inverses[i] * slope(i) / count, -factor * simd::sum(&d[part(i)]) / count);
             simd::normalize_grad(&mut dx[part(i)], &d[part(i)], &xs[part(i)], means[i], [factor, b, c]);
+        }
+    }
+    Ok(())
+}
+
+struct InstanceNormGradGrad;
+
+impl OpDef for InstanceNormGradGrad {
+    fn sig(&self) -> Sig {
+        let doc = "with N(v) = v - mean(v) - n mean(v n) of a channel n = (X - mean) / deviation: \
+                   DDY = Scale N(DDX) / deviation + DDScale n + DDBias, DScale = sum(DDX N(DY)) / deviation, and DX follows";
+        Sig::new("instance_norm_grad_grad", doc)
+            .input("X", "of the forward operator")
+            .input("Scale", "of the forward operator")
+            .input("SavedMean", "of the forward operator")
+            .input("SavedVariance", "of the forward operator")
+            .input("DY", "gradient of `Y`")
+            .optional_input("DDX", "gradient of the gradient of `X`")
+            .optional_input("DDScale", "gradient of the gradient of `Scale`")
+            .optional_input("DDBias", "gradient of the gradient of `Bias`")
+            .optional_output("DX", "gradient of `X`")
+            .optional_output("DScale", "gradient of `Scale`")
+            .optional_output("DDY", "gradient of `DY`")
+            .attr("epsilon", 1e-5f32, "of the forward operator")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.same("DX", "X")?;
+        cx.same("DScale", "Scale")?;
+        cx.same("DDY", "DY")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let [x, scale, mean, inverse, dy] = ["X", "Scale", "SavedMean", "SavedVariance", "DY"].map(|s| p.input(s));
+        let inputs = [x?, scale?, mean?, inverse?, dy?];
+        let grads = [p.maybe_input("DDX")?, p.maybe_input("DDScale")?, p.maybe_input("DDBias")?];
+        let outputs = [p.maybe_output("DX")?, p.maybe_output("DScale")?, p.maybe_output("DDY")?];
+        by_float!(p.float("X")?, T => {
+            let mut memory = [const { Vec::new() }; 3];
+            kernel(move |io| backward_twice::<T>(io, inputs, grads, outputs, &mut memory))
+        })
+    }
+}
+
+/// One channel of one example.
+struct Plane<'a, T> {
+    /// The channel moved and scaled to mean 0 and variance 1.
+    n: &'a [T],
+    dy: &'a [T],
+    /// The gradient of the gradient of X.
+    ddx: &'a [T],
+    scale: T,
+    /// One over the deviation.
+    inverse: T,
+    /// Gradient of the gradient of the scale.
+    ddscale: T,
+}
+
+impl<T: Float> Plane<'_, T> {
+    fn mean(&self, value: impl Fn(usize) -> T) -> T {
+        (0..self.n.len()).fold(T::ZERO, |sum, i| sum + value(i)) / T::of(self.n.len().max(1) as f64)
+    }
+
+    /// `v - mean(v) - n mean(v n)`: what of a change of the channel is left when it is normalized.
+    fn normalized(&self, v: &[T], out: &mut [T]) {
+        let (mean, along) = (self.mean(|i| v[i]), self.mean(|i| v[i] * self.n[i]));
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = v[i] - mean - self.n[i] * along;
+        }
+    }
+
+    /// The inner product of `DDX` with the normalized `DY`, over the pixels.
+    fn product(&self) -> T {
+        let (a, b) = (self.mean(|i| self.ddx[i]), self.mean(|i| self.dy[i]));
+        let (c, d) = (self.mean(|i| self.ddx[i] * self.n[i]), self.mean(|i| self.dy[i] * self.n[i]));
+        self.mean(|i| self.ddx[i] * self.dy[i]) - a * b - c * d
+    }
+
+    /// The gradient of X: through n, and through the deviation. `work` is overwritten.
+    fn dx(&self, work: &mut [T], out: &mut [T]) {
+        let (c, d) = (self.mean(|i| self.ddx[i] * self.n[i]), self.mean(|i| self.dy[i] * self.n[i]));
+        let factor = self.scale * self.inverse;
+        for (i, w) in work.iter_mut().enumerate() {
+            *w = self.ddscale * self.dy[i] - factor * (self.ddx[i] * d + self.dy[i] * c);
+        }
+        self.normalized(work, out);
+        let deviation = factor * self.inverse * self.product();
+        for (out, n) in out.iter_mut().zip(self.n) {
+            *out = self.inverse * *out - deviation * *n;
+        }
+    }
+
+    /// The gradient of `DY`, without what comes from the bias.
+    fn ddy(&self, out: &mut [T]) {
+        self.normalized(self.ddx, out);
+        for (out, n) in out.iter_mut().zip(self.n) {
+            *out = self.scale * self.inverse * *out + self.ddscale * *n;
+        }
+    }
+}
+
+/// The elements of a slot, or as many zeros if nobody gives it.
+fn or_zeros<T: Float>(io: &Io<'_>, slot: Option<In>, like: In, count: usize, to: &mut Vec<T>) -> Result<()> {
+    to.clear();
+    to.resize(count, T::ZERO);
+    if let Some(slot) = slot {
+        let tensor = io.dense(slot)?;
+        let data = io.data::<T>(slot, &tensor)?;
+        crate::classes::same_count(io, like, slot, count, data.len())?;
+        to.copy_from_slice(data);
+    }
+    Ok(())
+}
+
+fn backward_twice<T: Float>(
+    io: &Io<'_>,
+    [x, scale, mean, inverse, dy]: [In; 5],
+    [ddx, ddscale, ddbias]: [Option<In>; 3],
+    [dx, dscale, ddy]: [Option<Out>; 3],
+    [ddxs, n, work]: &mut [Vec<T>; 3],
+) -> Result<()> {
+    let (x_tensor, scale_tensor, dy_tensor) = (io.dense(x)?, io.dense(scale)?, io.dense(dy)?);
+    let (mean_tensor, inverse_tensor) = (io.dense(mean)?, io.dense(inverse)?);
+    let scales = io.data::<T>(scale, &scale_tensor)?;
+    let (planes, pixels) = layout(io, x, x_tensor.dims(), scales.len())?;
+    let (xs, dys) = (io.data::<T>(x, &x_tensor)?, io.data::<T>(dy, &dy_tensor)?);
+    let (means, inverses) = (io.data::<T>(mean, &mean_tensor)?, io.data::<T>(inverse, &inverse_tensor)?);
+    for (slot, count, found) in
+        [(dy, xs.len(), dys.len()), (mean, planes, means.len()), (inverse, planes, inverses.len())]
+    {
+        crate::classes::same_count(io, x, slot, count, found)?;
+    }
+    let (mut ddscales, mut ddbiases) = (Vec::new(), Vec::new());
+    or_zeros(io, ddx, x, xs.len(), ddxs)?;
+    or_zeros(io, ddscale, scale, scales.len(), &mut ddscales)?;
+    or_zeros(io, ddbias, scale, scales.len(), &mut ddbiases)?;
+    let open =
+        |out: Option<Out>, like: &Dims| out.map(|out| Ok((out, io.out_sized(out, T::DTYPE, *like)?))).transpose();
+    let (mut dx, mut ddy) = (open(dx, x_tensor.dims())?, open(ddy, dy_tensor.dims())?);
+    let mut dscale = open(dscale, scale_tensor.dims())?;
+    if let Some((out, t)) = &mut dscale {
+        io.data_mut::<T>(*out, t)?.fill(T::ZERO);
+    }
+    n.resize(pixels, T::ZERO);
+    work.resize(pixels, T::ZERO);
+    for i in 0..planes {
+        let (part, channel) = (i * pixels..(i + 1) * pixels, i % scales.len());
+        n.iter_mut().zip(&xs[part.clone()]).for_each(|(n, x)| *n = (*x - means[i]) * inverses[i]);
+        let plane = Plane {
+            n,
+            dy: &dys[part.clone()],
+            ddx: &ddxs[part.clone()],
+            scale: scales[channel],
+            inverse: inverses[i],
+            ddscale: ddscales[channel],
+        };
+        if let Some((out, t)) = &mut dx {
+            plane.dx(work, &mut io.data_mut::<T>(*out, t)?[part.clone()]);
+        }
+        if let Some((out, t)) = &mut ddy {
+            let to = &mut io.data_mut::<T>(*out, t)?[part];
+            plane.ddy(to);
+            to.iter_mut().for_each(|v| *v += ddbiases[channel]);
+        }
+        if let Some((out, t)) = &mut dscale {
+            io.data_mut::<T>(*out, t)?[channel] += plane.product() * inverses[i] * T::of(pixels as f64);
         }
     }
     Ok(())

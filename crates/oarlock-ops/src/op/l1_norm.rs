@@ -1,60 +1,25 @@
 //! `l1_norm`: the sum of absolute values.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::OpDef;
 use oarlock_tensor::Float;
 
-use crate::elementwise;
-use crate::losses;
 use crate::op::sign::sign;
+use crate::total::{Total, Totalled, TotalledGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&L1Norm, &L1NormGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Totalled::<L1>::OP, &TotalledGrad::<L1>::OP];
 
-struct L1Norm;
+struct L1;
 
-impl OpDef for L1Norm {
-    fn sig(&self) -> Sig {
-        Sig::new("l1_norm", "Out = sum of |X|").input("X", "f32 or f64").output("Out", "[1]")
+impl Total for L1 {
+    const TYPES: [&'static str; 2] = ["l1_norm", "l1_norm_grad"];
+    const DOCS: [&'static str; 2] = ["Out = sum of |X|", "X@GRAD = sign(X) * Out@GRAD"];
+
+    fn sum<T: Float>(x: &[T]) -> T {
+        x.iter().map(|v| v.abs()).sum()
     }
 
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.float("X")?;
-        cx.set("Out", x.with_shape(vec![Dim::Is(1)]).with_lod(0));
-        Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (x, out) = (p.input("X")?, p.output("Out")?);
-        by_float!(p.float("X")?, T => kernel(move |io| {
-            let sum: T = io.data::<T>(x, &*io.dense(x)?)?.iter().map(|v| v.abs()).sum();
-            losses::number(io, out, sum)
-        }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("l1_norm_grad", &["Out@GRAD", "X"], &["X@GRAD"])
-    }
-}
-
-struct L1NormGrad;
-
-impl OpDef for L1NormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("l1_norm_grad", "X@GRAD = sign(X) * Out@GRAD")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        elementwise::infer_grad_like(cx, "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (x, d, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
-        by_float!(p.float("X")?, T => kernel(move |io| {
-            let d = T::of(io.scalar(d)?);
-            elementwise::map(io, x, dx, |x: T| d * sign(x))
-        }))
+    fn slope<T: Float>(x: T) -> T {
+        sign(x)
     }
 }
 

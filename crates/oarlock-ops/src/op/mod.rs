@@ -64,6 +64,7 @@ pub(crate) mod decayed_adagrad;
 pub(crate) mod delete_var;
 pub(crate) mod depthwise_conv2d;
 pub(crate) mod depthwise_conv2d_transpose;
+pub(crate) mod detection_map;
 pub(crate) mod dgc;
 pub(crate) mod dgc_clip_by_norm;
 pub(crate) mod dgc_momentum;
@@ -402,6 +403,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     delete_var::OPS,
     depthwise_conv2d::OPS,
     depthwise_conv2d_transpose::OPS,
+    detection_map::OPS,
     dgc::OPS,
     dgc_clip_by_norm::OPS,
     dgc_momentum::OPS,

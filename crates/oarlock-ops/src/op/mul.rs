@@ -1,12 +1,12 @@
 //! `mul`: the product of two tensors seen as matrices; the heart of every fully connected layer.
 
 use oarlock_ir::{
-    AttrView, Dim, EMPTY, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, grad_name,
-    kernel, product,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, product,
 };
 use oarlock_tensor::{Dims, Element, Float, MAX_RANK};
 
 use crate::matrix::{Product, sized};
+use crate::second::{Places, emit_from};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Mul, &MulGrad, &MulGradGrad];
 
@@ -131,22 +131,12 @@ impl OpDef for MulGrad {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let first = g.op();
-        let mut op = Op::new("mul_grad_grad");
-        op.attrs = first.attrs.clone();
-        op.site = first.site.clone();
-        for (slot, from) in [("X", "X"), ("Y", "Y"), ("DOut", "Out@GRAD")] {
-            op.inputs.set(slot, first.inputs.get(from).to_vec());
-        }
-        for (slot, from) in [("DDX", "X@GRAD"), ("DDY", "Y@GRAD")] {
-            op.inputs.set(slot, first.outputs.get(from).iter().map(|n| grad_name(n)).collect());
-        }
-        for (slot, of) in [("DX", "X"), ("DY", "Y"), ("DDOut", "Out@GRAD")] {
-            let mut grads = g.input_grads(of);
-            grads.retain(|n| *n != EMPTY);
-            op.outputs.set(slot, grads);
-        }
-        g.push(op)
+        let places = Places {
+            reads: &[("X", "X"), ("Y", "Y"), ("DOut", "Out@GRAD")],
+            grads: &[("DDX", "X@GRAD"), ("DDY", "Y@GRAD")],
+            writes: &[("DX", "X"), ("DY", "Y"), ("DDOut", "Out@GRAD")],
+        };
+        emit_from(g, "mul_grad_grad", &places)
     }
 }
 

@@ -1,11 +1,12 @@
 //! `partial_concat`: some columns of several matrices, side by side.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, kernel};
 use oarlock_tensor::Dims;
 
-use crate::stripe::{self, Stripe};
+use crate::stripe::{self, Stripe, StripeGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&PartialConcat, &PartialConcatGrad];
+pub(crate) const OPS: &[&dyn OpDef] =
+    &[&PartialConcat, &StripeGrad { op_type: "partial_concat_grad", side_by_side: true }];
 
 struct PartialConcat;
 
@@ -49,50 +50,6 @@ impl OpDef for PartialConcat {
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
         g.emit_keeping("partial_concat_grad", &["X", "Out@GRAD"], &["X@GRAD"])
-    }
-}
-
-struct PartialConcatGrad;
-
-impl OpDef for PartialConcatGrad {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("partial_concat_grad", "X@GRAD = Out@GRAD in the named columns, 0 elsewhere")
-            .inputs("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .outputs("X@GRAD", "gradients of `X`");
-        stripe::attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (xs, dout, dxs, stripe) =
-            (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Stripe::parse(p.attrs())?);
-        kernel(move |io| {
-            let (m, d) = (stripe.measure(io, &xs)?, io.dense(dout)?);
-            if d.numel() != m.rows * m.length * xs.len() {
-                return Err(io.error(Kind::Shape, dout, format_args!("is {}, unlike the result", d.dims())));
-            }
-            let size = d.dtype().size();
-            let (length, row) = (m.length * size, m.length * xs.len() * size);
-            for (n, dx) in dxs.iter().enumerate() {
-                let Some(dx) = *dx else { continue };
-                let mut to = io.out_sized(dx, d.dtype(), Dims::from([m.rows, m.width]))?;
-                let to = to.bytes_mut();
-                to.fill(0);
-                for i in 0..m.rows {
-                    let from = &d.bytes()[i * row + n * length..][..length];
-                    to[(i * m.width + m.start) * size..][..length].copy_from_slice(from);
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }
 

@@ -1,12 +1,12 @@
 //! `partial_sum`: the sum of some columns of several matrices.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, fail, kernel};
 use oarlock_tensor::{Dims, Element};
 
 use crate::number::{Number, by_number};
-use crate::stripe::{self, Stripe};
+use crate::stripe::{self, Stripe, StripeGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&PartialSum, &PartialSumGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&PartialSum, &StripeGrad { op_type: "partial_sum_grad", side_by_side: false }];
 
 struct PartialSum;
 
@@ -45,48 +45,6 @@ impl OpDef for PartialSum {
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
         g.emit_keeping("partial_sum_grad", &["X", "Out@GRAD"], &["X@GRAD"])
-    }
-}
-
-struct PartialSumGrad;
-
-impl OpDef for PartialSumGrad {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("partial_sum_grad", "X@GRAD = Out@GRAD in the named columns, 0 elsewhere")
-            .inputs("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .outputs("X@GRAD", "gradients of `X`");
-        stripe::attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (xs, dout, dxs, stripe) =
-            (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Stripe::parse(p.attrs())?);
-        kernel(move |io| {
-            let (m, d) = (stripe.measure(io, &xs)?, io.dense(dout)?);
-            if d.numel() != m.rows * m.length {
-                return Err(io.error(Kind::Shape, dout, format_args!("is {}, unlike the result", d.dims())));
-            }
-            let size = d.dtype().size();
-            let length = m.length * size;
-            for dx in dxs.iter().flatten() {
-                let mut to = io.out_sized(*dx, d.dtype(), Dims::from([m.rows, m.width]))?;
-                let to = to.bytes_mut();
-                to.fill(0);
-                for i in 0..m.rows {
-                    to[(i * m.width + m.start) * size..][..length].copy_from_slice(&d.bytes()[i * length..][..length]);
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }
 

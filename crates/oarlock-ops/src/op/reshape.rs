@@ -15,6 +15,7 @@ pub(super) struct Reshape {
 
 impl Reform for Reshape {
     const TYPES: [&'static str; 4] = ["reshape", "reshape_grad", "reshape2", "reshape2_grad"];
+    const GRAD_GRAD: Option<&'static str> = Some("reshape2_grad_grad");
     const DOC: &'static str = "Out = the elements of X under other sizes";
     const GRAD_READS: &'static [&'static str] = &["X", "Shape", "ShapeTensor", "Out", "Out@GRAD"];
 

@@ -1,11 +1,35 @@
 //! `reshape2`: the same elements under other sizes; the sizes of `X` travel to the gradient by themselves.
 
-use oarlock_ir::OpDef;
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
 
 use super::reshape::Reshape;
-use crate::reform::{Second, SecondGrad};
+use crate::reform::{Second, SecondGrad, prepare_like};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Second::<Reshape>::OP, &SecondGrad::<Reshape>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Second::<Reshape>::OP, &SecondGrad::<Reshape>::OP, &ReshapeGradGrad];
+
+struct ReshapeGradGrad;
+
+impl OpDef for ReshapeGradGrad {
+    fn sig(&self) -> Sig {
+        Sig::new("reshape2_grad_grad", "DDOut = DDX with the sizes of DOut")
+            .input("DOut", "gradient of `Out`")
+            .input("DDX", "gradient of the gradient of `X`")
+            .output("DDOut", "gradient of `DOut`")
+            .attrs_of(&Second::<Reshape>::OP.sig())
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.same("DDOut", "DOut")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        prepare_like(p, "DOut", ("DDX", "DDOut"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.in_place(&[("DDX", "DDOut")]).shape_only(&["DOut"])
+    }
+}
 
 #[test]
 fn reshape2() {

@@ -1,8 +1,9 @@
 //! Dense layers, activations, elementwise arithmetic, reductions, comparisons, metrics.
 
-use oarlock::layers::{Compare, Operand};
+use oarlock::layers::Compare;
 use oarlock::prelude::*;
 use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
 
 use super::{layers, refs};
 use crate::args::Args;
@@ -15,9 +16,7 @@ fn elementwise(a: &Args<'_>) -> PyResult<Elementwise> {
 fn embedding(a: &Args<'_>) -> PyResult<Embedding> {
     let size = a.sizes("size")?;
     let [rows, width] = size[..] else {
-        return Err(pyo3::exceptions::PyValueError::new_err(format!(
-            "`embedding` takes [rows, width] as `size`, not {size:?}"
-        )));
+        return Err(PyValueError::new_err(format!("`embedding` takes [rows, width] as `size`, not {size:?}")));
     };
     Ok(Embedding::size(rows, width)
         .is_sparse(a.bool("is_sparse")?)
@@ -36,11 +35,20 @@ fn into(a: &Args<'_>, name: &str) -> PyResult<Compare> {
     Ok(Compare::new().cond(a.opt_var(name)?))
 }
 
-fn operand(a: &Args<'_>, name: &str) -> PyResult<Operand> {
-    Ok(match a.is_var(name)? {
-        true => Operand::from(&a.var(name)?),
-        false => Operand::from(a.f64(name)?),
-    })
+fn detection_map(a: &Args<'_>) -> PyResult<DetectionMap> {
+    let state = match (a.opt_var("has_state")?, a.opt("input_states", Args::vars)?) {
+        (Some(has_state), Some(counts)) => match <[VarRef; 3]>::try_from(counts) {
+            Ok(counts) => Some(MapState { has_state, counts }),
+            Err(_) => return Err(PyValueError::new_err("input_states of detection_map are three Variables")),
+        },
+        _ => None,
+    };
+    Ok(DetectionMap::classes(a.i32("class_num")?)
+        .background_label(a.i32("background_label")?)
+        .overlap_threshold(a.f32("overlap_threshold")?)
+        .evaluate_difficult(a.bool("evaluate_difficult")?)
+        .ap_version(a.str("ap_version")?)
+        .state(state))
 }
 
 layers! {
@@ -96,19 +104,19 @@ layers! {
     "logical_xor" => |net, a| net.logical_xor(&a.var("x")?, &a.var("y")?, into(a, "out")?);
     "logical_not" => |net, a| net.logical_not(&a.var("x")?, into(a, "out")?);
     "is_empty" => |net, a| net.is_empty(&a.var("x")?, into(a, "cond")?);
-    "_add" => |net, a| net.add(&a.var("x")?, operand(a, "y")?);
-    "_sub" => |net, a| net.sub(&a.var("x")?, operand(a, "y")?);
-    "_mul" => |net, a| net.times(&a.var("x")?, operand(a, "y")?);
-    "_div" => |net, a| net.div(&a.var("x")?, operand(a, "y")?);
-    "_pow" => |net, a| net.power(&a.var("x")?, operand(a, "y")?);
-    "_floordiv" => |net, a| net.floor_div(&a.var("x")?, operand(a, "y")?);
-    "_mod" => |net, a| net.rem(&a.var("x")?, operand(a, "y")?);
-    "_eq" => |net, a| net.eq(&a.var("x")?, operand(a, "y")?);
-    "_ne" => |net, a| net.ne(&a.var("x")?, operand(a, "y")?);
-    "_lt" => |net, a| net.lt(&a.var("x")?, operand(a, "y")?);
-    "_le" => |net, a| net.le(&a.var("x")?, operand(a, "y")?);
-    "_gt" => |net, a| net.gt(&a.var("x")?, operand(a, "y")?);
-    "_ge" => |net, a| net.ge(&a.var("x")?, operand(a, "y")?);
+    "_add" => |net, a| net.add(&a.var("x")?, a.operand("y")?);
+    "_sub" => |net, a| net.sub(&a.var("x")?, a.operand("y")?);
+    "_mul" => |net, a| net.times(&a.var("x")?, a.operand("y")?);
+    "_div" => |net, a| net.div(&a.var("x")?, a.operand("y")?);
+    "_pow" => |net, a| net.power(&a.var("x")?, a.operand("y")?);
+    "_floordiv" => |net, a| net.floor_div(&a.var("x")?, a.operand("y")?);
+    "_mod" => |net, a| net.rem(&a.var("x")?, a.operand("y")?);
+    "_eq" => |net, a| net.eq(&a.var("x")?, a.operand("y")?);
+    "_ne" => |net, a| net.ne(&a.var("x")?, a.operand("y")?);
+    "_lt" => |net, a| net.lt(&a.var("x")?, a.operand("y")?);
+    "_le" => |net, a| net.le(&a.var("x")?, a.operand("y")?);
+    "_gt" => |net, a| net.gt(&a.var("x")?, a.operand("y")?);
+    "_ge" => |net, a| net.ge(&a.var("x")?, a.operand("y")?);
     "_rsub" => |net, a| net.rsub(a.f64("y")?, &a.var("x")?);
     "_rdiv" => |net, a| net.rdiv(a.f64("y")?, &a.var("x")?);
     "_rpow" => |net, a| net.rpow(a.f64("y")?, &a.var("x")?);
@@ -154,7 +162,7 @@ layers! {
     "mish" => |net, a| net.mish(&a.var("x")?, a.f32("threshold")?);
     "clip" => |net, a| net.clip(&a.var("x")?, a.f32("min")?, a.f32("max")?);
     "clip_by_norm" => |net, a| net.clip_by_norm(&a.var("x")?, a.f32("max_norm")?);
-    "scale" => |net, a| net.scale(&a.var("x")?, Scale::by(operand(a, "scale")?).bias(a.f32("bias")?)
+    "scale" => |net, a| net.scale(&a.var("x")?, Scale::by(a.operand("scale")?).bias(a.f32("bias")?)
         .bias_after_scale(a.bool("bias_after_scale")?).act(a.act("act")?));
     "prelu" => |net, a| net.prelu(&a.var("x")?, &a.str("mode")?, a.param("param_attr")?);
     "maxout" => |net, a| net.maxout(&a.var("x")?, a.i32("groups")?, a.i32("axis")?);
@@ -168,6 +176,12 @@ layers! {
     "has_inf" => |net, a| net.has_inf(&a.var("x")?);
     "has_nan" => |net, a| net.has_nan(&a.var("x")?);
     "accuracy" => |net, a| net.accuracy(&a.var("input")?, &a.var("label")?, a.i32("k")?);
+    "detection_map" => |net, a| net.detection_map(&a.var("detect_res")?, &a.var("label")?, detection_map(a)?);
+    "_detection_map_metric" => |net, a| {
+        let (label, sides, difficult) = (a.var("gt_label")?, a.var("gt_box")?, a.opt_var("gt_difficult")?);
+        let truth = Truth { label: &label, sides: &sides, difficult: difficult.as_ref() };
+        net.detection_map_metric(&a.var("input")?, truth, detection_map(a)?).map(|made| (made.batch, made.all, made.has_state))
+    };
     "auc" => |net, a| net.auc(&a.var("input")?, &a.var("label")?, Auc::new().curve(a.str("curve")?)
         .num_thresholds(a.i32("num_thresholds")?).slide_steps(a.i32("slide_steps")?)).map(|made| {
         Made::Tuple(vec![made.auc.into(), made.batch_auc.into(), made.stats.to_vec().into()])

@@ -51,8 +51,8 @@ fn conv_transpose(a: &Args<'_>) -> PyResult<ConvTranspose> {
 
 fn resize(a: &Args<'_>) -> PyResult<Resize> {
     Ok(Resize::new()
-        .out_shape(a.opt("out_shape", Args::spatial)?)
-        .scale(a.opt("scale", Args::f32)?.unwrap_or(0.0))
+        .out_shape(a.opt("out_shape", Args::ints)?)
+        .scale(a.opt("scale", Args::operand)?)
         .actual_shape(a.opt_var("actual_shape")?)
         .align_corners(a.bool("align_corners")?)
         .align_mode(a.opt("align_mode", Args::i32)?.unwrap_or(1))
@@ -132,7 +132,8 @@ layers! {
     "resize_bilinear" => |net, a| net.resize_bilinear(&a.var("input")?, resize(a)?);
     "resize_nearest" => |net, a| net.resize_nearest(&a.var("input")?, resize(a)?);
     "resize_trilinear" => |net, a| net.resize_trilinear(&a.var("input")?, resize(a)?);
-    "pad2d" => |net, a| net.pad2d(&a.var("input")?, a.array("paddings")?, &a.str("mode")?, a.f32("pad_value")?);
+    "pad2d" => |net, a| net.pad2d(&a.var("input")?, Pad2d::by(a.ints("paddings")?).mode(a.str("mode")?)
+        .pad_value(a.f32("pad_value")?).data_format(layout(a, "data_format")?));
     "unfold" => |net, a| net.unfold(&a.var("x")?, a.spatial("kernel_sizes")?, a.spatial("strides")?, a.spatial("paddings")?,
         a.spatial("dilations")?);
     "pixel_shuffle" => |net, a| net.pixel_shuffle(&a.var("x")?, a.i32("upscale_factor")?);
@@ -140,7 +141,7 @@ layers! {
     "shuffle_channel" => |net, a| net.shuffle_channel(&a.var("x")?, a.i32("group")?);
     "temporal_shift" => |net, a| net.temporal_shift(&a.var("x")?, a.i32("seg_num")?, a.f32("shift_ratio")?);
     "similarity_focus" => |net, a| net.similarity_focus(&a.var("input")?, a.i32("axis")?, &a.i32s("indexes")?);
-    "affine_grid" => |net, a| net.affine_grid(&a.var("theta")?, a.array("out_shape")?);
+    "affine_grid" => |net, a| net.affine_grid(&a.var("theta")?, a.ints("out_shape")?);
     "grid_sampler" => |net, a| net.grid_sampler(&a.var("x")?, &a.var("grid")?);
     "crop" => |net, a| net.crop(&a.var("x")?, &a.i32s("shape")?, &a.opt("offsets", Args::i32s)?.unwrap_or_default());
     "crop_tensor" => |net, a| {

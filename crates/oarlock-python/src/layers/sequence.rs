@@ -46,7 +46,7 @@ layers! {
     "sequence_unpad" => |net, a| net.sequence_unpad(&a.var("x")?, &a.var("length")?);
     "sequence_reverse" => |net, a| net.sequence_reverse(&a.var("x")?);
     "sequence_slice" => |net, a| net.sequence_slice(&a.var("input")?, &a.var("offset")?, &a.var("length")?);
-    "sequence_mask" => |net, a| net.sequence_mask(&a.var("x")?, a.opt("maxlen", Args::i32)?, a.dtype("dtype")?);
+    "sequence_mask" => |net, a| net.sequence_mask(&a.var("x")?, a.opt("maxlen", Args::int_or_var)?, a.dtype("dtype")?);
     "sequence_enumerate" => |net, a| net.sequence_enumerate(&a.var("input")?, a.i32("win_size")?, a.i32("pad_value")?);
     "sequence_reshape" => |net, a| net.sequence_reshape(&a.var("input")?, a.i32("new_dim")?);
     "sequence_scatter" => |net, a| net.sequence_scatter(&a.var("input")?, &a.var("index")?, &a.var("updates")?);

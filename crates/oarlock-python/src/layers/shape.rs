@@ -35,6 +35,7 @@ layers! {
     "stack" => |net, a| net.stack(&refs(&a.vars("x")?), a.i32("axis")?);
     "unstack" => |net, a| net.unstack(&a.var("x")?, a.i32("axis")?, a.opt("num", Args::usize)?);
     "slice" => |net, a| net.slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?);
+    "_item" => |net, a| net.item(&a.var("x")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?, &a.i32s("gone")?);
     "strided_slice" => |net, a| net.strided_slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?,
         a.ints("strides")?);
     "expand" => |net, a| net.expand(&a.var("x")?, a.ints("expand_times")?);
@@ -64,7 +65,8 @@ layers! {
         true => net.topk_var(&a.var("input")?, &a.var("k")?),
         false => net.topk(&a.var("input")?, a.i32("k")?),
     };
-    "range" => |net, a| net.range(a.f64("start")?, a.f64("end")?, a.f64("step")?, a.dtype("dtype")?);
+    "range" => |net, a| net.range(a.operand("start")?, a.operand("end")?, a.operand("step")?,
+        a.dtype("dtype")?);
     "fill_constant" => |net, a| match a.opt_var("out")? {
         Some(out) => net.fill_constant_into(&out, &a.i64s("shape")?, a.dtype("dtype")?, a.f64("value")?).map(|()| out),
         None => net.fill_constant(a.ints("shape")?, a.dtype("dtype")?, a.f64("value")?),
@@ -93,10 +95,11 @@ layers! {
     "roll" => |net, a| net.roll(&a.var("input")?, &a.i64s("shifts")?, a.opt("dims", Args::i64s)?.as_deref());
     "pad" => |net, a| net.pad(&a.var("x")?, &a.i32s("paddings")?, a.f32("pad_value")?);
     "pad_constant_like" => |net, a| net.pad_constant_like(&a.var("x")?, &a.var("y")?, a.f32("pad_value")?);
-    "rank" => |net, a| {
-        let rank = net.shape(&a.var("input")?).py()?.rank() as i32;
-        net.assign_value(&Tensor::scalar(rank))
-    };
+    "rank" => |net, a| net.rank_of(&a.var("input")?);
+    "Print" => |net, a| net.print(&a.var("input")?, Print::new().first_n(a.i32("first_n")?).summarize(a.i32("summarize")?)
+        .message(a.opt_str("message")?.unwrap_or_default()).print_tensor_name(a.bool("print_tensor_name")?)
+        .print_tensor_type(a.bool("print_tensor_type")?).print_tensor_shape(a.bool("print_tensor_shape")?)
+        .print_tensor_lod(a.bool("print_tensor_lod")?).print_phase(a.str("print_phase")?));
     "unique" => |net, a| net.unique_of(&a.var("x")?, a.dtype("dtype")?);
     "unique_with_counts" => |net, a| net.unique_with_counts(&a.var("x")?, a.dtype("dtype")?);
     "multiplex" => |net, a| net.multiplex(&refs(&a.vars("inputs")?), &a.var("index")?);

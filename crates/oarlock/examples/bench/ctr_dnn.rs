@@ -26,7 +26,7 @@ impl Job {
     pub(crate) fn new(optimizer: &str) -> Result<Job> {
         let mut net = Net::new();
         net.seed(1);
-        let loss = build(&mut net)?;
+        let (loss, _) = build(&mut net, 0)?;
         match optimizer {
             "sgd" => optimizer::sgd(1e-4).minimize(&mut net, &loss)?,
             _ => optimizer::adam(1e-4).lazy_mode(true).minimize(&mut net, &loss)?,
@@ -67,13 +67,14 @@ impl Job {
     }
 }
 
-fn build(net: &mut Net) -> Result<VarRef> {
+/// The network: its loss, and the histograms of its AUC over clicks and others. The first slot is `C0` or `C1`, as the data has it.
+pub(crate) fn build(net: &mut Net, first: usize) -> Result<(VarRef, [VarRef; 2])> {
     let label = net.checked_data("label", &[-1, 1], DType::I64, 0)?;
     let mut features = vec![net.checked_data("dense", &[-1, 13], DType::F32, 0)?];
-    for i in 0..SLOTS {
+    for i in first..first + SLOTS {
         let ids = net.checked_data(&format!("C{i}"), &[-1, 1], DType::I64, 0)?;
-        let first = ParamAttr::name("SparseFeatFactors").initializer(Initializer::uniform(-0.05, 0.05));
-        features.push(net.embedding(&ids, Embedding::size(ROWS, 10).is_sparse(true).param_attr(first))?);
+        let table = ParamAttr::name("SparseFeatFactors").initializer(Initializer::uniform(-0.05, 0.05));
+        features.push(net.embedding(&ids, Embedding::size(ROWS, 10).is_sparse(true).param_attr(table))?);
     }
     let mut x = net.concat(&features.iter().collect::<Vec<_>>(), 1)?;
     for _ in 0..3 {
@@ -82,8 +83,9 @@ fn build(net: &mut Net) -> Result<VarRef> {
     let predicted = net.fc(&x, Fc::size(2).act("softmax"))?;
     let cost = net.cross_entropy(&predicted, &label, CrossEntropy::new())?;
     let loss = net.mean(&cost)?;
-    net.auc(&predicted, &label, Auc::new().num_thresholds(4096).slide_steps(20))?;
-    Ok(loss)
+    let auc = net.auc(&predicted, &label, Auc::new().num_thresholds(4096).slide_steps(20))?;
+    let [.., positive, negative] = auc.stats;
+    Ok((loss, [positive, negative]))
 }
 
 /// Synthetic batches: ids by a power law, as clicks have them.

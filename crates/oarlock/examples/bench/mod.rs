@@ -27,11 +27,6 @@ impl Rates {
         Rates(rates)
     }
 
-    /// Rates that were measured otherwise.
-    pub(crate) fn of(rates: Vec<f64>) -> Rates {
-        Rates(rates)
-    }
-
     /// The middle rate.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();

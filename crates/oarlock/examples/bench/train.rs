@@ -6,10 +6,9 @@ use oarlock::data::{CriteoOptions, Format, QueueDataset, Source, criteo_slots, w
 use oarlock::prelude::*;
 use oarlock::trainer::{Printer, Show, TrainOptions, infer_from_dataset, train_from_dataset};
 
+use crate::bench::ctr_dnn::{BATCH, build};
 use crate::bench::{Peer, Rates};
 
-const ROWS: usize = 1_000_001;
-const BATCH: usize = 1000;
 const TEST_SAMPLES: u64 = 50_000;
 /// The first pass warms up and is not timed.
 const PASSES: usize = 2;
@@ -82,7 +81,7 @@ impl Runs {
 fn train(dir: &Path, test: &Path, optimizer: &str, threads: usize, seed: usize) -> Result<(Rates, f64)> {
     let mut net = Net::new();
     net.seed(seed as i32);
-    let (loss, histograms) = build(&mut net)?;
+    let (loss, histograms) = build(&mut net, 1)?;
     match optimizer {
         "sgd" => optimizer::sgd(0.1).minimize(&mut net, &loss)?,
         _ => optimizer::adam(1e-3).lazy_mode(true).minimize(&mut net, &loss)?,
@@ -109,25 +108,6 @@ fn train(dir: &Path, test: &Path, optimizer: &str, threads: usize, seed: usize) 
 fn files(dir: &Path) -> Result<QueueDataset> {
     let source = Source::files([dir.join("part-*").to_string_lossy()]);
     Ok(QueueDataset { source, format: Format::strict(criteo_slots()?), batch_size: BATCH, queue: 4 })
-}
-
-fn build(net: &mut Net) -> Result<(VarRef, [VarRef; 2])> {
-    let label = net.checked_data("label", &[-1, 1], DType::I64, 0)?;
-    let mut features = vec![net.checked_data("dense", &[-1, 13], DType::F32, 0)?];
-    for i in 1..=26 {
-        let ids = net.checked_data(&format!("C{i}"), &[-1, 1], DType::I64, 0)?;
-        let table = ParamAttr::name("SparseFeatFactors").initializer(Initializer::uniform(-0.05, 0.05));
-        features.push(net.embedding(&ids, Embedding::size(ROWS, 10).is_sparse(true).param_attr(table))?);
-    }
-    let mut x = net.concat(&features.iter().collect::<Vec<_>>(), 1)?;
-    for _ in 0..3 {
-        x = net.fc(&x, Fc::size(400).act("relu"))?;
-    }
-    let predicted = net.fc(&x, Fc::size(2).act("softmax"))?;
-    let cost = net.cross_entropy(&predicted, &label, CrossEntropy::new())?;
-    let loss = net.mean(&cost)?;
-    let [.., positive, negative] = net.auc(&predicted, &label, Auc::new().num_thresholds(4096).slide_steps(20))?.stats;
-    Ok((loss, [positive, negative]))
 }
 
 /// The probability that a click is scored above a non-click, from histograms of scores.

@@ -7,6 +7,8 @@ use crate::initializer::assigned_values;
 use crate::ints::{Ints, Style};
 use crate::{Net, VarRef};
 
+use super::Operand;
+
 /// A number as saved programs write it in `str_value`: integers for integer types, else the shortest decimal that reads back.
 fn number_text(value: f64, dtype: DType) -> String {
     if !dtype.is_float() && dtype != DType::Bool {
@@ -124,8 +126,22 @@ impl Net {
         value: f64,
         dims: (i32, i32),
     ) -> Result<VarRef> {
+        self.batch_filled(input, shape, dtype, value, dims, false)
+    }
+
+    /// The same, with the device that saved programs name.
+    #[track_caller]
+    pub(crate) fn batch_filled(
+        &mut self,
+        input: &VarRef,
+        shape: &[i32],
+        dtype: DType,
+        value: f64,
+        dims: (i32, i32),
+        force_cpu: bool,
+    ) -> Result<VarRef> {
         let op = Op::new("fill_constant_batch_size_like").attr("str_value", number_text(value, dtype));
-        let op = op.attr("value", value as f32).attr("force_cpu", false);
+        let op = op.attr("value", value as f32).attr("force_cpu", force_cpu);
         self.batch_size_like(op, input, shape, dtype, dims)
     }
 
@@ -292,12 +308,23 @@ impl Net {
 
     /// `range(start, end, step, dtype)`: `start`, `start + step`, ... up to but without `end`.
     #[track_caller]
-    pub fn range(&mut self, start: f64, end: f64, step: f64, dtype: DType) -> Result<VarRef> {
+    pub fn range(
+        &mut self,
+        start: impl Into<Operand>,
+        end: impl Into<Operand>,
+        step: impl Into<Operand>,
+        dtype: DType,
+    ) -> Result<VarRef> {
         let mut layer = self.layer("range");
-        let start = layer.fill_constant([1], dtype, start)?;
-        let end = layer.fill_constant([1], dtype, end)?;
-        let step = layer.fill_constant([1], dtype, step)?;
-        let op = Op::new("range").input("Start", [&start]).input("End", [&end]).input("Step", [&step]);
+        let mut op = Op::new("range");
+        for (slot, bound) in [("Start", start.into()), ("End", end.into()), ("Step", step.into())] {
+            let bound = match bound {
+                Operand::Number(number) => layer.fill_constant([1], dtype, number)?,
+                Operand::Var(var) if layer.dtype(&var)? == dtype => var,
+                Operand::Var(var) => layer.cast(&var, dtype)?,
+            };
+            op = op.input(slot, [&bound]);
+        }
         let out = layer.out(dtype, op)?;
         layer.stop_gradient(&out)?;
         Ok(out)

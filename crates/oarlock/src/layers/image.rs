@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Kind, Op, Result, fail};
 
+use super::Operand;
 use super::conv::{Layout, Spatial};
 use crate::ints::{Ints, Style};
 use crate::layer::known;
@@ -13,9 +14,9 @@ options! {
     /// align_mode=1, data_format='NCHW')`; `resize_bilinear`, `resize_nearest` and `resize_trilinear` alike.
     Resize::new() {
         /// Sizes of the result.
-        out_shape: Option<Spatial> = None,
+        out_shape: Option<Ints> = None,
         /// Sizes of the result over those of the input, if `out_shape` is not set.
-        scale: f32 = 0.0,
+        scale: Option<Operand> = None,
         /// Sizes of the result that are computed; they replace the others.
         actual_shape: Option<VarRef> = None,
         /// First and last pixels stay where they are.
@@ -29,13 +30,28 @@ options! {
 
 impl Resize {
     /// To these sizes.
-    pub fn to(out_shape: impl Into<Spatial>) -> Resize {
+    pub fn to(out_shape: impl Into<Ints>) -> Resize {
         Resize::new().out_shape(Some(out_shape.into()))
     }
 
     /// By this factor.
-    pub fn by(scale: f32) -> Resize {
-        Resize::new().scale(scale)
+    pub fn by(scale: impl Into<Operand>) -> Resize {
+        Resize::new().scale(Some(scale.into()))
+    }
+}
+
+options! {
+    /// `pad2d(input, paddings=[0, 0, 0, 0], mode='constant', pad_value=0.0, data_format='NCHW')`
+    Pad2d::by(
+        /// Pixels above, below, left and right.
+        paddings(into): Ints,
+    ) {
+        /// What they are: constant, reflect or edge.
+        mode(into): String = "constant".to_string(),
+        /// Their value, if they are constant.
+        pad_value: f32 = 0.0,
+        /// Where the channels are.
+        data_format: Layout = Layout::ChannelsFirst,
     }
 }
 
@@ -79,21 +95,40 @@ impl Net {
         }
         let sides = known(&shape[2..], "`image_resize_short`", input)?;
         let short = sides[0].min(sides[1]).max(1);
-        let longer = |n: usize| (n as f64 * (out_short_len as f64 / short as f64) + 0.5) as i32;
-        let sizes = sides.iter().map(|&n| if n == short { out_short_len as i32 } else { longer(n) }).collect();
-        self.image_resize(input, resample, Resize::to(Spatial(sizes)))
+        let longer = |n: usize| (n as f64 * (out_short_len as f64 / short as f64) + 0.5) as i64;
+        let sizes: Vec<i64> =
+            sides.iter().map(|&n| if n == short { out_short_len as i64 } else { longer(n) }).collect();
+        self.image_resize(input, resample, Resize::to(sizes))
     }
 
     #[track_caller]
     fn resize(&mut self, method: &str, input: &VarRef, n: usize, options: &Resize) -> Result<VarRef> {
-        if options.out_shape.is_none() && options.scale <= 0.0 {
-            fail!(Kind::Argument, "`{method}_interp` needs out_shape or a scale above 0");
-        }
+        let mut layer = self.layer(&format!("{method}_interp"));
+        let dtype = layer.dtype(input)?;
+        let mut op = Op::new(&*format!("{method}_interp")).input("X", [input]);
         let mut sizes = [-1; 3];
-        if let Some(shape) = &options.out_shape {
-            sizes[3 - n..].copy_from_slice(&shape.each(n, "out_shape")?);
+        match (&options.out_shape, &options.scale) {
+            (Some(shape), _) => {
+                if let Some(known) = shape.attr_i32() {
+                    if known.len() != n {
+                        fail!(Kind::Argument, "`{method}_interp` needs {n} sizes, but out_shape has {}", known.len());
+                    }
+                    sizes[3 - n..].copy_from_slice(&known);
+                }
+                op = shape.feed(&mut layer, op, "OutSize", "SizeTensor", Style::I32)?;
+            }
+            (None, Some(Operand::Number(scale))) if *scale > 0.0 => op = op.attr("scale", *scale as f32),
+            (None, Some(Operand::Var(scale))) => {
+                layer.stop_gradient(scale)?;
+                op = op.input("Scale", [scale]);
+            }
+            _ => fail!(Kind::Argument, "`{method}_interp` needs out_shape or a scale above 0"),
         }
-        let mut op = Op::new(&*format!("{method}_interp"))
+        if let Some(shape) = &options.actual_shape {
+            layer.stop_gradient(shape)?;
+            op = op.input("OutSize", [shape]);
+        }
+        let op = op
             .attr("out_d", sizes[0])
             .attr("out_h", sizes[1])
             .attr("out_w", sizes[2])
@@ -102,21 +137,25 @@ impl Net {
             .attr("align_mode", options.align_mode)
             // 1.8 writes the word of images for volumes, too.
             .attr("data_layout", options.data_format.word(2));
-        if options.out_shape.is_none() {
-            op = op.attr("scale", options.scale);
-        }
-        if let Some(shape) = &options.actual_shape {
-            op = op.input("OutSize", [shape]);
-        }
-        self.unary(input, op)
+        layer.out(dtype, op)
     }
 
-    /// `pad2d(input, paddings=[0, 0, 0, 0], mode='constant', pad_value=0.0, data_format='NCHW')`: pixels above, below, left
-    /// and right; `mode` is constant, reflect or edge.
+    /// Images with more pixels around them.
     #[track_caller]
-    pub fn pad2d(&mut self, input: &VarRef, paddings: [i32; 4], mode: &str, pad_value: f32) -> Result<VarRef> {
-        let op = Op::new("pad2d").attr("paddings", paddings.to_vec()).attr("mode", mode).attr("pad_value", pad_value);
-        self.unary(input, op.attr("data_format", "NCHW"))
+    pub fn pad2d(&mut self, input: &VarRef, options: Pad2d) -> Result<VarRef> {
+        let op = Op::new("pad2d").attr("mode", options.mode.as_str()).attr("pad_value", options.pad_value);
+        let op = op.attr("data_format", options.data_format.word(2));
+        let op = match &options.paddings {
+            Ints::Known(list) if list.len() == 4 => {
+                op.attr("paddings", options.paddings.attr_i32().unwrap_or_default())
+            }
+            Ints::Var(paddings) => {
+                self.stop_gradient(paddings)?;
+                op.attr("paddings", Vec::<i32>::new()).input("Paddings", [paddings])
+            }
+            _ => fail!(Kind::Argument, "paddings of `pad2d` are four numbers, or one variable that holds them"),
+        };
+        self.unary(input, op)
     }
 
     /// `unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1)`: the windows of images side by side. Paddings are one
@@ -178,10 +217,20 @@ impl Net {
 
     /// `affine_grid(theta, out_shape)`: where affine maps lead the points of images of these sizes.
     #[track_caller]
-    pub fn affine_grid(&mut self, theta: &VarRef, out_shape: [i32; 4]) -> Result<VarRef> {
+    pub fn affine_grid(&mut self, theta: &VarRef, out_shape: impl Into<Ints>) -> Result<VarRef> {
         let mut layer = self.layer("affine_grid");
         let dtype = layer.dtype(theta)?;
-        let op = Op::new("affine_grid").input("Theta", [theta]).attr("output_shape", out_shape.to_vec());
+        let op = Op::new("affine_grid").input("Theta", [theta]);
+        let op = match out_shape.into() {
+            Ints::Var(shape) => {
+                layer.stop_gradient(&shape)?;
+                op.input("OutputShape", [&shape])
+            }
+            Ints::Known(list) if list.len() == 4 => {
+                op.attr("output_shape", list.iter().map(|&n| n as i32).collect::<Vec<_>>())
+            }
+            _ => fail!(Kind::Argument, "out_shape of `affine_grid` is four numbers, or one variable that holds them"),
+        };
         layer.out_slot("Output", dtype, op)
     }
 
@@ -199,16 +248,19 @@ impl Net {
         let (shape, offsets) = (shape.into(), offsets.into());
         let mut layer = self.layer("crop_tensor");
         let dtype = layer.dtype(x)?;
-        let mut op = Op::new("crop_tensor").input("X", [x]);
-        for (list, name, whole, each) in
-            [(&offsets, "offsets", "Offsets", "OffsetsTensor"), (&shape, "shape", "Shape", "ShapeTensor")]
+        let out = layer.temp(dtype);
+        let mut op = Op::new("crop_tensor").input("X", [x]).output("Out", [&out]);
+        // What is unknown is written as 0 in a shape, as -1 in offsets.
+        for (list, name, unknown, whole, each) in
+            [(&offsets, "offsets", -1, "Offsets", "OffsetsTensor"), (&shape, "shape", 0, "Shape", "ShapeTensor")]
         {
             op = list.feed(&mut layer, op, whole, each, Style::I32)?;
-            if let Some(list) = list.attr_i32() {
-                op = op.attr(name, list);
+            if let Some(list) = list.attr_with(unknown) {
+                op = op.attr(name, list.iter().map(|&v| v as i32).collect::<Vec<_>>());
             }
         }
-        layer.out(dtype, op)
+        layer.append_op(op)?;
+        Ok(out)
     }
 
     /// `crop(x, shape, offsets)`: a part of a tensor.

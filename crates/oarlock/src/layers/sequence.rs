@@ -5,7 +5,7 @@ use oarlock_tensor::DType;
 
 use crate::layer::known;
 use crate::options::options;
-use crate::{Act, Net, Param, VarRef};
+use crate::{Act, IntOrVar, Net, Param, VarRef};
 
 options! {
     /// `sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, padding_start=None, bias_attr=None,
@@ -168,12 +168,14 @@ impl Net {
 
     /// `sequence_mask(x, maxlen=None, dtype='int64')`: for each length so many ones, then zeros.
     #[track_caller]
-    pub fn sequence_mask(&mut self, x: &VarRef, maxlen: Option<i32>, dtype: DType) -> Result<VarRef> {
+    pub fn sequence_mask(&mut self, x: &VarRef, maxlen: Option<IntOrVar>, dtype: DType) -> Result<VarRef> {
         let mut layer = self.layer("sequence_mask");
-        let mut op = Op::new("sequence_mask").input("X", [x]).attr("out_dtype", dtype.proto());
-        if let Some(maxlen) = maxlen {
-            op = op.attr("maxlen", maxlen);
-        }
+        let op = Op::new("sequence_mask").input("X", [x]).attr("out_dtype", dtype.proto());
+        let op = match &maxlen {
+            Some(IntOrVar::Int(maxlen)) => op.attr("maxlen", *maxlen as i32),
+            Some(IntOrVar::Var(maxlen)) => op.input("MaxLenTensor", [maxlen]),
+            None => op,
+        };
         let out = layer.out_slot("Y", dtype, op)?;
         layer.stop_gradient(&out)?;
         Ok(out)

@@ -1,12 +1,15 @@
 //! The same elements in another shape: reshape, transpose, concat, split, slice, expand.
 
 use oarlock_ir::{Error, Kind, Op, Result, fail};
-use oarlock_tensor::DType;
+use oarlock_tensor::{DType, Tensor};
 
 use crate::ints::{IntOrVar, Ints, Style};
-use crate::layer::known;
+use crate::layer::{Layer, known};
 use crate::options::options;
 use crate::{Act, Net, VarRef};
+
+/// An end beyond every dimension, as saved programs write it.
+const FAR: i64 = 10_000_000;
 
 options! {
     /// `reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None)`
@@ -186,35 +189,40 @@ impl Net {
         self.cut_out("strided_slice", input, axes, &lists)
     }
 
+    /// `x[i]`, `x[:, 1:3]` of Python: along each of `axes` from its start up to its end; the dimensions `gone`, of one element each,
+    /// are removed.
+    #[track_caller]
+    pub fn item(
+        &mut self,
+        x: &VarRef,
+        axes: &[i32],
+        starts: impl Into<Ints>,
+        ends: impl Into<Ints>,
+        gone: &[i32],
+    ) -> Result<VarRef> {
+        let lists = [("starts", starts.into()), ("ends", ends.into())];
+        let dtype = self.dtype(x)?;
+        let name = format!("{}_slice", x.name());
+        let mut layer = self.named(&name).layer("slice");
+        let op = layer.cut_op("slice", x, axes, &lists)?;
+        let out = layer.unique(&name, dtype);
+        layer.append_op(op.attr("decrease_axis", gone.to_vec()).output("Out", [&out]))?;
+        Ok(out)
+    }
+
+    /// `x[index]` along one dimension, which is removed; -1 is the last.
+    #[track_caller]
+    pub fn at(&mut self, x: &VarRef, axis: i32, index: i64) -> Result<VarRef> {
+        let end = if index == -1 { FAR } else { index + 1 };
+        self.item(x, &[axis], [index], [end], &[axis])
+    }
+
     #[track_caller]
     fn cut_out(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<VarRef> {
         let mut layer = self.layer(op_type);
         let dtype = layer.dtype(input)?;
-        // 1 where inference may use the numbers, -1 where only the run knows them.
-        let mut flags = vec![1; axes.len()];
-        let mut op = Op::new(op_type).input("Input", [input]).attr("axes", axes.to_vec());
-        for (name, list) in lists {
-            let title = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
-            op = list.feed(&mut layer, op, &format!("{title}Tensor"), &format!("{title}TensorList"), Style::I32)?;
-            match list {
-                Ints::Var(_) => flags.fill(-1),
-                Ints::Mixed(entries) => {
-                    for (flag, entry) in flags.iter_mut().zip(entries) {
-                        if matches!(entry, IntOrVar::Var(_)) {
-                            *flag = -1;
-                        }
-                    }
-                }
-                Ints::Known(entries) if entries.len() != axes.len() => {
-                    fail!(Kind::Argument, "`{op_type}` has {} axes but {} {name}", axes.len(), entries.len());
-                }
-                Ints::Known(_) => {}
-            }
-            if let Some(list) = list.attr_i32() {
-                op = op.attr(name, list);
-            }
-        }
-        layer.out(dtype, op.attr("infer_flags", flags))
+        let op = layer.cut_op(op_type, input, axes, lists)?;
+        layer.out(dtype, op)
     }
 
     /// `expand(x, expand_times)`: repeated so often along each dimension.
@@ -284,6 +292,13 @@ impl Net {
         layer.out(DType::I32, Op::new("shape").input("Input", [input]))
     }
 
+    /// `rank(input)`: the number of dimensions.
+    #[track_caller]
+    pub fn rank_of(&mut self, input: &VarRef) -> Result<VarRef> {
+        let rank = self.shape(input)?.rank() as i32;
+        self.assign_value(&Tensor::scalar(rank))
+    }
+
     /// `size(input)`: its number of elements, i64.
     #[track_caller]
     pub fn size_of(&mut self, input: &VarRef) -> Result<VarRef> {
@@ -296,6 +311,37 @@ impl Net {
             Some(first) => self.dtype(first),
             None => fail!(Kind::Argument, "`{op_type}` needs at least one variable"),
         }
+    }
+}
+
+impl Layer<'_> {
+    /// The operator that cuts `input` along `axes`, without its output.
+    fn cut_op(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<Op> {
+        // 1 where inference may use the numbers, -1 where only the run knows them.
+        let mut flags = vec![1; axes.len()];
+        let mut op = Op::new(op_type).input("Input", [input]).attr("axes", axes.to_vec());
+        for (name, list) in lists {
+            let title = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
+            op = list.feed(self, op, &format!("{title}Tensor"), &format!("{title}TensorList"), Style::I32)?;
+            match list {
+                Ints::Var(_) => flags.fill(-1),
+                Ints::Mixed(entries) => {
+                    for (flag, entry) in flags.iter_mut().zip(entries) {
+                        if matches!(entry, IntOrVar::Var(_)) {
+                            *flag = -1;
+                        }
+                    }
+                }
+                Ints::Known(entries) if entries.len() != axes.len() => {
+                    fail!(Kind::Argument, "`{op_type}` has {} axes but {} {name}", axes.len(), entries.len());
+                }
+                Ints::Known(_) => {}
+            }
+            if let Some(list) = list.attr_i32() {
+                op = op.attr(name, list);
+            }
+        }
+        Ok(op.attr("infer_flags", flags))
     }
 }
 

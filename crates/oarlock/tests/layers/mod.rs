@@ -7,6 +7,7 @@ mod decode;
 mod dense;
 mod fill;
 mod flow;
+mod image;
 mod loss;
 mod more;
 mod schedules;
@@ -14,7 +15,7 @@ mod sequence;
 mod shape;
 mod unary;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use oarlock::prelude::*;
 
@@ -116,6 +117,15 @@ pub(crate) fn input(net: &mut Net, name: &str) -> VarRef {
         "gt" | "gp" => fixed(&[3, 2, 2], I64),
         "tags3" => batch(&[3, 1], I64, 0),
         "pt" | "pc" => batch(&[2], I64, 0),
+        "img83" => batch(&[3, 8, 6], F32, 0),
+        "imgl" => batch(&[8, 8, 3], F32, 0),
+        "n1" => fixed(&[1], I32),
+        "n2" => fixed(&[2], I32),
+        "n4" => fixed(&[4], I32),
+        "gr" => batch(&[8, 8, 2], F32, 0),
+        "th" => fixed(&[2, 2, 3], F32),
+        "ts" => fixed(&[4, 4, 2, 2], F32),
+        "it" => fixed(&[2], I64),
         other => panic!("no data named {other}"),
     };
     net.data(name, data).expect("data can be declared")
@@ -155,6 +165,7 @@ fn all_cases() -> Vec<Case> {
         flow::cases(),
         schedules::cases(),
         more::cases(),
+        image::cases(),
     ];
     families.into_iter().flatten().collect()
 }
@@ -194,4 +205,37 @@ fn layers_build_what_fluid_builds() {
     }
     wrong.extend(expected.keys().map(|example| format!("{example}: no case builds it")));
     assert!(wrong.is_empty(), "{} of the examples differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Layers without an example, and why.
+const WITHOUT_EXAMPLE: [(&str, &[&str]); 6] = [
+    ("tests/programs.rs compares whole programs with them", &["While", "Switch", "IfElse", "DynamicRNN", "StaticRNN"]),
+    (
+        "tests/recurrent.rs compares whole programs with them",
+        &["rnn", "dynamic_decode", "GRUCell", "LSTMCell", "BeamSearchDecoder"],
+    ),
+    ("Fluid's own function fails under Python 3", &["hash"]),
+    ("readers belong to the Python package", &["py_reader", "double_buffer", "read_file", "create_py_reader_by_data"]),
+    ("it calls Python", &["py_func"]),
+    ("Fluid's result has no dimension, ours has one", &["rank"]),
+];
+
+/// The functions that the examples call.
+fn called(examples: &str) -> BTreeSet<&str> {
+    let parts = examples.split('(').map(|part| part.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next());
+    parts.flatten().collect()
+}
+
+#[test]
+fn every_layer_has_an_example() {
+    let lines = include_str!("fluid.txt").lines().filter_map(|line| line.strip_prefix("=== "));
+    let examples = lines.collect::<Vec<_>>().join("\n");
+    let called = called(&examples);
+    let excused: BTreeSet<&str> = WITHOUT_EXAMPLE.iter().flat_map(|(_, layers)| layers.iter().copied()).collect();
+    let signatures = include_str!("../../../../python/tests/signatures.txt").lines();
+    let layers = signatures.filter_map(|line| line.strip_prefix("fluid.layers.")?.split('(').next());
+    let missing: Vec<&str> = layers.filter(|name| !called.contains(name) && !excused.contains(name)).collect();
+    assert!(missing.is_empty(), "layers without an example of Fluid's program: {missing:?}");
+    let both: Vec<&&str> = excused.iter().filter(|name| called.contains(**name)).collect();
+    assert!(both.is_empty(), "layers with an example, so they need no excuse: {both:?}");
 }

@@ -30,7 +30,7 @@ fn sequences() -> Vec<Case> {
         "sequence_unpad(s2,fi)" [s2 fi] |net| net.sequence_unpad(&s2, &fi);
         "sequence_reverse(seq)" [seq] |net| net.sequence_reverse(&seq);
         "sequence_slice(seq,lab,lab2)" [seq lab lab2] |net| net.sequence_slice(&seq, &lab, &lab2);
-        "sequence_mask(len,maxlen=5)" [len] |net| net.sequence_mask(&len, Some(5), DType::I64);
+        "sequence_mask(len,maxlen=5)" [len] |net| net.sequence_mask(&len, Some(5.into()), DType::I64);
         "sequence_enumerate(ids,2)" [ids] |net| net.sequence_enumerate(&ids, 2, 0);
         "sequence_reshape(seq,8)" [seq] |net| net.sequence_reshape(&seq, 8);
         "sequence_scatter(x,ids,seq1)" [x ids seq1] |net| net.sequence_scatter(&x, &ids, &seq1);

@@ -4,7 +4,9 @@ import contextlib
 
 from ... import _core
 from .. import _state
-from ..framework import Operator, Variable, default_main_program
+from ..framework import Variable, default_main_program
+from ._call import layer
+from ._structure import flatten, rebuild
 from .control_flow_ops import *  # noqa: F401,F403
 from . import control_flow_ops
 
@@ -179,31 +181,6 @@ class DynamicRNN(_Construct):
         return self._left[0] if len(self._left) == 1 else self._left
 
 
-def _flatten(structure):
-    """The variables of nested lists, tuples and dicts, in order."""
-    if structure is None:
-        return []
-    if isinstance(structure, Variable):
-        return [structure]
-    if isinstance(structure, dict):
-        return [v for key in sorted(structure) for v in _flatten(structure[key])]
-    if isinstance(structure, (list, tuple)):
-        return [v for item in structure for v in _flatten(item)]
-    raise TypeError("branches and loop bodies return Variables in lists, tuples and dicts, not %r" % (structure,))
-
-
-def _rebuild(like, vars):
-    """The nesting of ``like`` with other variables; ``vars`` is an iterator."""
-    if like is None:
-        return None
-    if isinstance(like, Variable):
-        return next(vars)
-    if isinstance(like, dict):
-        return {key: _rebuild(like[key], vars) for key in sorted(like)}
-    items = [_rebuild(item, vars) for item in like]
-    return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
-
-
 class _Flat:
     """A function whose nested result is remembered and returned flat."""
 
@@ -214,12 +191,12 @@ class _Flat:
 
     def __call__(self):
         self.result = None if self.fn is None else self.fn()
-        return _flatten(self.result)
+        return flatten(self.result)
 
 
 def _finish(branches, outs):
     like = next((b.result for b in branches if b.result is not None), None)
-    return _rebuild(like, iter(outs))
+    return rebuild(like, iter(outs))
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):
@@ -260,31 +237,20 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise TypeError("loop_vars of while_loop must be a list that is not empty")
     main = default_main_program()
-    flat = _flatten(loop_vars)
+    flat = flatten(loop_vars)
 
     def nested(fn):
         def call(*vars):
-            result = fn(*_rebuild(list(loop_vars), iter(vars)))
-            return result if isinstance(result, Variable) else _flatten(result)
+            result = fn(*rebuild(list(loop_vars), iter(vars)))
+            return result if isinstance(result, Variable) else flatten(result)
 
         return call
 
     outs = _core.while_loop(_state.builder, main._context(), nested(cond), nested(body), flat, main._wrap)
-    return _rebuild(list(loop_vars), iter(outs))
+    return rebuild(list(loop_vars), iter(outs))
 
 
 def Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, print_tensor_type=True,
           print_tensor_shape=True, print_tensor_lod=True, print_phase="both"):
     """Prints a variable whenever it is computed, and its gradient; returns it."""
-    main = default_main_program()
-    block = main.current_block()
-    out = block.create_var(name=_state.builder.generate("print"), dtype=input.dtype, shape=input.shape)
-    block.append_op(
-        type="print", inputs={"In": [input]}, outputs={"Out": [out]},
-        attrs={
-            "first_n": first_n, "summarize": summarize, "message": message or "", "print_tensor_name": print_tensor_name,
-            "print_tensor_type": print_tensor_type, "print_tensor_shape": print_tensor_shape,
-            "print_tensor_lod": print_tensor_lod, "print_phase": print_phase.upper(),
-        },
-    )
-    return out
+    return layer("Print", locals())

@@ -91,6 +91,8 @@ def hsigmoid(
     is_custom=False, is_sparse=False
 ):
     """A softmax over many classes as a walk through a binary tree, `[batch, 1]`."""
+    if is_custom != (path_table is not None and path_code is not None):
+        raise ValueError("hsigmoid: path_table and path_code go with is_custom=True, and only with it")
     return layer("hsigmoid", locals())
 
 
@@ -99,6 +101,10 @@ def sampled_softmax_with_cross_entropy(
     customized_samples=None, customized_probabilities=None, seed=0
 ):
     """The cross entropy of a softmax over the true classes and some drawn ones, `[batch, 1]`."""
+    if use_customized_samples != (customized_samples is not None and customized_probabilities is not None):
+        raise ValueError(
+            "sampled_softmax_with_cross_entropy: customized_samples and customized_probabilities go with "
+            "use_customized_samples=True, and only with it")
     return layer("sampled_softmax_with_cross_entropy", locals())
 
 

@@ -2,7 +2,7 @@
 
 from ... import _core
 from ..framework import Variable, default_main_program
-from ._call import layer
+from ._call import layer, layer_into
 
 __all__ = [
     "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addmm", "affine_channel", "affine_grid",
@@ -87,7 +87,7 @@ def dot(x, y, name=None):
 
 def kron(x, y, out=None, name=None):
     """The Kronecker product."""
-    return layer("kron", locals())
+    return layer_into("kron", locals())
 
 
 def elementwise_add(x, y, axis=-1, act=None, name=None):
@@ -212,7 +212,7 @@ def mish(x, threshold=20, name=None):
 
 def log1p(x, out=None, name=None):
     """`log(1 + x)`"""
-    return layer("log1p", locals())
+    return layer_into("log1p", locals())
 
 
 def clip(x, min, max, name=None):
@@ -256,7 +256,8 @@ def softmax(input, use_cudnn=False, name=None, axis=-1):
 
 
 def log_softmax(input, axis=None, dtype=None, name=None):
-    """The logarithm of the softmax."""
+    """The logarithm of the softmax, computed in `dtype` if given."""
+    input = input if dtype is None else input.astype(dtype)
     return layer("log_softmax", locals())
 
 
@@ -670,7 +671,7 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
 
 def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
     """The shape of `input`, every element `value`."""
-    return layer("full_like", locals())
+    return layer_into("full_like", locals())
 
 
 def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype='float32'):
@@ -699,7 +700,7 @@ def sampling_id(x, min=0.0, max=1.0, seed=0, dtype='float32'):
 
 def randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_gradient=False, seed=0, name=None):
     """Whole numbers in `[low, high)`."""
-    return layer("randint", locals())
+    return layer_into("randint", locals())
 
 
 def tril(input, diagonal=0, name=None):
@@ -724,7 +725,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 def trace(input, offset=0, dim1=0, dim2=1, out=None, name=None):
     """The sum of a diagonal."""
-    return layer("trace", locals())
+    return layer_into("trace", locals())
 
 
 def reduce_sum(input, dim=None, keep_dim=False, name=None):

@@ -1,6 +1,6 @@
 """Tensors: making, filling, joining."""
 
-from ._call import layer
+from ._call import layer, layer_into
 
 __all__ = [
     "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
@@ -71,8 +71,13 @@ def diag(diagonal):
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype='float32'):
-    """Ones on the diagonal."""
-    return layer("eye", locals())
+    """Ones on the diagonal, as often as `batch_shape` says."""
+    made = layer("eye", locals())
+    if batch_shape is None:
+        return made
+    made = layer("reshape", {"x": made, "shape": [1] * len(batch_shape) + list(made.shape), "actual_shape": None, "act": None,
+                             "inplace": False})
+    return layer("expand", {"x": made, "expand_times": list(batch_shape) + [1, 1]})
 
 
 def linspace(start, stop, num, dtype):
@@ -107,12 +112,12 @@ def ones(shape, dtype, force_cpu=False):
 
 def zeros_like(x, out=None):
     """See the operator's documentation."""
-    return layer("zeros_like", locals())
+    return layer_into("zeros_like", locals())
 
 
 def ones_like(x, out=None):
     """See the operator's documentation."""
-    return layer("ones_like", locals())
+    return layer_into("ones_like", locals())
 
 
 def isfinite(x):

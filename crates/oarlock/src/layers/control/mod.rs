@@ -46,7 +46,7 @@ impl Net {
 
     /// Builds in the block around the current one until the end of `build`.
     #[track_caller]
-    fn in_parent<T>(&mut self, build: impl FnOnce(&mut Net) -> T) -> T {
+    pub(super) fn in_parent<T>(&mut self, build: impl FnOnce(&mut Net) -> T) -> T {
         let inner = self.block();
         self.set_block(self.parent_block());
         let result = self.located(build);
