@@ -76,6 +76,8 @@ pub struct Client {
     /// Complete steps of synchronous training.
     done: AtomicU64,
     resumed: Mutex<bool>,
+    /// Held by the thread that waits for the other trainers: a trainer is in one step at a time.
+    barrier: Mutex<()>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
     life: Life,
@@ -92,6 +94,7 @@ impl Client {
             steps: Mutex::default(),
             done: AtomicU64::new(0),
             resumed: Mutex::new(false),
+            barrier: Mutex::new(()),
             fingerprint: Mutex::new(options.fingerprint.clone()),
             options,
         }
@@ -152,8 +155,10 @@ impl Client {
     }
 
     fn exchange_step(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants, step: &mut Step) -> Result<()> {
+        let mut _alone = None;
         let number = match barrier {
             Some(servers) => {
+                _alone = Some(self.barrier.try_lock().ok_or_else(two_at_once)?);
                 self.resume(trainer, servers, "")?;
                 self.done() + 1
             }
@@ -352,6 +357,12 @@ impl Drop for Client {
             let _ = self.leave();
         }
     }
+}
+
+#[cold]
+fn two_at_once() -> Error {
+    Error::new(Kind::Unsupported, "two threads of one trainer make steps that wait for the other trainers")
+        .help("train with one thread, or through fleet, whose communicator lets the threads of a trainer meet")
 }
 
 /// What a trainer wants from each server.

@@ -146,7 +146,7 @@ impl Trainer<'_> {
         }
         if job.traffic.sync {
             let op = fetch_barrier(barrier, received, job.placement.servers(), job.trainer_attr())
-        .attr(FINGERPRINT, job.fingerprint());
+                .attr(FINGERPRINT, job.fingerprint());
             self.push(with_role(op, Role::RPC, NO_VARS));
         }
         if !job.traffic.runtime_split {

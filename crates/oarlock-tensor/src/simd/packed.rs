@@ -184,6 +184,7 @@ unsafe fn one_strip<V: Vector>(mut piece: Piece<V::Elem>, rows: usize) -> usize 
 /// # Safety
 /// As for `rows_of`.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "indices that are constants keep the sums in registers")]
 unsafe fn tile<V: Vector, const R: usize, const S: usize>(piece: Piece<V::Elem>) -> usize {
     let strip = WIDTH * V::LANES;
     // SAFETY: passed on to the caller.
