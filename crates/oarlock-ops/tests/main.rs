@@ -1,5 +1,4 @@
 //! The operators against values that the predecessor computed, and in whole programs.
-mod bad_input;
 mod control_flow;
 mod double_gradient;
 mod golden_backward;
