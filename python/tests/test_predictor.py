@@ -223,3 +223,19 @@ def test_train_save_infer(tmp_path):
     stopped = []
     again.train(5, lambda event: (stopped.append(event), again.stop()), reader, ["x", "y"])
     assert len(stopped) < 5
+
+
+def test_a_compiled_program_as_a_predictor(tmp_path):
+    x = fluid.data("x", [None, 3])
+    y = fluid.layers.fc(x, 2)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    rows = np.ones([2, 3], "float32")
+    (want,) = exe.run(feed={"x": rows}, fetch_list=[y])
+    fluid.io.save_inference_model(str(tmp_path), ["x"], [y], exe)
+    config = fluid.core.NativeConfig()
+    config.model_dir = str(tmp_path)
+    compiled = fluid.CompiledProgram(fluid.default_main_program())._with_inference_optimize(config)
+    (got,) = exe.run(compiled, feed=[fluid.core.PaddleTensor(rows)])
+    assert compiled._is_inference
+    np.testing.assert_allclose(got.as_ndarray(), want)

@@ -283,6 +283,35 @@ with fluid.scope_guard(fluid.Scope()):
 assert (went_on == fourth).all()
 """
 
+LISTINGS["a trainer with checkpoints"] = """
+import paddle.fluid as fluid
+from paddle.fluid import CheckpointConfig, Trainer
+
+config = CheckpointConfig(
+    checkpoint_dir = "ckpt", max_num_checkpoints = 2, 
+    epoch_interval = 2, step_interval = 10)
+
+# Completed: a network, an optimizer and data.
+import os
+import numpy
+
+def network():
+    x = fluid.layers.data(name="x", shape=[3])
+    y = fluid.layers.data(name="y", shape=[1])
+    return fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+
+def batches():
+    for i in range(25):
+        yield [(numpy.full([3], i, "float32") / 25, [float(i)])]
+
+trainer = Trainer(network, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config)
+steps = []
+trainer.train(
+    num_epochs=1, event_handler=lambda e: steps.append(e.step) if isinstance(e, fluid.EndStepEvent) and
+    os.path.isdir("ckpt") else None, reader=batches, feed_order=["x", "y"])
+assert steps
+"""
+
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_listing(name, tmp_path, monkeypatch):

@@ -14,7 +14,19 @@ class CompiledProgram:
         if not isinstance(program_or_graph, Program):
             raise TypeError("CompiledProgram takes a Program, not %r" % (program_or_graph,))
         self._program = program_or_graph
+        self._predictor = None
         _check(build_strategy)
+
+    @property
+    def _is_inference(self):
+        return self._predictor is not None
+
+    def _with_inference_optimize(self, config):
+        """Runs as a predictor: ``exe.run(compiled, feed=[PaddleTensor, ...])`` returns a list of PaddleTensors."""
+        from .inference import create_paddle_predictor
+
+        self._predictor = create_paddle_predictor(config)
+        return self
 
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None, places=None):
         """Many replicas on one machine are not there yet; one replica is the program itself."""

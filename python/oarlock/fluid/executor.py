@@ -126,6 +126,8 @@ class Executor:
         if program is None:
             program = default_main_program()
         if type(program) is not Program:
+            if getattr(program, "_predictor", None) is not None:
+                return program._predictor.run(feed)
             program = self._resolve(program)
             if program is None:
                 raise TypeError("Executor.run takes a Program or a CompiledProgram")
