@@ -69,6 +69,7 @@ fn entries(bytes: &[u8], origin: &str) -> Result<Vec<Entry>> {
     let count = u16::from_le_bytes(r.array("the number of files")?);
     r.skip(4, "the size of the directory")?;
     let start = r.u32("the place of the directory")? as usize;
+    r.skip(2, "the end of the archive")?;
     let directory = bytes.get(start..).ok_or_else(|| bad("its directory is outside the file"))?;
     let mut r = Reader::new(directory, origin);
     (0..count).map(|_| entry(&mut r)).collect()

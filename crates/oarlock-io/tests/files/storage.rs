@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use oarlock_io::{Checkpoints, Position, Store, load_vars, open_around, open_store, persistables, save_vars};
+use oarlock_io::{Checkpoints, Position, load_vars, open_around, open_store, persistables, save_vars};
 use oarlock_ir::Kind;
 use oarlock_testkit::skip;
 
@@ -126,7 +126,7 @@ fn round_trip(url: &str) {
     staging.file("large", &[], &mut |out| out.write_all(&large)).unwrap();
     staging.commit().unwrap();
     let view = store.view().unwrap();
-    assert_eq!(view.files().unwrap(), ["b", "large", "w"]);
+    assert_eq!(view.files().unwrap(), ["b", "large", "lr", "w"]);
     assert_eq!(view.open("large").unwrap().bytes().unwrap(), large);
     // Replaced behind our back: noticed.
     let (folder, name) = open_around(&format!("{url}/w")).unwrap();
