@@ -109,6 +109,11 @@ impl Gather {
         self.client.step().lock().inbox.copy_all(&meeting.brought)
     }
 
+    /// So many threads train from now on.
+    pub(super) fn set_threads(&self, threads: usize) {
+        self.meeting.lock().threads = threads.max(1);
+    }
+
     /// A thread has no more data.
     pub(super) fn thread_done(&self) -> Result<()> {
         let mut meeting = self.meeting.lock();

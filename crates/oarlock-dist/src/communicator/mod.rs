@@ -135,6 +135,13 @@ impl Communicator {
         }
     }
 
+    /// So many threads of this trainer train from now on, and meet at the end of a step. Called while none of them runs.
+    pub fn set_threads(&self, threads: usize) {
+        if let Form::Gather(gather) = &self.0 {
+            gather.set_threads(threads);
+        }
+    }
+
     /// One thread of this trainer has no more data: the others no longer wait for it.
     pub fn thread_done(&self) -> Result<()> {
         match &self.0 {
