@@ -297,3 +297,35 @@ def test_servers_go_on_from_a_save(tmp_path):
     half, _ = run(net="fit_a_line", fleet="sync", save=saved, steps=10)
     rest, _ = run(net="fit_a_line", fleet="sync", model=saved, **{"from": 10})
     np.testing.assert_allclose(np.concatenate([together(half), together(rest)]), local(), rtol=1e-5)
+
+
+def manual(role, port, **more):
+    """The environment of a command line of the manual's table."""
+    return dict(os.environ, OARLOCK_THREADS="1", PADDLE_TRAINING_ROLE=role, PADDLE_PSERVER_IPS="127.0.0.1,127.0.0.2",
+                PADDLE_TRAINERS="2", PADDLE_PSERVER_PORT=str(port), **more)
+
+
+def test_the_manuals_script_runs_unmodified():
+    """``dist_train.py`` as the manual prints it, with data and order of batches as the predecessor had them for these losses."""
+    port, = free_ports(1)
+    command = [sys.executable, os.path.join(HERE, "dist_train_same.py")]
+    start = [manual("PSERVER", port, PADDLE_CURRENT_IP=ip) for ip in ("127.0.0.1", "127.0.0.2")]
+    start += [manual("TRAINER", port, PADDLE_TRAINER_ID=t) for t in "01"]
+    processes = [subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for env in start]
+    try:
+        ended = [p.communicate(timeout=LIMIT) for p in processes[2:]]
+        over = time.time()
+        ended = [p.communicate(timeout=LIMIT) for p in processes[:2]] + ended
+        assert time.time() - over < 5
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert [p.returncode for p in processes] == [0] * 4, ended
+    with open(os.path.join(HERE, "dist_losses.json")) as f:
+        expected = json.load(f)["dist_train"]
+    for (out, _), losses in zip(ended[2:], expected):
+        found = [float(line.rsplit(" ", 1)[1]) for line in out.splitlines() if line.startswith("Epoch")]
+        assert len(found) == 150
+        np.testing.assert_allclose(found[:len(losses)], losses, rtol=1e-4)
+        assert found[-1] < found[0]
