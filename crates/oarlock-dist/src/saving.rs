@@ -55,7 +55,7 @@ pub(crate) fn join(name: &Name, parts: Vec<Value>) -> Result<Tensor> {
     }
     let Some(first) = parts.first() else { return Err(Error::internal(format!("`{name}` has no parts"))) };
     let rows = parts.iter().map(Tensor::rows).sum();
-    let mut whole = Tensor::zeros(first.dtype(), first.dims().clone().with_rows(rows));
+    let mut whole = Tensor::zeros(first.dtype(), first.dims().with_rows(rows));
     if whole.bytes().len() != parts.iter().map(|p| p.bytes().len()).sum::<usize>() {
         return Err(Error::new(Kind::Shape, format!("the parts of `{name}` do not belong together"))
             .help("all servers of a job must serve programs of one transpiler"));
@@ -142,7 +142,7 @@ fn cut(part: &Part, whole: &Value) -> Result<Value> {
         return Ok(Value::Dense(tensor.clone()));
     };
     let width = tensor.bytes().len().checked_div(tensor.rows()).unwrap_or(0);
-    let mut own = Tensor::zeros(tensor.dtype(), tensor.dims().clone().with_rows(rows));
+    let mut own = Tensor::zeros(tensor.dtype(), tensor.dims().with_rows(rows));
     own.bytes_mut().copy_from_slice(&tensor.bytes()[part.first_row * width..(part.first_row + rows) * width]);
     Ok(Value::Dense(own))
 }

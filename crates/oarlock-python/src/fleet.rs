@@ -20,7 +20,6 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(strategy_of, m)?)?;
     m.add_function(wrap_pyfunction!(strategy_config, m)?)?;
     m.add_function(wrap_pyfunction!(start_communicator, m)?)?;
-    m.add_function(wrap_pyfunction!(stop_communicator, m)?)?;
     m.add_function(wrap_pyfunction!(split_files, m)?)
 }
 
@@ -83,12 +82,6 @@ fn start_communicator(
     let options = fleet::communicator_options(strategy(name)?, &transpiler.inner, &knobs, cpu_num).py()?;
     let program = program.get();
     runtime.compute(py, || fleet::start_communicator(&runtime.inner, &program, &scope.inner, options).map(drop))
-}
-
-/// Stops the communicator: what waits is sent first.
-#[pyfunction]
-fn stop_communicator(py: Python<'_>, runtime: &Runtime) -> PyResult<()> {
-    runtime.compute(py, || fleet::stop_communicator(&runtime.inner))
 }
 
 /// The files of a worker.

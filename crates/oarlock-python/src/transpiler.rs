@@ -229,7 +229,9 @@ fn collective_mode_of(value: &Bound<'_, PyAny>) -> PyResult<CollectiveMode> {
 
 /// A class that deals out blocks: one of ours says which in `_method`, any other is asked.
 fn split_method_of(class: &Bound<'_, PyAny>) -> PyResult<SplitMethod> {
-    let known: Option<String> = class.getattr_opt("_method")?.and_then(|name| name.extract().ok());
+    // Of its own, and not of a class that it is derived from.
+    let own = class.getattr_opt("__dict__")?.and_then(|fields| fields.get_item("_method").ok());
+    let known: Option<String> = own.and_then(|name| name.extract().ok());
     match known.as_deref() {
         Some("RoundRobin") => return Ok(SplitMethod::RoundRobin),
         Some("HashName") => return Ok(SplitMethod::HashName),
