@@ -132,7 +132,6 @@ const FLAGS: &[Setting] = &[
         Value::Int(180_000),
         "milliseconds that a request to a server may take; read by the first Executor",
     ),
-    ok("FLAGS_communicator_fake_rpc", Value::Bool(false), "gradients are always sent"),
     ok("FLAGS_communicator_thread_pool_size", Value::Int(5), ONE_EXCHANGE),
     ok("FLAGS_rpc_get_thread_num", Value::Int(12), ONE_EXCHANGE),
     ok("FLAGS_rpc_prefetch_thread_num", Value::Int(12), ONE_EXCHANGE),
