@@ -62,7 +62,8 @@ def steps(job, exe, program, loss, batches):
     """Trains on this trainer's share of every batch."""
     size = len(next(iter(batches.values()))[0]) // job["trainers"]
     losses = []
-    for step in range(job.get("from", 0), job.get("steps", 20)):
+    start = fluid.executor.runtime().done() if job.get("again") else job.get("from", 0)
+    for step in range(start, job.get("steps", 20)):
         mine = slice(job["id"] * size, (job["id"] + 1) * size)
         value, = exe.run(program, feed={name: b[step][mine] for name, b in batches.items()}, fetch_list=[loss])
         losses.append(float(value.ravel()[0]))

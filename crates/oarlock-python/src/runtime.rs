@@ -36,6 +36,12 @@ impl Runtime {
         self.inner.get::<Client>().is_some_and(|client| client.is_connected())
     }
 
+    /// Complete steps of synchronous training, those of an earlier process with this trainer's number included. Known after the
+    /// startup program has run: a trainer that comes back goes on from there.
+    fn done(&self) -> u64 {
+        self.inner.get::<Client>().map_or(0, |client| client.done())
+    }
+
     /// Sends what waits and tells the servers that this trainer leaves; false if there is nobody to leave.
     fn leave(&self, py: Python<'_>) -> PyResult<bool> {
         self.compute(py, || fleet::leave(&self.inner))

@@ -122,7 +122,7 @@ impl Transpiler {
         scope: &Scope,
     ) -> PyResult<()> {
         let program = program.get();
-        let (kept, trainer) = (self.inner.kept().py()?, self.inner.trainer_id().py()?);
+        let (kept, trainer) = (self.inner.away().py()?, self.inner.trainer_id().py()?);
         runtime.compute(py, || {
             let vars: Vec<&Var> =
                 names.iter().filter_map(|name| program.vars().find(|v| v.name.as_str() == name)).collect();
@@ -135,7 +135,7 @@ impl Transpiler {
 
     /// A scope inside `scope` with variables that servers keep, fetched whole.
     fn fetch_whole(&self, py: Python<'_>, runtime: &Runtime, names: Vec<String>, scope: &Scope) -> PyResult<Scope> {
-        let (kept, trainer) = (self.inner.kept().py()?, self.inner.trainer_id().py()?);
+        let (kept, trainer) = (self.inner.away().py()?, self.inner.trainer_id().py()?);
         let inner = runtime.compute(py, || {
             let remote: Vec<&Kept> = kept.iter().filter(|k| names.iter().any(|n| *k.var.name == **n)).collect();
             saving::fetch_whole(&remote, &Client::of(&runtime.inner), trainer, &scope.inner)
