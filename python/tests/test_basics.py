@@ -268,8 +268,8 @@ def test_what_would_change_results_is_refused():
         fluid.CompiledProgram(fluid.default_main_program(), strategy)
     with pytest.raises(ValueError, match="there is no fuse_everything"):
         strategy.fuse_everything = True
-    with pytest.raises(AttributeError, match="parameter servers cannot be used from Python yet"):
-        fluid.DistributeTranspiler
+    with pytest.raises(AttributeError, match="data parallel replicas cannot be used from Python yet"):
+        fluid.ParallelExecutor
     with pytest.raises(IndexError, match="no block 7"):
         fluid.default_main_program().current_block_idx = 7
     with pytest.raises(ValueError, match="too large"):

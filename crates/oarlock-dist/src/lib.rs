@@ -12,6 +12,7 @@ mod log;
 mod message;
 mod op;
 pub mod placement;
+pub mod saving;
 pub mod server;
 pub mod transpile;
 pub mod wire;

@@ -6,7 +6,7 @@ use oarlock::Kind;
 use pyo3::create_exception;
 use pyo3::exceptions::{
     PyConnectionError, PyFileNotFoundError, PyIndexError, PyKeyboardInterrupt, PyNotImplementedError, PyOSError,
-    PyRuntimeError, PyTypeError, PyValueError,
+    PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -40,6 +40,7 @@ pub(crate) fn raise(e: oarlock::Error) -> PyErr {
         Kind::Io if text.contains("No such file") => PyFileNotFoundError::new_err(text),
         Kind::Io => PyOSError::new_err(text),
         Kind::Network => PyConnectionError::new_err(text),
+        Kind::Timeout => PyTimeoutError::new_err(text),
         Kind::Unsupported => PyNotImplementedError::new_err(text),
         _ => EnforceNotMet::new_err(text),
     }

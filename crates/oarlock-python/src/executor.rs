@@ -17,6 +17,7 @@ use crate::builder::registry;
 use crate::dataset::Dataset;
 use crate::error::{IntoPy, raise};
 use crate::program::Program;
+use crate::runtime::Runtime;
 use crate::scope::Scope;
 use crate::tensor::{fetched, tensor_of};
 
@@ -24,27 +25,24 @@ use crate::tensor::{fetched, tensor_of};
 #[pyclass(frozen)]
 pub(crate) struct Executor {
     inner: oarlock::Executor,
-    running: Arc<AtomicUsize>,
+    runtime: Py<Runtime>,
     /// What the next run has to warn of.
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
 #[pymethods]
 impl Executor {
-    /// With so many threads and settings; what is None comes from the environment.
+    /// In a runtime; settings that are None come from the environment.
     #[new]
-    #[pyo3(signature = (threads = None, check_nan_inf = None))]
-    fn new(threads: Option<usize>, check_nan_inf: Option<bool>) -> PyResult<Executor> {
+    #[pyo3(signature = (runtime, check_nan_inf = None))]
+    fn new(runtime: Py<Runtime>, check_nan_inf: Option<bool>) -> PyResult<Executor> {
         let mut options = Options::from_env().py()?.exec_options(registry());
-        options.threads = threads.unwrap_or(options.threads);
         options.check_nan_inf = check_nan_inf.unwrap_or(options.check_nan_inf);
-        let inner = oarlock::Executor::new(options);
-        let running = Arc::default();
+        let inner = oarlock::Executor::with_runtime(options, runtime.get().inner.clone());
         let warnings: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = warnings.clone();
         inner.on_warning(move |text| sink.lock().push(text.to_string()));
-        WATCHED.lock().push((Arc::downgrade(&inner.runtime().stop_flag()), Arc::downgrade(&running)));
-        Ok(Executor { inner, running, warnings })
+        Ok(Executor { inner, runtime, warnings })
     }
 
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
@@ -189,7 +187,7 @@ pub(crate) fn interruptible<T: Send>(
     work: impl FnOnce(Arc<AtomicBool>) -> oarlock::Result<T> + Send,
 ) -> PyResult<T> {
     let (stop, running) = (Arc::<AtomicBool>::default(), Arc::new(AtomicUsize::new(1)));
-    WATCHED.lock().push((Arc::downgrade(&stop), Arc::downgrade(&running)));
+    watch(&stop, &running);
     match py.detach(|| work(stop)) {
         Err(e) if e.kind() == Kind::Interrupted => {
             py.check_signals()?;
@@ -203,6 +201,11 @@ pub(crate) fn interruptible<T: Send>(
 type Watched = (Weak<AtomicBool>, Weak<AtomicUsize>);
 
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
+
+/// Lets a signal set `stop` while `running` is not 0.
+pub(crate) fn watch(stop: &Arc<AtomicBool>, running: &Arc<AtomicUsize>) {
+    WATCHED.lock().push((Arc::downgrade(stop), Arc::downgrade(running)));
+}
 
 /// Stops running programs when a byte arrives on `fd`: Python writes one there at every signal, while its own handlers wait for the
 /// interpreter. Called once per process.
@@ -233,18 +236,6 @@ impl Executor {
 
     /// Runs `work` without the interpreter's lock.
     fn compute<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> oarlock::Result<T> + Send) -> PyResult<T> {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        let result = py.detach(work);
-        if self.running.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.inner.runtime().stop_flag().store(false, Ordering::Relaxed);
-        }
-        match result {
-            Err(e) if e.kind() == Kind::Interrupted => {
-                // The user's own handler decides what a signal means.
-                py.check_signals()?;
-                Err(raise(e))
-            }
-            other => other.py(),
-        }
+        self.runtime.get().compute(py, work)
     }
 }

@@ -13,6 +13,7 @@ mod dataset;
 mod error;
 mod executor;
 mod files;
+mod fleet;
 mod layers;
 mod optimizer;
 mod predictor;
@@ -20,10 +21,12 @@ mod program;
 mod py_func;
 mod readers;
 mod recovery;
+mod runtime;
 mod scope;
 mod settings;
 mod shared;
 mod tensor;
+mod transpiler;
 
 use pyo3::prelude::*;
 
@@ -43,7 +46,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<predictor::ZeroCopyTensor>()?;
     m.add_class::<program::Program>()?;
     m.add_class::<recovery::Recovery>()?;
+    m.add_class::<runtime::Runtime>()?;
     m.add_class::<scope::Scope>()?;
+    m.add_class::<transpiler::Transpiler>()?;
+    m.add_class::<transpiler::VarBlock>()?;
     m.add_class::<scope::Variable>()?;
     m.add_class::<tensor::LoDTensor>()?;
     m.add_class::<tensor::LoDTensorArray>()?;
@@ -53,6 +59,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(settings::settings, m)?)?;
     control::register(m)?;
     files::register(m)?;
+    fleet::register(m)?;
     readers::register(m)?;
     m.add("LAYERS", layers::names())?;
     Ok(())

@@ -10,6 +10,7 @@
 mod backward;
 mod clip;
 mod env;
+pub mod fleet;
 pub mod high_level;
 mod initializer;
 mod ints;

@@ -72,6 +72,11 @@ pub const PLACES: &[Place] = &[
         doc: "`fluid.set_flags({name: value})`, `fluid.core.globals()[name] = value`, or an environment variable",
         settings: FLAGS,
     },
+    Place {
+        name: "DistributeTranspilerConfig",
+        doc: "a field of `fluid.DistributeTranspilerConfig()`",
+        settings: TRANSPILER_CONFIG,
+    },
     Place { name: "BuildStrategy", doc: "a field of `fluid.BuildStrategy()`", settings: BUILD_STRATEGY },
     Place { name: "ExecutionStrategy", doc: "a field of `fluid.ExecutionStrategy()`", settings: EXECUTION_STRATEGY },
     Place { name: "Executor.run", doc: "an argument of `exe.run`", settings: EXECUTOR_RUN },
@@ -87,10 +92,56 @@ const NO_GPU: &str = "there is no GPU in a run";
 const MEMORY: &str = "memory is planned with the program, and temporaries share it";
 const THREADS: &str = "the number of threads does not change results; OARLOCK_THREADS sets it";
 const FUSED: &str = "operators are fused whenever that gives the same bits";
+const ONE_EXCHANGE: &str = "one exchange per server carries all variables of a step";
 const ONE_REPLICA: &str = "one replica has nothing to exchange with others";
 
 const FLAGS: &[Setting] = &[
     on("FLAGS_check_nan_inf", Value::Bool(false), "stops at the operator that first wrote a nan or an infinity"),
+    on(
+        "FLAGS_communicator_independent_recv_thread",
+        Value::Bool(true),
+        "async: parameters are fetched by a thread of their own",
+    ),
+    on(
+        "FLAGS_communicator_is_sgd_optimizer",
+        Value::Bool(false),
+        "async: gradients that wait are added up; otherwise averaged",
+    ),
+    on(
+        "FLAGS_communicator_max_merge_var_num",
+        Value::Int(20),
+        "at most so many gradients of a variable become one; CPU_NUM if not set",
+    ),
+    on(
+        "FLAGS_communicator_min_send_grad_num_before_recv",
+        Value::Int(20),
+        "async: parameters are fetched after so many gradients were sent; CPU_NUM if not set",
+    ),
+    on(
+        "FLAGS_communicator_send_queue_size",
+        Value::Int(20),
+        "so many gradients of a variable may wait; CPU_NUM if not set",
+    ),
+    on(
+        "FLAGS_communicator_send_wait_times",
+        Value::Int(5),
+        "async: how often to wait 10 ms for more gradients to merge",
+    ),
+    on(
+        "FLAGS_rpc_deadline",
+        Value::Int(180_000),
+        "milliseconds that a request to a server may take; read by the first Executor",
+    ),
+    ok("FLAGS_communicator_thread_pool_size", Value::Int(5), ONE_EXCHANGE),
+    ok("FLAGS_rpc_get_thread_num", Value::Int(12), ONE_EXCHANGE),
+    ok("FLAGS_rpc_prefetch_thread_num", Value::Int(12), ONE_EXCHANGE),
+    ok("FLAGS_rpc_retry_times", Value::Int(3), "requests are repeated until their deadline"),
+    ok("FLAGS_rpc_send_thread_num", Value::Int(12), ONE_EXCHANGE),
+    ok(
+        "FLAGS_worker_update_interval_secs",
+        Value::Int(900),
+        "trainers show servers every half second that they are alive",
+    ),
     ok("FLAGS_allocator_strategy", Value::Text("auto_growth"), MEMORY),
     ok("FLAGS_benchmark", Value::Bool(false), "operators run in order; fluid.profiler measures them"),
     ok("FLAGS_conv_workspace_size_limit", Value::Int(512), NO_GPU),
@@ -172,7 +223,27 @@ const BUILD_STRATEGY: &[Setting] = &[
     no("trainer_id", Value::Int(0), "several trainers cannot be used from Python yet"),
     no("trainers_endpoints", Value::Empty, "several trainers cannot be used from Python yet"),
     no("is_distribution", Value::Bool(false), "several trainers cannot be used from Python yet"),
-    no("async_mode", Value::Bool(false), "parameter servers cannot be used from Python yet"),
+    ok("async_mode", Value::Bool(false), "the program says who waits for whom"),
+];
+
+const TRANSPILER_CONFIG: &[Setting] = &[
+    on("slice_var_up", Value::Bool(true), "cuts large parameters, so that every server holds a part"),
+    on("split_method", Value::None, "how blocks are dealt out: RoundRobin (None), HashName, or a class of your own"),
+    on("min_block_size", Value::Int(8192), "a block has at least so many elements"),
+    on("enable_dc_asgd", Value::Bool(false), "makes up for the delay of gradients; without sync only"),
+    on("mode", Value::Text("pserver"), "pserver, nccl2 or collective"),
+    on("print_log", Value::Bool(false), "prints where parameters live"),
+    on("wait_port", Value::Bool(true), "a trainer waits until all servers answer"),
+    on("sync_mode", Value::Bool(true), "all trainers finish a step together; the argument of transpile counts, too"),
+    on("runtime_split_send_recv", Value::Bool(false), "a communicator cuts and sends gradients; without sync only"),
+    on("half_async", Value::Bool(false), "the threads of a trainer finish a step together"),
+    on("completely_not_async", Value::Bool(false), "servers wait for all trainers, who send by a communicator"),
+    on("geo_sgd_mode", Value::Bool(false), "trainers train locally and exchange how far parameters moved"),
+    on("geo_sgd_need_push_nums", Value::Int(100), "after how many steps they exchange it"),
+    on("nccl_comm_num", Value::Int(1), "how many rings equal workers use"),
+    on("use_hierarchical_allreduce", Value::Bool(false), "rings inside machines and between them"),
+    on("hierarchical_allreduce_inter_nranks", Value::Int(0), "how many workers a machine has"),
+    on("collective_mode", Value::None, "what equal workers exchange: grad_allreduce or local_sgd"),
 ];
 
 const EXECUTION_STRATEGY: &[Setting] = &[

@@ -26,14 +26,15 @@ from .inferencer import Inferencer
 from .trainer import (
     BeginEpochEvent, BeginStepEvent, CheckpointConfig, EndEpochEvent, EndStepEvent, Trainer,
 )
-from .transpiler import memory_optimize, release_memory
+from .transpiler import DistributeTranspiler, DistributeTranspilerConfig, memory_optimize, release_memory
 
 Tensor = LoDTensor
 learning_rate_decay = layers.learning_rate_scheduler
 
 __all__ = [
     "BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Inferencer", "Trainer",
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory", "PyReader",
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory",
+    "DistributeTranspiler", "DistributeTranspilerConfig", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "contrib", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
@@ -47,8 +48,7 @@ __all__ = [
 
 # Names that scripts may ask for, and what they belong to.
 _NOT_YET = {
-    "DataFeedDesc": "Dataset", "DistributeTranspiler": "parameter servers",
-    "DistributeTranspilerConfig": "parameter servers", "ParallelExecutor": "data parallel replicas",
+    "DataFeedDesc": "Dataset", "ParallelExecutor": "data parallel replicas",
 }
 
 _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")

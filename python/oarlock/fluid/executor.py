@@ -1,8 +1,10 @@
 """Running programs."""
 
+import atexit
 import contextlib
 import functools
 import signal
+import sys
 import threading
 import warnings
 import weakref
@@ -14,7 +16,7 @@ from . import flags, options
 from .core import CPUPlace, EOFException, LoDTensor, Scope
 from .framework import Program, Variable, default_main_program
 
-__all__ = ["Executor", "FetchHandler", "as_numpy", "global_scope", "scope_guard"]
+__all__ = ["Executor", "FetchHandler", "as_numpy", "global_scope", "runtime", "scope_guard"]
 
 _scope = Scope()
 _live = weakref.WeakSet()
@@ -77,6 +79,34 @@ with warnings.catch_warnings():
     _ARRAYS_ARE_NUMBERS = _is_a_number(np.zeros(1))
 
 _signals_watched = False
+_runtime = None
+
+
+def runtime():
+    """What all executors share: threads, the connection to parameter servers, the communicator. Made when it is first needed,
+    so that a script can set the environment before."""
+    global _runtime
+    if _runtime is None:
+        flags.to_environment("FLAGS_rpc_deadline")
+        _runtime = _core.Runtime()
+        atexit.register(_leave_at_exit)
+    return _runtime
+
+
+def _leave_at_exit():
+    """A trainer that forgot to close its executor leaves; one that failed is lost, and its servers decide what that means."""
+    if not _runtime.is_connected():
+        return
+    if hasattr(sys, "last_exc") or hasattr(sys, "last_type"):
+        print("oarlock: this trainer ends in an error; its servers hear nothing more of it", file=sys.stderr)
+        _runtime.abandon()
+        return
+    print("oarlock: warning: this trainer ends without exe.close(); it leaves its servers now", file=sys.stderr)
+    try:
+        _runtime.leave()
+    except Exception as e:
+        print("oarlock: warning: %s" % e, file=sys.stderr)
+
 
 
 def _watch_signals():
@@ -111,7 +141,7 @@ class Executor:
         _watch_signals()
         flags.check_environment()
         self._check_nan_inf = flags.value("FLAGS_check_nan_inf")
-        self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
+        self._core = _core.Executor(runtime(), check_nan_inf=self._check_nan_inf)
         self._closed = False
         _live.add(self)
 
@@ -141,7 +171,7 @@ class Executor:
                 feed.update(loader._next_feed())
         if flags.is_set and flags.value("FLAGS_check_nan_inf") != self._check_nan_inf:
             self._check_nan_inf = not self._check_nan_inf
-            self._core = _core.Executor(check_nan_inf=self._check_nan_inf)
+            self._core = _core.Executor(runtime(), check_nan_inf=self._check_nan_inf)
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
         if use_prune:
@@ -193,8 +223,9 @@ class Executor:
                           % (done[2], done[0] + done[2]))
 
     def close(self):
-        """Ends it; no program runs in it any more."""
+        """Ends it; no program runs in it any more. A trainer sends what waits and leaves its parameter servers."""
         self._closed = True
+        runtime().leave()
 
 
 _checked_hints = {("feed", "fetch", False, True)}

@@ -35,6 +35,17 @@ def check_environment():
             options.unknown("flag", name)
 
 
+def to_environment(name):
+    """Writes a flag that the script set into the environment, from which the core reads it."""
+    if name in _values:
+        os.environ[name] = str(_values[name])
+
+
+def given(name):
+    """The value of a flag that the script or the environment sets; None if neither does."""
+    return value(name) if name in _values or name in os.environ else None
+
+
 def value(name):
     """The value of a flag: as set, else from the environment, else its default."""
     default = options.default("flag", name)

@@ -581,6 +581,8 @@ class Program:
         # Loaders that feed its runs.
         self._loaders = []
         self._readers = []
+        # If it is part of a job: the core's transpiler, and the endpoint of a server or None for a trainer.
+        self._transpiled = None
         # What the last run with use_prune needed of it.
         self._pruned_for = None
 

@@ -1,5 +1,6 @@
 """Saving and loading: parameters, inference models, programs with their state."""
 
+import logging
 import os
 
 from .. import _core
@@ -7,7 +8,7 @@ from ..batch import batch
 from ..reader import (  # noqa: F401
     ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers, multiprocess_reader, shuffle, xmap_readers,
 )
-from .executor import global_scope
+from .executor import global_scope, runtime
 from .framework import Parameter, Program, Variable, default_main_program
 from .reader import DataLoader, PyReader
 
@@ -17,6 +18,8 @@ __all__ = [
     "save_persistables", "save_vars", "set_program_state", "DataLoader", "PyReader", "ComposeNotAligned", "buffered", "cache", "chain", "compose",
     "firstn", "map_readers", "multiprocess_reader", "shuffle", "xmap_readers",
 ]
+
+_log = logging.getLogger("oarlock")
 
 
 def is_parameter(var):
@@ -45,6 +48,21 @@ def get_program_persistable_vars(program):
     return [v for v in program.list_vars() if is_persistable(v)]
 
 
+def _job(program):
+    """The core's transpiler of a trainer's program; None for other programs."""
+    program = program if program is not None else default_main_program()
+    job, endpoint = getattr(program, "_transpiled", None) or (None, None)
+    return job if endpoint is None else None
+
+
+def _saves(job, dirname):
+    """Does this trainer save for all?"""
+    if job.trainer_id() == 0:
+        return True
+    _log.warning("trainer %d does not save %s: trainer 0 does, for all", job.trainer_id(), dirname)
+    return False
+
+
 def _plain(program):
     program = program if program is not None else default_main_program()
     if getattr(program, "_program", None) is not None:
@@ -69,7 +87,14 @@ def _selected(main_program, vars, predicate):
 
 
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
-    """Saves variables: one file each in ``dirname``, or all in ``filename``. The old files stay until the new are complete."""
+    """Saves variables: one file each in ``dirname``, or all in ``filename``. The old files stay until the new are complete.
+    Of a trainer's program, trainer 0 saves what training on one machine would; the others save nothing."""
+    job = _job(main_program)
+    if job is not None:
+        program, names = _selected(Program(job.program()), vars, predicate)
+        if _saves(job, dirname):
+            job.save_vars(runtime(), dirname, filename, program.desc, names, global_scope())
+        return
     program, names = _selected(main_program, vars, predicate)
     _core.save_vars(dirname, filename, program.desc, names, global_scope())
 
@@ -85,7 +110,14 @@ def save_persistables(executor, dirname, main_program=None, filename=None):
 
 
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
-    """Loads variables; if one is missing or does not fit, none is changed."""
+    """Loads variables; if one is missing or does not fit, none is changed. A server's program loads its parts of them."""
+    job, endpoint = getattr(main_program, "_transpiled", None) or (None, None)
+    if endpoint is not None:
+        names = None if vars is None else [v if isinstance(v, str) else v.name for v in vars]
+        kept = job.load_parts(endpoint, dirname, filename, names, global_scope())
+        if kept:
+            _log.warning("%s does not hold %s: they keep their values", dirname, ", ".join(kept))
+        return
     program, names = _selected(main_program, vars, predicate)
     _core.load_vars(dirname, filename, program.desc, names, global_scope())
 
@@ -110,16 +142,23 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
         raise ValueError("'feeded_var_names' should be a list of names.")
     if export_for_deployment and (not targets or not all(isinstance(v, Variable) for v in targets)):
         raise ValueError("'target_vars' should be a list of Variables.")
-    program = _plain(main_program)
+    program, job, scope = _plain(main_program), _job(main_program), global_scope()
     names = [v.name for v in targets]
+    if job is not None:
+        # What predicts is the network from before it was transpiled, with the parameters that servers keep.
+        if not _saves(job, dirname):
+            return names
+        program = Program(job.program())
     if not export_for_deployment:
         # The whole network, so that it can be trained on.
         _core.save_program_only(dirname, os.path.basename(model_filename or "__model__") + ".main_program", program.desc)
         if not program_only:
-            save_persistables(executor, dirname, program, params_filename)
+            save_persistables(executor, dirname, main_program, params_filename)
         return names
     model = _core.export_model(program.desc, feeds, names)
-    _core.save_model(dirname, model, model_filename, params_filename, program_only, global_scope())
+    if job is not None and not program_only:
+        scope = job.fetch_whole(runtime(), [v.name for v in Program(model).list_vars() if is_persistable(v)], scope)
+    _core.save_model(dirname, model, model_filename, params_filename, program_only, scope)
     return [model.op_slots(0, i, True)[0][1][0] for i in range(model.num_ops(0)) if model.op_type(0, i) == "fetch"]
 
 

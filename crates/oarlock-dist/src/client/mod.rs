@@ -9,10 +9,11 @@ mod life;
 mod peer;
 mod rows;
 mod step;
+mod wait;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +25,7 @@ use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
 pub(crate) use rows::{NO_ROW, Route, RowPlan};
 pub(crate) use step::Step;
+pub use wait::wait_for_servers;
 
 use crate::log::Log;
 use crate::message::{Leave, Lookup, Pull, Push, ValueReader, ValueWriter, kind};
@@ -43,6 +45,8 @@ pub struct ClientOptions {
     pub reconnect: Duration,
     /// How often a trainer shows that it is alive.
     pub heartbeat: Duration,
+    /// Set to make requests that wait give up; [`Client::of`] takes the runtime's.
+    pub interrupted: Option<Arc<AtomicBool>>,
     /// Notes for whoever runs the job.
     pub log: Log,
 }
@@ -55,12 +59,28 @@ impl Default for ClientOptions {
             deadline: Duration::from_secs(180),
             reconnect: Duration::from_secs(20),
             heartbeat: Duration::from_millis(500),
+            interrupted: None,
             log: Log::stderr(),
         }
     }
 }
 
 impl ClientOptions {
+    /// Those of a runtime; what interrupts its runs interrupts requests.
+    pub fn of(runtime: &Runtime) -> ClientOptions {
+        let options = runtime.get::<ClientOptions>().as_deref().cloned().unwrap_or_default();
+        ClientOptions { interrupted: Some(runtime.stop_flag()), ..options }
+    }
+
+    fn check_interrupted(&self) -> Result<()> {
+        match &self.interrupted {
+            Some(flag) if flag.load(Ordering::Relaxed) => {
+                Err(Error::new(Kind::Interrupted, "the run was interrupted while it waited for a server"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn reconnect_until(&self, deadline: Instant) -> Instant {
         deadline.min(now() + self.reconnect)
     }
@@ -109,8 +129,8 @@ impl Client {
 
     /// The client of a runtime; made when the first operator needs it, with the [`ClientOptions`] that the runtime has.
     pub fn of(runtime: &Runtime) -> Arc<Client> {
-        let options = runtime.get::<ClientOptions>();
-        runtime.get_or_provide(|| Client::new(options.as_deref().cloned().unwrap_or_default()))
+        let options = ClientOptions::of(runtime);
+        runtime.get_or_provide(|| Client::new(options))
     }
 
     /// Steps of synchronous training that this trainer completed, those of an earlier process with its number included.

@@ -1,7 +1,7 @@
 //! One server as a trainer sees it: connections, requests, and repeats of those whose reply was lost.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
@@ -19,6 +19,9 @@ pub(crate) struct Request<'a> {
     /// What it is about, for messages: `the push of step 7`.
     pub(crate) about: &'a dyn Fn() -> String,
 }
+
+/// How often somebody who waits for a reply looks whether he is to stop.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,11 +131,12 @@ impl Peer {
         let broken = |what: &str| Error::new(Kind::Network, format!("{what} by server {}", self.endpoint));
         let Some(conn) = &mut link.conn else { return Err(broken("the connection was closed")) };
         loop {
-            match conn.recv(&mut link.reply, deadline)? {
+            match conn.recv(&mut link.reply, deadline.min(now() + LOOK))? {
                 // A late reply to a request that was repeated meanwhile is not the one that is awaited.
                 Received::Frame if link.reply.id() != link.sequence => {}
                 Received::Frame => return Ok(()),
                 Received::Closed => return Err(broken("the connection was closed")),
+                Received::TimedOut if now() < deadline => self.options.check_interrupted()?,
                 Received::TimedOut => {
                     let waited = self.options.deadline.as_secs();
                     return Err(Error::new(

@@ -109,7 +109,7 @@ impl Gather {
         self.client.step().lock().inbox.copy_all(&meeting.brought)
     }
 
-    /// From now on so many threads meet.
+    /// So many threads train from now on.
     pub(super) fn set_threads(&self, threads: usize) {
         self.meeting.lock().threads = threads.max(1);
     }

@@ -135,7 +135,7 @@ impl Communicator {
         }
     }
 
-    /// From now on so many threads train here.
+    /// So many threads of this trainer train from now on, and meet at the end of a step. Called while none of them runs.
     pub fn set_threads(&self, threads: usize) {
         if let Form::Gather(gather) = &self.0 {
             gather.set_threads(threads);

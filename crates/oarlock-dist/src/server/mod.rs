@@ -370,6 +370,9 @@ impl Shared {
 
     /// Copies a variable of the server.
     fn copy(&self, name: &str, into: &mut Value) -> Result<()> {
+        if self.updates.tables.copy(name, into)? {
+            return Ok(());
+        }
         let var = self.updates.scope.find(name).ok_or_else(|| self.no_variable(name))?;
         let value = var.read();
         if value.is_empty() {

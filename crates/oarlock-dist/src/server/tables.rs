@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Runtime, VarKind};
-use oarlock_tensor::table::{Admission, HashedTable, Missing, RowInit, Spec, State};
+use oarlock_tensor::table::{Admission, HashedTable, Header, Missing, RowInit, SHARDS, Spec, State};
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
@@ -19,6 +19,8 @@ use super::updates::{Runner, grad_to_block, lower, merged_from};
 pub(super) struct Tables {
     tables: Vec<Table>,
     by_name: HashMap<Name, usize>,
+    /// Which table, and which state of its optimizer if not the weights, goes by a name.
+    by_value: HashMap<Name, (usize, Option<usize>)>,
     /// Which table, and which trainer's gradient of it, a received variable is.
     by_gradient: HashMap<Name, (usize, usize)>,
     /// The gradients that blocks merge to.
@@ -68,6 +70,8 @@ impl Tables {
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
             let index = tables.tables.len();
             tables.by_name.insert(param.clone(), index);
+            tables.by_value.insert(param.clone(), (index, None));
+            tables.by_value.extend(states.iter().enumerate().map(|(k, state)| (state.clone(), (index, Some(k)))));
             tables.by_gradient.extend(from.iter().enumerate().map(|(t, name)| (name.clone(), (index, t))));
             tables.merged.push(grad.clone());
             let block = as_tensors(block, &param, &states, &grad, width);
@@ -158,6 +162,14 @@ impl Tables {
         table.rows.read(ids, into, missing).map(drop).map_err(in_table)
     }
 
+    /// All rows of a table, or of one state of its optimizer; false if there is no such table.
+    pub(super) fn copy(&self, name: &str, into: &mut Value) -> Result<bool> {
+        match self.by_value.get(name) {
+            Some((table, state)) => self.tables[*table].copy(*state, into).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
     /// A line about each table: rows and memory.
     pub(super) fn report(&self) -> impl Iterator<Item = String> {
         self.tables.iter().map(|t| t.rows.memory().to_string())
@@ -169,6 +181,24 @@ fn in_table(e: oarlock_tensor::Error) -> Error {
 }
 
 impl Table {
+    /// The weights of all rows, or one of their states.
+    fn copy(&self, state: Option<usize>, into: &mut Value) -> Result<()> {
+        let width = self.rows.spec().width;
+        let (mut ids, mut data) = (Vec::new(), Vec::new());
+        for shard in 0..SHARDS {
+            let visit = |id: i64, _: Header, weights: &[f32], states: &[f32]| {
+                ids.push(id);
+                data.extend_from_slice(state.map_or(weights, |at| &states[at * width..(at + 1) * width]));
+            };
+            self.rows.for_each_row(shard, visit).map_err(in_table)?;
+        }
+        let rows = into.rows_mut();
+        rows.height = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
+        rows.value = Tensor::from_slice([ids.len(), width], &data).map_err(in_table)?;
+        rows.rows = ids;
+        Ok(())
+    }
+
     fn apply(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {
         let mut update = self.update.lock();
         update.collect_ids(grads)?;

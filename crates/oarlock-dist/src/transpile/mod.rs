@@ -11,6 +11,7 @@ mod dc_asgd;
 mod geo;
 mod grad_allreduce;
 mod job;
+mod kept;
 mod local_sgd;
 mod lookup;
 mod server;
@@ -31,6 +32,7 @@ pub(crate) use dc_asgd::{TRAINER_ID, backup};
 use grad_allreduce::{allreduce_gradients, start_workers};
 pub(crate) use job::empty_dead_blocks;
 use job::{Job, known_dims};
+pub use kept::{Kept, Part};
 use local_sgd::{average_parameters, take_snapshots};
 use lookup::remote_tables;
 use table::distributed_tables;
@@ -171,6 +173,34 @@ impl DistributeTranspiler {
             blocks: job.blocks(update).iter().map(block).collect(),
         };
         Ok(job.updates().iter().map(share).collect())
+    }
+
+    /// Where every variable is that servers keep.
+    pub fn kept(&self) -> Result<Vec<Kept>> {
+        let job = self.job()?;
+        let servers = job.placement.servers();
+        let programs = servers.iter().map(|e| self.get_pserver_program(e)).collect::<Result<Vec<_>>>()?;
+        kept::kept(job, &programs)
+    }
+
+    /// What a trainer has to fetch before it can save it. With GEO trainers have everything, and newer than servers.
+    pub fn away(&self) -> Result<Vec<Kept>> {
+        if self.config.geo_sgd_mode { Ok(Vec::new()) } else { self.kept() }
+    }
+
+    /// The program for one machine, as it was before it was transpiled.
+    pub fn program(&self) -> Result<&Program> {
+        Ok(&self.job()?.main)
+    }
+
+    /// Which trainer this is.
+    pub fn trainer_id(&self) -> Result<usize> {
+        Ok(self.job()?.trainer_id)
+    }
+
+    /// How many trainers there are.
+    pub fn trainers(&self) -> Result<usize> {
+        Ok(self.job()?.trainers)
     }
 
     /// Whom this process waits for before its first step; nobody if the config or the caller says not to wait.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use oarlock_dist::Log;
 use oarlock_dist::client::{Client, ClientOptions};
 use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
+use oarlock_dist::saving::{fetch_whole, load_parts};
 use oarlock_dist::server::{Policy, Server, ServerOptions, Summary};
-use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
+use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_tensor::{DType, Dims, Tensor};
@@ -488,4 +489,35 @@ fn a_server_that_is_not_there_is_named() {
     let options = ClientOptions { deadline: Duration::from_millis(400), ..trainer_options() };
     let error = job.join(0, options).err().unwrap();
     assert!(error.to_string().contains(&job.pservers), "{error}");
+}
+
+/// What servers keep is fetched whole, and a server finds its parts again in files of whole variables.
+#[test]
+fn what_servers_keep_is_saved_as_one_machine_would() {
+    let job = Job::new("half_async", small(64), 1, 2);
+    let servers = job.serve(&quiet());
+    let trainer = job.join(0, trainer_options()).unwrap();
+    (0..3).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
+    let kept = job.transpiled(0).0.kept().unwrap();
+    let all: Vec<&Kept> = kept.iter().collect();
+    let whole = fetch_whole(&all, &trainer.client(), 0, &trainer.scope).unwrap();
+    trainer.leave();
+    let (_, scopes) = wait_all(servers);
+    let alone = train_alone(&job, sparse_feed, 3);
+    let folder = std::env::temp_dir().join(format!("oarlock-kept-{}", std::process::id()));
+    let store = oarlock_io::Local::at(&folder);
+    let vars = oarlock_io::persistables(&job.main);
+    for var in &vars {
+        let expected = alone.tensor(&var.name).unwrap();
+        assert_close(&var.name, &whole.tensor(&var.name).unwrap(), &expected, Tolerance::new(1e-6, 1e-6));
+    }
+    oarlock_io::save_vars(&store, None, &vars, &whole).unwrap();
+    for (server, scope) in scopes.iter().enumerate() {
+        let loaded = Scope::new();
+        assert!(load_parts(&store, None, &kept, server, None, &loaded).unwrap().is_empty());
+        for name in loaded.names() {
+            assert_eq!(loaded.tensor(&name), scope.tensor(&name), "{name}");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -185,18 +185,25 @@ impl Trainer<'_> {
         let names: Vec<&str> = fed.iter().map(|(_, name)| *name).collect();
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
         let workers = self.exe.workers(self.program, &names, &fetches, self.scope, threads)?;
-        let (events, heard) = mpsc::channel();
+        // Its threads meet at the end of a step; who has no more data is not waited for.
         let communicator = Communicator::of(self.exe.runtime());
-        if let Some(communicator) = &communicator {
-            communicator.set_threads(threads);
+        let meeting = communicator.as_deref();
+        if let Some(meeting) = meeting {
+            meeting.set_threads(threads);
         }
+        let (events, heard) = mpsc::channel();
         let job = Job { fed, wants: &wants, events, stop, watcher: thread::current(), counts: Counts::default() };
         let watch = Watch { trainer: self, pass: &pass, counts: &job.counts, heard };
         thread::scope(|s| {
             let hands = workers.into_iter().zip(sources).enumerate();
             let job = &job;
-            let communicator = communicator.as_deref();
-            let work = |(i, (worker, source))| s.spawn(move || job.run(i, worker, source, communicator));
+            let work = |(i, (worker, source))| {
+                s.spawn(move || {
+                    let done = job.run(i, worker, source);
+                    let gone = meeting.map_or(Ok(()), Communicator::thread_done);
+                    done.and(gone)
+                })
+            };
             let running: Vec<_> = hands.map(work).collect();
             let told = watch.until(|| running.iter().all(|t| t.is_finished()), display, &wants, observer);
             stop.store(true, Ordering::Relaxed);
@@ -204,8 +211,8 @@ impl Trainer<'_> {
                 running.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(Error::internal("a worker panicked"))));
             first_failure(ends.collect(), told)
         })?;
-        if let Some(communicator) = &communicator {
-            communicator.set_threads(1);
+        if let Some(meeting) = meeting {
+            meeting.set_threads(1);
         }
         Ok(Summary {
             samples: job.counts.samples.into_inner(),

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::Thread;
 
-use oarlock_dist::communicator::Communicator;
 use oarlock_exec::Worker;
 use oarlock_io::data::{Batch, BatchSource};
 use oarlock_ir::{Program, Result};
@@ -109,21 +108,13 @@ impl Drop for Wake<'_> {
 
 impl Job<'_> {
     /// Works until there are no more batches. Whoever fails tells the others to stop.
-    pub(crate) fn run(
-        &self,
-        index: usize,
-        worker: Worker,
-        source: Box<dyn BatchSource>,
-        communicator: Option<&Communicator>,
-    ) -> Result<()> {
+    pub(crate) fn run(&self, index: usize, worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
         let _wake = Wake(&self.watcher);
         let done = self.work(index, worker, source);
         if done.is_err() {
             self.stop.store(true, Ordering::Relaxed);
         }
-        // Threads that meet at every step must not wait for one that is done.
-        let left = communicator.map_or(Ok(()), Communicator::thread_done);
-        done.and(left)
+        done
     }
 
     fn work(&self, index: usize, mut worker: Worker, mut source: Box<dyn BatchSource>) -> Result<()> {

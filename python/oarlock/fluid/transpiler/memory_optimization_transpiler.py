@@ -1,7 +1,7 @@
-"""Passes over whole programs."""
+"""Memory of temporaries."""
 
-from . import options
-from .framework import default_main_program
+from .. import options
+from ..framework import default_main_program
 
 __all__ = ["memory_optimize", "release_memory"]
 

@@ -1,0 +1,148 @@
+//! Saving and loading what servers keep, as files of whole variables: the same that training on one machine writes.
+//!
+//! A trainer fetches the parts and joins them; a server cuts its parts out of whole variables. Must not know how trainers and
+//! servers work together in a step.
+
+use oarlock_exec::Scope;
+use oarlock_io::{Store, read_vars};
+use oarlock_ir::{Error, Kind, Name, Result, Var};
+use oarlock_tensor::{SelectedRows, Tensor, Value};
+
+use crate::client::{Client, Inbox};
+use crate::transpile::{Kept, Part};
+
+/// Fetches variables from the servers, whole, into a new scope inside `scope`. What no server keeps is found in `scope`.
+pub fn fetch_whole(kept: &[&Kept], client: &Client, trainer: usize, scope: &Scope) -> Result<Scope> {
+    let whole = scope.child();
+    for kept in kept {
+        let parts = fetch_parts(kept, client, trainer)?;
+        let value = if kept.hashed { join_hashed(parts)? } else { Value::Dense(join(&kept.var.name, parts)?) };
+        whole.set(&kept.var.name, value);
+    }
+    Ok(whole)
+}
+
+fn fetch_parts(kept: &Kept, client: &Client, trainer: usize) -> Result<Vec<Value>> {
+    // Where every server has the whole, one is asked.
+    let wanted = match kept.parts.first() {
+        Some(first) if first.rows.is_none() && !kept.hashed => std::slice::from_ref(first),
+        _ => &kept.parts[..],
+    };
+    wanted.iter().map(|part| fetch(part, client, trainer)).collect()
+}
+
+fn fetch(part: &Part, client: &Client, trainer: usize) -> Result<Value> {
+    // Servers may use one name for different parts: each is asked alone.
+    let mut inbox = Inbox::default();
+    client.pull(trainer as u32, &[(part.endpoint.clone(), part.name.to_string())], &mut inbox)?;
+    let mut value = Value::Empty;
+    if inbox.take(&part.name, &mut value) {
+        return Ok(value);
+    }
+    let what = format!("server {} was asked for `{}` and did not send it", part.endpoint, part.name);
+    Err(Error::new(Kind::Missing, what))
+}
+
+/// Rows of parts, one after the other.
+pub(crate) fn join(name: &Name, parts: Vec<Value>) -> Result<Tensor> {
+    let dense = |value: Value| match value {
+        Value::Dense(tensor) => Ok(tensor),
+        other => Err(Error::new(Kind::Argument, format!("a part of `{name}` is {}, not a tensor", other.kind()))),
+    };
+    let mut parts = parts.into_iter().map(dense).collect::<Result<Vec<Tensor>>>()?;
+    if parts.len() == 1 {
+        return Ok(parts.remove(0));
+    }
+    let Some(first) = parts.first() else { return Err(Error::internal(format!("`{name}` has no parts"))) };
+    let rows = parts.iter().map(Tensor::rows).sum();
+    let mut whole = Tensor::zeros(first.dtype(), first.dims().with_rows(rows));
+    if whole.bytes().len() != parts.iter().map(|p| p.bytes().len()).sum::<usize>() {
+        return Err(Error::new(Kind::Shape, format!("the parts of `{name}` do not belong together"))
+            .help("all servers of a job must serve programs of one transpiler"));
+    }
+    let mut at = 0;
+    for part in &parts {
+        whole.bytes_mut()[at..at + part.bytes().len()].copy_from_slice(part.bytes());
+        at += part.bytes().len();
+    }
+    Ok(whole)
+}
+
+/// The rows of all servers, by id.
+fn join_hashed(parts: Vec<Value>) -> Result<Value> {
+    let mut all: Vec<(i64, &[f32])> = Vec::new();
+    let (mut height, mut width) = (0, 1);
+    for part in &parts {
+        let rows = part.rows().map_err(|e| Error::new(Kind::Argument, format!("a part of a table {e}")))?;
+        let data = rows.value.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("a part of a table {e}")))?;
+        height = height.max(rows.height);
+        width = rows.value.dims().matrix(1).1;
+        all.extend(rows.rows.iter().copied().zip(data.chunks(width.max(1))));
+    }
+    all.sort_unstable_by_key(|(id, _)| *id);
+    let data: Vec<f32> = all.iter().flat_map(|(_, row)| row.iter().copied()).collect();
+    let value = Tensor::from_slice([all.len(), width], &data).map_err(|e| Error::internal(e.to_string()))?;
+    Ok(Value::Rows(SelectedRows { rows: all.iter().map(|(id, _)| *id).collect(), height, value }))
+}
+
+/// Loads the parts of one server from files of whole variables, `names` only if given. Either all are set, or none. A learning
+/// rate or a counter that was not saved, as by Fluid 1.8, keeps its value; their names are returned.
+pub fn load_parts(
+    store: &dyn Store,
+    combined: Option<&str>,
+    kept: &[Kept],
+    server: usize,
+    names: Option<&[String]>,
+    scope: &Scope,
+) -> Result<Vec<String>> {
+    let view = store.view()?;
+    let asked = |kept: &&Kept| names.is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
+    let mine: Vec<&Kept> = kept.iter().filter(|k| k.parts.iter().any(|p| p.server == server)).filter(asked).collect();
+    if let Some(table) = mine.iter().find(|kept| kept.hashed) {
+        let what = format!("`{}` is hashed over the servers, and cannot be loaded by one", table.var.name);
+        return Err(Error::new(Kind::Unsupported, what).help("use is_sparse without is_distributed for such a table"));
+    }
+    let mut absent = Vec::new();
+    let mut loaded: Vec<(Name, Value)> = Vec::new();
+    let mut add = |kept: &Kept, whole: Value| -> Result<()> {
+        for part in kept.parts.iter().filter(|p| p.server == server) {
+            loaded.push((part.name.clone(), cut(part, &whole)?));
+        }
+        Ok(())
+    };
+    match combined {
+        Some(_) => {
+            let vars: Vec<&Var> = kept.iter().map(|kept| &kept.var).collect();
+            for (name, value) in read_vars(&*view, combined, &vars)? {
+                if let Some(kept) = mine.iter().find(|kept| kept.var.name == name) {
+                    add(kept, value)?;
+                }
+            }
+        }
+        None => {
+            for kept in mine {
+                if !kept.updated && !view.has(&kept.var.name) {
+                    absent.push(kept.var.name.to_string());
+                    continue;
+                }
+                for (_, value) in read_vars(&*view, None, &[&kept.var])? {
+                    add(kept, value)?;
+                }
+            }
+        }
+    }
+    oarlock_io::set_all(scope, loaded);
+    Ok(absent)
+}
+
+/// The rows of a part.
+fn cut(part: &Part, whole: &Value) -> Result<Value> {
+    let tensor = whole.dense().map_err(|e| Error::new(Kind::Argument, format!("`{}` {e}", part.name)))?;
+    let Some(rows) = part.rows else {
+        return Ok(Value::Dense(tensor.clone()));
+    };
+    let width = tensor.bytes().len().checked_div(tensor.rows()).unwrap_or(0);
+    let mut own = Tensor::zeros(tensor.dtype(), tensor.dims().with_rows(rows));
+    own.bytes_mut().copy_from_slice(&tensor.bytes()[part.first_row * width..(part.first_row + rows) * width]);
+    Ok(Value::Dense(own))
+}

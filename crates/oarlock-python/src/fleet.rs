@@ -1,0 +1,91 @@
+//! Fleet for Python: values in, values out; `oarlock::fleet` decides.
+
+use std::collections::BTreeMap;
+
+use oarlock::fleet::{self, Place, Role, Strategy};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::IntoPy;
+use crate::program::Program;
+use crate::runtime::Runtime;
+use crate::scope::Scope;
+use crate::transpiler::{Transpiler, config_of};
+
+/// Adds the functions to the module.
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(find_place, m)?)?;
+    m.add_function(wrap_pyfunction!(check_place, m)?)?;
+    m.add_function(wrap_pyfunction!(strategy_of, m)?)?;
+    m.add_function(wrap_pyfunction!(strategy_config, m)?)?;
+    m.add_function(wrap_pyfunction!(start_communicator, m)?)?;
+    m.add_function(wrap_pyfunction!(split_files, m)?)
+}
+
+/// A process among others: is it a server, its number, the number of workers, the servers.
+type PlaceRow = (bool, usize, usize, Vec<String>);
+
+/// Who this process is: `how` is `cloud` (variables of the launcher), `mpi`, or empty for either.
+#[pyfunction]
+fn find_place(how: &str, vars: BTreeMap<String, String>) -> PyResult<PlaceRow> {
+    let place = match how {
+        "cloud" => Place::from_cloud(&vars),
+        "mpi" => Place::from_mpi(&vars),
+        _ => Place::found(&vars),
+    };
+    let place = place.py()?;
+    Ok((place.role == Role::Server, place.index, place.workers, place.servers))
+}
+
+/// Are the numbers that a script gives possible?
+#[pyfunction]
+fn check_place(is_server: bool, index: usize, workers: usize, servers: Vec<String>) -> PyResult<()> {
+    let role = if is_server { Role::Server } else { Role::Worker };
+    Place { role, index, workers, servers }.check().py()
+}
+
+/// The strategy that a config alone means.
+#[pyfunction]
+fn strategy_of(config: &Bound<'_, PyDict>) -> PyResult<&'static str> {
+    Ok(Strategy::of(&config_of(config)?).name())
+}
+
+fn strategy(name: &str) -> PyResult<Strategy> {
+    Strategy::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no strategy {name:?}")))
+}
+
+/// Sets what a strategy means in the fields of a `DistributeTranspilerConfig`.
+#[pyfunction]
+fn strategy_config(name: &str, config: &Bound<'_, PyDict>) -> PyResult<()> {
+    let means = strategy(name)?.config(config_of(config)?);
+    config.set_item("sync_mode", means.sync_mode)?;
+    config.set_item("runtime_split_send_recv", means.runtime_split_send_recv)?;
+    config.set_item("half_async", means.half_async)?;
+    config.set_item("completely_not_async", means.completely_not_async)?;
+    config.set_item("geo_sgd_mode", means.geo_sgd_mode)
+}
+
+/// Starts the communicator of a worker, with knobs by their names.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
+fn start_communicator(
+    py: Python<'_>,
+    runtime: &Runtime,
+    name: &str,
+    transpiler: &Transpiler,
+    program: &Program,
+    scope: &Scope,
+    knobs: BTreeMap<String, String>,
+    cpu_num: usize,
+) -> PyResult<()> {
+    let options = fleet::communicator_options(strategy(name)?, &transpiler.inner, &knobs, cpu_num).py()?;
+    let program = program.get();
+    runtime.compute(py, || fleet::start_communicator(&runtime.inner, &program, &scope.inner, options).map(drop))
+}
+
+/// The files of a worker.
+#[pyfunction]
+fn split_files(files: Vec<String>, index: usize, workers: usize) -> Vec<String> {
+    fleet::split_files(&files, index, workers)
+}

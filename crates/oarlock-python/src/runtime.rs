@@ -1,0 +1,81 @@
+//! What all executors of a process share: threads, the connection to servers, the communicator. Python makes one and keeps it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oarlock::dist::client::{Client, ClientOptions};
+use oarlock::dist::server::ServerOptions;
+use oarlock::{Kind, Options, fleet, ir};
+use pyo3::prelude::*;
+
+use crate::error::{IntoPy, raise};
+use crate::executor::watch;
+
+/// A runtime that executors share.
+#[pyclass(frozen)]
+pub(crate) struct Runtime {
+    pub(crate) inner: Arc<ir::Runtime>,
+    /// How many runs are under way.
+    running: Arc<AtomicUsize>,
+}
+
+#[pymethods]
+impl Runtime {
+    /// As the environment says.
+    #[new]
+    fn new() -> PyResult<Runtime> {
+        let inner = Arc::new(ir::Runtime::new(Options::from_env().py()?.threads));
+        oarlock::equip(&inner, ServerOptions::from_env().py()?, ClientOptions::from_env().py()?);
+        let running = Arc::default();
+        watch(&inner.stop_flag(), &running);
+        Ok(Runtime { inner, running })
+    }
+
+    /// Does this process take part in a job as a trainer?
+    fn is_connected(&self) -> bool {
+        self.inner.get::<Client>().is_some_and(|client| client.is_connected())
+    }
+
+    /// Complete steps of synchronous training, those of an earlier process with this trainer's number included. Known after the
+    /// startup program has run: a trainer that comes back goes on from there.
+    fn done(&self) -> u64 {
+        self.inner.get::<Client>().map_or(0, |client| client.done())
+    }
+
+    /// Sends what waits and tells the servers that this trainer leaves; false if there is nobody to leave.
+    fn leave(&self, py: Python<'_>) -> PyResult<bool> {
+        self.compute(py, || fleet::leave(&self.inner))
+    }
+
+    /// Breaks all connections without a word, as a process does that ends in an error: its servers do what their policy says.
+    fn abandon(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(client) = self.inner.withdraw::<Client>() {
+                client.abandon();
+            }
+        });
+    }
+}
+
+impl Runtime {
+    /// Runs `work` without the interpreter's lock. A signal stops it.
+    pub(crate) fn compute<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> oarlock::Result<T> + Send,
+    ) -> PyResult<T> {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let result = py.detach(work);
+        if self.running.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.inner.stop_flag().store(false, Ordering::Relaxed);
+        }
+        match result {
+            Err(e) if e.kind() == Kind::Interrupted => {
+                // The user's own handler decides what a signal means.
+                py.check_signals()?;
+                Err(raise(e))
+            }
+            other => other.py(),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! `DistributeTranspiler` for Python, and files of variables that servers keep.
+
+use std::sync::Arc;
+
+use oarlock::dist::client::{Client, ClientOptions, wait_for_servers};
+use oarlock::dist::placement::{self, Dispatcher, SplitMethod};
+use oarlock::dist::saving;
+use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
+use oarlock::io::{self, Local};
+use oarlock::ir::Var;
+use oarlock::{Error, Kind};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::IntoPy;
+use crate::program::Program;
+use crate::runtime::Runtime;
+use crate::scope::Scope;
+
+/// Turns a program for one machine into those of trainers and servers.
+#[pyclass]
+pub(crate) struct Transpiler {
+    pub(crate) inner: DistributeTranspiler,
+}
+
+#[pymethods]
+impl Transpiler {
+    /// With the fields of `DistributeTranspilerConfig`.
+    #[new]
+    fn new(config: &Bound<'_, PyDict>) -> PyResult<Transpiler> {
+        Ok(Transpiler { inner: DistributeTranspiler::new(config_of(config)?) })
+    }
+
+    /// Sorts and places a program. The startup program becomes the trainer's; among equal workers both programs do.
+    #[expect(clippy::too_many_arguments, reason = "they are those of Fluid's transpile")]
+    fn transpile(
+        &mut self,
+        trainer_id: usize,
+        program: &Program,
+        startup_program: &Program,
+        pservers: &str,
+        trainers: &Bound<'_, PyAny>,
+        sync_mode: bool,
+        current_endpoint: &str,
+        slice_var_up: Option<bool>,
+        split_method: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let trainers = match trainers.extract::<usize>() {
+            Ok(count) => Trainers::Count(count),
+            Err(_) => Trainers::Endpoints(trainers.extract()?),
+        };
+        let split_method = if split_method.is_none() { None } else { Some(split_method_of(split_method)?) };
+        let (mut main, mut startup) = ((*program.get()).clone(), (*startup_program.get()).clone());
+        let arguments = Arguments {
+            trainer_id,
+            program: &mut main,
+            startup_program: &mut startup,
+            pservers,
+            trainers,
+            sync_mode,
+            current_endpoint,
+            slice_var_up,
+            split_method,
+        };
+        self.inner.transpile(arguments).py()?;
+        startup_program.exchange(&mut startup);
+        if self.inner.config().mode != Mode::Pserver {
+            program.exchange(&mut main);
+        }
+        Ok(())
+    }
+
+    /// Rewrites `program`, which was transpiled, to the trainer's.
+    fn become_trainer(&self, program: &Program) -> PyResult<()> {
+        program.exchange(&mut self.inner.get_trainer_program().py()?);
+        Ok(())
+    }
+
+    /// The program of a server.
+    fn pserver_program(&self, endpoint: &str) -> PyResult<Program> {
+        Ok(Program::of(self.inner.get_pserver_program(endpoint).py()?))
+    }
+
+    /// The startup program of a server.
+    fn startup_program(&self, endpoint: &str) -> PyResult<Program> {
+        Ok(Program::of(self.inner.get_startup_program(endpoint).py()?))
+    }
+
+    /// The program for one machine, as it was.
+    fn program(&self) -> PyResult<Program> {
+        Ok(Program::of(self.inner.program().py()?.clone()))
+    }
+
+    /// Which trainer this is.
+    fn trainer_id(&self) -> PyResult<usize> {
+        self.inner.trainer_id().py()
+    }
+
+    /// Where parameters live, to be read.
+    fn placement(&self) -> PyResult<String> {
+        Ok(self.inner.placement().py()?.to_string())
+    }
+
+    /// Waits until the servers answer, if config and caller wish it.
+    fn wait(&self, py: Python<'_>, runtime: &Runtime, wait_port: bool) -> PyResult<()> {
+        let servers = self.inner.wait_for(wait_port).py()?;
+        runtime.compute(py, || wait_for_servers(servers, &ClientOptions::of(&runtime.inner)))
+    }
+
+    /// Saves variables of the program for one machine as that would: what servers keep is fetched from them, the rest is in
+    /// the scope.
+    #[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
+    fn save_vars(
+        &self,
+        py: Python<'_>,
+        runtime: &Runtime,
+        dirname: &str,
+        filename: Option<String>,
+        program: &Program,
+        names: Vec<String>,
+        scope: &Scope,
+    ) -> PyResult<()> {
+        let program = program.get();
+        let (kept, trainer) = (self.inner.away().py()?, self.inner.trainer_id().py()?);
+        runtime.compute(py, || {
+            let vars: Vec<&Var> =
+                names.iter().filter_map(|name| program.vars().find(|v| v.name.as_str() == name)).collect();
+            let remote: Vec<&Kept> = kept.iter().filter(|k| vars.iter().any(|v| v.name == k.var.name)).collect();
+            let client = Client::of(&runtime.inner);
+            let whole = saving::fetch_whole(&remote, &client, trainer, &scope.inner)?;
+            io::save_vars(&Local::at(dirname), filename.as_deref(), &vars, &whole)
+        })
+    }
+
+    /// A scope inside `scope` with variables that servers keep, fetched whole.
+    fn fetch_whole(&self, py: Python<'_>, runtime: &Runtime, names: Vec<String>, scope: &Scope) -> PyResult<Scope> {
+        let (kept, trainer) = (self.inner.away().py()?, self.inner.trainer_id().py()?);
+        let inner = runtime.compute(py, || {
+            let remote: Vec<&Kept> = kept.iter().filter(|k| names.iter().any(|n| *k.var.name == **n)).collect();
+            saving::fetch_whole(&remote, &Client::of(&runtime.inner), trainer, &scope.inner)
+        })?;
+        Ok(Scope { inner })
+    }
+
+    /// Loads the parts of the server at `endpoint` from files of whole variables; returns the names of those that were not
+    /// saved and keep their values.
+    fn load_parts(
+        &self,
+        py: Python<'_>,
+        endpoint: &str,
+        dirname: &str,
+        filename: Option<String>,
+        names: Option<Vec<String>>,
+        scope: &Scope,
+    ) -> PyResult<Vec<String>> {
+        let kept = self.inner.kept().py()?;
+        let servers = self.inner.placement().py()?.servers();
+        let server = servers.iter().position(|s| s == endpoint).ok_or_else(|| {
+            PyValueError::new_err(format!("{endpoint} is not one of the servers: {}", servers.join(", ")))
+        })?;
+        let load = || {
+            let store = Local::at(dirname);
+            saving::load_parts(&store, filename.as_deref(), &kept, server, names.as_deref(), &scope.inner)
+        };
+        py.detach(load).py()
+    }
+}
+
+/// A block of a variable, as a dispatcher of the user's sees it.
+#[pyclass(frozen, get_all)]
+pub(crate) struct VarBlock {
+    /// Its name.
+    name: String,
+    /// Its sizes.
+    shape: Vec<usize>,
+}
+
+/// The fields of `DistributeTranspilerConfig`; those that are not given keep Fluid's defaults.
+pub(crate) fn config_of(fields: &Bound<'_, PyDict>) -> PyResult<Config> {
+    let mut config = Config::fluid();
+    for (name, value) in fields.iter() {
+        match name.extract::<String>()?.as_str() {
+            "slice_var_up" => config.slice_var_up = value.extract()?,
+            "split_method" if value.is_none() => {}
+            "split_method" => config.split_method = split_method_of(&value)?,
+            "min_block_size" => config.min_block_size = value.extract()?,
+            "enable_dc_asgd" => config.enable_dc_asgd = value.extract()?,
+            "mode" => config.mode = mode_of(&value)?,
+            "print_log" => config.print_log = value.extract()?,
+            "wait_port" => config.wait_port = value.extract()?,
+            "sync_mode" => config.sync_mode = value.extract()?,
+            "runtime_split_send_recv" => config.runtime_split_send_recv = value.extract()?,
+            "half_async" => config.half_async = value.extract()?,
+            "completely_not_async" => config.completely_not_async = value.extract()?,
+            "geo_sgd_mode" => config.geo_sgd_mode = value.extract()?,
+            "geo_sgd_need_push_nums" => config.geo_sgd_need_push_nums = value.extract()?,
+            "nccl_comm_num" => config.nccl_comm_num = value.extract()?,
+            "use_hierarchical_allreduce" => config.use_hierarchical_allreduce = value.extract()?,
+            "hierarchical_allreduce_inter_nranks" => config.hierarchical_allreduce_inter_nranks = value.extract()?,
+            "collective_mode" if value.is_none() => {}
+            "collective_mode" => config.collective_mode = Some(collective_mode_of(&value)?),
+            other => return Err(PyValueError::new_err(format!("DistributeTranspilerConfig has no field {other}"))),
+        }
+    }
+    Ok(config)
+}
+
+fn mode_of(value: &Bound<'_, PyAny>) -> PyResult<Mode> {
+    match value.extract::<String>()?.as_str() {
+        "pserver" => Ok(Mode::Pserver),
+        "nccl2" => Ok(Mode::Nccl2),
+        "collective" => Ok(Mode::Collective),
+        other => Err(PyValueError::new_err(format!("mode is pserver, nccl2 or collective, not {other:?}"))),
+    }
+}
+
+fn collective_mode_of(value: &Bound<'_, PyAny>) -> PyResult<CollectiveMode> {
+    match value.extract::<String>()?.as_str() {
+        "grad_allreduce" => Ok(CollectiveMode::GradAllreduce),
+        "local_sgd" => Ok(CollectiveMode::LocalSgd),
+        "single_process_multi_thread" => Ok(CollectiveMode::SingleProcessMultiThread),
+        other => {
+            let known = "grad_allreduce, local_sgd or single_process_multi_thread";
+            Err(PyValueError::new_err(format!("collective_mode is {known}, not {other:?}")))
+        }
+    }
+}
+
+/// A class that deals out blocks: one of ours says which in `_method`, any other is asked.
+fn split_method_of(class: &Bound<'_, PyAny>) -> PyResult<SplitMethod> {
+    // Of its own, and not of a class that it is derived from.
+    let own = class.getattr_opt("__dict__")?.and_then(|fields| fields.get_item("_method").ok());
+    let known: Option<String> = own.and_then(|name| name.extract().ok());
+    match known.as_deref() {
+        Some("RoundRobin") => return Ok(SplitMethod::RoundRobin),
+        Some("HashName") => return Ok(SplitMethod::HashName),
+        _ => {}
+    }
+    let class = Arc::new(class.clone().unbind());
+    Ok(SplitMethod::Custom(Arc::new(move |servers| {
+        Box::new(Custom { class: class.clone(), servers: servers.to_vec(), made: None })
+    })))
+}
+
+/// A dispatcher of the user's.
+struct Custom {
+    class: Arc<Py<PyAny>>,
+    servers: Vec<String>,
+    made: Option<Py<PyAny>>,
+}
+
+impl Dispatcher for Custom {
+    fn dispatch(&mut self, blocks: &[placement::VarBlock]) -> oarlock::Result<Vec<usize>> {
+        let failed = |e: PyErr| Error::new(Kind::Argument, "the split_method raised an exception").because(e);
+        let answers = Python::attach(|py| self.ask(py, blocks)).map_err(failed)?;
+        let index = |endpoint: &String| {
+            self.servers.iter().position(|s| s == endpoint).ok_or_else(|| {
+                let what = format!("the split_method placed a block on {endpoint}, which is not a server");
+                Error::new(Kind::Argument, what).help(format!("return endpoints out of {}", self.servers.join(", ")))
+            })
+        };
+        answers.iter().map(index).collect()
+    }
+}
+
+impl Custom {
+    fn ask(&mut self, py: Python<'_>, blocks: &[placement::VarBlock]) -> PyResult<Vec<String>> {
+        let made = match self.made.take() {
+            Some(made) => made,
+            None => self.class.call1(py, (self.servers.clone(),))?,
+        };
+        let blocks: Vec<VarBlock> =
+            blocks.iter().map(|b| VarBlock { name: b.name().to_string(), shape: b.dims.clone() }).collect();
+        let answers = made.call_method1(py, "dispatch", (blocks,))?.extract(py);
+        self.made = Some(made);
+        answers
+    }
+}

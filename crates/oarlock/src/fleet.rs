@@ -1,0 +1,403 @@
+//! Fleet: what the words of Fluid's `fleet` mean. Who a process is, by its environment; which settings of the transpiler and
+//! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use oarlock_dist::client::Client;
+use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
+use oarlock_dist::transpile::{Config, DistributeTranspiler};
+use oarlock_exec::Scope;
+use oarlock_ir::{Error, Kind, Program, Result, Runtime};
+
+/// How workers and servers train together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// All workers finish a step together.
+    Sync,
+    /// Nobody waits.
+    Async,
+    /// The threads of a worker finish a step together.
+    HalfAsync,
+    /// Workers train locally and exchange how far parameters moved.
+    Geo,
+}
+
+impl Strategy {
+    /// By its name: `sync`, `async`, `half_async` or `geo`.
+    pub fn parse(name: &str) -> Option<Strategy> {
+        [Strategy::Sync, Strategy::Async, Strategy::HalfAsync, Strategy::Geo].into_iter().find(|s| s.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Sync => "sync",
+            Strategy::Async => "async",
+            Strategy::HalfAsync => "half_async",
+            Strategy::Geo => "geo",
+        }
+    }
+
+    /// The strategy that a transpiler's config means when it is given alone.
+    pub fn of(config: &Config) -> Strategy {
+        match () {
+            () if config.geo_sgd_mode => Strategy::Geo,
+            () if config.sync_mode => Strategy::Sync,
+            () if config.runtime_split_send_recv && !config.half_async => Strategy::Async,
+            () => Strategy::HalfAsync,
+        }
+    }
+
+    /// The config that makes its programs; what is not about the strategy stays as it is. A communicator cuts, sends and
+    /// fetches, whatever the strategy.
+    pub fn config(self, config: Config) -> Config {
+        Config {
+            sync_mode: false,
+            runtime_split_send_recv: true,
+            half_async: matches!(self, Strategy::Sync | Strategy::HalfAsync),
+            completely_not_async: self == Strategy::Sync,
+            geo_sgd_mode: self == Strategy::Geo,
+            ..config
+        }
+    }
+
+    fn mode(self, transpiler: &DistributeTranspiler) -> Result<CommunicatorMode> {
+        Ok(match self {
+            Strategy::Sync => CommunicatorMode::Sync,
+            Strategy::Async => CommunicatorMode::Async,
+            Strategy::HalfAsync => CommunicatorMode::HalfAsync,
+            Strategy::Geo => CommunicatorMode::Geo {
+                push_nums: transpiler.config().geo_sgd_need_push_nums,
+                vars: transpiler.geo_vars()?,
+            },
+        })
+    }
+}
+
+/// The communicator of a worker. `knobs` are by the names of Fluid's `FLAGS_communicator_*`, without that prefix; those that
+/// are not given depend on `cpu_num`.
+pub fn communicator_options(
+    strategy: Strategy,
+    transpiler: &DistributeTranspiler,
+    knobs: &BTreeMap<String, String>,
+    cpu_num: usize,
+) -> Result<CommunicatorOptions> {
+    let cpus = cpu_num.max(1);
+    let mut options = CommunicatorOptions {
+        mode: strategy.mode(transpiler)?,
+        trainer: transpiler.trainer_id()?,
+        trainers: transpiler.trainers()?,
+        max_merge_var_num: cpus,
+        send_queue_size: cpus,
+        min_send_grad_num_before_recv: cpus,
+        ..CommunicatorOptions::default()
+    };
+    for (name, value) in knobs {
+        set_knob(&mut options, name, value)?;
+    }
+    if matches!(strategy, Strategy::Sync | Strategy::HalfAsync) {
+        (options.max_merge_var_num, options.send_queue_size) = (cpus, cpus);
+    }
+    Ok(options)
+}
+
+fn set_knob(options: &mut CommunicatorOptions, name: &str, value: &str) -> Result<()> {
+    match name {
+        "max_merge_var_num" => options.max_merge_var_num = count(name, value)?,
+        "send_queue_size" => options.send_queue_size = count(name, value)?,
+        "independent_recv_thread" => options.independent_recv_thread = flag(name, value)?,
+        "min_send_grad_num_before_recv" => options.min_send_grad_num_before_recv = count(name, value)?,
+        "send_wait_times" => options.send_wait_times = count(name, value)?,
+        "is_sgd_optimizer" => options.merge = if flag(name, value)? { Merge::Sum } else { Merge::Mean },
+        // One exchange per server carries all variables: there is nothing to spread over threads.
+        "thread_pool_size" => drop(count(name, value)?),
+        _ => {
+            return Err(Error::new(Kind::Argument, format!("there is no communicator_{name}")).help(
+                "known are max_merge_var_num, send_queue_size, independent_recv_thread, min_send_grad_num_before_recv, \
+                 send_wait_times, thread_pool_size and is_sgd_optimizer",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn count(name: &str, value: &str) -> Result<usize> {
+    value.trim().parse().map_err(|_| {
+        Error::new(Kind::Argument, format!("communicator_{name} must be a whole number, but it is {value:?}"))
+    })
+}
+
+fn flag(name: &str, value: &str) -> Result<bool> {
+    match value.trim().to_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(Error::new(Kind::Argument, format!("communicator_{name} must be 0 or 1, but it is {value:?}"))),
+    }
+}
+
+/// Starts the communicator that operators of this runtime find.
+pub fn start_communicator(
+    runtime: &Runtime,
+    program: &Program,
+    scope: &Scope,
+    options: CommunicatorOptions,
+) -> Result<Arc<Communicator>> {
+    let communicator = Arc::new(Communicator::new(program, scope, Client::of(runtime), options));
+    runtime.provide(communicator.clone());
+    let between = communicator.clone();
+    runtime.set_between_runs(Some(Arc::new(move || between.settle())));
+    communicator.start()?;
+    Ok(communicator)
+}
+
+/// Stops the communicator of a runtime, if it has one: what waits is sent first.
+pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
+    runtime.set_between_runs(None);
+    match runtime.withdraw::<Communicator>() {
+        Some(communicator) => communicator.stop(),
+        None => Ok(()),
+    }
+}
+
+/// Ends the part of this process in a job: what waits is sent, and servers hear that the trainer leaves. False if there was
+/// nobody to leave.
+pub fn leave(runtime: &Runtime) -> Result<bool> {
+    let sent = stop_communicator(runtime);
+    let Some(client) = runtime.withdraw::<Client>().filter(|client| client.is_connected()) else {
+        return sent.map(|()| false);
+    };
+    // The servers are told even if the last gradients were not taken.
+    let left = client.leave();
+    sent.and(left).map(|()| true)
+}
+
+/// What a process does in a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It trains.
+    Worker,
+    /// It keeps parameters.
+    Server,
+}
+
+/// Who a process is among the others of its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// What it does.
+    pub role: Role,
+    /// Its number among those who do the same.
+    pub index: usize,
+    /// How many workers there are.
+    pub workers: usize,
+    /// The endpoints of the servers.
+    pub servers: Vec<String>,
+}
+
+/// Environment variables by name.
+pub type Vars = BTreeMap<String, String>;
+
+const CLOUD: [&str; 6] = [
+    "PADDLE_PSERVERS_IP_PORT_LIST",
+    "PADDLE_TRAINERS_NUM",
+    "TRAINING_ROLE",
+    "PADDLE_TRAINER_ID",
+    "POD_IP",
+    "PADDLE_PORT",
+];
+
+impl Place {
+    /// As the launcher's and PaddleCloud's variables say.
+    pub fn from_cloud(vars: &Vars) -> Result<Place> {
+        let servers: Vec<String> = list(required(vars, "PADDLE_PSERVERS_IP_PORT_LIST")?);
+        let workers = number(vars, "PADDLE_TRAINERS_NUM")?;
+        let (role, index) = match required(vars, "TRAINING_ROLE")? {
+            "TRAINER" => (Role::Worker, number(vars, "PADDLE_TRAINER_ID")?),
+            "PSERVER" => {
+                let own = format!("{}:{}", required(vars, "POD_IP")?, required(vars, "PADDLE_PORT")?);
+                let index = servers.iter().position(|s| *s == own).ok_or_else(|| {
+                    let what = format!("this server is {own}, which is not in PADDLE_PSERVERS_IP_PORT_LIST");
+                    wrong(vars, what, "spell it alike in POD_IP, PADDLE_PORT and PADDLE_PSERVERS_IP_PORT_LIST")
+                })?;
+                (Role::Server, index)
+            }
+            other => {
+                let what = format!("TRAINING_ROLE is {other:?}");
+                return Err(wrong(vars, what, "set it to TRAINER or PSERVER"));
+            }
+        };
+        let place = Place { role, index, workers, servers };
+        place.check()?;
+        Ok(place)
+    }
+
+    /// As `mpirun` says: of every two processes the first is a server, the second a worker. All run on this machine.
+    pub fn from_mpi(vars: &Vars) -> Result<Place> {
+        let Some((rank, size)) = MPI.iter().find_map(|(rank, size)| Some((vars.get(*rank)?, vars.get(*size)?))) else {
+            let looked: Vec<&str> = MPI.iter().flat_map(|(rank, size)| [*rank, *size]).collect();
+            let what = format!("this process was not started by mpirun: none of {} is set", looked.join(", "));
+            return Err(Error::new(Kind::Missing, what)
+                .help("start it with `mpirun -np N`, or use PaddleCloudRoleMaker or UserDefinedRoleMaker"));
+        };
+        let parse = |value: &String| value.trim().parse::<usize>().ok();
+        let (Some(rank), Some(size)) = (parse(rank), parse(size)) else {
+            return Err(Error::new(Kind::Argument, format!("mpirun says rank {rank:?} of {size:?}")));
+        };
+        if let Some(here) = vars.get("OMPI_COMM_WORLD_LOCAL_SIZE").filter(|here| parse(here) != Some(size)) {
+            let what =
+                format!("{here} of {size} processes run on this machine, and no endpoints are known of the others");
+            return Err(Error::new(Kind::Unsupported, what)
+                .help("set the PADDLE_* variables for every process and use PaddleCloudRoleMaker"));
+        }
+        if size < 2 || !size.is_multiple_of(2) {
+            return Err(Error::new(Kind::Argument, format!("mpirun started {size} processes"))
+                .help("start an even number: of every two, one is a server and one a worker"));
+        }
+        let pairs = size / 2;
+        let servers = (0..pairs).map(|i| format!("127.0.0.1:{}", FIRST_MPI_PORT + i)).collect();
+        let role = if rank.is_multiple_of(2) { Role::Server } else { Role::Worker };
+        Ok(Place { role, index: rank / 2, workers: pairs, servers })
+    }
+
+    /// What `fleet.init()` without a role maker means: `mpirun`, or a complete environment of the launcher.
+    pub fn found(vars: &Vars) -> Result<Place> {
+        let mpi = match Place::from_mpi(vars) {
+            Ok(place) => return Ok(place),
+            Err(e) if e.kind() != Kind::Missing => return Err(e),
+            Err(e) => e,
+        };
+        Place::from_cloud(vars).map_err(|cloud| mpi.note(format!("and {}", cloud.report().what)))
+    }
+
+    /// Are the numbers possible?
+    pub fn check(&self) -> Result<()> {
+        let bad = |what: String, help: &str| Err(Error::new(Kind::Argument, what).help(help));
+        let mut seen = std::collections::BTreeSet::new();
+        if self.servers.is_empty() {
+            return bad("the job has no servers".into(), "give their endpoints, such as 10.0.0.1:6174");
+        }
+        if let Some(twice) = self.servers.iter().find(|s| !seen.insert(*s)) {
+            return bad(format!("server {twice} is listed twice"), "every server needs an endpoint of its own");
+        }
+        if self.workers == 0 {
+            return bad("the job has no workers".into(), "worker_num (PADDLE_TRAINERS_NUM) must be positive");
+        }
+        let (what, count) = match self.role {
+            Role::Worker => ("worker", self.workers),
+            Role::Server => ("server", self.servers.len()),
+        };
+        if self.index >= count {
+            return bad(format!("this is {what} {}, and there are {count}", self.index), "they are counted from 0");
+        }
+        Ok(())
+    }
+}
+
+/// What launchers of MPI tell their processes: rank and size.
+const MPI: [(&str, &str); 3] =
+    [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "PMIX_SIZE")];
+
+/// Servers of an MPI job on one machine listen from here on.
+const FIRST_MPI_PORT: usize = 60001;
+
+fn required<'a>(vars: &'a Vars, name: &str) -> Result<&'a str> {
+    match vars.get(name).map(|value| value.trim()).filter(|value| !value.is_empty()) {
+        Some(value) => Ok(value),
+        None => Err(wrong(vars, format!("{name} is not set"), "start the job with a launcher, or set all of them")),
+    }
+}
+
+fn number(vars: &Vars, name: &str) -> Result<usize> {
+    let value = required(vars, name)?;
+    value.parse().map_err(|_| wrong(vars, format!("{name} is {value:?}"), "it must be a number"))
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|s| s.trim().to_string()).filter(|s| !s.is_empty()).collect()
+}
+
+/// An error that lists what was found.
+fn wrong(vars: &Vars, what: String, help: &str) -> Error {
+    let found = CLOUD.iter().filter_map(|name| vars.get(*name).map(|value| format!("{name}={value}")));
+    let found: Vec<String> = found.collect();
+    let found = if found.is_empty() { "none of them".to_string() } else { found.join(" ") };
+    Error::new(Kind::Missing, what).note(format!("of {} this process has: {found}", CLOUD.join(", "))).help(help)
+}
+
+/// The files of worker `index` of `workers`: neighbours, and the first workers get one more if they cannot be dealt evenly.
+pub fn split_files(files: &[String], index: usize, workers: usize) -> Vec<String> {
+    let (each, more) = (files.len() / workers.max(1), files.len() % workers.max(1));
+    let start = index * each + index.min(more);
+    let end = (start + each + usize::from(index < more)).min(files.len());
+    files[start.min(files.len())..end].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(pairs: &[(&str, &str)]) -> Vars {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    const WORKER: [(&str, &str); 4] = [
+        ("PADDLE_PSERVERS_IP_PORT_LIST", "h0:1,h1:2"),
+        ("PADDLE_TRAINERS_NUM", "2"),
+        ("TRAINING_ROLE", "TRAINER"),
+        ("PADDLE_TRAINER_ID", "1"),
+    ];
+
+    #[test]
+    fn the_environment_says_who_a_process_is() {
+        let place = Place::from_cloud(&vars(&WORKER)).unwrap();
+        assert_eq!((place.role, place.index, place.workers), (Role::Worker, 1, 2));
+        let mut server = vars(&WORKER);
+        server.extend(vars(&[("TRAINING_ROLE", "PSERVER"), ("POD_IP", "h1"), ("PADDLE_PORT", "2")]));
+        assert_eq!(Place::from_cloud(&server).unwrap().index, 1);
+        server.insert("PADDLE_PORT".into(), "3".into());
+        assert!(Place::from_cloud(&server).unwrap_err().report().what.contains("h1:3"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_was_found() {
+        let error = Place::from_cloud(&vars(&WORKER[..3])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "error[missing]: PADDLE_TRAINER_ID is not set\n  \
+             of PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, TRAINING_ROLE, PADDLE_TRAINER_ID, POD_IP, PADDLE_PORT \
+             this process has: PADDLE_PSERVERS_IP_PORT_LIST=h0:1,h1:2 PADDLE_TRAINERS_NUM=2 TRAINING_ROLE=TRAINER\n  \
+             help: start the job with a launcher, or set all of them"
+        );
+        let error = Place::found(&Vars::new()).unwrap_err().to_string();
+        assert!(error.contains("OMPI_COMM_WORLD_RANK") && error.contains("PADDLE_PSERVERS_IP_PORT_LIST"), "{error}");
+    }
+
+    #[test]
+    fn of_every_two_processes_of_mpi_one_serves() {
+        let place = |rank: &str| {
+            Place::from_mpi(&vars(&[("OMPI_COMM_WORLD_RANK", rank), ("OMPI_COMM_WORLD_SIZE", "4")])).unwrap()
+        };
+        assert_eq!((place("0").role, place("0").index), (Role::Server, 0));
+        assert_eq!((place("3").role, place("3").index), (Role::Worker, 1));
+        assert_eq!(place("3").servers, ["127.0.0.1:60001", "127.0.0.1:60002"]);
+    }
+
+    #[test]
+    fn files_are_dealt_out_completely() {
+        let files: Vec<String> = (0..7).map(|i| i.to_string()).collect();
+        let all: Vec<Vec<String>> = (0..3).map(|w| split_files(&files, w, 3)).collect();
+        assert_eq!(all, [vec!["0", "1", "2"], vec!["3", "4"], vec!["5", "6"]]);
+        assert!(split_files(&files[..2], 2, 3).is_empty());
+    }
+
+    #[test]
+    fn a_config_alone_means_a_strategy() {
+        let config = Config::fluid();
+        assert_eq!(Strategy::of(&config), Strategy::Sync);
+        for strategy in [Strategy::Async, Strategy::HalfAsync, Strategy::Geo] {
+            assert_eq!(Strategy::of(&strategy.config(Config::fluid())), strategy);
+        }
+        let sync = Strategy::Sync.config(config);
+        assert!(sync.completely_not_async && sync.half_async && !sync.sync_mode);
+    }
+}

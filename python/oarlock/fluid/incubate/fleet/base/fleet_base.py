@@ -1,0 +1,135 @@
+"""What every Fleet has: who this process is, and which files it reads."""
+
+import abc
+
+from ..... import _core
+from .role_maker import RoleMakerBase, _FoundRoleMaker
+
+__all__ = ["DistributedOptimizer", "Fleet", "Mode"]
+
+
+class Mode:
+    """How processes work together."""
+
+    TRANSPILER = 1
+    PSLIB = 2
+    COLLECTIVE = 3
+
+
+class Fleet(abc.ABC):
+    """A job, seen from one of its processes."""
+
+    def __init__(self, mode):
+        self._mode = mode
+        self._role_maker = None
+        self._is_initialized = False
+
+    def init(self, role_maker=None):
+        """Says who this process is: by a role maker, else by ``mpirun`` or the launcher's variables."""
+        if role_maker is None:
+            role_maker = _FoundRoleMaker()
+        if not isinstance(role_maker, RoleMakerBase):
+            raise TypeError("fleet.init takes a role maker such as PaddleCloudRoleMaker(), not %r" % (role_maker,))
+        role_maker._generated()
+        self._role_maker = role_maker
+        self._is_initialized = True
+
+    def _role(self):
+        if self._role_maker is None:
+            raise RuntimeError("call fleet.init(role) first")
+        return self._role_maker
+
+    def is_first_worker(self):
+        """Is it the worker that does what only one does, such as saving?"""
+        return self._role().is_first_worker()
+
+    def worker_index(self):
+        """Its number among the workers."""
+        return self._role().worker_index()
+
+    def worker_num(self):
+        """How many workers there are."""
+        return self._role().worker_num()
+
+    def is_worker(self):
+        """Does it train?"""
+        return self._role().is_worker()
+
+    def worker_endpoints(self, to_string=False):
+        """Where workers listen."""
+        return _list(self._role().get_trainer_endpoints(), to_string)
+
+    def server_num(self):
+        """How many servers there are."""
+        return self._role().server_num()
+
+    def server_index(self):
+        """Its number among the servers."""
+        return self._role().server_index()
+
+    def server_endpoints(self, to_string=False):
+        """Where servers listen."""
+        return _list(self._role().get_pserver_endpoints(), to_string)
+
+    def is_server(self):
+        """Does it keep parameters?"""
+        return self._role().is_server()
+
+
+    def split_files(self, files):
+        """The files of this worker; the first workers get one more if they cannot be dealt evenly."""
+        if not isinstance(files, list):
+            raise TypeError("files should be a list of file need to be read.")
+        return _core.split_files(files, self.worker_index(), self.worker_num())
+
+    def all_reduce_worker(self, input, output):
+        """Adds up arrays of all workers."""
+        self._role().all_reduce_worker(input, output)
+
+    def barrier_worker(self):
+        """Waits for all workers."""
+        self._role().barrier_worker()
+
+    @abc.abstractmethod
+    def init_worker(self):
+        """Makes this process ready to train."""
+
+    @abc.abstractmethod
+    def init_server(self, model_dir=None):
+        """Makes this process ready to serve."""
+
+    @abc.abstractmethod
+    def run_server(self):
+        """Serves until every worker has left."""
+
+    @abc.abstractmethod
+    def stop_worker(self):
+        """Ends training."""
+
+    @abc.abstractmethod
+    def distributed_optimizer(self, optimizer, strategy=None):
+        """An optimizer for the whole job."""
+
+
+class DistributedOptimizer(abc.ABC):
+    """An optimizer for a whole job."""
+
+    def __init__(self, optimizer, strategy=None):
+        self._optimizer = optimizer
+        self._strategy = strategy
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """Appends the gradient of a loss."""
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads):
+        """Appends the updates."""
+        return self._optimizer.apply_gradients(params_grads)
+
+    @abc.abstractmethod
+    def minimize(self, losses, scopes=None, startup_programs=None, parameter_list=None, no_grad_set=None):
+        """Appends gradients and updates, and makes the programs of this process."""
+
+
+def _list(endpoints, to_string):
+    return ",".join(endpoints) if to_string else endpoints

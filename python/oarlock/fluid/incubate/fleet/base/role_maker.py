@@ -1,0 +1,192 @@
+"""Who a process is in its job. The core reads environments and checks numbers; these classes hold the result."""
+
+import os
+
+from ..... import _core
+
+__all__ = [
+    "GeneralRoleMaker", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role", "RoleMakerBase",
+    "UserDefinedCollectiveRoleMaker", "UserDefinedRoleMaker",
+]
+
+
+class Role:
+    """What a process does."""
+
+    WORKER = 1
+    SERVER = 2
+
+
+class RoleMakerBase:
+    """The role of a process."""
+
+    def __init__(self):
+        self._role = None
+        self._current_id = -1
+        self._worker_num = 0
+        self._worker_endpoints = []
+        self._server_endpoints = []
+        self._role_is_generated = False
+
+    def generate_role(self):
+        """Finds out who this process is; done once."""
+        raise NotImplementedError("generate_role belongs to classes derived from RoleMakerBase")
+
+    def _generated(self):
+        if not self._role_is_generated:
+            self.generate_role()
+        return self
+
+    def _take(self, place):
+        is_server, self._current_id, self._worker_num, self._server_endpoints = place
+        self._role = Role.SERVER if is_server else Role.WORKER
+        self._role_is_generated = True
+
+    def is_worker(self):
+        """Does it train?"""
+        return self._generated()._role == Role.WORKER
+
+    def is_server(self):
+        """Does it keep parameters?"""
+        return self._generated()._role == Role.SERVER
+
+    def is_first_worker(self):
+        """Is it the worker that does what only one does?"""
+        return self.is_worker() and self._current_id == 0
+
+    def worker_index(self):
+        """Its number among the workers."""
+        return self._generated()._current_id
+
+    def server_index(self):
+        """Its number among the servers."""
+        return self._generated()._current_id
+
+    def role_id(self):
+        """Its number among those who do the same."""
+        return self._generated()._current_id
+
+    def worker_num(self):
+        """How many workers there are."""
+        return self._generated()._worker_num
+
+    def server_num(self):
+        """How many servers there are."""
+        return len(self._generated()._server_endpoints)
+
+    def get_trainer_endpoints(self):
+        """Where workers listen; with parameter servers they do not."""
+        return self._generated()._worker_endpoints
+
+    def get_pserver_endpoints(self):
+        """Where servers listen."""
+        return self._generated()._server_endpoints
+
+    def to_string(self):
+        """Who it is, to be read."""
+        self._generated()
+        return "role: %s, current_id: %d, pserver_endpoints: %s, worker_num: %d" % (
+            "server" if self._role == Role.SERVER else "worker", self._current_id, self._server_endpoints, self._worker_num,
+        )
+
+    def _alone(self, what):
+        if self.worker_num() > 1:
+            raise NotImplementedError(
+                "%s among %d workers needs collectives, which cannot be used from Python yet: exchange values in files, "
+                "or let each worker go on by itself" % (what, self._worker_num)
+            )
+
+    def all_gather(self, input):
+        """The values of all workers."""
+        self._alone("all_gather")
+        return [input]
+
+    def all_reduce_worker(self, input, output, mode="sum"):
+        """Joins arrays of all workers."""
+        self._alone("all_reduce_worker")
+        output[...] = input
+
+    def barrier_worker(self):
+        """Waits for all workers."""
+        self._alone("barrier_worker")
+
+    def barrier_all(self):
+        """Waits for everybody."""
+        self._alone("barrier_all")
+
+
+class UserDefinedRoleMaker(RoleMakerBase):
+    """As the script says."""
+
+    def __init__(self, current_id=0, role=Role.WORKER, worker_num=0, server_endpoints=None):
+        super().__init__()
+        if not isinstance(server_endpoints, list):
+            raise TypeError("server_endpoints must be a list of endpoints such as ['10.0.0.1:6174'], not %r" % (server_endpoints,))
+        if role not in (Role.WORKER, Role.SERVER):
+            raise TypeError("role must be Role.WORKER or Role.SERVER, not %r" % (role,))
+        for name, number in (("current_id", current_id), ("worker_num", worker_num)):
+            if not isinstance(number, int):
+                raise TypeError("%s must be a number, not %r" % (name, number))
+            if number < 0:
+                raise ValueError("%s must not be negative, but it is %d" % (name, number))
+        place = (role == Role.SERVER, current_id, worker_num, server_endpoints)
+        _core.check_place(*place)
+        self._take(place)
+
+    def generate_role(self):
+        """It is known already."""
+
+
+class PaddleCloudRoleMaker(RoleMakerBase):
+    """As the variables of the launcher say."""
+
+    def __init__(self, is_collective=False):
+        super().__init__()
+        if is_collective:
+            raise NotImplementedError("collectives cannot be used from Python yet: is_collective=False means parameter servers")
+
+    def generate_role(self):
+        """Reads the environment."""
+        self._take(_core.find_place("cloud", dict(os.environ)))
+
+
+class MPISymetricRoleMaker(RoleMakerBase):
+    """As ``mpirun`` says: of every two processes one is a server and one a worker."""
+
+    def generate_role(self):
+        """Reads what ``mpirun`` tells its processes."""
+        self._take(_core.find_place("mpi", dict(os.environ)))
+
+
+class _FoundRoleMaker(RoleMakerBase):
+    """What ``fleet.init()`` takes: ``mpirun``, or a complete environment of the launcher."""
+
+    def generate_role(self):
+        """Reads the environment."""
+        self._take(_core.find_place("", dict(os.environ)))
+
+
+class UserDefinedCollectiveRoleMaker(RoleMakerBase):
+    """Equal workers, as the script says."""
+
+    def __init__(self, current_id=0, worker_endpoints=None):
+        super().__init__()
+        if not isinstance(worker_endpoints, list) or not worker_endpoints:
+            raise TypeError("worker_endpoints must be a list of endpoints, not %r" % (worker_endpoints,))
+        if len(set(worker_endpoints)) != len(worker_endpoints):
+            raise ValueError("every worker needs an endpoint of its own: %s" % ", ".join(worker_endpoints))
+        if not 0 <= current_id < len(worker_endpoints):
+            raise ValueError("current_id is %d, and there are %d workers" % (current_id, len(worker_endpoints)))
+        self._role, self._current_id = Role.WORKER, current_id
+        self._worker_endpoints, self._worker_num = list(worker_endpoints), len(worker_endpoints)
+        self._role_is_generated = True
+
+    def generate_role(self):
+        """It is known already."""
+
+
+class GeneralRoleMaker(RoleMakerBase):
+    """Met its peers through HDFS."""
+
+    def __init__(self, **kwargs):
+        raise NotImplementedError("GeneralRoleMaker met its peers through HDFS: PaddleCloudRoleMaker reads the same variables")

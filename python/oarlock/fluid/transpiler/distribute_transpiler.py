@@ -1,0 +1,77 @@
+"""From a program for one machine to those of trainers and parameter servers. docs/parameter-servers.md tells how to use it."""
+
+from ... import _core
+from .. import options
+from ..framework import Program, default_main_program, default_startup_program
+
+__all__ = ["DistributeTranspiler", "DistributeTranspilerConfig"]
+
+
+class DistributeTranspilerConfig:
+    """How to transpile; docs/options.md lists the fields."""
+
+    def __init__(self):
+        self.__dict__.update(options.defaults("DistributeTranspilerConfig"))
+
+    def __setattr__(self, name, value):
+        options.check("DistributeTranspilerConfig", name, value)
+        self.__dict__[name] = value
+
+
+def _fields(config):
+    """The fields of a config; scripts also derive classes from it."""
+    known = options.defaults("DistributeTranspilerConfig")
+    return {name: getattr(config, name, default) for name, default in known.items()}
+
+
+class DistributeTranspiler:
+    """Makes the programs of trainers and servers; any role can be asked for, in any order."""
+
+    def __init__(self, config=None):
+        self.config = DistributeTranspilerConfig() if config is None else config
+        self._core = None
+        self._program = None
+
+    def transpile(self, trainer_id, program=None, pservers="127.0.0.1:6174", trainers=1, sync_mode=True,
+                  startup_program=None, current_endpoint="127.0.0.1:6174", slice_var_up=None, split_method=None):
+        """Sorts and places a program. ``startup_program`` becomes the trainer's."""
+        self._program = default_main_program() if program is None else program
+        startup = default_startup_program() if startup_program is None else startup_program
+        self._core = _core.Transpiler(_fields(self.config))
+        self._core.transpile(
+            int(trainer_id), self._program.desc, startup.desc, pservers, trainers, bool(sync_mode), current_endpoint,
+            slice_var_up, split_method,
+        )
+        self._startup = startup
+        if self.config.print_log and self.config.mode == "pserver":
+            print(self._core.placement(), end="")
+
+    def _made(self):
+        if self._core is None:
+            raise RuntimeError("nothing was transpiled yet: call transpile first")
+        return self._core
+
+    def get_trainer_program(self, wait_port=True):
+        """The trainer's program: the one that was transpiled, rewritten. Waits until the servers answer."""
+        from ..executor import runtime
+
+        core = self._made()
+        if self.config.mode == "pserver":
+            core.become_trainer(self._program.desc)
+            self._program._transpiled = (core, None)
+        core.wait(runtime(), bool(wait_port))
+        return self._program
+
+    def get_pserver_program(self, endpoint):
+        """The program of the server that listens on ``endpoint``."""
+        program = Program(self._made().pserver_program(endpoint))
+        program._transpiled = (self._core, endpoint)
+        return program
+
+    def get_pserver_programs(self, endpoint):
+        """The program of a server, and its startup program."""
+        return self.get_pserver_program(endpoint), self.get_startup_program(endpoint)
+
+    def get_startup_program(self, endpoint, pserver_program=None, startup_program=None):
+        """The startup program of the server that listens on ``endpoint``. The other arguments are what it is made from anyway."""
+        return Program(self._made().startup_program(endpoint))

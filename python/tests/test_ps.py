@@ -1,0 +1,329 @@
+"""Parameter servers as processes: every test starts servers and trainers on free ports and waits for all of them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import oarlock.fluid as fluid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 120
+
+sys.path.insert(0, HERE)
+import ps_job  # noqa: E402
+
+
+def free_ports(count, host="127.0.0.1"):
+    held = [socket.socket() for _ in range(count)]
+    for s in held:
+        s.bind((host, 0))
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+class Job:
+    """Processes that end with the test."""
+
+    def __init__(self, trainers=2, servers=2, env=(), **job):
+        self.job = dict(job, trainers=trainers, servers=["127.0.0.1:%d" % p for p in free_ports(servers)])
+        self.env = dict(os.environ, OARLOCK_THREADS="1", **dict(env))
+        self.processes = []
+
+    def start(self, **own):
+        argument = json.dumps(dict(self.job, **own))
+        process = subprocess.Popen([sys.executable, os.path.join(HERE, "ps_job.py"), argument], env=self.env, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.processes.append(process)
+        return process
+
+    def serve(self, **own):
+        return [self.start(role="server", endpoint=e, **own) for e in self.job["servers"]]
+
+    def train(self, **own):
+        return [self.start(role="trainer", id=t, **own) for t in range(self.job["trainers"])]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+def result(process, code=0):
+    """What a process printed, once it ended."""
+    out, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == code, "exit code %d\n%s" % (process.returncode, err)
+    return json.loads(out.splitlines()[-1]) if out.strip() else {}, err
+
+
+def run(servers_first=True, **job):
+    """Runs a job to its end; returns the trainers' losses."""
+    with Job(**job) as cluster:
+        start = [cluster.serve, cluster.train]
+        first, second = (start if servers_first else reversed(start))
+        processes = first() + second()
+        results = [result(p)[0] for p in processes]
+        return [r["losses"] for r in results if "losses" in r], cluster
+
+
+def local(net="fit_a_line", steps=20, learning_rate=0.1):
+    """The losses of one process."""
+    loss, batches = ps_job.build({"net": net})
+    fluid.optimizer.SGD(learning_rate).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feeds = [{name: b[step] for name, b in batches.items()} for step in range(steps)]
+    return [float(exe.run(feed=feed, fetch_list=[loss])[0].ravel()[0]) for feed in feeds]
+
+
+def together(losses):
+    return np.mean(losses, axis=0)
+
+
+@pytest.mark.parametrize("servers_first", [True, False])
+def test_sync_equals_one_process(servers_first):
+    losses, _ = run(servers_first, net="fit_a_line")
+    np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
+
+
+MODES = {
+    "async": dict(sync_mode=False),
+    "half-async": dict(config={"sync_mode": False, "half_async": True, "runtime_split_send_recv": True}),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_without_sync_trainers_learn_as_well(mode):
+    losses, _ = run(net="fit_a_line", **MODES[mode])
+    alone = local()
+    assert all(each[-1] < alone[0] / 4 for each in losses), losses
+
+
+@pytest.mark.parametrize("net", ["fit_a_line", "fit_a_line_decay", "ctr_dnn_sgd", "ctr_dnn_sgd_sliced", "mnist_mlp"])
+def test_losses_of_the_predecessor(net):
+    with open(os.path.join(HERE, "dist_losses.json")) as f:
+        expected = json.load(f)[net]
+    config = {"min_block_size": 1024} if net.endswith("_sliced") else {}
+    losses, _ = run(net="golden:" + net.replace("_sliced", ""), config=config)
+    np.testing.assert_allclose(losses, expected, rtol=2e-5)
+
+
+def lines(path):
+    return len(open(path).read().split()) if os.path.exists(path) else 0
+
+
+def wait_for_step(path, step, limit=60):
+    deadline = time.time() + limit
+    while lines(path) <= step:
+        assert time.time() < deadline, "no step %d in %s" % (step, path)
+        time.sleep(0.02)
+
+
+def lose_a_trainer(tmp_path, policy, then):
+    """Kills trainer 1 in the middle of its steps."""
+    progress = str(tmp_path / "progress")
+    with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": policy}) as job:
+        servers = job.serve()
+        first = job.start(role="trainer", id=0, pause=0.05)
+        second = job.start(role="trainer", id=1, pause=0.05, progress=progress)
+        wait_for_step(progress, 4)
+        second.send_signal(signal.SIGKILL)
+        second.communicate()
+        then(job, servers, first, progress)
+
+
+def test_a_killed_trainer_ends_the_job(tmp_path):
+    def then(job, servers, first, progress):
+        started = time.time()
+        _, err = result(first, code=1)
+        assert "ConnectionError" in err and "trainer 1 was lost in step" in err, err
+        assert all("trainer 1 was lost in step" in result(server, code=1)[1] for server in servers)
+        assert time.time() - started < 30
+
+    lose_a_trainer(tmp_path, "fail", then)
+
+
+def test_or_the_others_go_on(tmp_path):
+    def then(job, servers, first, progress):
+        losses = result(first)[0]["losses"]
+        assert len(losses) == 20 and losses[-1] < losses[0] / 4
+        assert all("go on without it" in result(server)[1] for server in servers)
+
+    lose_a_trainer(tmp_path, "shrink", then)
+
+
+def test_or_they_wait_for_it_and_nothing_shows(tmp_path):
+    def then(job, servers, first, progress):
+        again = job.start(role="trainer", id=1, again=True)
+        losses = [result(first)[0]["losses"], result(again)[0]["losses"]]
+        [result(server) for server in servers]
+        rest = len(losses[1])
+        assert 0 < rest < 20
+        np.testing.assert_allclose(together([each[-rest:] for each in losses]), local()[-rest:], rtol=1e-5)
+
+    lose_a_trainer(tmp_path, "wait", then)
+
+
+def test_a_trainer_that_forgets_to_close_leaves_all_the_same():
+    with Job(net="fit_a_line") as job:
+        servers, trainers = job.serve(), job.train(close=False)
+        for trainer in trainers:
+            assert "warning: this trainer ends without exe.close()" in result(trainer)[1]
+        for server in servers:
+            assert "is done: 20 steps" in result(server)[1]
+
+
+def test_a_trainer_that_fails_is_lost():
+    with Job(net="fit_a_line") as job:
+        servers = job.serve()
+        job.start(role="trainer", id=0)
+        # There is no batch 20.
+        _, err = result(job.start(role="trainer", id=1, steps=30), code=1)
+        assert "this trainer ends in an error" in err
+        assert all("trainer 1 was lost" in result(server, code=1)[1] for server in servers)
+
+
+def test_a_server_stops_at_ctrl_c():
+    with Job(net="fit_a_line", servers=1) as job:
+        server, = job.serve()
+        while "waits for 2 trainers" not in server.stderr.readline():
+            assert server.poll() is None
+        started = time.time()
+        server.send_signal(signal.SIGINT)
+        _, err = server.communicate(timeout=LIMIT)
+        assert "KeyboardInterrupt" in err and time.time() - started < 5
+
+
+def test_a_trainer_says_for_whom_it_waits():
+    with Job(net="fit_a_line", env={"FLAGS_rpc_deadline": "4000"}) as job:
+        _, err = result(job.start(role="trainer", id=0), code=1)
+        assert "waiting for servers 127.0.0.1:" in err and "TimeoutError" in err, err
+
+
+def test_any_role_of_one_transpiler():
+    loss, _ = ps_job.build({"net": "fit_a_line"})
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    made = fluid.DistributeTranspiler()
+    made.transpile(0, pservers="127.0.0.1:1,127.0.0.1:2", trainers=2)
+    main, startup = made.get_pserver_programs("127.0.0.1:1")
+    assert main.global_block().ops[0].type == "listen_and_serv" and startup.global_block().ops
+    program = made.get_trainer_program(wait_port=False)
+    assert program is fluid.default_main_program()
+    types = [op.type for op in program.global_block().ops]
+    assert "send" in types and "sgd" not in types
+    with pytest.raises(ValueError, match="is not one of the servers"):
+        made.get_pserver_program("127.0.0.1:3")
+
+
+def test_config_and_dispatchers():
+    with pytest.raises(ValueError, match="there is no min_blok_size; did you mean min_block_size"):
+        fluid.DistributeTranspilerConfig().min_blok_size = 1
+
+    class Last(fluid.transpiler.PSDispatcher):
+        def dispatch(self, varlist):
+            assert all(block.shape for block in varlist)
+            return [self.eps[-1] for _ in varlist]
+
+    def placed(split_method):
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+            loss, _ = ps_job.build({"net": "fit_a_line"})
+            fluid.optimizer.SGD(0.1).minimize(loss)
+            made = fluid.DistributeTranspiler()
+            made.transpile(0, pservers="a:1,b:2", trainers=2, slice_var_up=False, split_method=split_method)
+            return made._core.placement()
+
+    assert placed(Last).count("on b:2") == 2
+    assert placed(fluid.transpiler.RoundRobin).count("on b:2") == 1
+    assert placed(fluid.transpiler.HashName).count(" on ") == 2
+
+    class Wrong(fluid.transpiler.PSDispatcher):
+        def dispatch(self, varlist):
+            return ["c:3"] * len(varlist)
+
+    with pytest.raises(ValueError, match="placed a block on c:3"):
+        placed(Wrong)
+    with pytest.raises(NotImplementedError, match="dispatch belongs to"):
+        placed(fluid.transpiler.PSDispatcher)
+
+
+@pytest.mark.parametrize("init_first", [True, False])
+def test_fleet_sync_equals_one_process(init_first):
+    losses, _ = run(net="fit_a_line", fleet="sync", init_first=init_first)
+    np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("strategy", ["async", "half_async", "geo"])
+def test_fleet_learns_by_any_strategy(strategy):
+    losses, _ = run(net="fit_a_line", fleet=strategy, strategy=[2] if strategy == "geo" else [])
+    assert all(each[-1] < each[0] / 3 for each in losses), losses
+
+
+def test_saved_files_are_those_of_one_process(tmp_path):
+    saved = str(tmp_path / "saved")
+    run(net="fit_a_line", fleet="sync", adam=True, save=saved)
+    loss, batches = ps_job.build({"net": "fit_a_line"})
+    predicted = fluid.default_main_program().global_block().var("fc_0.tmp_1")
+    fluid.optimizer.Adam(0.05).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    for step in range(20):
+        exe.run(feed={name: b[step] for name, b in batches.items()})
+    alone = str(tmp_path / "alone")
+    fluid.io.save_persistables(exe, alone)
+    fluid.io.save_inference_model(alone + "_model", ["x"], [predicted], exe)
+    for kind in ("", "_model"):
+        assert sorted(os.listdir(saved + kind)) == sorted(os.listdir(alone + kind))
+    state = fluid.io.load_program_state(alone)
+    for name, value in fluid.io.load_program_state(saved).items():
+        np.testing.assert_allclose(value, state[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_servers_go_on_from_a_save(tmp_path):
+    saved = str(tmp_path / "saved")
+    half, _ = run(net="fit_a_line", fleet="sync", save=saved, steps=10)
+    rest, _ = run(net="fit_a_line", fleet="sync", model=saved, **{"from": 10})
+    np.testing.assert_allclose(np.concatenate([together(half), together(rest)]), local(), rtol=1e-5)
+
+
+def manual(role, port, **more):
+    """The environment of a command line of the manual's table."""
+    return dict(os.environ, OARLOCK_THREADS="1", PADDLE_TRAINING_ROLE=role, PADDLE_PSERVER_IPS="127.0.0.1,127.0.0.2",
+                PADDLE_TRAINERS="2", PADDLE_PSERVER_PORT=str(port), **more)
+
+
+def test_the_manuals_script_runs_unmodified():
+    """``dist_train.py`` as the manual prints it, with data and order of batches as the predecessor had them for these losses."""
+    port, = free_ports(1)
+    command = [sys.executable, os.path.join(HERE, "dist_train_same.py")]
+    start = [manual("PSERVER", port, PADDLE_CURRENT_IP=ip) for ip in ("127.0.0.1", "127.0.0.2")]
+    start += [manual("TRAINER", port, PADDLE_TRAINER_ID=t) for t in "01"]
+    processes = [subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for env in start]
+    try:
+        ended = [p.communicate(timeout=LIMIT) for p in processes[2:]]
+        over = time.time()
+        ended = [p.communicate(timeout=LIMIT) for p in processes[:2]] + ended
+        assert time.time() - over < 5
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert [p.returncode for p in processes] == [0] * 4, ended
+    with open(os.path.join(HERE, "dist_losses.json")) as f:
+        expected = json.load(f)["dist_train"]
+    for (out, _), losses in zip(ended[2:], expected):
+        found = [float(line.rsplit(" ", 1)[1]) for line in out.splitlines() if line.startswith("Epoch")]
+        assert len(found) == 150
+        np.testing.assert_allclose(found[:len(losses)], losses, rtol=1e-4)
+        assert found[-1] < found[0]
