@@ -9,7 +9,11 @@ from ._core import command
 def main():
     # The command computes in Rust, where Python's handler would have to wait for its end: Ctrl-C ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return command(["oarlock"] + sys.argv[1:])
+    args = sys.argv[1:]
+    if args[:1] in (["launch"], ["doctor"]):
+        # Scripts are run by the interpreter that runs this.
+        args[1:1] = ["--python", sys.executable]
+    return command(["oarlock"] + args)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ mod env;
 pub mod high_level;
 mod initializer;
 mod ints;
+pub mod launch;
 mod layer;
 pub mod layers;
 pub mod lr;
