@@ -8,13 +8,25 @@ use std::ptr;
 use std::time::Duration;
 
 /// Starts a process that leads a process group of its own, and that the system kills when the calling *thread* ends, however
-/// that happens: call it from a thread that lives as long as the process may.
+/// that happens: call it from a thread that lives as long as the process may. No signal is held back in it.
 pub fn spawn_bound(command: &mut Command) -> io::Result<Child> {
     let parent = std::process::id();
     command.process_group(0);
-    // SAFETY: between fork and exec only `prctl` and `getppid` are called, which are safe there, and nothing is allocated.
-    unsafe { command.pre_exec(move || bind_to(parent)) };
+    let start = move || {
+        deliver_signals();
+        bind_to(parent)
+    };
+    // SAFETY: between fork and exec only `pthread_sigmask`, `prctl` and `getppid` are called, which are safe there, and nothing
+    // is allocated.
+    unsafe { command.pre_exec(start) };
     command.spawn()
+}
+
+/// Signals that the parent holds back would be held back in the child, too, for ever.
+fn deliver_signals() {
+    let none = empty_set();
+    // SAFETY: the set is initialized; the call fails for no set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()) };
 }
 
 /// Asks the system to kill this process when its parent ends.
@@ -120,9 +132,11 @@ fn a_bound_process_leads_its_own_group() {
     let signals = Signals::hold().unwrap();
     let mut child = spawn_bound(Command::new("sleep").arg("100")).unwrap();
     let group = libc::pid_t::try_from(child.id()).unwrap();
-    // SAFETY: `getpgid` only looks.
-    assert_eq!(unsafe { libc::getpgid(group) }, group);
-    child.kill().unwrap();
+    // SAFETY: `getpgid` only looks, and `kill` sends to the child.
+    unsafe {
+        assert_eq!(libc::getpgid(group), group);
+        assert_eq!(libc::kill(group, libc::SIGTERM), 0);
+    }
     assert_eq!(child.wait().unwrap().code(), None);
     // Other threads of this test do not hold it back, so the signal may go to them and be ignored.
     assert!(matches!(signals.wait(Duration::from_millis(50)), None | Some(Caught::Child)));
