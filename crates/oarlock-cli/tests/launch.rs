@@ -303,17 +303,24 @@ fn starts_in_any_order_end() {
     let place = Place::new("orders");
     // The delays of the processes of run n, from 0 to 0.3 s, differ from run to run.
     let script = "sleep 0.$(( ($RUN * 7 + ${PADDLE_PSERVER_ID-3} * 5 + ${PADDLE_TRAINER_ID-1} * 3) % 4 )); echo end";
+    let launcher = |run: usize| {
+        let flags = format!("--server_num 2 --worker_num 2 --ready_timeout 0 --log_dir log{run}");
+        let mut launcher = place.launcher(&flags, script);
+        launcher.env("RUN", run.to_string());
+        launcher
+    };
+    // All are made before the first runs: making one writes the script.
+    let launchers: Vec<Command> = (0..20).map(launcher).collect();
     thread::scope(|scope| {
-        for run in 0..20 {
-            let place = &place;
+        for mut launcher in launchers {
             scope.spawn(move || {
-                let flags = format!("--server_num 2 --worker_num 2 --ready_timeout 0 --log_dir log{run}");
-                let ended = Ended::from(place.launcher(&flags, script).env("RUN", run.to_string()).output().unwrap());
-                assert_eq!(ended.code, Some(0), "run {run}: {}", ended.err);
+                let ended = Ended::from(launcher.output().unwrap());
+                assert_eq!(ended.code, Some(0), "{}", ended.err);
                 assert_eq!(ended.out.lines().filter(|line| line.ends_with("] end")).count(), 4, "{}", ended.out);
             });
         }
     });
+    place.is_clean();
 }
 
 #[test]

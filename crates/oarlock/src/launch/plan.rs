@@ -88,9 +88,10 @@ fn plan_servers(ask: &Ask) -> Result<Plan> {
             Error::new(Kind::Argument, "the job has servers, but no workers").help("add --worker-num or --workers")
         );
     }
-    let all = with_ports([servers.as_slice(), &workers].concat(), ask.first_port, SERVER_PORT)?;
+    let entries = [servers.as_slice(), &workers].concat();
+    let here = Here::new(ask, &entries)?;
+    let all = with_ports(&entries, ask.first_port, SERVER_PORT)?;
     let (servers, workers) = all.split_at(servers.len());
-    let here = Here::new(ask, &all)?;
     let rank = |role| Cluster {
         servers: servers.to_vec(),
         workers: workers.len(),
@@ -110,9 +111,9 @@ fn plan_equals(ask: &Ask) -> Result<Plan> {
     if per_node == 0 {
         return Err(Error::new(Kind::Argument, "--nproc-per-node is 0: nothing would be started"));
     }
-    let entries = hosts.iter().flat_map(|host| std::iter::repeat_n(host.clone(), per_node)).collect();
-    let all = with_ports(entries, ask.first_port, EQUAL_PORT)?;
-    let here = Here::new(ask, &all)?;
+    let entries = hosts.iter().flat_map(|host| std::iter::repeat_n(host.clone(), per_node)).collect::<Vec<_>>();
+    let here = Here::new(ask, &entries)?;
+    let all = with_ports(&entries, ask.first_port, EQUAL_PORT)?;
     let rank = |index| Cluster {
         servers: Vec::new(),
         workers: all.len(),
@@ -151,10 +152,10 @@ fn distinct_hosts(entries: &[String]) -> Vec<String> {
 }
 
 /// Gives a port to each entry that has none: counted up from the first port on each host, or free ones if all are on one host.
-fn with_ports(entries: Vec<String>, first: Option<u16>, usual: u16) -> Result<Vec<String>> {
-    let hosts = distinct_hosts(&entries);
+fn with_ports(entries: &[String], first: Option<u16>, usual: u16) -> Result<Vec<String>> {
+    let hosts = distinct_hosts(entries);
     let free = first.is_none() && hosts.len() == 1;
-    let mut all = entries.clone();
+    let mut all = entries.to_vec();
     for host in &hosts {
         let of_host: Vec<usize> = (0..entries.len()).filter(|i| split(&entries[*i]).0 == host).collect();
         let taken: Vec<u16> = of_host.iter().filter_map(|i| split(&entries[*i]).1.parse().ok()).collect();
@@ -190,14 +191,14 @@ struct Here {
 }
 
 impl Here {
-    fn new(ask: &Ask, all: &[String]) -> Result<Here> {
+    fn new(ask: &Ask, entries: &[String]) -> Result<Here> {
         let here = Here { own: host::addresses()?, node: ask.node.clone() };
-        if here.indices(all).next().is_some() {
+        if here.indices(entries).next().is_some() {
             return Ok(here);
         }
         let what = match &here.node {
-            Some(node) => format!("this host is {node}, which is not among {}", distinct_hosts(all).join(", ")),
-            None => format!("none of {} is this host", distinct_hosts(all).join(", ")),
+            Some(node) => format!("this host is {node}, which is not among {}", distinct_hosts(entries).join(", ")),
+            None => format!("none of {} is this host", distinct_hosts(entries).join(", ")),
         };
         let own: Vec<String> = here.own.iter().map(IpAddr::to_string).collect();
         Err(Error::new(Kind::Argument, what).note(format!("this machine has the addresses {}", own.join(", "))).help(
