@@ -6,10 +6,10 @@ import sys
 from ._core import command
 
 
-def main():
+def main(args=None):
     # The command computes in Rust, where Python's handler would have to wait for its end: Ctrl-C ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    args = sys.argv[1:]
+    args = list(sys.argv[1:] if args is None else args)
     if args[:1] in (["launch"], ["doctor"]):
         # Scripts are run by the interpreter that runs this.
         args[1:1] = ["--python", sys.executable]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use oarlock::launch::{self, Ask, Plan, Program};
+use oarlock::launch::{self, Ask, Meeting, Plan, Program};
 use oarlock::{Error, Kind, Result};
 
 /// The level of the notes that say what is being done, as Python counts levels.
@@ -54,6 +54,19 @@ struct Job {
     /// The first port to use. Free ports on one host, 6170 (6070 for equal workers) on several, if left out.
     #[arg(long, aliases = ["start_port", "started-port", "started_port"], value_name = "PORT")]
     start_port: Option<u16>,
+    /// `host:port` of one host where the launchers of all hosts meet and agree who runs what. Each says with --server-num and
+    /// --worker-num, or --nproc-per-node, what it runs.
+    #[arg(long, requires = "nnodes", value_name = "ENDPOINT")]
+    master: Option<String>,
+    /// How many hosts meet.
+    #[arg(long, requires = "master", value_name = "N")]
+    nnodes: Option<usize>,
+    /// The place of this host among those that meet; the order of their arrival if left out.
+    #[arg(long, requires = "master", value_name = "N")]
+    rank: Option<usize>,
+    /// The name of the job; processes of jobs with other names are refused.
+    #[arg(long, alias = "job_id", value_name = "NAME")]
+    job_id: Option<String>,
     /// Parameter servers or equal workers; follows from the other options if left out.
     #[arg(long, alias = "run_mode", value_name = "MODE")]
     run_mode: Option<RunMode>,
@@ -87,9 +100,6 @@ pub(crate) struct Launch {
     /// Seconds until a server must listen; workers are started then. 0 starts them at once.
     #[arg(long, alias = "ready_timeout", default_value_t = 180, value_name = "SECONDS")]
     ready_timeout: u64,
-    /// The name of the job; processes of jobs with other names are refused.
-    #[arg(long, alias = "job_id", value_name = "NAME")]
-    job_id: Option<String>,
     /// Whether to say what is started and what became of it.
     #[arg(long, alias = "print_config", default_value = "true", value_parser = truth, value_name = "BOOL")]
     print_config: bool,
@@ -114,7 +124,12 @@ pub(crate) struct Doctor {
 
 impl Job {
     fn plan(&self) -> Result<Plan> {
-        let ask = self.ask()?;
+        let mut ask = self.ask()?;
+        if let Some(meeting) = self.meeting(&mut ask)? {
+            let ask = self.with_mode(ask);
+            return launch::plan(&launch::meet(ask, &meeting, |text| eprintln!("oarlock: {text}"))?);
+        }
+        let ask = self.with_mode(ask);
         if ask == (Ask { node: ask.node.clone(), first_port: ask.first_port, ..Ask::default() })
             && let Some(plan) = Plan::from_env()?
         {
@@ -144,12 +159,38 @@ impl Job {
         if self.use_paddlecloud {
             ask = launch::paddlecloud(ask)?;
         }
+        Ok(ask)
+    }
+
+    /// Where to meet the launchers of other hosts, if that is how they find each other.
+    fn meeting(&self, ask: &mut Ask) -> Result<Option<Meeting>> {
+        let listed = !ask.servers.is_empty() || !ask.workers.is_empty() || !ask.hosts.is_empty();
+        let job = self.job_id.clone();
+        let meeting = match (&self.master, self.nnodes) {
+            (Some(master), Some(nodes)) => {
+                let (master, job) = (master.clone(), job.clone().unwrap_or_default());
+                Some(Meeting { master, nodes, rank: self.rank, job, patience: Meeting::PATIENCE })
+            }
+            _ if listed => None,
+            _ => launch::node_from_env(ask)?
+                .map(|meeting| Meeting { job: job.unwrap_or(meeting.job.clone()), ..meeting }),
+        };
+        if listed && meeting.is_some() {
+            return Err(Error::new(Kind::Argument, "hosts that meet need no lists of hosts")
+                .help("leave --master out, or else --servers, --workers and --ips"));
+        }
+        Ok(meeting)
+    }
+
+    /// With what the mode stands for where nothing else says how many processes there are.
+    fn with_mode(&self, mut ask: Ask) -> Ask {
+        let no_numbers = ask.server_num.is_none() && ask.worker_num.is_none();
         match self.run_mode {
-            Some(RunMode::Ps) if ask.servers.is_empty() => ask.server_num = ask.server_num.or(Some(1)),
+            Some(RunMode::Ps) if no_numbers && ask.servers.is_empty() => ask.server_num = Some(1),
             Some(RunMode::Collective) => ask.per_node = ask.per_node.or(Some(1)),
             _ => {}
         }
-        Ok(ask)
+        ask
     }
 }
 
@@ -167,7 +208,7 @@ impl Launch {
             max_restart: self.max_restart,
             ready: Duration::from_secs(self.ready_timeout),
             notes: self.print_config && self.log_level <= INFO,
-            job: self.job_id,
+            job: self.job.job_id,
         })
     }
 }

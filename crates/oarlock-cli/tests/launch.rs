@@ -146,6 +146,45 @@ fn equal_workers_know_each_other() {
 }
 
 #[test]
+fn hosts_that_meet_agree_who_runs_what() {
+    let place = Place::new("meet");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let master = listener.local_addr().unwrap();
+    drop(listener);
+    let script = "echo $TRAINING_ROLE ${PADDLE_TRAINER_ID-$PADDLE_PSERVER_ID} of $PADDLE_TRAINERS_NUM $OARLOCK_JOB_ID";
+    let node = |flags: &str| {
+        let flags = format!("{flags} --master {master} --nnodes 2 --job_id j1 --ready_timeout 0");
+        let mut launcher = place.launcher(&flags, script);
+        launcher.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let second = node("--node_ip 127.0.0.2 --rank 1 --worker_num 2 --log_dir two");
+    let first = node("--node_ip 127.0.0.1 --rank 0 --server_num 1 --worker_num 1");
+    let ended = [first, second].map(|child| Ended::from(child.wait_with_output().unwrap()));
+    assert_eq!(ended.each_ref().map(|e| e.code), [Some(0); 2], "{}{}", ended[0].err, ended[1].err);
+    assert_eq!(place.log("serverlog.0"), "PSERVER 0 of 3 j1\n");
+    ended[0].says(&["[worker 0] TRAINER 0 of 3 j1", "1 server (127.0.0.1:"]);
+    ended[1].says(&["[worker 2] TRAINER 2 of 3 j1", "3 workers, 2 of them here"]);
+}
+
+#[test]
+fn the_environment_of_a_pod_says_what_to_start() {
+    let place = Place::new("pod");
+    let mut launcher = place.launcher("", "echo $TRAINING_ROLE $PADDLE_TRAINER_ID");
+    let vars = [
+        ("TRAINING_ROLE", "TRAINER"),
+        ("PADDLE_TRAINER_ID", "1"),
+        ("PADDLE_TRAINERS_NUM", "2"),
+        ("PADDLE_PSERVERS_IP_PORT_LIST", "ps0:6174"),
+    ];
+    let ended = Ended::from(launcher.envs(vars).output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(place.log("workerlog.1"), "TRAINER 1\n");
+    let ended = Ended::from(place.launcher("", "echo up").envs(&vars[..1]).output().unwrap());
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["the environment does not say how many workers there are", "TRAINING_ROLE=TRAINER"]);
+}
+
+#[test]
 fn the_first_failure_ends_the_job_with_its_code() {
     let place = Place::new("failure");
     let script = workers(

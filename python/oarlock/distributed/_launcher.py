@@ -2,12 +2,12 @@
 
 import sys
 
+from ..__main__ import main
 from .._alias import install_as_paddle
-from .._core import command
 
 
 def run(*defaults):
     """Runs ``oarlock launch`` with the arguments of this process, which take precedence over the defaults."""
     # Scripts that Paddle's launchers start say `import paddle`.
     install_as_paddle()
-    return command(["oarlock", "launch", "--python", sys.executable, *defaults, *sys.argv[1:]])
+    return main(["launch", *defaults, *sys.argv[1:]])

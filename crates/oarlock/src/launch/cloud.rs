@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Error, Kind, Result};
 
+use super::meet::Meeting;
 use super::plan::Ask;
 use super::{list, var};
 
@@ -45,6 +46,23 @@ fn from_vars(ask: Ask, get: impl Fn(&str) -> Option<String>) -> Result<Ask> {
     Ok(Ask { hosts, node, per_node: Some(per_node), first_port, ..ask })
 }
 
+/// Adds to `ask` what Kubeflow tells a node that it may run (`PADDLE_SERVER_NUM`, `PADDLE_TRAINER_NUM`, `POD_IP`), and returns where nodes
+/// are told to meet (`PADDLE_MASTER`, `PADDLE_NNODES`, `PADDLE_JOB_ID`), if they are.
+pub fn node_from_env(ask: &mut Ask) -> Result<Option<Meeting>> {
+    node_from_vars(ask, var)
+}
+
+fn node_from_vars(ask: &mut Ask, get: impl Fn(&str) -> Option<String>) -> Result<Option<Meeting>> {
+    let (Some(master), Some(nodes)) = (get("PADDLE_MASTER"), get("PADDLE_NNODES")) else { return Ok(None) };
+    let nodes = number("PADDLE_NNODES", &nodes)?;
+    let count = |name: &str| get(name).map(|text| number(name, &text)).transpose();
+    ask.server_num = ask.server_num.or(count("PADDLE_SERVER_NUM")?);
+    ask.worker_num = ask.worker_num.or(count("PADDLE_TRAINER_NUM")?);
+    ask.node = ask.node.take().or_else(|| get("POD_IP"));
+    let job = get("PADDLE_JOB_ID").unwrap_or_default();
+    Ok(Some(Meeting { master, nodes, rank: None, job, patience: Meeting::PATIENCE }))
+}
+
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T> {
     text.trim().parse().map_err(|_| Error::new(Kind::Argument, format!("{name} must be a number, but it is {text:?}")))
 }
@@ -56,6 +74,17 @@ mod tests {
 
     fn asked(vars: &[(&str, &str)]) -> Result<Ask> {
         from_vars(Ask::default(), |name| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string()))
+    }
+
+    #[test]
+    fn nodes_of_kubeflow_know_where_to_meet() {
+        let vars = [("PADDLE_MASTER", "job-worker-0:36543"), ("PADDLE_NNODES", "3"), ("PADDLE_TRAINER_NUM", "1")];
+        let mut ask = Ask::default();
+        let get = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string());
+        let meeting = node_from_vars(&mut ask, get).unwrap().unwrap();
+        assert_eq!((meeting.master.as_str(), meeting.nodes), ("job-worker-0:36543", 3));
+        assert_eq!((ask.server_num, ask.worker_num), (None, Some(1)));
+        assert_eq!(node_from_vars(&mut ask, |_| None).unwrap(), None);
     }
 
     #[test]

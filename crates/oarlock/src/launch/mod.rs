@@ -9,6 +9,7 @@ mod cloud;
 mod cluster;
 mod guard;
 mod host;
+mod meet;
 mod output;
 mod plan;
 mod process;
@@ -20,8 +21,9 @@ mod tables;
 use std::time::Instant;
 
 pub use check::{Finding, check};
-pub use cloud::paddlecloud;
+pub use cloud::{node_from_env, paddlecloud};
 pub use cluster::{Cluster, Role, VARIABLES};
+pub use meet::{Meeting, meet};
 pub use plan::{Ask, Plan, plan};
 pub use program::Program;
 pub use supervise::{Launch, run};

@@ -188,8 +188,11 @@ impl<'a> Supervisor<'a> {
             false => format!(", {} of them here", self.members.len()),
         };
         let what = match cluster.servers.len() {
-            0 => format!("{} workers", cluster.workers),
-            servers => format!("{servers} servers ({}), {} workers", cluster.servers.join(", "), cluster.workers),
+            0 => count(cluster.workers, "worker"),
+            servers => {
+                let list = cluster.servers.join(", ");
+                format!("{} ({list}), {}", count(servers, "server"), count(cluster.workers, "worker"))
+            }
         };
         self.screen.note(format!("{what}{here}; each runs {}", self.launch.program));
         if let Some(dir) = &self.launch.log_dir {
@@ -359,13 +362,13 @@ impl<'a> Supervisor<'a> {
     }
 
     fn show_progress(&self) {
-        let count = |which: &dyn Fn(&Member<'_>) -> bool| self.members.iter().filter(|member| which(member)).count();
-        let servers = count(&|member| member.is_server() && member.is_running());
-        let running = count(&|member| !member.is_server() && member.is_running());
-        let done = count(&|member| !member.is_server() && member.end.is_some());
+        let number = |which: &dyn Fn(&Member<'_>) -> bool| self.members.iter().filter(|member| which(member)).count();
+        let servers = count(number(&|member| member.is_server() && member.is_running()), "server");
+        let workers = count(number(&|member| !member.is_server() && member.is_running()), "worker");
+        let done = number(&|member| !member.is_server() && member.end.is_some());
         let time = self.start.elapsed().as_secs();
         let clock = format!("{}:{:02}", time / 60, time % 60);
-        self.screen.progress(format!("oarlock: {servers} servers, {running} workers running, {done} done  {clock}"));
+        self.screen.progress(format!("oarlock: {servers} and {workers} running, {done} done  {clock}"));
     }
 
     /// Tells which processes failed, and the last lines of the first.
@@ -450,6 +453,10 @@ fn answers(endpoint: &str) -> bool {
         // A connection to a port where nobody listens can be given that very port, and reach itself.
         socket.is_ok_and(|socket| socket.local_addr().ok() != socket.peer_addr().ok())
     })
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {
