@@ -9,9 +9,9 @@ from ._alias import install_as_paddle, later as _later
 from .batch import batch
 from . import compat, reader
 
-__all__ = ["__version__", "batch", "compat", "dataset", "fluid", "install_as_paddle", "reader"]
+__all__ = ["__version__", "batch", "compat", "dataset", "distributed", "fluid", "install_as_paddle", "reader"]
 
-_LAZY = ("dataset", "fluid")
+_LAZY = ("dataset", "distributed", "fluid")
 
 def __getattr__(name):
     if name in _LAZY:

@@ -6,10 +6,14 @@ import sys
 from ._core import command
 
 
-def main():
+def main(args=None):
     # The command computes in Rust, where Python's handler would have to wait for its end: Ctrl-C ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return command(["oarlock"] + sys.argv[1:])
+    args = list(sys.argv[1:] if args is None else args)
+    if args[:1] in (["launch"], ["doctor"]):
+        # Scripts are run by the interpreter that runs this.
+        args[1:1] = ["--python", sys.executable]
+    return command(["oarlock"] + args)
 
 
 if __name__ == "__main__":

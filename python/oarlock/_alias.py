@@ -30,6 +30,11 @@ def later(name):
     return what and NotImplementedError("%s belongs to %s, which Oarlock does not have yet" % (name, what))
 
 
+def _real(name):
+    """The name of a module of this package that is also known by a name that starts with ``paddle``."""
+    return _PACKAGE + name[len("paddle"):]
+
+
 class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds ``paddle.x`` as ``oarlock.x``: the same module under a second name."""
 
@@ -39,19 +44,23 @@ class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         error = later(name[len("paddle."):])
         if error:
             raise error
-        real = _PACKAGE + name[len("paddle"):]
-        if real != _PACKAGE and importlib.util.find_spec(real) is None:
+        spec = importlib.util.find_spec(_real(name))
+        if spec is None:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return importlib.machinery.ModuleSpec(name, self, is_package=spec.submodule_search_locations is not None)
 
     def create_module(self, spec):
-        module = importlib.import_module(_PACKAGE + spec.name[len("paddle"):])
+        module = importlib.import_module(_real(spec.name))
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module):
         # The import machinery has just written the alias' spec into the real module.
         module.__spec__ = module.__spec__.loader_state
+
+    def get_code(self, name):
+        """What ``python -m paddle.x`` runs."""
+        return importlib.util.find_spec(_real(name)).loader.get_code(_real(name))
 
 
 def install_as_paddle():

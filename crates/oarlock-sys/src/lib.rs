@@ -2,10 +2,12 @@
 #![allow(unsafe_code, reason = "system calls")]
 
 mod net;
+mod process;
 
 use std::mem::MaybeUninit;
 
 pub use net::network_devices;
+pub use process::{Caught, Signals, spawn_bound};
 
 /// Bytes of a huge page on the systems we run on.
 pub const HUGE_PAGE: usize = 2 << 20;

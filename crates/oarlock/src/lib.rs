@@ -14,6 +14,7 @@ pub mod fleet;
 pub mod high_level;
 mod initializer;
 mod ints;
+pub mod launch;
 mod layer;
 pub mod layers;
 pub mod lr;

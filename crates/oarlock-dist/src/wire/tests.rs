@@ -261,6 +261,10 @@ fn strangers_are_told_apart() {
         let _ = stranger.read_to_end(&mut told);
         assert!(told.starts_with(b"OARL\x01\x00"), "{told:?}");
     }
+    // One that only looks whether somebody listens is no error.
+    drop(TcpStream::connect(listener.endpoint()).unwrap());
+    let mut conn = listener.accept(&AtomicBool::new(false)).unwrap().unwrap();
+    assert_eq!(conn.recv(&mut Incoming::new(), soon()).unwrap(), Received::Closed);
 }
 
 #[test]

@@ -1,0 +1,243 @@
+//! `oarlock launch` and `oarlock doctor`: start the processes of a job, or see whether it could be started.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use oarlock::launch::{self, Ask, Meeting, Plan, Program};
+use oarlock::{Error, Kind, Result};
+
+/// The level of the notes that say what is being done, as Python counts levels.
+const INFO: u32 = 20;
+
+/// Flags of other launchers that are refused, and why.
+const REFUSED: [(&str, &str); 9] = [
+    ("heter-workers", "Oarlock has no heterogeneous workers: list all workers with --workers"),
+    ("heter-worker-num", "Oarlock has no heterogeneous workers: count all workers with --worker-num"),
+    ("heter-devices", "Oarlock has no heterogeneous workers"),
+    ("http-port", "nothing is exchanged over HTTP: leave it out"),
+    ("gloo-port", "there is no Gloo: leave it out"),
+    ("with-gloo", "there is no Gloo: leave it out"),
+    ("elastic-level", "the number of workers is fixed; --max-restart starts a failed one again"),
+    ("elastic-timeout", "the number of workers is fixed; --max-restart starts a failed one again"),
+    ("elastic-server", "the number of workers is fixed, and no etcd is needed"),
+];
+
+/// What a job consists of.
+#[derive(Args)]
+struct Job {
+    /// How many parameter servers; on this machine, unless --servers says where.
+    #[arg(long, alias = "server_num", value_name = "N")]
+    server_num: Option<usize>,
+    /// How many workers (trainers).
+    #[arg(long, aliases = ["worker_num", "trainer-num", "trainer_num"], value_name = "N")]
+    worker_num: Option<usize>,
+    /// The servers of the job on all hosts, `host:port` or `host`. Those of this host are started.
+    #[arg(long, alias = "endpoints", value_delimiter = ',', value_name = "LIST")]
+    servers: Vec<String>,
+    /// The workers of the job on all hosts, `host` or `host:port`. Those of this host are started.
+    #[arg(long, alias = "trainers", value_delimiter = ',', value_name = "LIST")]
+    workers: Vec<String>,
+    /// How many equal workers on each host, without servers.
+    #[arg(long, alias = "nproc_per_node", value_name = "N")]
+    nproc_per_node: Option<usize>,
+    /// The hosts of equal workers.
+    #[arg(long, aliases = ["cluster-node-ips", "cluster_node_ips"], value_delimiter = ',', value_name = "LIST")]
+    ips: Vec<String>,
+    /// One equal worker for each device listed. Oarlock computes on CPUs: only their number counts.
+    #[arg(long, aliases = ["selected-gpus", "selected_gpus", "devices"], value_delimiter = ',', value_name = "LIST")]
+    gpus: Vec<String>,
+    /// Which of the hosts this is, as it is written in the lists. Found out from the addresses of this machine if left out.
+    #[arg(long, aliases = ["node_ip", "host"], value_name = "HOST")]
+    node_ip: Option<String>,
+    /// The first port to use. Free ports on one host, 6170 (6070 for equal workers) on several, if left out.
+    #[arg(long, aliases = ["start_port", "started-port", "started_port"], value_name = "PORT")]
+    start_port: Option<u16>,
+    /// `host:port` of one host where the launchers of all hosts meet and agree who runs what. Each says with --server-num and
+    /// --worker-num, or --nproc-per-node, what it runs.
+    #[arg(long, requires = "nnodes", value_name = "ENDPOINT")]
+    master: Option<String>,
+    /// How many hosts meet.
+    #[arg(long, requires = "master", value_name = "N")]
+    nnodes: Option<usize>,
+    /// The place of this host among those that meet; the order of their arrival if left out.
+    #[arg(long, requires = "master", value_name = "N")]
+    rank: Option<usize>,
+    /// The name of the job; processes of jobs with other names are refused.
+    #[arg(long, alias = "job_id", value_name = "NAME")]
+    job_id: Option<String>,
+    /// Parameter servers or equal workers; follows from the other options if left out.
+    #[arg(long, alias = "run_mode", value_name = "MODE")]
+    run_mode: Option<RunMode>,
+    /// Take the hosts of equal workers from the variables that PaddleCloud sets.
+    #[arg(long, alias = "use_paddlecloud")]
+    use_paddlecloud: bool,
+    /// The interpreter of Python scripts.
+    #[arg(long, default_value = "python3", value_name = "PATH")]
+    python: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RunMode {
+    /// Parameter servers and workers.
+    Ps,
+    /// Equal workers.
+    Collective,
+}
+
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct Launch {
+    #[command(flatten)]
+    job: Job,
+    /// Where to write `serverlog.N` and `workerlog.N`; empty for no logs.
+    #[arg(long, alias = "log_dir", default_value = "log", value_name = "DIR")]
+    log_dir: PathBuf,
+    /// How often each worker is started again if it fails. More than 0 makes servers wait for it.
+    #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], default_value_t = 0, value_name = "N")]
+    max_restart: u32,
+    /// Seconds until a server must listen; workers are started then. 0 starts them at once.
+    #[arg(long, alias = "ready_timeout", default_value_t = 180, value_name = "SECONDS")]
+    ready_timeout: u64,
+    /// Whether to say what is started and what became of it.
+    #[arg(long, alias = "print_config", default_value = "true", value_parser = truth, value_name = "BOOL")]
+    print_config: bool,
+    /// Above 20, only failures are told.
+    #[arg(long, alias = "log_level", default_value_t = INFO, value_name = "LEVEL")]
+    log_level: u32,
+    /// A Python script or a program, and its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    job: Job,
+    /// The training program, as `Program.serialize_to_string` or `save_inference_model` writes it: tells how much memory its
+    /// parameters take on each server.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl Job {
+    fn plan(&self) -> Result<Plan> {
+        let mut ask = self.ask()?;
+        if let Some(meeting) = self.meeting(&mut ask)? {
+            let ask = self.with_mode(ask);
+            return launch::plan(&launch::meet(ask, &meeting, |text| eprintln!("oarlock: {text}"))?);
+        }
+        let ask = self.with_mode(ask);
+        if ask == (Ask { node: ask.node.clone(), first_port: ask.first_port, ..Ask::default() })
+            && let Some(plan) = Plan::from_env()?
+        {
+            return Ok(plan);
+        }
+        launch::plan(&ask)
+    }
+
+    fn ask(&self) -> Result<Ask> {
+        let devices = (!self.gpus.is_empty()).then_some(self.gpus.len());
+        if let (Some(devices), Some(number)) = (devices, self.nproc_per_node)
+            && devices != number
+        {
+            let what = format!("--nproc-per-node is {number}, but --gpus lists {devices}");
+            return Err(Error::new(Kind::Argument, what).help("give one of them"));
+        }
+        let mut ask = Ask {
+            servers: self.servers.clone(),
+            workers: self.workers.clone(),
+            server_num: self.server_num,
+            worker_num: self.worker_num,
+            per_node: self.nproc_per_node.or(devices),
+            hosts: self.ips.clone(),
+            node: self.node_ip.clone(),
+            first_port: self.start_port,
+        };
+        if self.use_paddlecloud {
+            ask = launch::paddlecloud(ask)?;
+        }
+        Ok(ask)
+    }
+
+    /// Where to meet the launchers of other hosts, if that is how they find each other.
+    fn meeting(&self, ask: &mut Ask) -> Result<Option<Meeting>> {
+        let listed = !ask.servers.is_empty() || !ask.workers.is_empty() || !ask.hosts.is_empty();
+        let job = self.job_id.clone();
+        let meeting = match (&self.master, self.nnodes) {
+            (Some(master), Some(nodes)) => {
+                let (master, job) = (master.clone(), job.clone().unwrap_or_default());
+                Some(Meeting { master, nodes, rank: self.rank, job, patience: Meeting::PATIENCE })
+            }
+            _ if listed => None,
+            _ => launch::node_from_env(ask)?
+                .map(|meeting| Meeting { job: job.unwrap_or(meeting.job.clone()), ..meeting }),
+        };
+        if listed && meeting.is_some() {
+            return Err(Error::new(Kind::Argument, "hosts that meet need no lists of hosts")
+                .help("leave --master out, or else --servers, --workers and --ips"));
+        }
+        Ok(meeting)
+    }
+
+    /// With what the mode stands for where nothing else says how many processes there are.
+    fn with_mode(&self, mut ask: Ask) -> Ask {
+        let no_numbers = ask.server_num.is_none() && ask.worker_num.is_none();
+        match self.run_mode {
+            Some(RunMode::Ps) if no_numbers && ask.servers.is_empty() => ask.server_num = Some(1),
+            Some(RunMode::Collective) => ask.per_node = ask.per_node.or(Some(1)),
+            _ => {}
+        }
+        ask
+    }
+}
+
+impl Launch {
+    /// Runs the job; returns its exit code.
+    pub(crate) fn run(self) -> Result<u8> {
+        let mut words = self.program.into_iter();
+        // Clap asks for at least one.
+        let name = words.next().unwrap_or_default();
+        let program = Program::find(name, words.collect(), &self.job.python)?;
+        launch::run(&launch::Launch {
+            program,
+            plan: self.job.plan()?,
+            log_dir: (!self.log_dir.as_os_str().is_empty()).then_some(self.log_dir),
+            max_restart: self.max_restart,
+            ready: Duration::from_secs(self.ready_timeout),
+            notes: self.print_config && self.log_level <= INFO,
+            job: self.job.job_id,
+        })
+    }
+}
+
+impl Doctor {
+    /// Checks the job; returns what to print, and whether it can work.
+    pub(crate) fn run(self) -> Result<(String, bool)> {
+        let plan = self.job.plan()?;
+        let memory = match &self.program {
+            Some(file) => launch::server_bytes(&plan, file)?,
+            None => Vec::new(),
+        };
+        let findings = launch::check(&plan, &memory, &self.job.python);
+        let text: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+        Ok((text, !findings.iter().any(launch::Finding::is_bad)))
+    }
+}
+
+/// Why a flag that is not known is not, if another launcher has it.
+pub(crate) fn refused(flag: &str) -> Option<&'static str> {
+    let name = flag.trim_start_matches('-').replace('_', "-");
+    REFUSED.iter().find(|(known, _)| *known == name).map(|(_, why)| *why)
+}
+
+/// True or false as Python's scripts write it.
+fn truth(text: &str) -> std::result::Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" | "" => Ok(false),
+        _ => Err("write true or false".to_string()),
+    }
+}

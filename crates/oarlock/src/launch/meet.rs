@@ -1,0 +1,318 @@
+//! Nodes that know only where to meet: the launchers of all hosts agree who runs what.
+//!
+//! One launcher listens at the meeting point, which is an address of its host. Each of the others connects and says in a line which
+//! processes it will run; when all have come, each is told all of them. Lists are in the order of the nodes' ranks, or of
+//! their arrival if they have none.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use oarlock_ir::{Error, Kind, Result};
+
+use super::cluster::split;
+use super::plan::Ask;
+use super::{host, list, now};
+
+/// The first word of every line, with the version of this exchange.
+const WORD: &str = "oarlock-meet-1";
+
+/// Pause between two attempts, and the limit of one.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often it is said for whom this node waits.
+const REMIND: Duration = Duration::from_secs(5);
+
+/// How long a connection may take, and how long a node that was turned away waits before it tries again.
+const SPEAK: Duration = Duration::from_secs(5);
+
+/// Where nodes meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meeting {
+    /// `host:port` of one of the nodes.
+    pub master: String,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The place of this node among them, if it was given one.
+    pub rank: Option<usize>,
+    /// The name of the job; nodes of another are turned away.
+    pub job: String,
+    /// How long to wait for all nodes.
+    pub patience: Duration,
+}
+
+impl Meeting {
+    /// How long nodes usually wait for each other: a scheduler may take its time to start all of them.
+    pub const PATIENCE: Duration = Duration::from_secs(900);
+}
+
+/// What one node runs: lists of endpoints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    job: String,
+    rank: Option<usize>,
+    servers: Vec<String>,
+    workers: Vec<String>,
+}
+
+impl Node {
+    fn line(&self) -> String {
+        let rank = self.rank.map_or("-".to_string(), |rank| rank.to_string());
+        let list = |endpoints: &[String]| if endpoints.is_empty() { "-".to_string() } else { endpoints.join(",") };
+        format!("{WORD} {} {rank} {} {}\n", self.job, list(&self.servers), list(&self.workers))
+    }
+
+    fn parse(line: &str) -> Option<Node> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [WORD, job, rank, servers, workers] = words[..] else { return None };
+        let endpoints = |text: &str| if text == "-" { Vec::new() } else { list(text) };
+        let rank = if rank == "-" { None } else { Some(rank.parse().ok()?) };
+        Some(Node { job: job.to_string(), rank, servers: endpoints(servers), workers: endpoints(workers) })
+    }
+}
+
+/// Agrees with the other nodes: `ask` says how many servers and workers this node runs, the result lists those of all. `say` is told
+/// now and then for whom this node waits.
+pub fn meet(ask: Ask, meeting: &Meeting, say: impl Fn(String)) -> Result<Ask> {
+    let deadline = now() + meeting.patience;
+    let own = host::addresses()?;
+    let (point, _) = split(&meeting.master);
+    let listener = if host::is_here(point, &own) { listen(&meeting.master)? } else { None };
+    let node = match &ask.node {
+        Some(node) => node.clone(),
+        None if listener.is_some() => point.to_string(),
+        None => own_address(meeting, deadline, &say)?,
+    };
+    let (servers, workers) = match ask.per_node {
+        Some(equals) => (0, equals),
+        None => (ask.server_num.unwrap_or(0), ask.worker_num.unwrap_or(0)),
+    };
+    let ports = match ask.first_port {
+        Some(first) => (first..=u16::MAX).take(servers + workers).collect(),
+        None => host::free_ports(&node, servers + workers, &[])?,
+    };
+    let endpoints: Vec<String> = ports.iter().map(|port| format!("{node}:{port}")).collect();
+    let (servers, workers) = endpoints.split_at(servers.min(endpoints.len()));
+    let job = if meeting.job.is_empty() { "-".to_string() } else { meeting.job.split_whitespace().collect() };
+    let this = Node { job, rank: meeting.rank, servers: servers.to_vec(), workers: workers.to_vec() };
+    let all = match listener {
+        Some(listener) => gather(&listener, this, meeting, deadline, &say)?,
+        None => join(&this, meeting, deadline, &say)?,
+    };
+    let node = Some(node);
+    Ok(match all.servers.is_empty() {
+        false => Ask { servers: all.servers, workers: all.workers, node, ..Ask::default() },
+        true => Ask { hosts: all.workers, per_node: Some(1), node, ..Ask::default() },
+    })
+}
+
+/// Listens at the meeting point; `None` if another launcher of this host does already.
+fn listen(master: &str) -> Result<Option<TcpListener>> {
+    match TcpListener::bind(address(master)?) {
+        Ok(listener) => Ok(Some(listener)),
+        Err(e) if matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => Ok(None),
+        Err(e) => Err(Error::new(Kind::Network, format!("nodes cannot meet at {master}: {e}"))),
+    }
+}
+
+fn address(master: &str) -> Result<SocketAddr> {
+    let (name, port) = split(master);
+    let bad = |why: &str| {
+        Error::new(Kind::Argument, format!("nodes cannot meet at {master:?}: {why}")).help("write --master host:port")
+    };
+    let port = port.parse().map_err(|_| bad("it has no port"))?;
+    let ip = host::resolve(name).ok().and_then(|found| found.first().copied());
+    Ok(SocketAddr::new(ip.ok_or_else(|| bad("the host is unknown"))?, port))
+}
+
+/// The address by which this machine reaches the meeting point, and so probably the other nodes reach it.
+fn own_address(meeting: &Meeting, deadline: Instant, say: &impl Fn(String)) -> Result<String> {
+    let stream = reach(meeting, deadline, say)?;
+    let address = stream.local_addr().map_err(|e| broken(meeting, &e))?;
+    Ok(address.ip().to_string())
+}
+
+/// Hears all nodes, and tells each of all.
+fn gather(
+    listener: &TcpListener,
+    this: Node,
+    meeting: &Meeting,
+    deadline: Instant,
+    say: &impl Fn(String),
+) -> Result<Node> {
+    listener.set_nonblocking(true).map_err(|e| broken(meeting, &e))?;
+    let mut nodes = vec![(this, None)];
+    let mut remind = now() + REMIND;
+    while nodes.len() < meeting.nodes {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                nodes.extend(hear(stream, &meeting_job(&nodes)).map(|(node, stream)| (node, Some(stream))))
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
+            Err(e) => return Err(broken(meeting, &e)),
+        }
+        let came = format!("{} of {} nodes have come to {}", nodes.len(), meeting.nodes, meeting.master);
+        if now() >= deadline {
+            return Err(Error::new(Kind::Timeout, format!("{came} in {} s", meeting.patience.as_secs()))
+                .help("start the launcher on every node, with the same --master, --nnodes and --job-id"));
+        }
+        if now() >= remind {
+            remind += REMIND;
+            say(format!("waiting: {came}"));
+        }
+    }
+    // Nodes without a rank come after those with one, in the order of their arrival.
+    nodes.sort_by_key(|(node, _)| node.rank.unwrap_or(usize::MAX));
+    let all = Node {
+        job: meeting_job(&nodes),
+        rank: None,
+        servers: nodes.iter().flat_map(|(node, _)| node.servers.clone()).collect(),
+        workers: nodes.iter().flat_map(|(node, _)| node.workers.clone()).collect(),
+    };
+    for stream in nodes.into_iter().filter_map(|(_, stream)| stream) {
+        // A node that went away meanwhile is missed by those who need it.
+        let _ = (&stream).write_all(all.line().as_bytes());
+    }
+    Ok(all)
+}
+
+fn meeting_job<T>(nodes: &[(Node, T)]) -> String {
+    nodes.first().map_or(String::new(), |(node, _)| node.job.clone())
+}
+
+/// What a node says, if it is one of this job. Others are hung up on: they try until their deadline and then say so.
+fn hear(stream: TcpStream, job: &str) -> Option<(Node, TcpStream)> {
+    stream.set_nonblocking(false).ok()?;
+    let node = Node::parse(&read_line(&stream, now(), || {}).ok()?)?;
+    (node.job == job).then_some((node, stream))
+}
+
+/// Tells the meeting point what this node runs, and hears what all run.
+fn join(this: &Node, meeting: &Meeting, deadline: Instant, say: &impl Fn(String)) -> Result<Node> {
+    loop {
+        let stream = reach(meeting, deadline, say)?;
+        let answer = (&stream).write_all(this.line().as_bytes()).and_then(|()| {
+            let waiting = || say(format!("waiting at {} for the other nodes", meeting.master));
+            read_line(&stream, deadline, waiting)
+        });
+        if let Some(all) = answer.ok().and_then(|line| Node::parse(&line)) {
+            return Ok(all);
+        }
+        if now() >= deadline {
+            let what = format!("the nodes of the job did not all come to {}", meeting.master);
+            return Err(Error::new(Kind::Timeout, what)
+                .help("start the launcher on every node, with the same --master, --nnodes and --job-id"));
+        }
+        say(format!("{} does not answer as a launcher of this job does; trying again", meeting.master));
+        thread::sleep(SPEAK);
+    }
+}
+
+/// A connection to the meeting point, as soon as somebody is there.
+fn reach(meeting: &Meeting, deadline: Instant, say: &impl Fn(String)) -> Result<TcpStream> {
+    let mut remind = now() + REMIND;
+    loop {
+        // A name may become known while nodes are being started.
+        let failure = match address(&meeting.master) {
+            Ok(address) => match TcpStream::connect_timeout(&address, SPEAK) {
+                Ok(stream) if stream.local_addr().ok() != stream.peer_addr().ok() => return Ok(stream),
+                Ok(_) => broken(meeting, &ErrorKind::ConnectionRefused.into()),
+                Err(e) => broken(meeting, &e),
+            },
+            Err(e) => e,
+        };
+        if now() >= deadline {
+            return Err(failure.note(format!("tried for {} s", meeting.patience.as_secs())));
+        }
+        if now() >= remind {
+            remind += REMIND;
+            say(format!("waiting for the node at {}: {}", meeting.master, failure.report().what));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// A line of the other end; `waiting` is called now and then until it comes.
+fn read_line(stream: &TcpStream, deadline: Instant, waiting: impl Fn()) -> io::Result<String> {
+    stream.set_read_timeout(Some(REMIND))?;
+    // Lists of some thousand processes; more is not from a launcher.
+    let mut reader = BufReader::new(io::Read::take(stream, 1 << 20));
+    let mut line = String::new();
+    loop {
+        match reader.read_line(&mut line) {
+            Ok(_) => return Ok(line),
+            Err(e) if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) || now() >= deadline => {
+                return Err(e);
+            }
+            Err(_) => waiting(),
+        }
+    }
+}
+
+fn broken(meeting: &Meeting, e: &io::Error) -> Error {
+    Error::new(Kind::Network, format!("no connection to the other nodes at {}: {e}", meeting.master))
+        .help("check --master, and that the launcher runs on that host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::plan;
+
+    #[test]
+    fn lines_are_read_back() {
+        let node = Node { job: "j".into(), rank: Some(2), servers: vec!["a:1".into()], workers: Vec::new() };
+        assert_eq!(Node::parse(&node.line()), Some(node));
+        assert_eq!(Node::parse("GET / HTTP/1.1"), None);
+    }
+
+    /// Three nodes of one machine, told apart by their loopback addresses, that arrive in any order.
+    #[test]
+    fn nodes_agree_in_any_order() {
+        for first in 0..3 {
+            let port = host::free_ports("127.0.0.1", 1, &[]).unwrap()[0];
+            let node = |turn: usize| {
+                let rank = (first + turn) % 3;
+                let meeting = Meeting {
+                    master: format!("127.0.0.1:{port}"),
+                    nodes: 3,
+                    rank: Some(rank),
+                    job: "job".into(),
+                    patience: Duration::from_secs(30),
+                };
+                let ask = Ask {
+                    server_num: Some(1),
+                    worker_num: Some(rank),
+                    node: Some(format!("127.0.0.{}", rank + 1)),
+                    ..Ask::default()
+                };
+                thread::sleep(Duration::from_millis(50));
+                thread::spawn(move || (rank, plan(&meet(ask, &meeting, |_| {}).unwrap()).unwrap()))
+            };
+            let nodes: Vec<_> = (0..3).map(node).collect();
+            for (rank, plan) in nodes.into_iter().map(|node| node.join().unwrap()) {
+                let own: Vec<String> = plan.ranks.iter().map(|rank| rank.role.to_string()).collect();
+                let expected: &[&str] =
+                    [&["server 0"][..], &["server 1", "worker 0"], &["server 2", "worker 1", "worker 2"]][rank];
+                assert_eq!(own, expected);
+                assert_eq!(plan.ranks[0].workers, 3);
+                assert!(plan.ranks[0].servers[2].starts_with("127.0.0.3:"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_that_never_comes_is_missed() {
+        let port = host::free_ports("127.0.0.1", 1, &[]).unwrap()[0];
+        let meeting = Meeting {
+            master: format!("127.0.0.1:{port}"),
+            nodes: 2,
+            rank: None,
+            job: String::new(),
+            patience: Duration::from_millis(300),
+        };
+        let e = meet(Ask { per_node: Some(1), ..Ask::default() }, &meeting, |_| {}).unwrap_err();
+        assert_eq!(e.report().what, format!("1 of 2 nodes have come to 127.0.0.1:{port} in 0 s"));
+    }
+}

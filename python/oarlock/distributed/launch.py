@@ -1,0 +1,13 @@
+"""``python -m oarlock.distributed.launch`` and ``fleetrun``: servers and workers, or equal workers on each host."""
+
+import sys
+
+from ._launcher import run
+
+
+def main():
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,13 @@
+"""``python -m oarlock.distributed.launch_ps``: servers and workers on this machine, two of each unless told otherwise."""
+
+import sys
+
+from ._launcher import run
+
+
+def main():
+    return run("--server-num", "2", "--worker-num", "2", "--log-dir", "logs")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
