@@ -1,5 +1,7 @@
 //! `oarlock launch` with real processes on this machine. The programs are shell scripts, so that they start at once.
 
+#![expect(clippy::disallowed_methods, reason = "real processes have real deadlines")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;

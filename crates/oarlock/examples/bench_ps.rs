@@ -263,7 +263,7 @@ fn build(net: &mut Net) -> Result<(VarRef, String)> {
         features.push(net.embedding(&ids, Embedding::size(1_000_001, 10).is_sparse(true).param_attr(first))?);
     }
     let mut x = net.concat(&features.iter().collect::<Vec<_>>(), 1)?;
-    for width in [273.0f32, 400.0, 400.0] {
+    for width in [273.0f64, 400.0, 400.0] {
         let first = ParamAttr::new().initializer(Initializer::normal(0.0, 1.0 / width.sqrt()));
         x = net.fc(&x, Fc::size(400).act("relu").param_attr(first))?;
     }
