@@ -177,8 +177,8 @@ fn checkpoints_of_another_network_are_refused() {
     killed_after(&dir.0, 0, 1);
     let other = |net: &mut Net| {
         let mut outputs = build(net)?;
-        let more = net.fc(&outputs[0], Fc::size(1))?;
-        outputs.push(more);
+        let x = net.find("x")?;
+        outputs.push(net.fc(&x, Fc::size(1))?);
         Ok(outputs)
     };
     let setup = TrainerSetup {

@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "child processes answer on standard output")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -26,26 +26,22 @@ struct Server {
 
 impl Server {
     /// Starts a server on a free port; `None`, and a line that says so, where there is none.
+    #[expect(clippy::disallowed_methods, reason = "the place where these tests look for the server")]
     fn start() -> Option<Server> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut server = Server::start_at(port)?;
-        server.wait();
-        server.request("PUT /bucket");
-        Some(server)
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the place where these tests look for the server")]
-    fn start_at(port: u16) -> Option<Server> {
         let Ok(program) = std::env::var("OARLOCK_MOTO") else {
             skip("OARLOCK_MOTO names no moto_server (`cargo xtask soak` installs one)");
             return None;
         };
         let mut command = Command::new(program);
         command.args(["-H", "127.0.0.1", "-p", &port.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Server { process: command.spawn().unwrap(), port })
+        let server = Server { process: command.spawn().unwrap(), port };
+        server.wait();
+        server.request("PUT /bucket");
+        Some(server)
     }
 
-    fn wait(&mut self) {
+    fn wait(&self) {
         for _ in 0..600 {
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return;
@@ -190,21 +186,29 @@ fn a_killed_save_leaves_the_one_before() {
     }
 }
 
-#[test]
-fn a_server_that_comes_late_is_waited_for() {
-    let Some(server) = Server::start() else { return };
-    run(server.port, "round s3://bucket/late");
-    let port = server.port;
-    drop(server);
-    let late = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(700));
-        let mut server = Server::start_at(port).unwrap();
-        server.wait();
-        server.request("PUT /bucket");
-        server
+/// A way to the server that breaks off the first connections. Its thread ends with the test's process.
+fn bad_line_to(port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().skip(3).flatten() {
+            let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            for (mut from, mut to) in
+                [(client.try_clone(), server.try_clone()), (server.try_clone(), client.try_clone())]
+                    .map(|(from, to)| (from.unwrap(), to.unwrap()))
+            {
+                // Either side may hang up; the other then reads the end.
+                std::thread::spawn(move || std::io::copy(&mut from, &mut to).map(|_| to.shutdown(Shutdown::Write)));
+            }
+        }
     });
-    run(port, "round s3://bucket/late");
-    drop(late.join().unwrap());
+    own
+}
+
+#[test]
+fn what_fails_is_tried_again() {
+    let Some(server) = Server::start() else { return };
+    run(bad_line_to(server.port), "round s3://bucket/bad-line");
 }
 
 #[test]
