@@ -158,7 +158,7 @@ def test_a_killed_trainer_ends_the_job(tmp_path):
 def test_or_the_others_go_on(tmp_path):
     def then(job, servers, first, progress):
         losses = result(first)[0]["losses"]
-        assert len(losses) == 20 and losses[-1] < losses[0] / 4
+        assert len(losses) == 20 and sum(losses[-5:]) < sum(losses[:5]) / 2
         assert all("go on without it" in result(server)[1] for server in servers)
 
     lose_a_trainer(tmp_path, "shrink", then)
@@ -325,5 +325,4 @@ def test_the_manuals_script_runs_unmodified():
     for (out, _), losses in zip(ended[2:], expected):
         found = [float(line.rsplit(" ", 1)[1]) for line in out.splitlines() if line.startswith("Epoch")]
         assert len(found) == 150
-        np.testing.assert_allclose(found[:len(losses)], losses, rtol=1e-4)
-        assert found[-1] < found[0]
+        np.testing.assert_allclose(found[:10] + found[-10:], losses, rtol=1e-4)

@@ -214,7 +214,7 @@ impl LookupGrad {
     }
 
     fn sparse<I: Element, T: Float>(&self, io: &Io<'_>) -> Result<()> {
-        let (ids, dout, whole) = (io.dense(self.lookup.ids)?, io.dense(self.dout)?, self.table_dims(io)?);
+        let (ids, dout, whole) = (io.dense(self.lookup.ids)?, io.dense(self.dout)?, table_dims(io, self.lookup.table)?);
         self.check(io, &dout, &ids, whole[1])?;
         let mut dw = io.write(self.dw)?;
         let SelectedRows { rows, height, value } = dw.rows_mut();
@@ -227,7 +227,7 @@ impl LookupGrad {
     }
 
     fn dense<I: Element, T: Float>(&self, io: &Io<'_>) -> Result<()> {
-        let (ids, dout, whole) = (io.dense(self.lookup.ids)?, io.dense(self.dout)?, self.table_dims(io)?);
+        let (ids, dout, whole) = (io.dense(self.lookup.ids)?, io.dense(self.dout)?, table_dims(io, self.lookup.table)?);
         let [rows, width] = [whole[0], whole[1]];
         self.check(io, &dout, &ids, width)?;
         let mut dw = io.out_sized(self.dw, T::DTYPE, whole)?;
@@ -246,15 +246,15 @@ impl LookupGrad {
         }
         Ok(())
     }
+}
 
-    /// The rows and the width of the table.
-    fn table_dims(&self, io: &Io<'_>) -> Result<Dims> {
-        let table = io.value(self.lookup.table)?;
-        let dims = match &*table {
-            Value::Rows(r) => r.whole_dims(),
-            _ => *table.dense().map_err(|e| io.about(self.lookup.table.0, e))?.dims(),
-        };
-        let (rows, width) = dims.matrix(1);
-        Ok(Dims::from([rows, width]))
-    }
+/// The rows and the width of a table; one whose rows are on servers is here in name only.
+pub(crate) fn table_dims(io: &Io<'_>, table: In) -> Result<Dims> {
+    let value = io.value(table)?;
+    let dims = match &*value {
+        Value::Rows(r) => r.whole_dims(),
+        _ => *value.dense().map_err(|e| io.about(table.0, e))?.dims(),
+    };
+    let (rows, width) = dims.matrix(1);
+    Ok(Dims::from([rows, width]))
 }

@@ -5,7 +5,7 @@ use oarlock_ir::{Error, Kind, Result};
 use crate::wire::codec::{Reader, Writer};
 
 /// The kinds that travel; anything else arrives as [`Kind::Unsupported`].
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Unsupported,
     Kind::Shape,
     Kind::DType,
@@ -16,6 +16,7 @@ const KINDS: [Kind; 10] = [
     Kind::Nan,
     Kind::Format,
     Kind::Timeout,
+    Kind::Network,
 ];
 
 pub(crate) fn encode_failure(error: &Error, meta: &mut Writer) {

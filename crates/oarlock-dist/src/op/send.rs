@@ -32,7 +32,10 @@ struct Send;
 impl OpDef for Send {
     fn sig(&self) -> Sig {
         Sig::new("send", "sends each variable of X to its endpoint")
-            .inputs("X", "tensors or selected rows")
+            .optional_inputs(
+                "X",
+                "tensors or selected rows; none if only a communicator wants to know that a step ended",
+            )
             .optional_outputs("Out", "holds nothing; what reads it comes after the send")
             .attr("epmap", vec!["127.0.0.1:6164".to_string()], "the endpoint of each variable, or of each section")
             .attr("send_varnames", Vec::<String>::new(), "the names on the servers, if X is cut while it is sent")
@@ -52,7 +55,7 @@ impl OpDef for Send {
         let trainer = p.attrs().count("trainer_id")? as u32;
         let flush = is_last_without_barrier(p).then(|| wants(p.program()));
         kernel(move |io| {
-            if let Some(communicator) = io.runtime().get::<Communicator>().filter(|_| sends.is_cut()) {
+            if let Some(communicator) = io.runtime().get::<Communicator>().filter(|_| sends.is_for_communicator()) {
                 return communicator.take(io, &sends);
             }
             if sends.endpoints.is_empty() {
@@ -115,6 +118,11 @@ impl Sends {
         let what = format!("`send` has {x} variables, {to} endpoints, {names} names and {sections} sections");
         Err(Error::new(Kind::Argument, what)
             .help("give one endpoint per variable, or a name and an endpoint per section"))
+    }
+
+    /// Is it a communicator that sends it, or that counts steps by it?
+    fn is_for_communicator(&self) -> bool {
+        self.is_cut() || self.endpoints.is_empty()
     }
 
     /// Is a variable cut while it is sent?

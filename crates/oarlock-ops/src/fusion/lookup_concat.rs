@@ -9,7 +9,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{DType, Dims, Lod, Tensor, simd};
 
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, table_dims};
 use oarlock_tensor::merge::RowOrder;
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &FuseForward];
@@ -414,8 +414,7 @@ impl OpDef for LookupConcatGrad {
         // For pooled slots: the sample each id belongs to, slot after slot in turn, and where each slot begins.
         let (mut samples, mut starts) = (Vec::<u32>::new(), Vec::<usize>::new());
         kernel(move |io| {
-            let wt = io.dense(w)?;
-            let (rows, width) = wt.dims().matrix(1);
+            let (rows, width) = table_dims(io, w)?.matrix(1);
             left_edges(io, &order, &others, width, &mut lefts)?;
             let dt = io.dense(dout)?;
             let (d, total) = (io.data::<f32>(dout, &dt)?, dt.dims().matrix(1).1);
