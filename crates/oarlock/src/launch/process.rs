@@ -48,10 +48,9 @@ impl Process {
     /// How it ended, if it did. What it has started and left behind is killed then.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match waitid(WaitId::Pid(self.group), look) {
-            Ok(None) => return None,
-            // That it ended, or that it is not our child any more: nothing is left to wait for.
-            Ok(Some(_)) | Err(_) => {}
+        // An error means that it is not our child any more: then there is nothing left to wait for, either.
+        if let Ok(None) = waitid(WaitId::Pid(self.group), look) {
+            return None;
         }
         // Until it is waited for, its number stays its own, and no other group can be meant.
         self.signal(Signal::KILL);
