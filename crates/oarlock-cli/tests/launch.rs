@@ -1,6 +1,8 @@
 //! `oarlock launch` with real processes on this machine. The programs are shell scripts, so that they start at once.
-
-#![expect(clippy::disallowed_methods, reason = "real processes have real deadlines")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "real processes take real time, and the length of a soak is set outside"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -245,6 +247,9 @@ fn a_server_that_fails_is_not_waited_for() {
     let ended = place.run("--server_num 2 --worker_num 1", "[ $PADDLE_PSERVER_ID = 1 ] && exit 5; exec sleep 100");
     assert_eq!(ended.code, Some(5), "{}", ended.err);
     ended.says(&["server 1 failed with exit code 5", "it wrote nothing"]);
+    let ended = place.run("--server_num 1 --worker_num 1", "exit 0");
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    ended.says(&["server 0 ended before it listened"]);
     place.is_clean();
 }
 
@@ -350,17 +355,20 @@ fn starts_in_any_order_end() {
         launcher.env("RUN", run.to_string());
         launcher
     };
-    // All are made before the first runs: making one writes the script.
-    let launchers: Vec<Command> = (0..20).map(launcher).collect();
-    thread::scope(|scope| {
-        for mut launcher in launchers {
-            scope.spawn(move || {
-                let ended = Ended::from(launcher.output().unwrap());
-                assert_eq!(ended.code, Some(0), "{}", ended.err);
-                assert_eq!(ended.out.lines().filter(|line| line.ends_with("] end")).count(), 4, "{}", ended.out);
-            });
-        }
-    });
+    let rounds = if std::env::var_os("OARLOCK_SOAK").is_some() { 50 } else { 1 };
+    for round in 0..rounds {
+        // All are made before the first runs: making one writes the script.
+        let launchers: Vec<Command> = (20 * round..20 * (round + 1)).map(launcher).collect();
+        thread::scope(|scope| {
+            for mut launcher in launchers {
+                scope.spawn(move || {
+                    let ended = Ended::from(launcher.output().unwrap());
+                    assert_eq!(ended.code, Some(0), "{}", ended.err);
+                    assert_eq!(ended.out.lines().filter(|line| line.ends_with("] end")).count(), 4, "{}", ended.out);
+                });
+            }
+        });
+    }
     place.is_clean();
 }
 

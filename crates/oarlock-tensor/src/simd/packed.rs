@@ -183,7 +183,6 @@ unsafe fn one_strip<V: Vector>(mut piece: Piece<V::Elem>, rows: usize) -> usize 
 ///
 /// # Safety
 /// As for `rows_of`.
-#[expect(clippy::needless_range_loop, reason = "three arrays are walked together")]
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "indices that are constants keep the sums in registers")]
 unsafe fn tile<V: Vector, const R: usize, const S: usize>(piece: Piece<V::Elem>) -> usize {

@@ -40,7 +40,7 @@ pub struct Cluster {
     pub role: Role,
 }
 
-/// The variables that are read, most telling first.
+/// The variables that tell of a job: they are read, shown in errors, and not passed on to processes of another job.
 pub const VARIABLES: [&str; 33] = [
     "TRAINING_ROLE",
     "PADDLE_TRAINING_ROLE",

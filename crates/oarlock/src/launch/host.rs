@@ -35,24 +35,13 @@ pub(super) fn free_ports(host: &str, count: usize, taken: &[u16]) -> Result<Vec<
     let ip = resolve(host).ok().and_then(|found| found.first().copied()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     // Launchers that start at the same time begin to look at different places.
     let offset = usize::try_from(std::process::id()).unwrap_or(0).wrapping_mul(37) % PORTS.len();
-    let candidates = PORTS.cycle_from(offset).filter(|port| !taken.contains(port));
+    let candidates = PORTS.cycle().skip(offset).take(PORTS.len()).filter(|port| !taken.contains(port));
     let free: Vec<u16> = candidates.filter(|port| bind(SocketAddr::new(ip, *port)).is_ok()).take(count).collect();
     if free.len() < count {
         let what = format!("{count} free ports are needed on {host}, but only {} were found", free.len());
         return Err(Error::new(Kind::Network, what).help("name ports with --servers, or a first one with --start-port"));
     }
     Ok(free)
-}
-
-/// A range that starts somewhere inside and goes around once.
-trait CycleFrom {
-    fn cycle_from(&self, offset: usize) -> impl Iterator<Item = u16>;
-}
-
-impl CycleFrom for std::ops::Range<u16> {
-    fn cycle_from(&self, offset: usize) -> impl Iterator<Item = u16> {
-        self.clone().cycle().skip(offset).take(self.len())
-    }
 }
 
 /// Takes a port for a moment.

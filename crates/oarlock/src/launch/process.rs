@@ -48,7 +48,7 @@ impl Process {
     /// How it ended, if it did. What it has started and left behind is killed then.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // Otherwise it ended, or is not our child any more: nothing is left to wait for.
+        // An error means that it is not our child any more: then there is nothing left to wait for, either.
         if let Ok(None) = waitid(WaitId::Pid(self.group), look) {
             return None;
         }

@@ -155,7 +155,8 @@ impl<'a> Supervisor<'a> {
             Err(Stop::Failed(failed)) => {
                 self.report(&failed);
                 self.stop(Signal::TERM);
-                Ok(self.members[failed[0]].end.map_or(1, exit_code))
+                // A server that ends too early fails the job even if it says that all is well.
+                Ok(self.members[failed[0]].end.filter(|end| !end.success()).map_or(1, exit_code))
             }
             Err(Stop::Late(late)) => {
                 let error = self.late(&late);
@@ -314,11 +315,10 @@ impl<'a> Supervisor<'a> {
         let mut failed = Vec::new();
         for index in self.reap() {
             let member = &self.members[index];
-            let (role, end) = (member.cluster.role, member.end);
-            match end {
-                Some(end) if !end.success() && !self.restart(index)? => failed.push(index),
-                Some(end) if end.success() => self.screen.note(format!("{role} is done")),
-                _ => {}
+            if member.end.is_some_and(|end| end.success()) {
+                self.screen.note(format!("{} is done", member.cluster.role));
+            } else if !self.restart(index)? {
+                failed.push(index);
             }
         }
         if failed.is_empty() {
