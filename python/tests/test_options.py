@@ -84,8 +84,13 @@ def set_argument_of_memory_optimize(name, value):
     fluid.memory_optimize(fluid.default_main_program(), **{name: value})
 
 
+def set_field_of_transpiler_config(name, value):
+    setattr(fluid.DistributeTranspilerConfig(), name, value)
+
+
 SET = {
     "flag": set_flag,
+    "DistributeTranspilerConfig": set_field_of_transpiler_config,
     "BuildStrategy": set_field(fluid.BuildStrategy),
     "ExecutionStrategy": set_field(fluid.ExecutionStrategy),
     "Executor.run": set_argument_of_run,
@@ -185,7 +190,29 @@ def arguments_of_memory_optimize(capsys):
     assert y.name in capsys.readouterr().out
 
 
+def knobs_of_the_communicator():
+    from oarlock.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import TrainerRuntimeConfig
+
+    assert TrainerRuntimeConfig().get_communicator_flags() == {}
+    fluid.set_flags({name: other(default) for name, default in options.defaults("flag").items() if name in COMMUNICATOR})
+    found = TrainerRuntimeConfig().get_communicator_flags()
+    assert found["communicator_max_merge_var_num"] == "21" and len(found) == len(COMMUNICATOR)
+
+
+def rpc_deadline():
+    """Tells a server that nobody starts how long a trainer waits."""
+    script = "import oarlock.fluid as fluid; fluid.set_flags({'FLAGS_rpc_deadline': 300}); " \
+        "fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(fluid.data('x', [None, 1]), 1))); " \
+        "t = fluid.DistributeTranspiler(); t.transpile(0, pservers='127.0.0.1:9'); t.get_trainer_program()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "TimeoutError" in done.stderr and "127.0.0.1:9 did not answer in 0 s" in done.stderr, done.stderr
+
+
+COMMUNICATOR = [name for name in options.names("flag", "honoured") if name.startswith("FLAGS_communicator_")]
+
 HONOURED = {
+    **{name: knobs_of_the_communicator for name in COMMUNICATOR},
+    "FLAGS_rpc_deadline": rpc_deadline,
     "FLAGS_check_nan_inf": check_nan_inf,
     "program": arguments_of_run, "feed": arguments_of_run, "fetch_list": arguments_of_run, "scope": arguments_of_run,
     "return_numpy": arguments_of_run, "use_prune": use_prune,
@@ -194,7 +221,52 @@ HONOURED = {
 }
 
 
-@pytest.mark.parametrize("name", [name for _, name in of_class("honoured")])
+# A value that shows, and what must be set with it.
+ASYNC = {"sync_mode": False}
+WORKERS = {"mode": "nccl2"}
+FIELDS = {
+    "slice_var_up": (False, {}), "split_method": (fluid.transpiler.HashName, {}), "min_block_size": (10 ** 6, {}),
+    "enable_dc_asgd": (True, ASYNC), "mode": ("nccl2", {}), "print_log": (True, {}), "sync_mode": (False, {}),
+    "runtime_split_send_recv": (True, ASYNC), "half_async": (True, dict(ASYNC, runtime_split_send_recv=True)),
+    "completely_not_async": (True, dict(ASYNC, runtime_split_send_recv=True)), "geo_sgd_mode": (True, ASYNC),
+    "nccl_comm_num": (2, WORKERS), "use_hierarchical_allreduce": (True, WORKERS),
+    "hierarchical_allreduce_inter_nranks": (2, dict(WORKERS, use_hierarchical_allreduce=True)),
+    "collective_mode": ("local_sgd", {"mode": "collective"}),
+}
+
+
+def transpiled(fields):
+    """Everything that comes out, as text."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        loss = layers.mean(layers.fc(layers.fc(fluid.data("x", [None, 200]), 200), 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        config = fluid.DistributeTranspilerConfig()
+        for name, value in fields.items():
+            setattr(config, name, value)
+        made = fluid.DistributeTranspiler(config)
+        workers = "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4"
+        servers = config.mode == "pserver"
+        made.transpile(0, pservers="127.0.0.1:1,127.0.0.1:2", trainers=2 if servers else workers, current_endpoint="127.0.0.1:1")
+        programs = list(made.get_pserver_programs("127.0.0.1:2")) if servers else []
+        programs += [made.get_trainer_program(wait_port=False), fluid.default_startup_program()]
+        return "\n".join(str(program) for program in programs)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_of_the_transpiler_show(name, capsys):
+    value, more = FIELDS[name]
+    default = dict(more, **({"collective_mode": "grad_allreduce"} if name == "collective_mode" else {}))
+    before = transpiled(default) + capsys.readouterr().out
+    assert transpiled(dict(more, **{name: value})) + capsys.readouterr().out != before
+
+
+def test_all_fields_of_the_transpiler_are_shown():
+    # That a trainer waits, and how often GEO exchanges, is seen in test_ps.
+    elsewhere = {"wait_port", "geo_sgd_need_push_nums"}
+    assert set(FIELDS) | elsewhere == set(options.names("DistributeTranspilerConfig", "honoured"))
+
+
+@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place != "DistributeTranspilerConfig"])
 def test_honoured_options_do_what_they_say(name, capsys):
     shown = HONOURED[name]
     shown(capsys) if shown is arguments_of_memory_optimize else shown()
