@@ -393,14 +393,18 @@ mod tests {
     #[test]
     fn knobs_go_by_their_names() {
         let mut options = CommunicatorOptions::default();
-        for (name, value) in [("max_merge_var_num", "7"), ("independent_recv_thread", "0"), ("is_sgd_optimizer", "True")] {
+        for (name, value) in
+            [("max_merge_var_num", "7"), ("independent_recv_thread", "0"), ("is_sgd_optimizer", "True")]
+        {
             set_knob(&mut options, name, value).unwrap();
         }
         assert_eq!((options.max_merge_var_num, options.independent_recv_thread), (7, false));
         assert_eq!(options.merge, Merge::Sum);
         let error = set_knob(&mut options, "send_queue_size", "many").unwrap_err();
         assert_eq!(error.report().what, "communicator_send_queue_size must be a whole number, but it is \"many\"");
-        assert!(set_knob(&mut options, "max_merge", "7").unwrap_err().report().what.contains("no communicator_max_merge"));
+        assert!(
+            set_knob(&mut options, "max_merge", "7").unwrap_err().report().what.contains("no communicator_max_merge")
+        );
     }
 
     #[test]

@@ -206,7 +206,8 @@ impl Geo {
             return Ok(());
         }
         if !state.begun {
-            return shared.begin(&mut state);
+            // Before the startup program has run there is nothing to count moves from.
+            return if shared.has_values(&state) { shared.begin(&mut state) } else { Ok(()) };
         }
         // Twice as many steps as should go between exchanges: the servers cannot keep up, so training waits.
         while state.steps >= shared.push_nums * 2 && matches!(state.exchange, Exchange::Ready(_) | Exchange::UnderWay) {
@@ -451,6 +452,13 @@ fn joined(var: usize, geo: &GeoVar, width: usize, inbox: &mut Inbox) -> Result<P
         return Err(Error::new(Kind::Shape, format!("rows of `{}` arrived with another width", geo.param)));
     }
     Ok(Pulled { var, rows: geo.sparse.then_some(rows), values })
+}
+
+impl Shared {
+    /// Are all parameters in place?
+    fn has_values(&self, state: &State) -> bool {
+        state.vars.iter().all(|t| self.scope.find(&t.var.param).is_some_and(|var| !var.read().is_empty()))
+    }
 }
 
 fn missing(name: &Name) -> Error {
