@@ -10,6 +10,8 @@ use oarlock_dist::transpile::{Config, DistributeTranspiler};
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
+use crate::launch::{self, Cluster};
+
 /// How workers and servers train together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
@@ -197,38 +199,21 @@ pub struct Place {
 /// Environment variables by name.
 pub type Vars = BTreeMap<String, String>;
 
-const CLOUD: [&str; 6] = [
-    "PADDLE_PSERVERS_IP_PORT_LIST",
-    "PADDLE_TRAINERS_NUM",
-    "TRAINING_ROLE",
-    "PADDLE_TRAINER_ID",
-    "POD_IP",
-    "PADDLE_PORT",
-];
-
 impl Place {
-    /// As the launcher's and PaddleCloud's variables say.
+    /// As the variables of launchers and schedulers say.
     pub fn from_cloud(vars: &Vars) -> Result<Place> {
-        let servers: Vec<String> = list(required(vars, "PADDLE_PSERVERS_IP_PORT_LIST")?);
-        let workers = number(vars, "PADDLE_TRAINERS_NUM")?;
-        let (role, index) = match required(vars, "TRAINING_ROLE")? {
-            "TRAINER" => (Role::Worker, number(vars, "PADDLE_TRAINER_ID")?),
-            "PSERVER" => {
-                let own = format!("{}:{}", required(vars, "POD_IP")?, required(vars, "PADDLE_PORT")?);
-                let index = servers.iter().position(|s| *s == own).ok_or_else(|| {
-                    let what = format!("this server is {own}, which is not in PADDLE_PSERVERS_IP_PORT_LIST");
-                    wrong(vars, what, "spell it alike in POD_IP, PADDLE_PORT and PADDLE_PSERVERS_IP_PORT_LIST")
-                })?;
-                (Role::Server, index)
-            }
-            other => {
-                let what = format!("TRAINING_ROLE is {other:?}");
-                return Err(wrong(vars, what, "set it to TRAINER or PSERVER"));
-            }
+        let cluster = Cluster::parse(|name| vars.get(name).cloned())?;
+        let Some(cluster) = cluster.filter(|cluster| !cluster.servers.is_empty()) else {
+            let what = "the environment names no servers: PADDLE_PSERVERS_IP_PORT_LIST is not set";
+            return Err(
+                Error::new(Kind::Missing, what).help("start the job with `oarlock launch`, which sets all variables")
+            );
         };
-        let place = Place { role, index, workers, servers };
-        place.check()?;
-        Ok(place)
+        let (role, index) = match cluster.role {
+            launch::Role::Worker(index) => (Role::Worker, index),
+            launch::Role::Server(index) => (Role::Server, index),
+        };
+        Ok(Place { role, index, workers: cluster.workers, servers: cluster.servers })
     }
 
     /// As `mpirun` says: of every two processes the first is a server, the second a worker. All run on this machine.
@@ -300,30 +285,6 @@ const MPI: [(&str, &str); 3] =
 /// Servers of an MPI job on one machine listen from here on.
 const FIRST_MPI_PORT: usize = 60001;
 
-fn required<'a>(vars: &'a Vars, name: &str) -> Result<&'a str> {
-    match vars.get(name).map(|value| value.trim()).filter(|value| !value.is_empty()) {
-        Some(value) => Ok(value),
-        None => Err(wrong(vars, format!("{name} is not set"), "start the job with a launcher, or set all of them")),
-    }
-}
-
-fn number(vars: &Vars, name: &str) -> Result<usize> {
-    let value = required(vars, name)?;
-    value.parse().map_err(|_| wrong(vars, format!("{name} is {value:?}"), "it must be a number"))
-}
-
-fn list(text: &str) -> Vec<String> {
-    text.split(',').map(|s| s.trim().to_string()).filter(|s| !s.is_empty()).collect()
-}
-
-/// An error that lists what was found.
-fn wrong(vars: &Vars, what: String, help: &str) -> Error {
-    let found = CLOUD.iter().filter_map(|name| vars.get(*name).map(|value| format!("{name}={value}")));
-    let found: Vec<String> = found.collect();
-    let found = if found.is_empty() { "none of them".to_string() } else { found.join(" ") };
-    Error::new(Kind::Missing, what).note(format!("of {} this process has: {found}", CLOUD.join(", "))).help(help)
-}
-
 /// The files of worker `index` of `workers`: neighbours, and the first workers get one more if they cannot be dealt evenly.
 pub fn split_files(files: &[String], index: usize, workers: usize) -> Vec<String> {
     let (each, more) = (files.len() / workers.max(1), files.len() % workers.max(1));
@@ -361,13 +322,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_with_what_was_found() {
         let error = Place::from_cloud(&vars(&WORKER[..3])).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "error[missing]: PADDLE_TRAINER_ID is not set\n  \
-             of PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, TRAINING_ROLE, PADDLE_TRAINER_ID, POD_IP, PADDLE_PORT \
-             this process has: PADDLE_PSERVERS_IP_PORT_LIST=h0:1,h1:2 PADDLE_TRAINERS_NUM=2 TRAINING_ROLE=TRAINER\n  \
-             help: start the job with a launcher, or set all of them"
-        );
+        assert!(error.report().what.contains("PADDLE_TRAINER_ID is not set"), "{error}");
+        assert!(error.report().notes[0].contains("TRAINING_ROLE=TRAINER"), "{error}");
         let error = Place::found(&Vars::new()).unwrap_err().to_string();
         assert!(error.contains("OMPI_COMM_WORLD_RANK") && error.contains("PADDLE_PSERVERS_IP_PORT_LIST"), "{error}");
     }

@@ -1,5 +1,6 @@
 //! This host: its addresses and its ports.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
@@ -33,8 +34,8 @@ pub(super) fn is_here(host: &str, own: &[IpAddr]) -> bool {
 /// Free ports for processes that will listen on `host`, all different, and none of `taken`.
 pub(super) fn free_ports(host: &str, count: usize, taken: &[u16]) -> Result<Vec<u16>> {
     let ip = resolve(host).ok().and_then(|found| found.first().copied()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    // Launchers that start at the same time begin to look at different places.
-    let offset = usize::try_from(std::process::id()).unwrap_or(0).wrapping_mul(37) % PORTS.len();
+    // Launchers that start at the same time look at different places; hash maps know where to get a random number.
+    let offset = RandomState::new().build_hasher().finish() as usize % PORTS.len();
     let candidates = PORTS.cycle().skip(offset).take(PORTS.len()).filter(|port| !taken.contains(port));
     let free: Vec<u16> = candidates.filter(|port| bind(SocketAddr::new(ip, *port)).is_ok()).take(count).collect();
     if free.len() < count {
