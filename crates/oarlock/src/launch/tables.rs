@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
-use oarlock_ir::{Error, Kind, Program, Result, Var};
+use oarlock_ir::{Error, Kind, Program, Result, Var, VarKind};
 
 use super::plan::Plan;
 
@@ -15,11 +15,12 @@ pub fn server_bytes(plan: &Plan, file: &Path) -> Result<Vec<u64>> {
     let bytes = fs::read(file)
         .map_err(|e| Error::new(Kind::Io, format!("the program {} cannot be read: {e}", file.display())))?;
     let mut program = Program::from_bytes(&bytes)?;
+    let mut startup_program = declarations(&program);
     let mut transpiler = DistributeTranspiler::new(Config::fluid());
     transpiler.transpile(Arguments {
         trainer_id: 0,
         program: &mut program,
-        startup_program: &mut Program::new(),
+        startup_program: &mut startup_program,
         pservers: &cluster.servers.join(","),
         trainers: Trainers::Count(cluster.workers),
         sync_mode: true,
@@ -30,8 +31,18 @@ pub fn server_bytes(plan: &Plan, file: &Path) -> Result<Vec<u64>> {
     cluster.servers.iter().map(|server| transpiler.get_pserver_program(server).map(|program| kept(&program))).collect()
 }
 
-/// Bytes of the variables that a server's program keeps from step to step.
+/// A startup program that initializes nothing, for a program whose own is not known.
+fn declarations(program: &Program) -> Program {
+    let mut startup = Program::new();
+    for var in program.global().vars.values().filter(|var| var.persistable) {
+        startup.global_mut().set_var(var.clone());
+    }
+    startup
+}
+
+/// Bytes of the variables that a server's program keeps from step to step. Rows that arrive are gone after the step.
 fn kept(program: &Program) -> u64 {
     let size = |var: &Var| Some(var.shape.numel()? as u64 * var.ty().dtype.size() as u64);
-    program.global().vars.values().filter(|var| var.persistable).filter_map(size).sum()
+    let stays = |var: &&Var| var.persistable && var.kind == VarKind::Tensor;
+    program.global().vars.values().filter(stays).filter_map(size).sum()
 }
