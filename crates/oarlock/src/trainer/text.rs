@@ -44,7 +44,7 @@ fn number(v: f64) -> String {
 fn values_are_short() {
     let fetches = [("a".to_string(), "loss".to_string()), ("b".to_string(), "p".to_string())];
     let many: Vec<f32> = (0..8).map(|i| i as f32 / 3.0).collect();
-    let values = [Tensor::scalar(0.123_456_789f32).into(), Tensor::from_slice([2, 4], &many).unwrap().into()];
+    let values = [Tensor::scalar(0.123_456_79f32).into(), Tensor::from_slice([2, 4], &many).unwrap().into()];
     assert_eq!(
         line(3, &fetches, &values),
         "batch 3: loss 0.123457, p [2, 4] 0 0.333333 0.666667 1 1.33333 1.66667 ..."
