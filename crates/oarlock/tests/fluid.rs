@@ -13,7 +13,9 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 21] = [
+const DECLARED_OTHERWISE: [(&str, &str); 22] = [
+    // f32 and sequences, but declared as f64 without LoD.
+    ("filter_by_instag", "LossWeight"),
     // Integers, but declared with the dtype of the input.
     ("max_pool2d_with_index", "Mask"),
     ("max_pool3d_with_index", "Mask"),

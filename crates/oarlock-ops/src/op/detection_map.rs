@@ -411,6 +411,6 @@ mod tests {
             .input("Label", with_lod(tensor([5, 6], &TRUE), &[&[0, 2, 5]]))
             .attr("class_num", 5);
         let e = outputs(one_image).error();
-        assert!(e.contains("has 1 images, but `Label` = Label.0 has 2"), "{e}");
+        assert!(e.contains("has 1 images, but input `Label` = `Label.0` has 2"), "{e}");
     }
 }
