@@ -1,7 +1,8 @@
 //! `oarlock launch` with real processes on this machine. The programs are shell scripts, so that they start at once.
 #![expect(
     clippy::disallowed_methods,
-    reason = "real processes take real time, and the length of a soak is set outside"
+    clippy::print_stdout,
+    reason = "real processes take real time, the length of a soak is set outside, and a test that is skipped says so"
 )]
 
 use std::fs;
