@@ -297,7 +297,6 @@ const LAYER_ARGUMENTS: &[Setting] = &[
     no("data_norm.param_attr", Value::None, "set the sums in the scope after the startup program"),
     no("gaussian_random_batch_size_like.dtype", Value::Text("float32"), "cast the result"),
     no("lrn.data_format", Value::Text("NCHW"), CHANNELS_FIRST),
-    no("pad2d.data_format", Value::Text("NCHW"), CHANNELS_FIRST),
     no("uniform_random_batch_size_like.dtype", Value::Text("float32"), "cast the result"),
 ];
 
