@@ -62,7 +62,6 @@ def arguments_of(layer):
         "gaussian_random_batch_size_like": dict(input=rows, shape=[-1, 2]),
         "label_smooth": dict(label=rows),
         "lrn": dict(input=image),
-        "pad2d": dict(input=image),
         "pool2d": dict(input=image, pool_size=2),
         "randint": dict(low=3, shape=[2]),
         "sampling_id": dict(x=rows),
