@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod collective;
 pub mod communicator;
 mod env;
+mod finish;
 mod log;
 mod message;
 mod op;
@@ -17,5 +19,6 @@ pub mod server;
 pub mod transpile;
 pub mod wire;
 
+pub use finish::finish;
 pub use log::Log;
 pub use op::ops;

@@ -1,20 +1,22 @@
 //! `gen_nccl_id`: the workers of a job agree on the rings over which they exchange gradients.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::{COMMUNICATES, needs_cluster};
+use super::COMMUNICATES;
+use super::comm_init::{PROGRAM, ring_value};
+use crate::collective::{GroupOptions, Rings};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&GenNcclId];
 
 /// Which rings there are.
-pub(crate) struct Rings {
+pub(crate) struct RingPlan {
     pub(crate) count: i32,
     pub(crate) hierarchical: bool,
     pub(crate) inter_ranks: i32,
 }
 
 /// A `gen_nccl_id` of one worker of many.
-pub(crate) fn gen_nccl_id(id: &Name, trainers: Vec<String>, trainer_id: i32, rings: &Rings) -> Op {
+pub(crate) fn gen_nccl_id(id: &Name, trainers: Vec<String>, trainer_id: i32, rings: &RingPlan) -> Op {
     Op::new("gen_nccl_id")
         .output("NCCLID", [id])
         .attr("trainers", trainers)
@@ -34,7 +36,8 @@ impl OpDef for GenNcclId {
             .required_attr("trainer_id", "which of them this is")
             .attr("nccl_comm_num", 1, "how many rings")
             .attr("use_hierarchical_allreduce", false, "rings inside nodes and between them")
-            .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node")
+            .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node; found out here")
+            .attr(PROGRAM, Vec::<String>::new(), "what all workers must have in common")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -42,7 +45,19 @@ impl OpDef for GenNcclId {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "the other workers")
+        let (attrs, out) = (p.attrs(), p.output("NCCLID")?);
+        let (endpoints, rank) = (attrs.strs("trainers")?.to_vec(), attrs.count("trainer_id")?);
+        let (count, hierarchical) = (attrs.count("nccl_comm_num")?, attrs.bool("use_hierarchical_allreduce")?);
+        let program = attrs.strs(PROGRAM)?.to_vec();
+        kernel(move |io| {
+            let options = GroupOptions::of(io.runtime(), rank, endpoints.clone());
+            let hierarchical = hierarchical || options.hierarchical;
+            let rings = Rings::of(io.runtime());
+            rings.join(GroupOptions { hierarchical, program: program.clone(), ..options })?;
+            (0..count.max(1)).try_for_each(|ring| rings.open(ring as i32))?;
+            *io.write(out)? = ring_value(endpoints.len());
+            Ok(())
+        })
     }
 
     fn traits(&self) -> Traits {

@@ -10,6 +10,7 @@ mod config;
 mod dc_asgd;
 mod geo;
 mod grad_allreduce;
+mod idle;
 mod job;
 mod kept;
 mod local_sgd;
@@ -29,7 +30,8 @@ use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
 pub(crate) use dc_asgd::{TRAINER_ID, backup};
-use grad_allreduce::{allreduce_gradients, start_workers};
+use grad_allreduce::{allreduce_gradients, share_parameters, start_workers};
+pub use idle::{Idle, idle};
 pub(crate) use job::empty_dead_blocks;
 use job::{Job, known_dims};
 pub use kept::{Kept, Part};
@@ -37,7 +39,7 @@ use local_sgd::{average_parameters, take_snapshots};
 use lookup::remote_tables;
 use table::distributed_tables;
 use updates::{Update, find_updates};
-use workers::{Workers, set_up_rings};
+use workers::{Workers, in_common, set_up_rings};
 
 use crate::communicator::{GeoBlock, GeoVar};
 use crate::placement::{Cut, Placeable, Placed, Placement, SplitMethod, shuffle};
@@ -92,7 +94,7 @@ impl DistributeTranspiler {
         verify(&program, None)?;
         match self.config.mode {
             Mode::Collective => self.collective(&workers, &mut program, &mut startup)?,
-            _ => set_up_rings(&self.config, &workers, &mut startup),
+            _ => self.nccl2(&workers, &program, &mut startup)?,
         }
         verify(&program, None)?;
         verify(&startup, None)?;
@@ -102,6 +104,15 @@ impl DistributeTranspiler {
         Ok(Made::Worker(Box::new(program), wait_for))
     }
 
+    /// The program stays as it is: whoever runs it on all workers ([`exchange_gradients`]) adds what it needs.
+    fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program) -> Result<()> {
+        let updates = find_updates(program)?;
+        let params: Vec<Name> = updates.updates.iter().map(|u| u.param.clone()).collect();
+        set_up_rings(&self.config, workers, startup, in_common(program, &updates)?);
+        share_parameters(workers, startup, &params);
+        Ok(())
+    }
+
     fn collective(&self, workers: &Workers, program: &mut Program, startup: &mut Program) -> Result<()> {
         let updates = find_updates(program)?;
         let params: Vec<Name> = updates.updates.iter().map(|u| u.param.clone()).collect();
@@ -109,7 +120,8 @@ impl DistributeTranspiler {
             return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
                 .help("choose grad_allreduce, local_sgd or single_process_multi_thread"));
         };
-        start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params);
+        let common = in_common(program, &updates)?;
+        start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params, &common);
         if mode == CollectiveMode::LocalSgd {
             take_snapshots(startup, &params)?;
             return average_parameters(workers, &updates, program);
@@ -263,6 +275,16 @@ impl DistributeTranspiler {
                 .help("ask for one of those, spelt as in `pservers`")
         })
     }
+}
+
+/// The program as each of so many workers runs it: gradients are summed over all of them before the update. For mode "nccl2",
+/// which leaves the program to whoever runs it.
+pub fn exchange_gradients(program: &Program, workers: usize) -> Result<Program> {
+    let mut program = program.clone();
+    verify(&program, None)?;
+    allreduce_gradients(&Workers { endpoints: vec![String::new(); workers], rank: 0, rings: 1 }, &mut program)?;
+    verify(&program, None)?;
+    Ok(program)
 }
 
 fn trainer_of(job: &Job) -> Result<Program> {

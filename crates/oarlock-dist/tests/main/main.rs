@@ -4,3 +4,4 @@ mod cluster;
 mod golden_programs;
 mod simulate;
 mod transpile;
+mod workers;

@@ -1,0 +1,34 @@
+//! What moves and joins values: through shared memory, over a network, or both.
+
+use oarlock_ir::Result;
+
+use super::call::{Call, Wait, What};
+use super::reduce::Reduce;
+
+/// Moves and joins values of all workers of a group. All of them call the same functions in the same order, with as many bytes.
+/// Every worker ends up with the same bits, and they do not depend on who comes first.
+pub(super) trait Engine: Send {
+    /// Every worker's values, joined.
+    fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()>;
+
+    /// This worker's slice of all workers' values, joined. `data` has one slice per worker.
+    fn reduce_scatter(&mut self, wait: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()>;
+
+    /// All workers' values, one after the other.
+    fn all_gather(&mut self, wait: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()>;
+
+    /// The values of one worker, by its place in the group.
+    fn broadcast(&mut self, wait: &Wait<'_>, root: usize, data: &mut [u8]) -> Result<()>;
+
+    /// Waits until everything that was sent has left this process.
+    fn flush(&mut self) {}
+}
+
+/// How a call joins values.
+pub(super) fn fold_of(call: &Call<'_>) -> Result<fn(&mut [u8], &[u8])> {
+    match call.what {
+        What::AllReduce(how) | What::ReduceScatter(how) => how.fold(call.dtype),
+        // Nothing is joined; any function will do.
+        What::AllGather | What::Broadcast(_) => Reduce::Sum.fold(oarlock_tensor::DType::U8),
+    }
+}
