@@ -3,7 +3,7 @@
 use oarlock_ir::Result;
 
 use super::call::{Call, Wait, What};
-use super::reduce::Reduce;
+use super::reduce::{Fold, Reduce};
 
 /// Moves and joins values of all workers of a group. All of them call the same functions in the same order, with as many bytes.
 /// Every worker ends up with the same bits, and they do not depend on who comes first.
@@ -25,7 +25,7 @@ pub(super) trait Engine: Send {
 }
 
 /// How a call joins values.
-pub(super) fn fold_of(call: &Call<'_>) -> Result<fn(&mut [u8], &[u8])> {
+pub(super) fn fold_of(call: &Call<'_>) -> Result<Fold> {
     match call.what {
         What::AllReduce(how) | What::ReduceScatter(how) => how.fold(call.dtype),
         // Nothing is joined; any function will do.

@@ -57,6 +57,9 @@ pub(super) struct Formed {
     pub(super) route: &'static str,
 }
 
+/// What moves values over connections, if this worker has some, and what closes them.
+type Connected = (Option<Box<dyn Engine>>, Vec<Closer>);
+
 /// What a worker says of itself.
 #[derive(Debug, Clone, PartialEq)]
 struct Member {
@@ -280,7 +283,7 @@ impl Forming<'_> {
     }
 
     /// Connects this worker with those of `members` that it exchanges messages with: the higher rank connects.
-    fn wire(&mut self, members: Vec<usize>, id: &Id) -> Result<(Option<Box<dyn Engine>>, Vec<Closer>)> {
+    fn wire(&mut self, members: Vec<usize>, id: &Id) -> Result<Connected> {
         let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
         let partners: Vec<usize> = (0..members.len()).filter(|other| linked(me, *other, members.len())).collect();
         let mut conns = Vec::new();

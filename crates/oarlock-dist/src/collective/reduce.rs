@@ -76,7 +76,7 @@ floats!(
 );
 
 /// Joins `more` into `into`, number by number.
-type Fold = fn(&mut [u8], &[u8]);
+pub(super) type Fold = fn(&mut [u8], &[u8]);
 
 impl Reduce {
     /// The function for numbers of this type; true and false cannot be reduced.

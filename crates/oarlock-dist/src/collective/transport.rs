@@ -73,10 +73,18 @@ struct Message {
     until: Instant,
 }
 
-/// Buffers that are used again, and how many messages are under way.
+/// Buffers that are used again, for descriptions and values.
+#[derive(Default)]
+struct Waiting {
+    buffers: Vec<(Vec<u8>, Buf)>,
+    /// Messages that are not sent yet.
+    under_way: usize,
+}
+
+/// What the two threads share.
 #[derive(Default)]
 struct Spare {
-    state: Mutex<(Vec<(Vec<u8>, Buf)>, usize)>,
+    state: Mutex<Waiting>,
     idle: Condvar,
 }
 
@@ -115,8 +123,8 @@ fn send_all(waiting: &Queue<Message>, spare: &Spare) {
         let frame = Outgoing { kind: VALUES, id: 0, meta: &message.meta, sections: &[message.bytes.bytes()] };
         let _ = message.sender.lock().send(&frame, message.until);
         let mut state = spare.state.lock();
-        state.0.push((message.meta, message.bytes));
-        state.1 -= 1;
+        state.buffers.push((message.meta, message.bytes));
+        state.under_way -= 1;
         spare.idle.notify_all();
     }
 }
@@ -133,17 +141,17 @@ impl Transport for Tcp {
     fn send(&mut self, wait: &Wait<'_>, to: usize, bytes: &[u8]) -> Result<()> {
         self.describe(wait);
         let (rank, sender) = (self.members[to], self.link(to)?.sender.clone());
-        let under_way = self.spare.state.lock().1;
+        let under_way = self.spare.state.lock().under_way;
         if bytes.len() <= AT_ONCE && under_way == 0 {
             let frame = Outgoing { kind: VALUES, id: 0, meta: &self.text, sections: &[bytes] };
             return sender.lock().send(&frame, wait.until).map_err(|_| wait.fate.broken(rank, &wait.call));
         }
-        let (mut meta, mut buf) = self.spare.state.lock().0.pop().unwrap_or_default();
+        let (mut meta, mut buf) = self.spare.state.lock().buffers.pop().unwrap_or_default();
         meta.clear();
         meta.extend_from_slice(&self.text);
         buf.resize(bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
-        self.spare.state.lock().1 += 1;
+        self.spare.state.lock().under_way += 1;
         let mut message = Message { sender, meta, bytes: buf, until: wait.until };
         loop {
             let Some(queue) = &self.queue else { return Err(Error::internal("the sending thread has ended")) };
@@ -154,7 +162,7 @@ impl Transport for Tcp {
             }
             wait.look(rank)?;
             let mut state = self.spare.state.lock();
-            if state.1 > WAITING {
+            if state.under_way > WAITING {
                 self.spare.idle.wait_for(&mut state, LOOK);
             }
         }
@@ -188,7 +196,7 @@ impl Transport for Tcp {
     fn flush(&mut self) {
         let until = now() + FLUSH;
         let mut state = self.spare.state.lock();
-        while state.1 > 0 && !self.spare.idle.wait_until(&mut state, until).timed_out() {}
+        while state.under_way > 0 && !self.spare.idle.wait_until(&mut state, until).timed_out() {}
     }
 }
 
