@@ -9,6 +9,7 @@ mod life;
 mod peer;
 mod rows;
 mod step;
+mod trade;
 mod wait;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +26,8 @@ use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
 pub(crate) use rows::{NO_ROW, Route, RowPlan};
 pub(crate) use step::Step;
+pub use trade::Partners;
+use trade::Trades;
 pub use wait::wait_for_servers;
 
 use crate::log::Log;
@@ -100,6 +103,7 @@ pub struct Client {
     barrier: Mutex<()>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
+    trades: Mutex<Trades>,
     life: Life,
 }
 
@@ -116,6 +120,7 @@ impl Client {
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
             fingerprint: Mutex::new(options.fingerprint.clone()),
+            trades: Mutex::default(),
             options,
         }
     }

@@ -8,6 +8,7 @@ mod previous;
 pub mod round;
 mod session;
 mod tables;
+mod trades;
 mod updates;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ use previous::Previous;
 pub use round::Policy;
 use round::{Effect, Event, Round};
 use session::Session;
+use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
 
@@ -104,6 +106,7 @@ struct Shared {
 
 struct State {
     round: Round,
+    trades: Trades,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
     /// When the first trainer came: the others must come within the deadline.
@@ -133,6 +136,7 @@ impl Server {
         let trainers = updates.trainers;
         let state = State {
             round: Round::new(trainers, options.policy),
+            trades: Trades::new(trainers),
             seen: vec![None; trainers],
             begun: None,
             failed: None,

@@ -222,6 +222,11 @@ impl Round {
         self.members.iter().filter(|m| matches!(m.place, Place::Here { .. })).count()
     }
 
+    /// Did a trainer leave, or was it lost?
+    pub fn is_gone(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|m| matches!(m.place, Place::Left | Place::Lost))
+    }
+
     fn takes_part(&self, member: &Member) -> bool {
         match member.place {
             Place::Expected | Place::Here { .. } => true,
