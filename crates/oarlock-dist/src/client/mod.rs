@@ -236,7 +236,7 @@ impl Client {
         let deadline = self.deadline();
         peer.begin(&mut link, &request, deadline)?;
         peer.finish(&mut link, &request, deadline)?;
-        let pushed = link.welcome.as_ref().map_or(0, |w| w.pushed);
+        let pushed = link.welcome.map_or(0, |w| w.pushed);
         peer.give_back(link);
         Ok(pushed)
     }
@@ -304,10 +304,7 @@ impl Client {
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
     fn as_of(&self) -> u64 {
-        match self.done() {
-            0 => u64::MAX,
-            done => done,
-        }
+        if *self.resumed.lock() { self.done() } else { u64::MAX }
     }
 
     /// Fetches rows of tables: `asked[k]` is a server, a table there and ids. Rows of the k-th go to `rows[k]`.

@@ -415,10 +415,28 @@ fn a_lost_trainer_ends_the_job_with_its_name() {
     // The servers give up long before a request of 30 s would.
     let error = first.step(&dense_feed(8, 1, 0, 4)).unwrap_err();
     assert_eq!(error.report().what, "trainer 1 was lost in step 2, and the job cannot go on without it");
+    // A server stays to tell everybody who is still there.
+    first.die();
     for (server, _) in servers {
         assert!(server.wait(|| false).unwrap_err().report().what.starts_with("trainer 1 was lost in step 2"));
     }
-    first.client().abandon();
+}
+
+/// A process that was taken for lost and replaced may wake up again: it changes nothing any more.
+#[test]
+fn an_older_process_changes_nothing_any_more() {
+    let job = Job::new("dc_asgd", Config { sync_mode: false, ..small(64) }, 1, 1);
+    let servers = job.serve(&quiet());
+    let older = job.join(0, trainer_options()).unwrap();
+    older.step(&dense_feed(8, 0, 0, 8)).unwrap();
+    let newer = job.join(0, trainer_options()).unwrap();
+    let error = older.step(&dense_feed(8, 1, 0, 8)).unwrap_err();
+    assert!(error.report().what.contains("another process took over the number of this trainer"), "{error}");
+    older.die();
+    newer.step(&dense_feed(8, 1, 0, 8)).unwrap();
+    newer.leave();
+    let (summaries, _) = wait_all(servers);
+    assert_eq!(summaries[0].pushes, 2);
 }
 
 #[test]
