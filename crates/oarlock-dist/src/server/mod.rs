@@ -4,6 +4,7 @@
 //! of the program say. A watch thread notices trainers that fell silent.
 
 mod changes;
+mod pace;
 mod previous;
 pub mod round;
 mod session;
@@ -22,6 +23,8 @@ use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use changes::Changes;
+use pace::Pace;
+pub use pace::Staleness;
 use previous::Previous;
 pub use round::Policy;
 use round::{Effect, Event, Round};
@@ -78,6 +81,8 @@ pub struct Summary {
     pub pushes: u64,
     /// Pushes that were there already.
     pub repeats: u64,
+    /// How old the gradients of trainers were that do not wait for each other.
+    pub staleness: Staleness,
 }
 
 /// A server that runs.
@@ -109,6 +114,7 @@ type Stream = (u32, u64, u32);
 
 struct State {
     round: Round,
+    pace: Pace,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
     /// When the first trainer came: the others must come within the deadline.
@@ -140,6 +146,7 @@ impl Server {
         let trainers = updates.trainers;
         let state = State {
             round: Round::new(trainers, options.policy),
+            pace: Pace::new(trainers),
             seen: vec![None; trainers],
             begun: None,
             deserted: None,
@@ -202,6 +209,9 @@ impl Server {
             "server {} {how}: {} steps, {} pushes, {} of them repeated",
             self.endpoint, summary.steps, summary.pushes, summary.repeats
         ));
+        if summary.staleness.pushes > 0 {
+            self.shared.options.log.line(format!("server {}: {}", self.endpoint, summary.staleness));
+        }
         self.shared.updates.tables.report().for_each(|line| self.shared.options.log.line(line));
         match failed {
             Some(error) => Err(error),
@@ -406,8 +416,10 @@ impl Shared {
     }
 
     fn summary(&self) -> Summary {
+        let state = self.state.lock();
         Summary {
-            steps: self.state.lock().round.done(),
+            steps: state.round.done(),
+            staleness: state.pace.staleness(),
             pushes: self.pushes.load(Ordering::Relaxed),
             repeats: self.repeats.load(Ordering::Relaxed),
         }

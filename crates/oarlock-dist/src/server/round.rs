@@ -216,6 +216,11 @@ impl Round {
         self.members.iter().any(|m| m.place != Place::Expected)
     }
 
+    /// Do the others have to wait for this trainer?
+    pub fn is_awaited(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|member| self.takes_part(member))
+    }
+
     fn takes_part(&self, member: &Member) -> bool {
         match member.place {
             Place::Expected | Place::Here { .. } => true,

@@ -10,10 +10,10 @@ use oarlock_tensor::Value;
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Hello, Leave, Lookup, Named, Pull, Purpose, Push, ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Hello, Leave, Lookup, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Incoming, Outgoing, Received, now};
+use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
 
 /// How often a silent connection looks whether the server stops.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -135,7 +135,7 @@ impl Session {
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
             _ => self.apply_now(hello, count)?,
         }
-        self.reply_values(&push.wants, u64::MAX, hello)
+        self.reply_values(&push.wants, u64::MAX, push.floats, hello)
     }
 
     /// What a push says, and how many variables it brought.
@@ -174,8 +174,9 @@ impl Session {
             self.shared.changes.note(&self.shared.updates, name, value);
         }
         *applied = id;
+        drop(applied);
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        self.shared.keep_pace(hello)
     }
 
     /// Keeps what a push brought, and waits until the step is complete.
@@ -230,11 +231,11 @@ impl Session {
         if pull.changed_only {
             return self.reply_changed(&pull.names, hello);
         }
-        self.reply_values(&pull.names, pull.after_step, hello)
+        self.reply_values(&pull.names, pull.after_step, Floats::F32, hello)
     }
 
     /// Sends copies of variables, so that nobody waits for a slow reader.
-    fn reply_values(&mut self, names: &[String], after_step: u64, hello: &Hello) -> Result<()> {
+    fn reply_values(&mut self, names: &[String], after_step: u64, floats: Floats, hello: &Hello) -> Result<()> {
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
         let mut bytes = 0;
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
@@ -244,7 +245,10 @@ impl Session {
             self.shared.check_size(bytes)?;
             self.shared.updates.remember(hello.trainer as usize, name, value)?;
         }
-        self.send_values(names.len())
+        if !names.is_empty() {
+            self.shared.note_fetch(hello, false);
+        }
+        self.send_values(names.len(), floats)
     }
 
     /// Sends the rows that others changed since this trainer asked last.
@@ -256,19 +260,20 @@ impl Session {
             name.clone_into(to);
             self.shared.changes.rows_for(&self.shared.updates, hello.trainer as usize, name, id, value)?;
         }
-        self.send_values(names.len())
+        self.send_values(names.len(), Floats::F32)
     }
 
-    fn send_values(&mut self, count: usize) -> Result<()> {
+    fn send_values(&mut self, count: usize, floats: Floats) -> Result<()> {
+        let rounded = Rounded::of(floats, self.values[..count].iter().map(|(_, value)| value));
         let mut meta = Writer::new();
         let mut values = ValueWriter::default();
-        values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)))?;
+        values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)), &rounded)?;
         let out =
             Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
-    fn look_up(&mut self, _hello: &Hello) -> Result<()> {
+    fn look_up(&mut self, hello: &Hello) -> Result<()> {
         let lookup = Lookup::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let [table] = &lookup.tables[..] else {
             return Err(Error::new(Kind::Format, format!("a lookup in {} tables at once", lookup.tables.len())));
@@ -276,7 +281,9 @@ impl Session {
         let ids: &[i64] = bytemuck::try_cast_slice(self.request.section(0).unwrap_or_default())
             .map_err(|_| Error::new(Kind::Format, "the ids of a lookup are cut off"))?;
         self.shared.read_rows(table, ids, &lookup, &mut self.rows)?;
-        let rows: &[u8] = bytemuck::cast_slice(&self.rows);
+        self.shared.note_fetch(hello, true);
+        let mut room = Vec::new();
+        let rows = lookup.floats.encode(&self.rows, &mut room);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
@@ -348,6 +355,40 @@ impl Shared {
         match state.round.stranger(hello.trainer as usize, hello.incarnation) {
             None => Ok(()),
             Some(refusal) => Err(refusal_error(refusal, hello)),
+        }
+    }
+
+    /// Counts the push of a trainer that does not wait for the others; waits until it is not too far ahead of them.
+    fn keep_pace(&self, hello: &Hello) -> Result<()> {
+        let trainer = hello.trainer as usize;
+        let mut state = self.state.lock();
+        state.pace.pushed(trainer);
+        let Some(bound) = self.updates.max_staleness else { return Ok(()) };
+        self.changed.notify_all();
+        let deadline = now() + self.options.deadline;
+        while let Some(slowest) = state.pace.ahead_of(trainer, bound, |t| state.round.is_awaited(t)) {
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+            if self.stop.load(Ordering::Acquire) {
+                return Err(Error::new(Kind::Network, "the server stops"));
+            }
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                let seconds = self.options.deadline.as_secs();
+                let what =
+                    format!("trainer {trainer} is {bound} steps ahead and waited {seconds} s for trainer {slowest}");
+                return Err(Error::new(Kind::Timeout, what)
+                    .note(format!("at server {}", self.updates.endpoint))
+                    .help("see what that trainer does; FLAGS_rpc_deadline (milliseconds) sets how long to wait"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A trainer got parameters: its next gradients come from these.
+    fn note_fetch(&self, hello: &Hello, only_rows: bool) {
+        if self.updates.mode != ServerMode::Sync && hello.purpose == Purpose::Work {
+            self.state.lock().pace.fetched(hello.trainer as usize, only_rows);
         }
     }
 
