@@ -12,8 +12,8 @@ use super::samples::{Packer, Samples};
 
 /// Bytes that all trainers together send in one round, and the least that one of them sends: whoever passes them on holds them
 /// all for some time.
-const ROUND: usize = 64 << 20;
-const SHARE: usize = 1 << 20;
+const ROUND: usize = 16 << 20;
+const SHARE: usize = 256 << 10;
 
 /// What one trainer gives and gets in a round of the exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
