@@ -3,5 +3,6 @@
 mod cluster;
 mod golden_programs;
 mod simulate;
+mod trades;
 mod transpile;
 mod workers;
