@@ -9,6 +9,7 @@ import pytest
 
 import oarlock.fluid as fluid
 from oarlock.fluid import layers, options
+from oarlock.fluid.incubate.fleet.collective import DistributedStrategy
 
 # Another value than the default, of the same type.
 OTHER = {bool: lambda v: not v, int: lambda v: v + 1, float: lambda v: v + 0.5, str: lambda v: v + "x", list: lambda v: ["x"],
@@ -87,8 +88,13 @@ def set_field_of_transpiler_config(name, value):
     setattr(fluid.DistributeTranspilerConfig(), name, value)
 
 
+def set_field_of_collective_strategy(name, value):
+    setattr(DistributedStrategy(), name, value)
+
+
 SET = {
     "flag": set_flag,
+    "DistributedStrategy": set_field_of_collective_strategy,
     "DistributeTranspilerConfig": set_field_of_transpiler_config,
     "BuildStrategy": set_field(fluid.BuildStrategy),
     "ExecutionStrategy": set_field(fluid.ExecutionStrategy),
@@ -230,7 +236,7 @@ FIELDS = {
     "completely_not_async": (True, dict(ASYNC, runtime_split_send_recv=True)), "geo_sgd_mode": (True, ASYNC),
     "nccl_comm_num": (2, WORKERS), "use_hierarchical_allreduce": (True, WORKERS),
     "hierarchical_allreduce_inter_nranks": (2, dict(WORKERS, use_hierarchical_allreduce=True)),
-    "collective_mode": ("local_sgd", {"mode": "collective"}),
+    "collective_mode": ("local_sgd", {"mode": "collective"}), "fuse_grad_size_in_MB": (1.0, WORKERS),
 }
 
 
@@ -265,7 +271,7 @@ def test_all_fields_of_the_transpiler_are_shown():
     assert set(FIELDS) | elsewhere == set(options.names("DistributeTranspilerConfig", "honoured"))
 
 
-@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place != "DistributeTranspilerConfig"])
+@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place not in ("DistributeTranspilerConfig", "DistributedStrategy")])
 def test_honoured_options_do_what_they_say(name, capsys):
     shown = HONOURED[name]
     shown(capsys) if shown is arguments_of_memory_optimize else shown()

@@ -45,6 +45,12 @@ impl Executor {
         Ok(Executor { inner, runtime, warnings })
     }
 
+    /// Takes part in the steps of the other workers without data, until nobody has any; returns how many steps that were.
+    fn finish(&self, py: Python<'_>, program: &Program, scope: &Scope) -> PyResult<u64> {
+        let program = program.get();
+        self.runtime.get().compute(py, || oarlock::dist::finish(&self.inner, &program, &scope.inner))
+    }
+
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
     fn run<'py>(
         &self,

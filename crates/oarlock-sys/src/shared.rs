@@ -5,6 +5,8 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use bytemuck::AnyBitPattern;
+
 /// Memory without a name, which other processes of this user open by the number of the process that made it. The system gives it
 /// back when the last of them ends, however that happens.
 ///
@@ -99,6 +101,17 @@ impl SharedMemory {
         self.check(at, into.len());
         // SAFETY: as in `write`.
         unsafe { ptr::copy_nonoverlapping(self.start.as_ptr().add(at), into.as_mut_ptr(), into.len()) };
+    }
+
+    /// Joins numbers of this memory into others, one by one: `into = join(there, into)`. Panics if there are not so many.
+    pub fn join_into<T: AnyBitPattern>(&self, at: usize, into: &mut [T], join: impl Fn(T, T) -> T) {
+        self.check(at, size_of_val(into));
+        // SAFETY: the range was checked to lie in the mapping.
+        let start = unsafe { self.start.as_ptr().add(at) }.cast::<T>();
+        for (i, x) in into.iter_mut().enumerate() {
+            // SAFETY: within the range; no alignment is needed, and every pattern of bits is a number of this type.
+            *x = join(unsafe { start.add(i).read_unaligned() }, *x);
+        }
     }
 
     /// A word that all processes change in one step. Panics unless `at` is a multiple of 4 within the memory.
@@ -197,6 +210,10 @@ mod tests {
         let mut came = [0; 5];
         opened.read(100, &mut came);
         assert_eq!(&came, b"hello");
+        made.write(200, bytemuck::cast_slice(&[1.5_f32, 2.5]));
+        let mut numbers = [10.0_f32, 20.0];
+        opened.join_into(200, &mut numbers, |there, here| here - there);
+        assert_eq!(numbers, [8.5, 17.5]);
         made.word(64).store(7, Ordering::Release);
         assert_eq!(opened.word(64).load(Ordering::Acquire), 7);
         assert!(SharedMemory::open(std::process::id(), made.file(), 4096).is_err());

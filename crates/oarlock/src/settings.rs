@@ -77,6 +77,11 @@ pub const PLACES: &[Place] = &[
         doc: "a field of `fluid.DistributeTranspilerConfig()`",
         settings: TRANSPILER_CONFIG,
     },
+    Place {
+        name: "DistributedStrategy",
+        doc: "a field of `fluid.incubate.fleet.collective.DistributedStrategy()`; it has those of `BuildStrategy`, too",
+        settings: COLLECTIVE_STRATEGY,
+    },
     Place { name: "BuildStrategy", doc: "a field of `fluid.BuildStrategy()`", settings: BUILD_STRATEGY },
     Place { name: "ExecutionStrategy", doc: "a field of `fluid.ExecutionStrategy()`", settings: EXECUTION_STRATEGY },
     Place { name: "Executor.run", doc: "an argument of `exe.run`", settings: EXECUTOR_RUN },
@@ -249,6 +254,29 @@ const TRANSPILER_CONFIG: &[Setting] = &[
     on("use_hierarchical_allreduce", Value::Bool(false), "rings inside machines and between them"),
     on("hierarchical_allreduce_inter_nranks", Value::Int(0), "how many workers a machine has"),
     on("collective_mode", Value::None, "what equal workers exchange: grad_allreduce or local_sgd"),
+    on("fuse_grad_size_in_MB", Value::None, "equal workers exchange gradients together up to so many MiB (4)"),
+];
+
+const COLLECTIVE_STRATEGY: &[Setting] = &[
+    on("use_local_sgd", Value::Bool(false), "workers update on their own, and move to the mean of where they went"),
+    on("mode", Value::Text("nccl2"), "nccl2 or collective: both exchange gradients, with the same result"),
+    on("collective_mode", Value::None, "what workers exchange: grad_allreduce or local_sgd"),
+    on("nccl_comm_num", Value::Int(1), "how many rings workers use"),
+    on("use_hierarchical_allreduce", Value::Bool(false), "the workers of a machine first, then one of each machine"),
+    ok("hierarchical_allreduce_inter_nranks", Value::Int(0), "which workers share a machine is found out"),
+    on("fuse_grad_size_in_MB", Value::None, "gradients are exchanged together up to so many MiB (4)"),
+    on("forward_recompute", Value::Bool(false), "computes again what lies between recompute_checkpoints"),
+    on("recompute_checkpoints", Value::Empty, "what is kept of the forward pass, for forward_recompute"),
+    on(
+        "uneven",
+        Value::Text("zero_weight"),
+        "how fleet.even_reader makes shards even: zero_weight (not at all: who runs out takes part without weight), pad or shortest",
+    ),
+    ok("exec_strategy", Value::None, THREADS),
+    no("use_dist_fc", Value::Bool(false), "layers are not cut: every worker has all parameters"),
+    no("dist_fc_config", Value::None, "layers are not cut: every worker has all parameters"),
+    no("use_amp", Value::Bool(false), "a CPU computes in float32"),
+    ok("amp_loss_scaling", Value::Float(32768.0), "it counts with use_amp only"),
 ];
 
 const EXECUTION_STRATEGY: &[Setting] = &[

@@ -80,6 +80,8 @@ with warnings.catch_warnings():
 
 _signals_watched = False
 _runtime = None
+# What was last trained together with other workers: the executor of the core, the program and the scope.
+_trained = None
 
 
 def runtime():
@@ -95,9 +97,12 @@ def runtime():
 
 def _leave_at_exit():
     """A trainer that forgot to close its executor leaves; one that failed is lost, and its servers decide what that means."""
+    failed = hasattr(sys, "last_exc") or hasattr(sys, "last_type")
+    if _runtime.has_workers():
+        _runtime.abandon() if failed else _leave()
     if not _runtime.is_connected():
         return
-    if hasattr(sys, "last_exc") or hasattr(sys, "last_type"):
+    if failed:
         print("oarlock: this trainer ends in an error; its servers hear nothing more of it", file=sys.stderr)
         _runtime.abandon()
         return
@@ -107,6 +112,22 @@ def _leave_at_exit():
     except Exception as e:
         print("oarlock: warning: %s" % e, file=sys.stderr)
 
+
+
+def _note_trained(core, program, scope):
+    global _trained
+    _trained = (core, program, scope)
+
+
+def _leave():
+    """Ends the part of this process in its job. A worker whose data ended before that of others takes part without weight until
+    theirs has ended, too."""
+    global _trained
+    if _trained is not None and _runtime.has_workers():
+        core, program, scope = _trained
+        _trained = None
+        core.finish(program.desc, scope)
+    runtime().leave()
 
 
 def _watch_signals():
@@ -161,6 +182,8 @@ class Executor:
             program = self._resolve(program)
             if program is None:
                 raise TypeError("Executor.run takes a Program or a CompiledProgram")
+        if program._workers:
+            program = program._exchanging()
         if feed is None:
             feed = {}
         elif type(feed) is not dict:
@@ -174,6 +197,8 @@ class Executor:
             self._core = _core.Executor(runtime(), check_nan_inf=self._check_nan_inf)
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
+        if program._exchanges:
+            _note_trained(self._core, program, scope)
         if use_prune:
             program = _pruned(program, feed, fetches)
         try:
@@ -209,6 +234,12 @@ class Executor:
         program = self._resolve(default_main_program() if program is None else program)
         if program is None:
             raise TypeError("train_from_dataset takes a Program or a CompiledProgram")
+        if program._workers and not infer:
+            program = program._exchanging()
+        if program._exchanges and not infer:
+            if dataset._threads(thread) > 1:
+                raise ValueError("a program that exchanges gradients with other workers trains with one thread: start more workers instead")
+            _note_trained(self._core, program, _scope if scope is None else scope)
         names = _fetch_names(fetch_list)
         labels = names if fetch_info is None else list(fetch_info)
         if len(labels) != len(names):
@@ -223,9 +254,10 @@ class Executor:
                           % (done[2], done[0] + done[2]))
 
     def close(self):
-        """Ends it; no program runs in it any more. A trainer sends what waits and leaves its parameter servers."""
+        """Ends it; no program runs in it any more. A trainer sends what waits and leaves its parameter servers; a worker among equals
+        takes part without weight until nobody has data, and leaves."""
         self._closed = True
-        runtime().leave()
+        _leave()
 
 
 _checked_hints = {("feed", "fetch", False, True)}

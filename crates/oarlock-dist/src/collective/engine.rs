@@ -3,7 +3,7 @@
 use oarlock_ir::Result;
 
 use super::call::{Call, Wait, What};
-use super::reduce::{Fold, Reduce};
+use super::reduce::{Fold, FoldShared, Reduce};
 
 /// Moves and joins values of all workers of a group. All of them call the same functions in the same order, with as many bytes.
 /// Every worker ends up with the same bits, and they do not depend on who comes first.
@@ -22,6 +22,15 @@ pub(super) trait Engine: Send {
 
     /// Waits until everything that was sent has left this process.
     fn flush(&mut self) {}
+}
+
+/// How a call joins values that are in shared memory.
+pub(super) fn fold_shared_of(call: &Call<'_>) -> Result<FoldShared> {
+    match call.what {
+        What::AllReduce(how) | What::ReduceScatter(how) => how.fold_shared(call.dtype),
+        // Nothing is joined; any function will do.
+        What::AllGather | What::Broadcast(_) => Reduce::Sum.fold_shared(oarlock_tensor::DType::U8),
+    }
 }
 
 /// How a call joins values.

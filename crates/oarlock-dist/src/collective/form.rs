@@ -119,7 +119,7 @@ pub(super) fn form(options: &GroupOptions) -> Result<Formed> {
         endpoints: options.endpoints.clone(),
         settings: options.settings(),
         program: options.program.clone(),
-        host: host(),
+        host: options.machine.clone().unwrap_or_else(host),
         process: std::process::id(),
         file: memory.as_ref().map_or(-1, |memory| memory.file()),
         mark,
@@ -396,15 +396,18 @@ fn differs(first: &Member, other: &Member) -> Option<Error> {
         let what = format!("rank {rank} has {}, rank 0 has {}", other.settings, first.settings);
         return wrong(what, "give all processes the same settings");
     }
-    let lines = first.program.len().max(other.program.len());
+    programs_differ(&first.program, rank, &other.program)
+}
+
+/// The first line in which the program of a worker differs from that of rank 0.
+pub(super) fn programs_differ(first: &[String], rank: usize, other: &[String]) -> Option<Error> {
     let line = |program: &[String], i: usize| program.get(i).map_or("nothing more", String::as_str).to_owned();
-    let at = (0..lines).find(|i| first.program.get(*i) != other.program.get(*i))?;
-    let what = format!(
-        "the programs differ: rank {rank} has {}, where rank 0 has {}",
-        line(&other.program, at),
-        line(&first.program, at)
-    );
-    wrong(what, "all workers must build the same network, with the same names and sizes")
+    let at = (0..first.len().max(other.len())).find(|i| first.get(*i) != other.get(*i))?;
+    let what =
+        format!("the programs differ: rank {rank} has {}, where rank 0 has {}", line(other, at), line(first, at));
+    Some(
+        Error::new(Kind::Argument, what).help("all workers must build the same network, with the same names and sizes"),
+    )
 }
 
 /// Ranks by machine, in the order of their first.

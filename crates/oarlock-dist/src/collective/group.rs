@@ -32,6 +32,8 @@ pub struct GroupOptions {
     pub silence: Duration,
     /// Exchange through memory between processes of one machine.
     pub shared_memory: bool,
+    /// The name of this machine, to keep apart what could share memory; found out if not given.
+    pub machine: Option<String>,
     /// With several machines: join the values of each machine first, so that only one worker of each uses the network.
     pub hierarchical: bool,
     /// Gradients are exchanged together up to so many bytes.
@@ -54,6 +56,7 @@ impl GroupOptions {
             deadline: Duration::from_secs(180),
             silence: Duration::from_secs(4),
             shared_memory: true,
+            machine: None,
             hierarchical: false,
             fuse_bytes: 4 << 20,
             program: Vec::new(),
@@ -179,6 +182,26 @@ impl Group {
             state.engine.flush();
             state.watch.leave();
         }
+    }
+
+    /// Breaks all connections without a word, as a process does that is killed: the others name this worker as dead.
+    pub fn abandon(&self) {
+        if let Some(mut state) = self.state.lock().take() {
+            state.watch.abandon();
+        }
+    }
+
+    /// The bytes of every worker, in the order of ranks; each may have another number of them.
+    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut lengths = vec![0_i64; self.world()];
+        self.all_gather(&[own.len() as i64], &mut lengths)?;
+        let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
+        let mut padded = own.to_vec();
+        padded.resize(longest, 0);
+        let mut all = vec![0; longest * self.world()];
+        self.all_gather(&padded, &mut all)?;
+        let cut = |(rank, len): (usize, &i64)| all[rank * longest..][..(*len as usize).min(longest)].to_vec();
+        Ok(lengths.iter().enumerate().map(cut).collect())
     }
 
     pub(crate) fn all_reduce_bytes(&self, name: &str, dtype: DType, data: &mut [u8], how: Reduce) -> Result<()> {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use bytemuck::Pod;
 use oarlock_ir::{Error, Kind, Result};
+use oarlock_sys::SharedMemory;
 use oarlock_tensor::{DType, bf16, f16};
 
 /// How values of several workers become one.
@@ -78,6 +79,9 @@ floats!(
 /// Joins `more` into `into`, number by number.
 pub(super) type Fold = fn(&mut [u8], &[u8]);
 
+/// Joins what shared memory has at a place into `into`, number by number.
+pub(super) type FoldShared = fn(&SharedMemory, usize, &mut [u8]);
+
 impl Reduce {
     /// The function for numbers of this type; true and false cannot be reduced.
     pub(super) fn fold(self, dtype: DType) -> Result<Fold> {
@@ -96,6 +100,31 @@ impl Reduce {
                     .help("cast them to int32 or float32 first"));
             }
         })
+    }
+
+    /// The same for what is in shared memory.
+    pub(super) fn fold_shared(self, dtype: DType) -> Result<FoldShared> {
+        Ok(match dtype {
+            DType::F32 => self.shared_of::<f32>(),
+            DType::F64 => self.shared_of::<f64>(),
+            DType::F16 => self.shared_of::<f16>(),
+            DType::BF16 => self.shared_of::<bf16>(),
+            DType::I8 => self.shared_of::<i8>(),
+            DType::U8 => self.shared_of::<u8>(),
+            DType::I16 => self.shared_of::<i16>(),
+            DType::I32 => self.shared_of::<i32>(),
+            DType::I64 => self.shared_of::<i64>(),
+            other => return self.fold(other).map(|_| -> FoldShared { |_, _, _| {} }),
+        })
+    }
+
+    fn shared_of<T: Number>(self) -> FoldShared {
+        match self {
+            Reduce::Sum => |memory, at, into| each_shared::<T>(memory, at, into, T::add),
+            Reduce::Prod => |memory, at, into| each_shared::<T>(memory, at, into, T::mul),
+            Reduce::Max => |memory, at, into| each_shared::<T>(memory, at, into, T::max),
+            Reduce::Min => |memory, at, into| each_shared::<T>(memory, at, into, T::min),
+        }
     }
 
     fn of<T: Number>(self) -> Fold {
@@ -120,6 +149,18 @@ fn each<T: Number>(into: &mut [u8], more: &[u8], join: impl Fn(T, T) -> T) {
     for (a, b) in into.chunks_exact_mut(size_of::<T>()).zip(more.chunks_exact(size_of::<T>())) {
         let joined = join(bytemuck::pod_read_unaligned(a), bytemuck::pod_read_unaligned(b));
         a.copy_from_slice(bytemuck::bytes_of(&joined));
+    }
+}
+
+/// Aligned numbers are joined where they are; others by way of a copy.
+fn each_shared<T: Number>(memory: &SharedMemory, at: usize, into: &mut [u8], join: impl Fn(T, T) -> T) {
+    match bytemuck::try_cast_slice_mut::<u8, T>(into) {
+        Ok(into) => memory.join_into(at, into, join),
+        Err(_) => {
+            let mut there = vec![0; into.len()];
+            memory.read(at, &mut there);
+            each::<T>(into, &there, join);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use parking_lot::Mutex;
 
+use super::form::programs_differ;
 use super::group::{Group, GroupOptions};
 use super::stream::Stream;
 
@@ -30,13 +31,22 @@ impl Rings {
         if let Some(stream) = &*joined {
             let old = stream.group().options();
             if (old.rank, &old.endpoints) == (options.rank, &options.endpoints) {
-                return Ok(());
+                stream.quiet()?;
+                return compare(stream.group(), &options.program);
             }
             let what = format!("this process is rank {} of {} already", old.rank, old.endpoints.join(","));
             return Err(Error::new(Kind::Argument, what).help("a process belongs to one group of workers"));
         }
         *joined = Some(Arc::new(Stream::new(Group::join(options)?)?));
         Ok(())
+    }
+
+    /// Joins the workers before any program does, to exchange values with them.
+    pub fn meet(&self, runtime: &Runtime, rank: usize, endpoints: Vec<String>) -> Result<()> {
+        if self.joined.lock().is_some() {
+            return Ok(());
+        }
+        self.join(GroupOptions::of(runtime, rank, endpoints))
     }
 
     /// Makes a ring of the group that was joined.
@@ -69,6 +79,13 @@ impl Rings {
         self.joined.lock().as_ref().map(|stream| stream.active())
     }
 
+    /// Breaks all connections without a word, as a process does that ends in an error. True if there was a group.
+    pub fn abandon(&self) -> bool {
+        self.rings.lock().clear();
+        let joined = self.joined.lock().take();
+        joined.inspect(|stream| stream.group().abandon()).is_some()
+    }
+
     /// Leaves the group. True if there was one.
     pub fn leave(&self) -> bool {
         self.rings.lock().clear();
@@ -80,4 +97,13 @@ impl Rings {
             None => false,
         }
     }
+}
+
+/// Workers that met before they had programs compare them now; all fail together, and name the same one.
+fn compare(group: &Group, program: &[String]) -> Result<()> {
+    let all = group.gather(program.join("\n").as_bytes())?;
+    let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_string).collect::<Vec<String>>();
+    let first = lines(&all[0]);
+    let fault = all.iter().enumerate().find_map(|(rank, other)| programs_differ(&first, rank, &lines(other)));
+    fault.map_or(Ok(()), Err)
 }

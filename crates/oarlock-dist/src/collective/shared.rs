@@ -18,7 +18,7 @@ use oarlock_sys::{SharedMemory, sleep_while, wake_all};
 use oarlock_tensor::Buf;
 
 use super::call::{Call, Wait};
-use super::engine::{Engine, fold_of};
+use super::engine::{Engine, fold_of, fold_shared_of};
 use crate::wire::now;
 
 /// Rounds that an area holds.
@@ -87,7 +87,7 @@ pub(super) struct Shared {
     me: usize,
     /// Rounds so far; it wraps around.
     rounds: u32,
-    /// Two pieces to join in.
+    /// A piece to join in.
     scratch: Buf,
     text: Vec<u8>,
 }
@@ -95,7 +95,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(memory: Arc<SharedMemory>, members: Vec<usize>, me: usize) -> Shared {
         let mut scratch = Buf::new();
-        scratch.resize(2 * PIECE);
+        scratch.resize(PIECE);
         Shared { memory, members, me, rounds: 0, scratch, text: Vec::new() }
     }
 
@@ -213,26 +213,25 @@ impl Shared {
     /// Joins what all have put at `at` of their areas with `own`, in the order of ranks, into `own`; also into this worker's area
     /// if `publish` says so.
     fn join(&mut self, wait: &Wait<'_>, round: u32, at: usize, own: &mut [u8], publish: bool) -> Result<()> {
-        let fold = fold_of(&wait.call)?;
+        let (fold, fold_shared) = (fold_of(&wait.call)?, fold_shared_of(&wait.call)?);
         let areas: Vec<usize> = (0..self.count()).map(|who| self.area(who, round) + at).collect();
         let (me, memory) = (self.me, self.memory.clone());
-        let (sum, part) = self.scratch.bytes_mut().split_at_mut(PIECE);
         for (i, own) in own.chunks_mut(PIECE).enumerate() {
-            let (offset, sum, part) = (i * PIECE, &mut sum[..own.len()], &mut part[..own.len()]);
-            for (who, area) in areas.iter().enumerate() {
-                match (who == 0, who == me) {
-                    (true, true) => sum.copy_from_slice(own),
-                    (true, false) => memory.read(area + offset, sum),
-                    (false, true) => fold(sum, own),
-                    (false, false) => {
-                        memory.read(area + offset, part);
-                        fold(sum, part);
-                    }
+            let offset = i * PIECE;
+            match me {
+                0 => {}
+                // What comes before this worker's values is joined apart, so that all add in the same order.
+                2.. => {
+                    let before = &mut self.scratch.bytes_mut()[..own.len()];
+                    memory.read(areas[0] + offset, before);
+                    areas[1..me].iter().for_each(|area| fold_shared(&memory, area + offset, before));
+                    fold(own, before);
                 }
+                _ => fold_shared(&memory, areas[0] + offset, own),
             }
-            own.copy_from_slice(sum);
+            areas[me + 1..].iter().for_each(|area| fold_shared(&memory, area + offset, own));
             if publish {
-                memory.write(areas[me] + offset, sum);
+                memory.write(areas[me] + offset, own);
             }
         }
         Ok(())

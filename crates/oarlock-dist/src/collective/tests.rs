@@ -126,6 +126,47 @@ fn values_are_gathered_scattered_and_broadcast() {
     }
 }
 
+/// Four workers on two machines, as far as they know.
+#[test]
+fn the_workers_of_a_machine_exchange_values_first() {
+    for (machines, len) in [([0, 0, 1, 1], 1000), ([0, 0, 1, 1], 100_000), ([0, 1, 0, 2], 20_000), ([1, 0, 0, 0], 5)] {
+        let set = |options: &mut GroupOptions| {
+            options.hierarchical = true;
+            options.machine = Some(format!("m{}", machines[options.rank]));
+        };
+        let results = run_with(4, set, |group| {
+            assert_eq!(group.route(), "shared memory, then TCP between machines");
+            let mut sum = numbers(group.rank(), len);
+            group.all_reduce(&mut sum, Reduce::Sum).unwrap();
+            let mut all = vec![0.0; 4 * len];
+            group.all_gather(&numbers(group.rank(), len), &mut all).unwrap();
+            assert!(all.chunks(len).enumerate().all(|(rank, slice)| slice == numbers(rank, len)));
+            for root in 0..4 {
+                let mut data = numbers(group.rank(), len);
+                group.broadcast(&mut data, root).unwrap();
+                assert_eq!(data, numbers(root, len));
+            }
+            let mut own = vec![0_i32; len];
+            group.reduce_scatter(&vec![1_i32; 4 * len], &mut own, Reduce::Sum).unwrap();
+            assert!(own.iter().all(|x| *x == 4));
+            sum
+        });
+        assert!(results.iter().all(|sum| *sum == results[0]));
+    }
+}
+
+#[test]
+fn machines_without_shared_memory_between_them_use_sockets() {
+    let set = |options: &mut GroupOptions| options.machine = Some(format!("m{}", options.rank / 2));
+    let sums = run_with(3, set, |group| {
+        assert_eq!(group.route(), "TCP");
+        let mut sum = [group.rank() as i64];
+        group.all_reduce(&mut sum, Reduce::Sum).unwrap();
+        sum[0]
+    });
+    assert_eq!(sums, [3, 3, 3]);
+}
+
 #[test]
 fn a_barrier_holds_everybody_back() {
     let arrived = std::sync::atomic::AtomicUsize::new(0);

@@ -91,6 +91,10 @@ impl Watch {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+        self.end();
+    }
+
+    fn end(&mut self) {
         *self.shared.stopped.lock() = true;
         self.shared.wake.notify_all();
         self.shared.lines.iter().for_each(|line| line.closer.close());
@@ -98,6 +102,14 @@ impl Watch {
             // One that panicked has said so already.
             let _ = thread.join();
         }
+    }
+}
+
+impl Watch {
+    /// Ends without a word, as a process does that is killed.
+    pub(super) fn abandon(&mut self) {
+        self.shared.leaving.store(true, Ordering::Release);
+        self.end();
     }
 }
 

@@ -1,6 +1,6 @@
 //! The operators by which equal workers meet: `c_gen_nccl_id` joins them, `c_comm_init` makes a ring of them.
 
-use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Runtime, Sig, Traits, kernel};
 use oarlock_tensor::{Tensor, Value};
 
 use super::COMMUNICATES;
@@ -10,6 +10,32 @@ pub(super) const OPS: &[&dyn OpDef] = &[&GenId, &Init, &InitAll];
 
 /// The attribute that lists what all workers must have in common.
 pub(crate) const PROGRAM: &str = "oarlock_program";
+
+/// The attribute that says up to how many MiB gradients are exchanged together; below 0 the runtime's settings count.
+pub(crate) const FUSE: &str = "oarlock_fuse_mb";
+
+/// The attribute that says that the workers of a machine exchange values first.
+pub(crate) const HIERARCHICAL: &str = "use_hierarchical_allreduce";
+
+/// The settings of a runtime, with what an operator says besides.
+pub(super) fn options_of(runtime: &Runtime, attrs: &Group) -> GroupOptions {
+    let options = GroupOptions::of(runtime, attrs.rank, attrs.endpoints.clone());
+    let fuse_bytes = match attrs.fuse_mb {
+        mb if mb >= 0.0 => (f64::from(mb) * f64::from(1 << 20)) as usize,
+        _ => options.fuse_bytes,
+    };
+    let hierarchical = attrs.hierarchical || options.hierarchical;
+    GroupOptions { program: attrs.program.clone(), fuse_bytes, hierarchical, ..options }
+}
+
+/// What an operator says of the workers that meet.
+pub(super) struct Group {
+    pub(super) rank: usize,
+    pub(super) endpoints: Vec<String>,
+    pub(super) program: Vec<String>,
+    pub(super) fuse_mb: f32,
+    pub(super) hierarchical: bool,
+}
 
 /// What a ring's variable holds: how many workers there are. Their connections are in the runtime.
 pub(super) fn ring_value(world: usize) -> Value {
@@ -26,6 +52,8 @@ impl OpDef for GenId {
             .attr("other_endpoints", Vec::<String>::new(), "where the others listen, in the order of ranks")
             .attr("rank", 0, "which of the workers this is")
             .attr(PROGRAM, Vec::<String>::new(), "what all workers must have in common")
+            .attr(FUSE, -1.0f32, "gradients are exchanged together up to so many MiB; below 0: as the runtime is set")
+            .attr(HIERARCHICAL, false, "the workers of a machine first, then one of each machine")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -41,10 +69,11 @@ impl OpDef for GenId {
             return Err(Error::new(Kind::Argument, what).help("workers are counted from 0"));
         }
         endpoints.insert(rank, own);
+        let hierarchical = attrs.bool(HIERARCHICAL)?;
+        let group = Group { rank, endpoints, program, fuse_mb: attrs.f32(FUSE)?, hierarchical };
         kernel(move |io| {
-            let options = GroupOptions::of(io.runtime(), rank, endpoints.clone());
-            Rings::of(io.runtime()).join(GroupOptions { program: program.clone(), ..options })?;
-            *io.write(out)? = ring_value(endpoints.len());
+            Rings::of(io.runtime()).join(options_of(io.runtime(), &group))?;
+            *io.write(out)? = ring_value(group.endpoints.len());
             Ok(())
         })
     }

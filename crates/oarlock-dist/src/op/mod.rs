@@ -26,7 +26,7 @@ use oarlock_ir::{Attr, Error, Kernel, Kind, Name, Op, OpDef, Prepare, Program, R
 use crate::client::Wants;
 
 pub(crate) use collective::{WEIGHT, collective, is_exchange};
-pub(crate) use comm_init::PROGRAM;
+pub(crate) use comm_init::{FUSE, HIERARCHICAL, PROGRAM};
 pub(crate) use distributed_lookup_table::distributed_lookup_table;
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;

@@ -4,7 +4,7 @@
 use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
 
 use super::workers::{Workers, check_dense, ring_id, scale};
-use crate::op::{NO_VARS, PROGRAM, WEIGHT, collective, sync_stream, with_role};
+use crate::op::{FUSE, HIERARCHICAL, NO_VARS, PROGRAM, WEIGHT, collective, sync_stream, with_role};
 
 /// Joins the rings, and gives every worker the first one's parameters.
 pub(super) fn start_workers(
@@ -45,7 +45,9 @@ fn join_ring(workers: &Workers, one_process: bool, ring: i32, startup: &mut Prog
         .attr("rank", rank)
         .attr("endpoint", workers.endpoints[workers.rank].as_str())
         .attr("other_endpoints", workers.others())
-        .attr(PROGRAM, common.to_vec());
+        .attr(PROGRAM, common.to_vec())
+        .attr(FUSE, workers.fuse_mb)
+        .attr(HIERARCHICAL, workers.hierarchical);
     let join = Op::new("c_comm_init")
         .input("X", [&id])
         .attr("nranks", workers.endpoints.len() as i32)

@@ -282,7 +282,10 @@ impl DistributeTranspiler {
 pub fn exchange_gradients(program: &Program, workers: usize) -> Result<Program> {
     let mut program = program.clone();
     verify(&program, None)?;
-    allreduce_gradients(&Workers { endpoints: vec![String::new(); workers], rank: 0, rings: 1 }, &mut program)?;
+    allreduce_gradients(
+        &Workers { endpoints: vec![String::new(); workers], rank: 0, rings: 1, fuse_mb: -1.0, hierarchical: false },
+        &mut program,
+    )?;
     verify(&program, None)?;
     Ok(program)
 }

@@ -5,7 +5,7 @@ use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
 use super::config::{Arguments, Config, Trainers, endpoints};
 use super::job::{known_dims, raw};
 use super::updates::Updates;
-use crate::op::{NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
+use crate::op::{FUSE, NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
 
 /// The workers of a job, and which of them this is.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,10 @@ pub(super) struct Workers {
     pub(super) endpoints: Vec<String>,
     pub(super) rank: usize,
     pub(super) rings: usize,
+    /// Gradients are exchanged together up to so many MiB; below 0 as the runtime is set.
+    pub(super) fuse_mb: f32,
+    /// The workers of a machine exchange values first.
+    pub(super) hierarchical: bool,
 }
 
 impl Workers {
@@ -36,7 +40,13 @@ impl Workers {
                 format!("worker {} does not listen on `{}`: {list}", arguments.trainer_id, arguments.current_endpoint);
             return wrong(what, "make `current_endpoint` number `trainer_id` of the list, counted from 0");
         }
-        Ok(Workers { endpoints, rank: arguments.trainer_id, rings: config.nccl_comm_num.max(1) })
+        Ok(Workers {
+            endpoints,
+            rank: arguments.trainer_id,
+            rings: config.nccl_comm_num.max(1),
+            fuse_mb: config.fuse_grad_size_in_mb.unwrap_or(-1.0),
+            hierarchical: config.use_hierarchical_allreduce,
+        })
     }
 
     /// All but this one.
@@ -114,5 +124,9 @@ pub(super) fn set_up_rings(config: &Config, workers: &Workers, startup: &mut Pro
         inter_ranks: config.hierarchical_allreduce_inter_nranks as i32,
     };
     let op = gen_nccl_id(&"NCCLID".into(), workers.endpoints.clone(), workers.rank as i32, &rings);
-    startup.global_mut().ops.push(with_role(op.attr(PROGRAM, common), Role::FORWARD, NO_VARS));
+    startup.global_mut().ops.push(with_role(
+        op.attr(PROGRAM, common).attr(FUSE, workers.fuse_mb),
+        Role::FORWARD,
+        NO_VARS,
+    ));
 }

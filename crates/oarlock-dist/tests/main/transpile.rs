@@ -429,7 +429,7 @@ fn equal_workers() {
         &startup,
         &["gen_nccl_id"],
         expect![[r#"
-            NCCLID: NCCLID = gen_nccl_id() {trainers: ["w0:1", "w1:1"], trainer_id: 1, nccl_comm_num: 2, use_hierarchical_allreduce: false, hierarchical_allreduce_inter_nranks: 0, oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"]}
+            NCCLID: NCCLID = gen_nccl_id() {trainers: ["w0:1", "w1:1"], trainer_id: 1, nccl_comm_num: 2, use_hierarchical_allreduce: false, hierarchical_allreduce_inter_nranks: 0, oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0}
         "#]],
     );
     assert!(["NCCLID", "NCCLID_1"].iter().all(|id| startup.global().var(id).is_some()));
@@ -439,7 +439,7 @@ fn equal_workers() {
         &startup,
         &set_up,
         expect![[r#"
-            nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"]}
+            nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0}
             c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
             fc_0.b_0 = c_broadcast(X: fc_0.b_0) {ring_id: 0, root: 0}
             fc_0.w_0 = c_broadcast(X: fc_0.w_0) {ring_id: 0, root: 0}

@@ -45,6 +45,8 @@ pub struct Launch {
     pub ready: Duration,
     /// Whether to say what is being done. Failures are always told.
     pub notes: bool,
+    /// Variables that every process gets besides, by name.
+    pub settings: Vec<(String, String)>,
     /// The name of the job, which keeps it apart from others; made up if the job has one host only.
     pub job: Option<String>,
 }
@@ -239,7 +241,18 @@ impl<'a> Supervisor<'a> {
             command.env("OARLOCK_ON_LOSS", "wait");
         }
         command.env("OARLOCK_RESTART", member.restarts.to_string());
+        if member.cluster.servers.is_empty() {
+            command.envs(self.share_of_cores().into_iter().filter(|(name, _)| var(name).is_none()));
+        }
+        command.envs(self.launch.settings.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// Equal workers of one host share its cores; each is one replica.
+    fn share_of_cores(&self) -> [(&'static str, String); 2] {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let each = (cores / self.members.len().max(1)).max(1);
+        [("OARLOCK_THREADS", each.to_string()), ("CPU_NUM", "1".to_string())]
     }
 
     fn log_path(&self, member: &Member<'_>) -> Option<PathBuf> {
