@@ -19,9 +19,9 @@ const REFUSED: [(&str, &str); 9] = [
     ("http-port", "nothing is exchanged over HTTP: leave it out"),
     ("gloo-port", "there is no Gloo: leave it out"),
     ("with-gloo", "there is no Gloo: leave it out"),
-    ("elastic-level", "the number of workers is fixed; --max-restart starts a failed one again"),
-    ("elastic-timeout", "the number of workers is fixed; --max-restart starts a failed one again"),
-    ("elastic-server", "the number of workers is fixed, and no etcd is needed"),
+    ("elastic-level", "give --elastic: those who are left go on, and a failed worker is started again"),
+    ("elastic-timeout", "give --elastic: those who are left go on at once"),
+    ("elastic-server", "give --elastic: workers find each other without etcd"),
 ];
 
 /// What a job consists of.
@@ -112,9 +112,12 @@ pub(crate) struct Launch {
     /// What carries the values that equal workers exchange.
     #[arg(long, default_value = "auto", value_name = "BACKEND")]
     backend: Backend,
-    /// How often each worker is started again if it fails. More than 0 makes servers wait for it.
-    #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], default_value_t = 0, value_name = "N")]
-    max_restart: u32,
+    /// How often each worker is started again if it fails; 0 if left out, 3 with --elastic. More than 0 makes servers wait for it.
+    #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], value_name = "N")]
+    max_restart: Option<u32>,
+    /// Equal workers go on when one of them dies, from the last step; one that is started again gets what the others have.
+    #[arg(long)]
+    elastic: bool,
     /// Seconds until a server must listen; workers are started then. 0 starts them at once.
     #[arg(long, alias = "ready_timeout", default_value_t = 180, value_name = "SECONDS")]
     ready_timeout: u64,
@@ -249,7 +252,8 @@ impl Launch {
             plan,
             log_dir: (!log_dir.as_os_str().is_empty()).then_some(log_dir),
             settings,
-            max_restart: self.max_restart,
+            max_restart: self.max_restart.unwrap_or(if self.elastic { 3 } else { 0 }),
+            elastic: self.elastic,
             ready: Duration::from_secs(self.ready_timeout),
             notes,
             job: self.job.job_id,
@@ -271,6 +275,9 @@ impl Launch {
                 return Err(Error::new(Kind::Unsupported, "--backend nccl needs an Oarlock that was built for GPUs")
                     .help("leave --backend out: workers exchange values through shared memory and TCP"));
             }
+        }
+        if self.elastic {
+            settings.push(("OARLOCK_ELASTIC".to_string(), "1".to_string()));
         }
         if let Some(device) = self.job.device() {
             settings.push(("OARLOCK_NET_DEVICE".to_string(), device));

@@ -56,7 +56,7 @@ impl ClientOptions {
 impl GroupOptions {
     /// Settings for groups that a runtime's operators join, as the environment says: `FLAGS_rpc_deadline` and `OARLOCK_SILENCE`
     /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to so many MiB), `OARLOCK_SHARED_MEMORY` and
-    /// `OARLOCK_HIERARCHICAL` (0 or 1), `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
+    /// `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART`, `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
     /// [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<GroupOptions> {
         GroupOptions::from_vars(&get)
@@ -84,6 +84,8 @@ impl GroupOptions {
             silence: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.silence),
             shared_memory: flag(get, "OARLOCK_SHARED_MEMORY")?.unwrap_or(default.shared_memory),
             hierarchical: flag(get, "OARLOCK_HIERARCHICAL")?.unwrap_or(default.hierarchical),
+            elastic: flag(get, "OARLOCK_ELASTIC")?.unwrap_or(default.elastic),
+            late: get("OARLOCK_RESTART").is_some_and(|count| count.trim() != "0"),
             fuse_bytes,
             ..default
         })

@@ -8,6 +8,7 @@
 pub mod client;
 pub mod collective;
 pub mod communicator;
+pub mod elastic;
 mod env;
 mod finish;
 mod log;

@@ -73,7 +73,10 @@ impl Executor {
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(n, t)| (n.as_str(), t)).collect();
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
-        let values = self.compute(py, || self.inner.run(&program, &feeds, &fetches, &scope.inner))?;
+        let mut values = Vec::new();
+        self.compute(py, || {
+            oarlock::dist::elastic::run_into(&self.inner, &program, &feeds, &fetches, &scope.inner, &mut values)
+        })?;
         for text in std::mem::take(&mut *self.warnings.lock()) {
             py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 2))?;
         }

@@ -24,6 +24,29 @@ pub(super) trait Engine: Send {
     fn flush(&mut self) {}
 }
 
+/// The only worker that is left.
+pub(super) struct Alone;
+
+impl Engine for Alone {
+    fn all_reduce(&mut self, _: &Wait<'_>, _: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn reduce_scatter(&mut self, _: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()> {
+        own.copy_from_slice(data);
+        Ok(())
+    }
+
+    fn all_gather(&mut self, _: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()> {
+        all.copy_from_slice(own);
+        Ok(())
+    }
+
+    fn broadcast(&mut self, _: &Wait<'_>, _: usize, _: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// How a call joins values that are in shared memory.
 pub(super) fn fold_shared_of(call: &Call<'_>) -> Result<FoldShared> {
     match call.what {

@@ -99,6 +99,11 @@ impl Fate {
         *self.verdict.lock()
     }
 
+    /// Who died, or else who left first.
+    pub(super) fn lost(&self) -> Option<usize> {
+        self.verdict().map(|(rank, _)| rank).or_else(|| self.left.lock().first().copied())
+    }
+
     pub(super) fn has_left(&self, rank: usize) -> bool {
         self.left.lock().contains(&rank)
     }

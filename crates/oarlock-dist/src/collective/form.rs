@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 
-use super::engine::Engine;
+use super::engine::{Alone, Engine};
 use super::group::GroupOptions;
 use super::layered::Layered;
 use super::shared::{self, Shared};
@@ -39,6 +39,10 @@ const REFUSED: u16 = 7;
 /// What a connection is for.
 const FOR_JOIN: u8 = 1;
 const FOR_LINK: u8 = 2;
+pub(super) const FOR_KNOCK: u8 = 3;
+
+/// How long those who are left wait for each other: longer than it takes to notice that one has died.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How often a worker that waits for others looks whether it should stop, and how often it says for whom it waits.
 const LOOK: Duration = Duration::from_millis(50);
@@ -55,6 +59,20 @@ pub(super) struct Formed {
     pub(super) closers: Vec<Closer>,
     /// How values travel, for people.
     pub(super) route: &'static str,
+    /// Who has come, ascending; the first of them decides.
+    pub(super) ranks: Vec<usize>,
+}
+
+/// Who is expected.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Expected {
+    /// Everybody.
+    All,
+    /// These, who were there before, and whoever comes besides; the first of them decides. After a while it goes on without
+    /// those who do not come.
+    These(Vec<usize>),
+    /// This process comes late: the worker of this rank decides.
+    Late(usize),
 }
 
 /// What moves values over connections, if this worker has some, and what closes them.
@@ -104,7 +122,7 @@ impl Member {
 }
 
 /// Forms the group; all of its workers call this.
-pub(super) fn form(options: &GroupOptions) -> Result<Formed> {
+pub(super) fn form(options: &GroupOptions, expected: &Expected) -> Result<Formed> {
     let until = now() + options.deadline;
     let memory = options.shared_memory.then(|| SharedMemory::create(shared::size(options.endpoints.len())));
     // Without shared memory values go through sockets.
@@ -125,14 +143,26 @@ pub(super) fn form(options: &GroupOptions) -> Result<Formed> {
         mark,
     };
     let reception = Reception::open(options)?;
-    let mut forming = Forming { options, until, reception, memory, own };
-    match options.rank {
-        0 => forming.lead(),
-        _ => forming.follow(),
+    let (first, wanted) = match expected {
+        Expected::All => (0, (0..options.endpoints.len()).collect()),
+        Expected::These(ranks) => (ranks.first().copied().unwrap_or(0), ranks.clone()),
+        Expected::Late(first) => (*first, Vec::new()),
+    };
+    let grace = matches!(expected, Expected::These(_)).then(|| now() + GRACE);
+    let mut forming = Forming { options, until, reception, memory, own, first, wanted, grace };
+    match options.rank == first {
+        true => forming.lead(),
+        false => forming.follow_until_let_in(matches!(expected, Expected::Late(_))),
     }
 }
 
 struct Forming<'a> {
+    /// Who decides.
+    first: usize,
+    /// Who should come.
+    wanted: Vec<usize>,
+    /// When to go on without those who have not.
+    grace: Option<Instant>,
     options: &'a GroupOptions,
     until: Instant,
     reception: Reception,
@@ -179,9 +209,12 @@ impl Forming<'_> {
 
     /// Waits until all have come, and compares them.
     fn gather(&mut self, conns: &mut BTreeMap<usize, Conn>) -> Result<Vec<Member>> {
-        let mut table = BTreeMap::from([(0, self.own.clone())]);
+        let mut table = BTreeMap::from([(self.own.rank, self.own.clone())]);
         let mut said = now();
-        while table.len() < self.options.endpoints.len() {
+        while self.wanted.iter().any(|rank| !table.contains_key(rank)) {
+            if self.grace.is_some_and(|grace| now() > grace) {
+                break;
+            }
             if let Ok((member, conn)) = self.reception.joins.recv_timeout(LOOK) {
                 let (rank, who) = (member.rank, conn.peer().to_owned());
                 let fault = differs(&self.own, &member);
@@ -194,37 +227,48 @@ impl Forming<'_> {
                 fault.map_or(Ok(()), Err)?;
                 continue;
             }
-            let missing = || (0..self.options.endpoints.len()).filter(|rank| !table.contains_key(rank));
+            let missing = || self.wanted.iter().copied().filter(|rank| !table.contains_key(rank));
             self.look(|| missing().map(|rank| self.name(rank)).collect::<Vec<_>>().join(", "))?;
             if now() > said + SAY {
                 said = now();
                 let names: Vec<String> = missing().map(|rank| self.name(rank)).collect();
-                self.options.log.line(format!("rank 0 waits for {}", names.join(", ")));
+                self.options.log.line(format!("rank {} waits for {}", self.own.rank, names.join(", ")));
             }
         }
         Ok(table.into_values().collect())
     }
 
+    /// One that comes late tries until the others form the group anew.
+    fn follow_until_let_in(&mut self, late: bool) -> Result<Formed> {
+        loop {
+            match self.follow() {
+                Err(e) if late && e.kind() == Kind::Network && now() < self.until => std::thread::sleep(LOOK),
+                formed => return formed,
+            }
+        }
+    }
+
     /// The part of all but rank 0.
     fn follow(&mut self) -> Result<Formed> {
         let net = self.options.net_for(FOR_JOIN, &[0; 16]);
-        let missing = |e: Error| e.note(format!("rank {} looks for rank 0 there", self.options.rank));
-        let mut conn = Conn::connect(&self.options.endpoints[0], &net, self.until).map_err(missing)?;
+        let first = self.first;
+        let missing = |e: Error| e.note(format!("rank {} looks for rank {first} there", self.options.rank));
+        let mut conn = Conn::connect(&self.options.endpoints[first], &net, self.until).map_err(missing)?;
         let mut meta = Writer::new();
         self.own.encode(&mut meta);
         say(&mut conn, JOIN, &meta, self.until)?;
         let (id, table) =
-            self.hear(0, &mut conn, TABLE, |meta| Ok((meta.bytes()?.to_vec(), meta.list(Member::decode)?)))?;
+            self.hear(first, &mut conn, TABLE, |meta| Ok((meta.bytes()?.to_vec(), meta.list(Member::decode)?)))?;
         let id: Id = id.try_into().map_err(|_| Error::new(Kind::Format, "the id of a group has 16 bytes"))?;
         let near = self.map(&table);
         let mut meta = Writer::new();
         meta.bool(near.is_ok());
         say(&mut conn, MAPPED, &meta, self.until)?;
-        let mapped = self.hear(0, &mut conn, PLAN, |meta| meta.bool())?;
+        let mapped = self.hear(first, &mut conn, PLAN, |meta| meta.bool())?;
         let formed = self.connect(&table, near.ok().flatten().filter(|_| mapped), mapped, &id)?;
         say(&mut conn, LINKED, &Writer::new(), self.until)?;
-        self.hear(0, &mut conn, GO, |_| Ok(()))?;
-        Ok(Formed { control: vec![(0, conn)], ..formed })
+        self.hear(first, &mut conn, GO, |_| Ok(()))?;
+        Ok(Formed { control: vec![(first, conn)], ..formed })
     }
 
     /// The memory of this machine; none if this is the only worker on it, an error if it cannot be used.
@@ -255,14 +299,17 @@ impl Forming<'_> {
         mapped: bool,
         id: &Id,
     ) -> Result<Formed> {
+        let ranks: Vec<usize> = table.iter().map(|member| member.rank).collect();
         let hosts = hosts(table);
         let me = self.options.rank;
+        let place = |rank: usize| ranks.iter().position(|r| *r == rank).unwrap_or(0);
         let near_place = |host: &[usize]| host.iter().position(|rank| *rank == me).unwrap_or(0);
         let mine = hosts.iter().find(|host| host.contains(&me)).cloned().unwrap_or_default();
         let near = || memory.clone().map(|memory| Shared::new(memory, mine.clone(), near_place(&mine)));
         let layered = mapped && self.options.hierarchical && hosts.len() > 1 && hosts.len() < table.len();
         let (engine, closers, route): (Box<dyn Engine>, Vec<Closer>, &'static str) = match near() {
             Some(shared) if mapped && hosts.len() == 1 => (Box::new(shared), Vec::new(), "shared memory"),
+            _ if ranks.len() == 1 => (Box::new(Alone), Vec::new(), "nothing: one worker is left"),
             near if layered => {
                 let firsts: Vec<usize> = hosts.iter().map(|host| host[0]).collect();
                 let (far, closers) = match firsts.contains(&me) {
@@ -270,16 +317,18 @@ impl Forming<'_> {
                     false => (None, Vec::new()),
                 };
                 let near = near.map(|near| Box::new(near) as Box<dyn Engine>);
-                (Box::new(Layered::new(hosts, me, near, far)), closers, "shared memory, then TCP between machines")
+                let places = hosts.iter().map(|host| host.iter().map(|rank| place(*rank)).collect()).collect();
+                let layered = Layered::new(places, place(me), near, far);
+                (Box::new(layered), closers, "shared memory, then TCP between machines")
             }
             _ => {
-                let (engine, closers) = self.wire((0..table.len()).collect(), id)?;
+                let (engine, closers) = self.wire(ranks.clone(), id)?;
                 let engine = engine.ok_or_else(|| Error::internal("there is nobody to connect to"))?;
                 (engine, closers, "TCP")
             }
         };
         let memory = memory.filter(|_| route != "TCP");
-        Ok(Formed { engine, control: Vec::new(), memory, closers, route })
+        Ok(Formed { engine, control: Vec::new(), memory, closers, route, ranks })
     }
 
     /// Connects this worker with those of `members` that it exchanges messages with: the higher rank connects.
@@ -440,11 +489,18 @@ fn fresh_id() -> Result<Id> {
 
 impl GroupOptions {
     /// Sockets for a purpose.
-    fn net_for(&self, purpose: u8, group: &Id) -> NetOptions {
+    pub(super) fn net_for(&self, purpose: u8, group: &Id) -> NetOptions {
         let mut hello = Writer::new();
         hello.u8(purpose).u32(self.rank as u32).bytes(group);
         NetOptions { hello: hello.into_bytes(), ..self.net.clone() }
     }
+}
+
+/// Who greets.
+pub(super) fn rank_of(hello: &[u8]) -> Result<usize> {
+    let mut hello = Reader::new(hello, "the greeting of a worker");
+    hello.u8()?;
+    Ok(hello.u32()? as usize)
 }
 
 /// Where a worker listens while a group is formed.
@@ -487,6 +543,9 @@ fn receive(
     let mut hello = Reader::new(&hello, "the greeting of a worker");
     let (purpose, rank) = (hello.u8()?, hello.u32()? as usize);
     let group: Id = hello.bytes()?.try_into().map_err(|_| Error::new(Kind::Format, "a group has 16 bytes"))?;
+    if purpose == FOR_KNOCK {
+        return Ok(());
+    }
     if purpose == FOR_LINK {
         // If nobody waits for it any more, it is closed.
         let _ = links.send((rank, group, conn));

@@ -9,9 +9,10 @@ use oarlock_tensor::{DType, Element};
 use parking_lot::Mutex;
 
 use super::call::{Call, Wait, What};
+use super::door::{Door, find_first};
 use super::engine::Engine;
 use super::fate::Fate;
-use super::form::{Formed, form};
+use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
 use super::watch::Watch;
 use crate::log::Log;
@@ -38,6 +39,10 @@ pub struct GroupOptions {
     pub hierarchical: bool,
     /// Gradients are exchanged together up to so many bytes.
     pub fuse_bytes: usize,
+    /// Go on with those who are left when a worker dies, and let it come back.
+    pub elastic: bool,
+    /// This process was started again, and looks for the others, who are at work already; needs `elastic`.
+    pub late: bool,
     /// What all must have in common, line by line: parameters and their sizes, for example. The first line that differs is named.
     pub program: Vec<String>,
     /// Set to make exchanges that wait give up.
@@ -59,6 +64,8 @@ impl GroupOptions {
             machine: None,
             hierarchical: false,
             fuse_bytes: 4 << 20,
+            elastic: false,
+            late: false,
             program: Vec::new(),
             interrupted: None,
             log: Log::stderr(),
@@ -75,10 +82,11 @@ impl GroupOptions {
     /// What must be the same everywhere for all to do the same.
     pub(super) fn settings(&self) -> String {
         format!(
-            "OARLOCK_FUSE_MB={:.3}, hierarchical={}, shared memory={}",
+            "OARLOCK_FUSE_MB={:.3}, hierarchical={}, shared memory={}, elastic={}",
             self.fuse_bytes as f64 / f64::from(1 << 20),
             self.hierarchical,
-            self.shared_memory
+            self.shared_memory,
+            self.elastic
         )
     }
 
@@ -110,6 +118,10 @@ pub struct Group {
     state: Mutex<Option<State>>,
     fate: Arc<Fate>,
     route: &'static str,
+    /// Who is in it, ascending.
+    ranks: Vec<usize>,
+    /// Who comes late knocks here.
+    door: Mutex<Option<Door>>,
 }
 
 struct State {
@@ -121,24 +133,49 @@ impl Group {
     /// Joins the group; returns when all workers have come.
     pub fn join(options: GroupOptions) -> Result<Group> {
         options.check()?;
-        let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
         if options.endpoints.len() == 1 {
-            return Ok(Group { options, state: Mutex::default(), fate, route: "nothing: there is one worker" });
+            let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
+            let (ranks, route) = (vec![options.rank], "nothing: there is one worker");
+            return Ok(Group { options, state: Mutex::default(), fate, route, ranks, door: Mutex::default() });
         }
-        let Formed { engine, control, memory, closers, route } = form(&options)?;
-        fate.wakes(memory, closers);
-        let watch = Watch::new(options.rank, fate.clone(), options.silence, control)?;
-        Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route })
+        let first = if options.elastic && options.late { find_first(&options)? } else { None };
+        Group::form(options, &first.map_or(Expected::All, Expected::Late))
     }
 
-    /// Which worker this is.
+    /// Joins those who are expected.
+    pub(super) fn form(options: GroupOptions, expected: &Expected) -> Result<Group> {
+        let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
+        let Formed { engine, control, memory, closers, route, ranks } = form(&options, expected)?;
+        fate.wakes(memory, closers);
+        let watch = Watch::new(options.rank, ranks[0], fate.clone(), options.silence, control)?;
+        let is_first = options.elastic && options.rank == ranks[0];
+        let door = Mutex::new(is_first.then(|| Door::open(&options)).transpose()?);
+        Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route, ranks, door })
+    }
+
+    /// Who is in it, by the numbers they were given at the beginning.
+    pub fn ranks(&self) -> &[usize] {
+        &self.ranks
+    }
+
+    /// Who died, or left before the others.
+    pub(super) fn lost(&self) -> Option<usize> {
+        self.fate.lost()
+    }
+
+    /// Who has knocked: workers that came back. Only the first worker of a group knows.
+    pub(super) fn knocked(&self) -> Vec<usize> {
+        self.door.lock().as_ref().map_or(Vec::new(), Door::knocked)
+    }
+
+    /// Which worker of the group this is.
     pub fn rank(&self) -> usize {
-        self.options.rank
+        self.ranks.iter().position(|rank| *rank == self.options.rank).unwrap_or(0)
     }
 
     /// How many workers there are.
     pub fn world(&self) -> usize {
-        self.options.endpoints.len()
+        self.ranks.len()
     }
 
     /// How values travel, for people: shared memory, TCP, or both.
@@ -178,6 +215,7 @@ impl Group {
 
     /// Leaves the group. The others learn it if they wait for this worker.
     pub fn leave(&self) {
+        self.door.lock().take();
         if let Some(mut state) = self.state.lock().take() {
             state.engine.flush();
             state.watch.leave();
@@ -186,6 +224,7 @@ impl Group {
 
     /// Breaks all connections without a word, as a process does that is killed: the others name this worker as dead.
     pub fn abandon(&self) {
+        self.door.lock().take();
         if let Some(mut state) = self.state.lock().take() {
             state.watch.abandon();
         }

@@ -7,6 +7,7 @@
 //! Must not know of programs and operators: those of `op` call it.
 
 mod call;
+mod door;
 mod engine;
 mod fate;
 mod form;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use oarlock_ir::{Error, Kind, Result, Runtime};
+use oarlock_tensor::DType;
 use parking_lot::Mutex;
 
-use super::form::programs_differ;
+use super::form::{Expected, programs_differ};
 use super::group::{Group, GroupOptions};
 use super::stream::Stream;
 
@@ -17,6 +19,8 @@ pub struct Rings {
     rings: Mutex<BTreeMap<i32, Arc<Stream>>>,
     /// The group that was joined last, which a ring may be made of.
     joined: Mutex<Option<Arc<Stream>>>,
+    /// Must this worker's variables be made those of the others before the next step?
+    differs: AtomicBool,
 }
 
 impl Rings {
@@ -37,7 +41,9 @@ impl Rings {
             let what = format!("this process is rank {} of {} already", old.rank, old.endpoints.join(","));
             return Err(Error::new(Kind::Argument, what).help("a process belongs to one group of workers"));
         }
-        *joined = Some(Arc::new(Stream::new(Group::join(options)?)?));
+        // One that came late has values of its own.
+        self.differs.store(options.elastic && options.late, Ordering::Release);
+        *joined = Some(Arc::new(Stream::new(Group::join(options)?, 0)?));
         Ok(())
     }
 
@@ -51,12 +57,17 @@ impl Rings {
 
     /// Makes a ring of the group that was joined.
     pub(crate) fn open(&self, ring: i32) -> Result<()> {
-        let Some(stream) = self.joined.lock().clone() else {
+        let Some(stream) = self.stream() else {
             return Err(Error::new(Kind::Missing, format!("ring {ring} has no workers: nobody was joined"))
                 .help("run the operator that joins them (`c_gen_nccl_id`, `gen_nccl_id`) before"));
         };
         self.rings.lock().insert(ring, stream);
         Ok(())
+    }
+
+    /// The stream of the group that was joined; the lock is let go at once.
+    fn stream(&self) -> Option<Arc<Stream>> {
+        self.joined.lock().clone()
     }
 
     /// The stream of a ring.
@@ -67,9 +78,81 @@ impl Rings {
         })
     }
 
+    /// Did this process come late, and has not yet got what the others have?
+    pub(crate) fn is_behind(&self) -> bool {
+        self.differs.load(Ordering::Acquire)
+    }
+
+    /// Does the group go on when a worker dies?
+    pub fn is_elastic(&self) -> bool {
+        self.joined.lock().as_ref().is_some_and(|stream| stream.group().options().elastic)
+    }
+
+    /// After a failure: forms the group anew, of those who are left. False if nobody was lost.
+    pub(crate) fn recover(&self) -> Result<bool> {
+        let Some(stream) = self.stream().filter(|_| self.is_elastic()) else { return Ok(false) };
+        let Some(lost) = stream.group().lost() else { return Ok(false) };
+        let left: Vec<usize> = stream.group().ranks().iter().copied().filter(|rank| *rank != lost).collect();
+        self.form_anew(stream, left, &format!("rank {lost} is lost"))?;
+        Ok(true)
+    }
+
+    /// Between two steps: lets in who came back.
+    pub(crate) fn let_in(&self) -> Result<()> {
+        let Some(stream) = self.stream().filter(|stream| stream.knocked()) else { return Ok(()) };
+        let mut wanted = stream.group().ranks().to_vec();
+        wanted.extend(stream.group().knocked());
+        wanted.dedup();
+        self.form_anew(stream, wanted, "a worker came back")
+    }
+
+    /// Everybody that is wanted does this at the same time; the first of them who is alive decides.
+    fn form_anew(&self, old: Arc<Stream>, mut wanted: Vec<usize>, why: &str) -> Result<()> {
+        let (options, steps) = (old.group().options().clone(), old.steps());
+        old.group().abandon();
+        loop {
+            let first = wanted.first().copied();
+            match Group::form(options.clone(), &Expected::These(wanted.clone())) {
+                Ok(group) => {
+                    let who: Vec<String> = group.ranks().iter().map(ToString::to_string).collect();
+                    let left = format!("{why}; after step {steps} ranks {} go on", who.join(", "));
+                    options.log.line(left);
+                    let stream = Arc::new(Stream::new(group, steps)?);
+                    self.rings.lock().values_mut().for_each(|ring| *ring = stream.clone());
+                    *self.joined.lock() = Some(stream);
+                    self.differs.store(true, Ordering::Release);
+                    return Ok(());
+                }
+                // The one who should have decided has died, too.
+                Err(e) if e.kind() == Kind::Network && first != Some(options.rank) && wanted.len() > 1 => {
+                    wanted.remove(0);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Makes values those of the worker that has made most steps. `values` hands out the variables, in the same order everywhere.
+    pub(crate) fn synchronise(
+        &self,
+        mut values: impl FnMut(&mut dyn FnMut(&str, DType, &mut [u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(stream) = self.stream().filter(|_| self.is_behind()) else { return Ok(()) };
+        stream.quiet()?;
+        let group = stream.group();
+        let mut steps = vec![0_i64; group.world()];
+        group.all_gather(&[stream.steps() as i64], &mut steps)?;
+        let most = steps.iter().copied().max().unwrap_or(0);
+        let from = steps.iter().position(|count| *count == most).unwrap_or(0);
+        values(&mut |name, dtype, bytes| group.broadcast_bytes(name, dtype, bytes, from))?;
+        stream.set_steps(most as u64);
+        self.differs.store(false, Ordering::Release);
+        Ok(())
+    }
+
     /// Works with the group, between runs and exchanges; `None` if no group was joined.
     pub fn with_group<R>(&self, work: impl FnOnce(&Group) -> Result<R>) -> Result<Option<R>> {
-        let Some(stream) = self.joined.lock().clone() else { return Ok(None) };
+        let Some(stream) = self.stream() else { return Ok(None) };
         stream.quiet()?;
         work(stream.group()).map(Some)
     }

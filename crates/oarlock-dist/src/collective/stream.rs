@@ -56,6 +56,10 @@ struct Open {
     weight: Option<f32>,
     /// Workers with data in the last step.
     active: f32,
+    /// Steps that were settled.
+    steps: u64,
+    /// Somebody wants to come back.
+    knocked: bool,
 }
 
 #[derive(Default)]
@@ -72,7 +76,8 @@ struct Finished {
 }
 
 impl Stream {
-    pub(crate) fn new(group: Group) -> Result<Stream> {
+    /// For a group that made so many steps before.
+    pub(crate) fn new(group: Group, steps: u64) -> Result<Stream> {
         let (group, done) = (Arc::new(group), Arc::<Done>::default());
         let (queue, waiting) = channel();
         let (of_thread, finished) = (group.clone(), done.clone());
@@ -80,7 +85,7 @@ impl Stream {
             .name("oarlock-exchange".into())
             .spawn(move || exchange_all(&of_thread, &waiting, &finished))
             .map_err(|e| Error::internal(format!("no thread to exchange with: {e}")))?;
-        let open = Mutex::new(Open { active: group.world() as f32, ..Open::default() });
+        let open = Mutex::new(Open { active: group.world() as f32, steps, ..Open::default() });
         Ok(Stream { group, open, done, queue: Some(queue), thread: Some(thread) })
     }
 
@@ -92,6 +97,21 @@ impl Stream {
     /// Workers with data in the last step that was settled.
     pub(crate) fn active(&self) -> f32 {
         self.open.lock().active
+    }
+
+    /// Steps that were settled.
+    pub(crate) fn steps(&self) -> u64 {
+        self.open.lock().steps
+    }
+
+    /// Counts steps from here: what this worker has is what another had after so many.
+    pub(super) fn set_steps(&self, steps: u64) {
+        self.open.lock().steps = steps;
+    }
+
+    /// Does somebody want to come back? All workers know it after the same step.
+    pub(super) fn knocked(&self) -> bool {
+        self.open.lock().knocked
     }
 
     /// Exchanges a value. `weight` is that of this worker's values, if workers without data are to be made up for.
@@ -164,12 +184,17 @@ impl Stream {
             if bucket.weight
                 && let Some(sum) = bucket.items.pop()
             {
-                open.active = sum.tensor.data::<f32>().ok().and_then(|sum| sum.first().copied()).unwrap_or(0.0);
+                let sum = sum.tensor.data::<f32>().unwrap_or_default();
+                open.active = sum.first().copied().unwrap_or(0.0);
+                open.knocked = sum.get(1).is_some_and(|knocked| *knocked > 0.0);
+                open.steps += 1;
             }
             items.extend(bucket.items);
         }
-        if weighted && open.active != self.group.world() as f32 && open.active > 0.0 {
-            let factor = f64::from(self.group.world() as f32 / open.active);
+        // The program divides by the number of workers at the beginning.
+        let all = self.group.options().endpoints.len() as f32;
+        if weighted && open.active != all && open.active > 0.0 {
+            let factor = f64::from(all / open.active);
             items.iter_mut().filter(|item| item.weighted).try_for_each(|item| scale(item, factor))?;
         }
         Ok(items)
@@ -183,7 +208,8 @@ impl Stream {
         if !fits {
             self.close(open, false)?;
         }
-        let tensor = Tensor::scalar(weight);
+        let knocked = f32::from(u8::from(!self.group.knocked().is_empty()));
+        let tensor = Tensor::from_slice([2], &[weight, knocked]).map_err(|e| Error::internal(e.to_string()))?;
         open.items.push(Item { place: usize::MAX, name: "the weight".into(), tensor, weighted: false });
         self.close(open, true)
     }

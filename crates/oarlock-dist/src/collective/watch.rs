@@ -1,4 +1,5 @@
-//! Who is still there: every worker shows rank 0 that it is alive, and rank 0 tells everybody who is not.
+//! Who is still there: every worker shows rank 0 (or the first of those who are left) that it is alive, and rank 0 tells everybody
+//! who is not.
 //!
 //! A process that ends closes its connection at once; a machine that vanishes is silent. Rank 0 decides who died first, so that
 //! all name the same one: neighbours of the dead fail, too, and their ends come right after.
@@ -33,6 +34,8 @@ pub(super) struct Watch {
 
 struct Shared {
     me: usize,
+    /// Who decides: rank 0, or the first of those who are left.
+    hub: usize,
     fate: Arc<Fate>,
     silence: Duration,
     /// Connections to the others, on rank 0; to rank 0, on the others.
@@ -53,7 +56,13 @@ struct Line {
 
 impl Watch {
     /// Watches over these connections. One that is silent for `silence` is lost.
-    pub(super) fn new(me: usize, fate: Arc<Fate>, silence: Duration, conns: Vec<(usize, Conn)>) -> Result<Watch> {
+    pub(super) fn new(
+        me: usize,
+        hub: usize,
+        fate: Arc<Fate>,
+        silence: Duration,
+        conns: Vec<(usize, Conn)>,
+    ) -> Result<Watch> {
         let (mut lines, mut receivers) = (Vec::new(), Vec::new());
         for (rank, conn) in conns {
             let closer = conn.closer();
@@ -63,7 +72,7 @@ impl Watch {
             receivers.push(receiver);
         }
         let (leaving, stopped) = (AtomicBool::new(false), Mutex::new(false));
-        let shared = Arc::new(Shared { me, fate, silence, lines, leaving, stopped, wake: Condvar::new() });
+        let shared = Arc::new(Shared { me, hub, fate, silence, lines, leaving, stopped, wake: Condvar::new() });
         let mut watch = Watch { shared: shared.clone(), threads: Vec::new() };
         for (i, receiver) in receivers.into_iter().enumerate() {
             let shared = shared.clone();
@@ -151,7 +160,7 @@ impl Shared {
         match frame.kind() {
             BEAT => {
                 let (rank, calls) = (meta.u32()? as usize, meta.u64()?);
-                match self.me == 0 {
+                match self.me == self.hub {
                     true => line.calls.store(calls, Ordering::Relaxed),
                     false => self.fate.note_slowest(rank, calls),
                 }
@@ -173,7 +182,7 @@ impl Shared {
     /// A worker ended: rank 0 tells everybody.
     fn ended(&self, rank: usize, end: End) {
         let first = self.fate.verdict().is_none();
-        if self.me == 0 && (first || end == End::Left) {
+        if self.me == self.hub && (first || end == End::Left) {
             self.tell(GONE, |meta| {
                 meta.u32(rank as u32).u8(code_of(end));
             });
@@ -182,9 +191,9 @@ impl Shared {
     }
 
     fn say_leave(&self) {
-        match self.me == 0 {
+        match self.me == self.hub {
             true => self.tell(GONE, |meta| {
-                meta.u32(0).u8(code_of(End::Left));
+                meta.u32(self.hub as u32).u8(code_of(End::Left));
             }),
             false => self.tell(LEAVE, |_| {}),
         }
@@ -209,7 +218,7 @@ impl Shared {
     fn slowest(&self) -> (usize, u64) {
         let own = (self.me, self.fate.calls.load(Ordering::Relaxed));
         let others = self.lines.iter().map(|line| (line.rank, line.calls.load(Ordering::Relaxed)));
-        match self.me == 0 {
+        match self.me == self.hub {
             true => {
                 let slowest = others.chain([own]).min_by_key(|(_, calls)| *calls).unwrap_or(own);
                 self.fate.note_slowest(slowest.0, slowest.1);

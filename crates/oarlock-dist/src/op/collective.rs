@@ -208,6 +208,10 @@ impl Args {
     }
 
     fn broadcast(&self, io: &Io<'_>, root: usize) -> Result<()> {
+        if Rings::of(io.runtime()).is_behind() {
+            // The others are at work already: before the first step this worker gets all that they have.
+            return io.update(self.x, self.out).map(drop);
+        }
         let stream = self.quiet(io)?;
         let mut data = io.update(self.x, self.out)?;
         let dtype = data.dtype();

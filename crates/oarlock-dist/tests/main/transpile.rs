@@ -439,7 +439,7 @@ fn equal_workers() {
         &startup,
         &set_up,
         expect![[r#"
-            nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0}
+            nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0, use_hierarchical_allreduce: false}
             c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
             fc_0.b_0 = c_broadcast(X: fc_0.b_0) {ring_id: 0, root: 0}
             fc_0.w_0 = c_broadcast(X: fc_0.w_0) {ring_id: 0, root: 0}

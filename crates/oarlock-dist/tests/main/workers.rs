@@ -9,7 +9,7 @@ use oarlock_dist::collective::{GroupOptions, Rings};
 use oarlock_dist::transpile::{
     Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers, exchange_gradients,
 };
-use oarlock_dist::{Log, finish};
+use oarlock_dist::{Log, elastic, finish};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result};
 use oarlock_tensor::Tensor;
@@ -89,7 +89,7 @@ impl Worker {
 
     fn step(&self, feeds: &[(&str, Tensor)]) -> Result<()> {
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
-        self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
+        elastic::run_into(&self.executor, &self.program, &feeds, &[], &self.scope, &mut Vec::new())
     }
 
     fn leave(&self) {
@@ -236,7 +236,12 @@ fn one_process() {
     let (Some(rank), Some(endpoints)) = (var("OARLOCK_TEST_RANK"), var("OARLOCK_TEST_ENDPOINTS")) else { return };
     let rank: usize = rank.parse().unwrap();
     let endpoints: Vec<String> = endpoints.split(',').map(str::to_string).collect();
-    let options = GroupOptions { shared_memory: var("OARLOCK_TEST_TCP").is_none(), ..options() };
+    let options = GroupOptions {
+        shared_memory: var("OARLOCK_TEST_TCP").is_none(),
+        elastic: var("OARLOCK_TEST_ELASTIC").is_some(),
+        late: var("OARLOCK_TEST_ELASTIC").is_some_and(|late| late == "late"),
+        ..options()
+    };
     let worker = Worker::join("dc_asgd", collective(CollectiveMode::GradAllreduce), rank, &endpoints, options).unwrap();
     let (steps, share) = (var("OARLOCK_TEST_STEPS").unwrap().parse::<usize>().unwrap(), ROWS / endpoints.len());
     for step in 0..steps {
@@ -247,6 +252,9 @@ fn one_process() {
         if step == 2 {
             eprintln!("training");
             std::io::stderr().flush().unwrap();
+        }
+        if let Some(pause) = var("OARLOCK_TEST_PAUSE") {
+            std::thread::sleep(Duration::from_millis(pause.parse().unwrap()));
         }
     }
     finish(&worker.executor, &worker.program, &worker.scope).unwrap();
@@ -268,6 +276,10 @@ impl Drop for Process {
 }
 
 fn start(rank: usize, endpoints: &[String], steps: usize, tcp: bool) -> Process {
+    start_with(rank, endpoints, steps, tcp, &[])
+}
+
+fn start_with(rank: usize, endpoints: &[String], steps: usize, tcp: bool, more: &[(&str, &str)]) -> Process {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "workers::one_process", "--nocapture"]);
     command.env("OARLOCK_TEST_RANK", rank.to_string()).env("OARLOCK_TEST_ENDPOINTS", endpoints.join(","));
@@ -275,6 +287,7 @@ fn start(rank: usize, endpoints: &[String], steps: usize, tcp: bool) -> Process 
     if tcp {
         command.env("OARLOCK_TEST_TCP", "1");
     }
+    command.envs(more.iter().copied());
     Process(command.spawn().unwrap())
 }
 
@@ -315,12 +328,7 @@ fn when_a_process_is_killed_all_others_name_it() {
         let endpoints = free_endpoints(3);
         let mut all: Vec<Process> = (0..3).map(|rank| start(rank, &endpoints, usize::MAX, tcp)).collect();
         let mut lost = all.remove(victim);
-        let mut line = Vec::new();
-        while !line.ends_with(b"training\n") {
-            let mut byte = [0];
-            assert_eq!(std::io::Read::read(lost.0.stderr.as_mut().unwrap(), &mut byte).unwrap(), 1, "it ended early");
-            line.push(byte[0]);
-        }
+        wait_for_training(&mut lost);
         let killed = now();
         lost.0.kill().unwrap();
         for process in all {
@@ -343,4 +351,60 @@ fn a_process_that_stands_still_is_named() {
     let (code, text) = output(all.remove(0), Duration::from_secs(10));
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("rank 1 (") && text.contains("is silent"), "{text}");
+}
+
+/// The last line of this kind that a process wrote.
+fn line<'a>(text: &'a str, word: &str) -> &'a str {
+    text.lines().rev().find(|line| line.starts_with(word)).unwrap_or_default()
+}
+
+fn wait_for_training(process: &mut Process) {
+    let mut read = Vec::new();
+    while !read.ends_with(b"training\n") {
+        let mut byte = [0];
+        assert_eq!(std::io::Read::read(process.0.stderr.as_mut().unwrap(), &mut byte).unwrap(), 1, "it ended early");
+        read.push(byte[0]);
+    }
+}
+
+#[test]
+fn those_who_are_left_go_on() {
+    for (tcp, victim) in [(false, 1), (true, 2), (false, 0)] {
+        let endpoints = free_endpoints(3);
+        let more = [("OARLOCK_TEST_ELASTIC", "1"), ("OARLOCK_TEST_PAUSE", "20")];
+        let mut all: Vec<Process> = (0..3).map(|rank| start_with(rank, &endpoints, 40, tcp, &more)).collect();
+        let mut lost = all.remove(victim);
+        wait_for_training(&mut lost);
+        lost.0.kill().unwrap();
+        let mut sums = Vec::new();
+        for process in all {
+            let (code, text) = output(process, Duration::from_secs(60));
+            assert_eq!(code, Some(0), "{text}");
+            sums.push(line(&text, "sum").to_string());
+        }
+        assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+    }
+}
+
+#[test]
+fn a_worker_that_comes_back_gets_what_the_others_have() {
+    for (tcp, victim) in [(false, 1), (true, 0)] {
+        let endpoints = free_endpoints(2);
+        let more = [("OARLOCK_TEST_ELASTIC", "1"), ("OARLOCK_TEST_PAUSE", "50")];
+        let mut all: Vec<Process> = (0..2).map(|rank| start_with(rank, &endpoints, 200, tcp, &more)).collect();
+        let mut lost = all.remove(victim);
+        wait_for_training(&mut lost);
+        lost.0.kill().unwrap();
+        drop(lost);
+        // It has fewer steps to make, and goes on without data until the other is done.
+        let late = [("OARLOCK_TEST_ELASTIC", "late"), ("OARLOCK_TEST_PAUSE", "50")];
+        all.push(start_with(victim, &endpoints, 20, tcp, &late));
+        let mut sums = Vec::new();
+        for process in all {
+            let (code, text) = output(process, Duration::from_secs(90));
+            assert_eq!(code, Some(0), "{text}");
+            sums.push(line(&text, "sum").to_string());
+        }
+        assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+    }
 }

@@ -41,6 +41,8 @@ pub struct Launch {
     pub log_dir: Option<PathBuf>,
     /// How often each worker is started again if it fails.
     pub max_restart: u32,
+    /// Go on without a worker that failed for good, as long as others work.
+    pub elastic: bool,
     /// How long servers may take until they listen; workers are started then. Zero: nobody waits for them.
     pub ready: Duration,
     /// Whether to say what is being done. Failures are always told.
@@ -330,7 +332,7 @@ impl<'a> Supervisor<'a> {
             let member = &self.members[index];
             if member.end.is_some_and(|end| end.success()) {
                 self.screen.note(format!("{} is done", member.cluster.role));
-            } else if !self.restart(index)? {
+            } else if !self.restart(index)? && !self.goes_on_without(index) {
                 failed.push(index);
             }
         }
@@ -372,6 +374,18 @@ impl<'a> Supervisor<'a> {
         self.screen.alert(format!("{role} {end}; it is started again ({} of {most})", member.restarts));
         self.start(index)?;
         Ok(true)
+    }
+
+    /// Do the others go on without a worker that failed for good?
+    fn goes_on_without(&self, index: usize) -> bool {
+        let member = &self.members[index];
+        let others = self.members.iter().any(|other| !other.is_server() && other.is_running());
+        let goes_on = self.launch.elastic && !member.is_server() && others;
+        if goes_on {
+            let end = member.end.map_or(String::new(), how);
+            self.screen.alert(format!("{} {end}; the others go on without it", member.cluster.role));
+        }
+        goes_on
     }
 
     fn show_progress(&self) {
