@@ -56,16 +56,17 @@ impl Drop for Door {
     }
 }
 
-/// The rank of the worker that decides in a group that is at work; none if there is no such group.
-pub(super) fn find_first(options: &GroupOptions) -> Result<Option<usize>> {
+/// The rank of the worker that decides in a group that is at work; none if there is no such group. While a group is being formed
+/// anew any of its workers may answer; then the caller is not let in, and asks again.
+pub(super) fn find_first(options: &GroupOptions) -> Option<usize> {
     let net = options.net_for(FOR_KNOCK, &[0; 16]);
     let until = now() + options.silence * 2;
     while now() < until {
         for (rank, endpoint) in options.endpoints.iter().enumerate().filter(|(rank, _)| *rank != options.rank) {
             if Conn::connect(endpoint, &net, now() + ANSWER).is_ok() {
-                return Ok(Some(rank));
+                return Some(rank);
             }
         }
     }
-    Ok(None)
+    None
 }

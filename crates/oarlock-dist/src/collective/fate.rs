@@ -34,6 +34,8 @@ pub(super) struct Fate {
     decided: Condvar,
     /// A verdict is there, or somebody has left.
     news: AtomicBool,
+    /// All who are known to have died; who died first is the verdict.
+    dead: Mutex<Vec<usize>>,
     /// In the order in which they left: the others leave because the first did.
     left: Mutex<Vec<usize>>,
     /// Exchanges that this worker has begun.
@@ -52,6 +54,7 @@ impl Fate {
             verdict: Mutex::default(),
             decided: Condvar::new(),
             news: AtomicBool::new(false),
+            dead: Mutex::default(),
             left: Mutex::default(),
             calls: AtomicU64::new(0),
             slowest: Mutex::default(),
@@ -81,6 +84,7 @@ impl Fate {
         if end == End::Left {
             self.left.lock().push(rank);
         } else {
+            self.dead.lock().push(rank);
             self.verdict.lock().get_or_insert((rank, end));
             self.decided.notify_all();
         }
@@ -99,9 +103,11 @@ impl Fate {
         *self.verdict.lock()
     }
 
-    /// Who died, or else who left first.
-    pub(super) fn lost(&self) -> Option<usize> {
-        self.verdict().map(|(rank, _)| rank).or_else(|| self.left.lock().first().copied())
+    /// Who died, and who left.
+    pub(super) fn lost(&self) -> Vec<usize> {
+        let mut lost = self.dead.lock().clone();
+        lost.extend(self.left.lock().iter());
+        lost
     }
 
     pub(super) fn has_left(&self, rank: usize) -> bool {

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 
+use super::door::find_first;
 use super::engine::{Alone, Engine};
 use super::group::GroupOptions;
 use super::layered::Layered;
@@ -41,8 +42,8 @@ const FOR_JOIN: u8 = 1;
 const FOR_LINK: u8 = 2;
 pub(super) const FOR_KNOCK: u8 = 3;
 
-/// How long those who are left wait for each other: longer than it takes to notice that one has died.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long one who should decide has to answer where a group is formed anew; then it counts as dead.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// How often a worker that waits for others looks whether it should stop, and how often it says for whom it waits.
 const LOOK: Duration = Duration::from_millis(50);
@@ -59,8 +60,10 @@ pub(super) struct Formed {
     pub(super) closers: Vec<Closer>,
     /// How values travel, for people.
     pub(super) route: &'static str,
-    /// Who has come, ascending; the first of them decides.
+    /// Who has come, ascending.
     pub(super) ranks: Vec<usize>,
+    /// Who decides.
+    pub(super) first: usize,
 }
 
 /// Who is expected.
@@ -71,8 +74,8 @@ pub(super) enum Expected {
     /// These, who were there before, and whoever comes besides; the first of them decides. After a while it goes on without
     /// those who do not come.
     These(Vec<usize>),
-    /// This process comes late: the worker of this rank decides.
-    Late(usize),
+    /// This process comes late: the worker that answers decides.
+    Late,
 }
 
 /// What moves values over connections, if this worker has some, and what closes them.
@@ -146,13 +149,13 @@ pub(super) fn form(options: &GroupOptions, expected: &Expected) -> Result<Formed
     let (first, wanted) = match expected {
         Expected::All => (0, (0..options.endpoints.len()).collect()),
         Expected::These(ranks) => (ranks.first().copied().unwrap_or(0), ranks.clone()),
-        Expected::Late(first) => (*first, Vec::new()),
+        Expected::Late => (usize::MAX, Vec::new()),
     };
-    let grace = matches!(expected, Expected::These(_)).then(|| now() + GRACE);
-    let mut forming = Forming { options, until, reception, memory, own, first, wanted, grace };
+    let grace = matches!(expected, Expected::These(_)).then(|| now() + options.deadline / 2);
+    let mut forming = Forming { options, until, reception, memory, own, first, wanted, grace, reached: false };
     match options.rank == first {
         true => forming.lead(),
-        false => forming.follow_until_let_in(matches!(expected, Expected::Late(_))),
+        false => forming.follow_until_let_in(*expected == Expected::Late),
     }
 }
 
@@ -163,6 +166,8 @@ struct Forming<'a> {
     wanted: Vec<usize>,
     /// When to go on without those who have not.
     grace: Option<Instant>,
+    /// Did the one who decides answer?
+    reached: bool,
     options: &'a GroupOptions,
     until: Instant,
     reception: Reception,
@@ -238,11 +243,22 @@ impl Forming<'_> {
         Ok(table.into_values().collect())
     }
 
-    /// One that comes late tries until the others form the group anew.
+    /// Where a group is formed anew, the one who decides may not know yet: it answers, but lets nobody in. Tries until it does, or
+    /// does not answer any more.
     fn follow_until_let_in(&mut self, late: bool) -> Result<Formed> {
         loop {
+            if late {
+                let Some(first) = find_first(self.options) else {
+                    return Err(Error::new(Kind::Network, "no other worker answers").help("start the job anew"));
+                };
+                self.first = first;
+            }
+            self.reached = false;
+            let anew = late || self.grace.is_some();
             match self.follow() {
-                Err(e) if late && e.kind() == Kind::Network && now() < self.until => std::thread::sleep(LOOK),
+                Err(e) if anew && self.reached && e.kind() == Kind::Network && now() < self.until => {
+                    std::thread::sleep(LOOK);
+                }
                 formed => return formed,
             }
         }
@@ -253,7 +269,9 @@ impl Forming<'_> {
         let net = self.options.net_for(FOR_JOIN, &[0; 16]);
         let first = self.first;
         let missing = |e: Error| e.note(format!("rank {} looks for rank {first} there", self.options.rank));
-        let mut conn = Conn::connect(&self.options.endpoints[first], &net, self.until).map_err(missing)?;
+        let patience = if self.grace.is_some() { self.until.min(now() + ANSWER) } else { self.until };
+        let mut conn = Conn::connect(&self.options.endpoints[first], &net, patience).map_err(missing)?;
+        self.reached = true;
         let mut meta = Writer::new();
         self.own.encode(&mut meta);
         say(&mut conn, JOIN, &meta, self.until)?;
@@ -328,7 +346,7 @@ impl Forming<'_> {
             }
         };
         let memory = memory.filter(|_| route != "TCP");
-        Ok(Formed { engine, control: Vec::new(), memory, closers, route, ranks })
+        Ok(Formed { engine, control: Vec::new(), memory, closers, route, ranks, first: self.first })
     }
 
     /// Connects this worker with those of `members` that it exchanges messages with: the higher rank connects.

@@ -138,17 +138,17 @@ impl Group {
             let (ranks, route) = (vec![options.rank], "nothing: there is one worker");
             return Ok(Group { options, state: Mutex::default(), fate, route, ranks, door: Mutex::default() });
         }
-        let first = if options.elastic && options.late { find_first(&options)? } else { None };
-        Group::form(options, &first.map_or(Expected::All, Expected::Late))
+        let late = options.elastic && options.late && find_first(&options).is_some();
+        Group::form(options, if late { &Expected::Late } else { &Expected::All })
     }
 
     /// Joins those who are expected.
     pub(super) fn form(options: GroupOptions, expected: &Expected) -> Result<Group> {
         let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
-        let Formed { engine, control, memory, closers, route, ranks } = form(&options, expected)?;
+        let Formed { engine, control, memory, closers, route, ranks, first } = form(&options, expected)?;
         fate.wakes(memory, closers);
-        let watch = Watch::new(options.rank, ranks[0], fate.clone(), options.silence, control)?;
-        let is_first = options.elastic && options.rank == ranks[0];
+        let watch = Watch::new(options.rank, first, fate.clone(), options.silence, control)?;
+        let is_first = options.elastic && options.rank == first;
         let door = Mutex::new(is_first.then(|| Door::open(&options)).transpose()?);
         Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route, ranks, door })
     }
@@ -158,8 +158,8 @@ impl Group {
         &self.ranks
     }
 
-    /// Who died, or left before the others.
-    pub(super) fn lost(&self) -> Option<usize> {
+    /// Who died, and who left before the others.
+    pub(super) fn lost(&self) -> Vec<usize> {
         self.fate.lost()
     }
 
@@ -227,6 +227,14 @@ impl Group {
         self.door.lock().take();
         if let Some(mut state) = self.state.lock().take() {
             state.watch.abandon();
+        }
+    }
+
+    /// Ends this group because another is formed of those who are left, or of more.
+    pub(super) fn part(&self) {
+        self.door.lock().take();
+        if let Some(mut state) = self.state.lock().take() {
+            state.watch.part();
         }
     }
 

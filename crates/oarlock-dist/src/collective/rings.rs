@@ -91,9 +91,12 @@ impl Rings {
     /// After a failure: forms the group anew, of those who are left. False if nobody was lost.
     pub(crate) fn recover(&self) -> Result<bool> {
         let Some(stream) = self.stream().filter(|_| self.is_elastic()) else { return Ok(false) };
-        let Some(lost) = stream.group().lost() else { return Ok(false) };
-        let left: Vec<usize> = stream.group().ranks().iter().copied().filter(|rank| *rank != lost).collect();
-        self.form_anew(stream, left, &format!("rank {lost} is lost"))?;
+        let lost = stream.group().lost();
+        if lost.is_empty() {
+            return Ok(false);
+        }
+        let left: Vec<usize> = stream.group().ranks().iter().copied().filter(|rank| !lost.contains(rank)).collect();
+        self.form_anew(stream, left, &format!("rank {} is lost", lost[0]))?;
         Ok(true)
     }
 
@@ -101,15 +104,16 @@ impl Rings {
     pub(crate) fn let_in(&self) -> Result<()> {
         let Some(stream) = self.stream().filter(|stream| stream.knocked()) else { return Ok(()) };
         let mut wanted = stream.group().ranks().to_vec();
-        wanted.extend(stream.group().knocked());
-        wanted.dedup();
+        let back = stream.group().knocked().into_iter().filter(|rank| !stream.group().ranks().contains(rank));
+        wanted.extend(back.collect::<Vec<_>>());
+        // The one who knows decides, also if the one who came back has a lower rank.
         self.form_anew(stream, wanted, "a worker came back")
     }
 
     /// Everybody that is wanted does this at the same time; the first of them who is alive decides.
     fn form_anew(&self, old: Arc<Stream>, mut wanted: Vec<usize>, why: &str) -> Result<()> {
         let (options, steps) = (old.group().options().clone(), old.steps());
-        old.group().abandon();
+        old.group().part();
         loop {
             let first = wanted.first().copied();
             match Group::form(options.clone(), &Expected::These(wanted.clone())) {

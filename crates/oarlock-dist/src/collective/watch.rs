@@ -19,6 +19,7 @@ use crate::wire::{Closer, Conn, Incoming, Outgoing, Received, Receiver, Sender, 
 const BEAT: u16 = 8;
 const GONE: u16 = 9;
 const LEAVE: u16 = 10;
+const PART: u16 = 11;
 
 /// How long a leave may take to be heard.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -115,6 +116,13 @@ impl Watch {
 }
 
 impl Watch {
+    /// Ends because the group is formed anew: nobody takes this worker for dead.
+    pub(super) fn part(&mut self) {
+        self.shared.leaving.store(true, Ordering::Release);
+        self.shared.tell(PART, |_| {});
+        self.end();
+    }
+
     /// Ends without a word, as a process does that is killed.
     pub(super) fn abandon(&mut self) {
         self.shared.leaving.store(true, Ordering::Release);
@@ -175,6 +183,7 @@ impl Shared {
                 self.ended(line.rank, End::Left);
                 Ok(false)
             }
+            PART => Ok(false),
             kind => Err(Error::internal(format!("kind {kind} is not heard here"))),
         }
     }

@@ -56,8 +56,8 @@ pub struct DistributeTranspiler {
 enum Made {
     /// Programs of trainers and servers are made from this when they are asked for.
     Job(Box<Job>),
-    /// The program of one of many equal workers, and whom the first of them waits for.
-    Worker(Box<Program>, Vec<String>),
+    /// The program of one of many equal workers, who wait for each other where they meet.
+    Worker(Box<Program>),
 }
 
 impl DistributeTranspiler {
@@ -98,10 +98,9 @@ impl DistributeTranspiler {
         }
         verify(&program, None)?;
         verify(&startup, None)?;
-        let wait_for = if workers.rank == 0 { workers.others() } else { Vec::new() };
         *arguments.startup_program = startup;
         *arguments.program = program.clone();
-        Ok(Made::Worker(Box::new(program), wait_for))
+        Ok(Made::Worker(Box::new(program)))
     }
 
     /// The program stays as it is: whoever runs it on all workers ([`exchange_gradients`]) adds what it needs.
@@ -219,7 +218,7 @@ impl DistributeTranspiler {
     pub fn wait_for(&self, wait_port: bool) -> Result<&[String]> {
         let all: &[String] = match self.made()? {
             Made::Job(job) => job.placement.servers(),
-            Made::Worker(_, others) => others,
+            Made::Worker(_) => &[],
         };
         Ok(if wait_port && self.config.wait_port { all } else { &[] })
     }
@@ -228,7 +227,7 @@ impl DistributeTranspiler {
     pub fn get_trainer_program(&self) -> Result<Program> {
         match self.made()? {
             Made::Job(job) => trainer_of(job),
-            Made::Worker(program, _) => Ok((**program).clone()),
+            Made::Worker(program) => Ok((**program).clone()),
         }
     }
 
