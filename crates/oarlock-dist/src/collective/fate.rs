@@ -79,13 +79,16 @@ impl Fate {
         format!("rank {}", self.me)
     }
 
-    /// A worker ended. The first that dies is the one that everybody names.
-    pub(super) fn ended(&self, rank: usize, end: End) {
+    /// A worker ended. The first that dies is the one that everybody names. False if another died before.
+    pub(super) fn ended(&self, rank: usize, end: End) -> bool {
+        let mut news = true;
         if end == End::Left {
             self.left.lock().push(rank);
         } else {
             self.dead.lock().push(rank);
-            self.verdict.lock().get_or_insert((rank, end));
+            let mut verdict = self.verdict.lock();
+            news = verdict.is_none();
+            verdict.get_or_insert((rank, end));
             self.decided.notify_all();
         }
         self.news.store(true, Ordering::Release);
@@ -96,6 +99,7 @@ impl Fate {
         if end != End::Left {
             self.closers.lock().iter().for_each(Closer::close);
         }
+        news
     }
 
     /// Who died, if somebody did.

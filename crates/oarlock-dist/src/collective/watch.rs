@@ -190,13 +190,13 @@ impl Shared {
 
     /// A worker ended: rank 0 tells everybody.
     fn ended(&self, rank: usize, end: End) {
-        let first = self.fate.verdict().is_none();
-        if self.me == self.hub && (first || end == End::Left) {
+        // Decided before it is told: whoever hears it ends, too, and must not be taken for the first.
+        let news = self.fate.ended(rank, end);
+        if self.me == self.hub && news {
             self.tell(GONE, |meta| {
                 meta.u32(rank as u32).u8(code_of(end));
             });
         }
-        self.fate.ended(rank, end);
     }
 
     fn say_leave(&self) {
