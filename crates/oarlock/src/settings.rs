@@ -1,6 +1,8 @@
 //! Every option that a Fluid script can set, and what becomes of it: the one table behind the Python package's checks and
 //! `docs/options.md`. What an option does is decided where it is read; this module only knows that it is.
 
+mod strategy;
+
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -10,6 +12,8 @@ pub enum Class {
     Accepted(&'static str),
     /// Results would differ: any value but the default is an error with this advice.
     Refused(&'static str),
+    /// It has another name now: this one.
+    Renamed(&'static str),
 }
 
 /// A value that an option can have.
@@ -86,6 +90,16 @@ pub const PLACES: &[Place] = &[
         settings: LAYER_ARGUMENTS,
     },
     Place { name: "memory_optimize", doc: "an argument of `fluid.memory_optimize`", settings: MEMORY_OPTIMIZE },
+    Place {
+        name: "fleet.DistributedStrategy",
+        doc: "a field of `paddle.distributed.fleet.DistributedStrategy()`; `x_configs.y` is the key `y` of the dict `x_configs`",
+        settings: strategy::FIELDS,
+    },
+    Place {
+        name: "paddle.distributed.fleet",
+        doc: "a name of Fleet 1.x that scripts look for in `paddle.distributed.fleet`",
+        settings: strategy::OLD_NAMES,
+    },
 ];
 
 const NO_GPU: &str = "there is no GPU in a run";
@@ -173,7 +187,11 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_reallocate_gpu_memory_in_mb", Value::Int(0), NO_GPU),
     ok("FLAGS_selected_gpus", Value::Text(""), NO_GPU),
     ok("FLAGS_sort_sum_gradient", Value::Bool(false), "gradients are always summed in the same order"),
-    ok("FLAGS_sync_nccl_allreduce", Value::Bool(true), NO_GPU),
+    ok(
+        "FLAGS_sync_nccl_allreduce",
+        Value::Bool(true),
+        "there is no GPU in a run; Fleet 2.0 calls it `DistributedStrategy.sync_nccl_allreduce`",
+    ),
     ok("FLAGS_use_mkldnn", Value::Bool(false), "there is one CPU library"),
     ok("FLAGS_use_ngraph", Value::Bool(false), "there is one CPU library"),
     ok("FLAGS_use_pinned_memory", Value::Bool(true), NO_GPU),
@@ -224,6 +242,13 @@ const BUILD_STRATEGY: &[Setting] = &[
     no("trainers_endpoints", Value::Empty, "several trainers cannot be used from Python yet"),
     no("is_distribution", Value::Bool(false), "several trainers cannot be used from Python yet"),
     ok("async_mode", Value::Bool(false), "the program says who waits for whom"),
+    ok("fuse_bn_add_act_ops", Value::Bool(true), FUSED),
+    ok("fuse_gemm_epilogue", Value::Bool(false), FUSED),
+    ok("fused_attention", Value::Bool(false), FUSED),
+    ok("fused_feedforward", Value::Bool(false), FUSED),
+    ok("enable_addto", Value::Bool(false), MEMORY),
+    ok("fix_op_run_order", Value::Bool(false), "operators always run in the program's order"),
+    ok("allow_cuda_graph_capture", Value::Bool(false), NO_GPU),
 ];
 
 const TRANSPILER_CONFIG: &[Setting] = &[

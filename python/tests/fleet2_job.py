@@ -1,0 +1,107 @@
+"""A static script of Paddle 2 with Fleet, as tests start it in every process of a job: ``python -m oarlock.paddle fleet2_job.py JSON``.
+
+Prints one line of JSON with what a test compares."""
+
+import json
+import sys
+
+import numpy as np
+import paddle
+import paddle.distributed.fleet as fleet
+
+paddle.enable_static()
+
+ROWS = 40
+
+
+def samples(job):
+    """This worker's rows of every batch; workers may have different numbers of them."""
+    rng = np.random.RandomState(7)
+    x = rng.uniform(-1, 1, (job["steps"], ROWS, 4)).astype("float32")
+    ids = rng.randint(0, 30, (job["steps"], ROWS, 1)).astype("int64")
+    y = (x.sum(-1, keepdims=True) + (ids % 3 - 1) > 0).astype("int64")
+    first, last = 0, ROWS
+    if fleet.worker_num() > 1:
+        shares = job.get("shares", [ROWS // fleet.worker_num()] * fleet.worker_num())
+        first = sum(shares[:fleet.worker_index()])
+        last = first + shares[fleet.worker_index()]
+    return [{"x": x[s][first:last], "ids": ids[s][first:last], "y": y[s][first:last]} for s in range(job["steps"])]
+
+
+def network(job):
+    x = paddle.static.data("x", [None, 4])
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    y = paddle.static.data("y", [None, 1], "int64")
+    if job.get("sparse"):
+        rows = paddle.static.nn.sparse_embedding(ids, [1000, 4], param_attr=paddle.ParamAttr("table"))
+    else:
+        rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=True, param_attr=paddle.ParamAttr("table"))
+    joined = paddle.concat([x, paddle.reshape(rows, [-1, 4])], axis=1)
+    hidden = paddle.static.nn.fc(joined, 8, activation="relu", name="hidden")
+    out = paddle.nn.functional.softmax(paddle.static.nn.fc(hidden, 2))
+    cost = paddle.nn.functional.cross_entropy(out, y, use_softmax=False, reduction="none")
+    auc, _, stats = paddle.static.auc(out, y)
+    return {"loss": paddle.mean(cost), "out": out, "auc": auc, "stats": stats, "hidden": hidden, "y": y,
+            "right": paddle.static.accuracy(out, y)}
+
+
+def main(job):
+    role = None
+    if "role" in job:
+        role = fleet.UserDefinedRoleMaker(**job["role"])
+    fleet.init(role)
+    paddle.seed(90)
+    net = network(job)
+    strategy = fleet.DistributedStrategy()
+    for name, value in job.get("strategy", {}).items():
+        setattr(strategy, name, value)
+    kind = job.get("optimizer", "SGD")
+    optimizer = getattr(paddle.optimizer, kind)(learning_rate=job.get("rate", 0.1))
+    fleet.distributed_optimizer(optimizer, strategy).minimize(net["loss"])
+    if fleet.is_server():
+        fleet.init_server(*job.get("load", []))
+        fleet.run_server()
+        return {}
+    exe = paddle.static.Executor(paddle.CPUPlace())
+    if job.get("wrong_order"):
+        fleet.init_worker()
+    exe.run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    return dict(train(job, net, exe), **after(job, net, exe))
+
+
+def train(job, net, exe):
+    main_program, losses, counted = paddle.static.default_main_program(), [], np.zeros(3)
+    for feed in samples(job):
+        loss, right = exe.run(main_program, feed=feed, fetch_list=[net["loss"], net["right"]])
+        losses.append(loss.item())
+        count = len(feed["y"])
+        counted += [loss.item() * count, right.item() * count, count]
+    total = fleet.metrics.sum(counted)
+    return {
+        "losses": losses, "mean_loss": float(total[0] / total[2]),
+        "acc": fleet.metrics.acc(np.array([counted[1]]), np.array([counted[2]])),
+        "auc": fleet.metrics.auc(net["stats"][2], net["stats"][3]),
+        "most": fleet.metrics.max(np.array([len(feed["y"])])).tolist(),
+        "gathered": [np.asarray(v).tolist() for v in fleet.util.all_gather(fleet.worker_index())],
+        "files": fleet.util.get_file_shard(["a", "b", "c"]),
+    }
+
+
+def after(job, net, exe):
+    fleet.barrier_worker()
+    done = {}
+    if "save" in job:
+        fleet.save_persistables(exe, job["save"])
+        fleet.save_inference_model(exe, job["save"] + "_model", ["x", "ids"], [net["out"]])
+    fleet.barrier_worker()
+    if fleet.is_first_worker() and job.get("predict"):
+        paddle.static.save_inference_model(
+            job["save"] + "_prefix/ctr", [paddle.static.default_main_program().global_block().var(n) for n in ("x", "ids")],
+            [net["out"]], exe)
+    fleet.stop_worker()
+    return done
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(json.loads(sys.argv[1]))))
