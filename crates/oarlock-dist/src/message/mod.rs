@@ -17,7 +17,7 @@ pub(crate) use leave::Leave;
 pub(crate) use lookup::Lookup;
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
-pub(crate) use values::{Named, ValueReader, ValueWriter};
+pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
 
 /// The kinds of frames.
 pub(crate) mod kind {

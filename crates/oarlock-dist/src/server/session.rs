@@ -7,13 +7,13 @@ use std::time::Duration;
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::Value;
 
-use super::round::{Effect, Event};
-use super::{ServerMode, Shared};
+use super::round::{Effect, Event, Refusal};
+use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Hello, Leave, Lookup, Named, Pull, Purpose, Push, ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Hello, Leave, Lookup, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Incoming, Outgoing, Received, now};
+use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
 
 /// How often a silent connection looks whether the server stops.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -84,13 +84,7 @@ impl Session {
             refused(&effects, hello)?;
             state.seen[trainer] = Some((incarnation, now()));
         }
-        let served = self.shared.served.lock().get(&stream(hello)).copied().unwrap_or(0);
-        Ok(Welcome {
-            trainers: self.shared.updates.trainers as u32,
-            done: state.round.done(),
-            pushed: state.round.pushed(trainer),
-            served,
-        })
+        Ok(Welcome { pushed: state.round.pushed(trainer) })
     }
 
     fn serve(&mut self, hello: &Hello) {
@@ -125,7 +119,7 @@ impl Session {
             kind::PUSH if hello.purpose == Purpose::Work => self.push(hello),
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
-            kind::LEAVE => self.leave(hello),
+            kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
                 .help("trainers and servers must be of one release of Oarlock")),
         }
@@ -141,7 +135,7 @@ impl Session {
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
             _ => self.apply_now(hello, count)?,
         }
-        self.reply_values(&push.wants, u64::MAX, hello)
+        self.reply_values(&push.wants, u64::MAX, push.floats, hello)
     }
 
     /// What a push says, and how many variables it brought.
@@ -167,18 +161,22 @@ impl Session {
 
     /// Applies what a push brought, unless it is a repeat.
     fn apply_now(&mut self, hello: &Hello, count: usize) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let stream = self.shared.applied.lock().entry(stream(hello)).or_default().clone();
+        let mut applied = stream.lock();
         let id = self.request.id();
-        if self.shared.served.lock().get(&stream(hello)).is_some_and(|served| id <= *served) {
+        if id <= *applied {
             self.shared.repeats.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         for (name, value) in &mut self.brought[..count] {
-            self.shared.changes.note(&self.shared.updates, hello.trainer as usize, name, value);
             self.shared.updates.apply(hello.trainer as usize, name, value)?;
+            self.shared.changes.note(&self.shared.updates, name, value);
         }
-        self.shared.served.lock().insert(stream(hello), id);
+        *applied = id;
+        drop(applied);
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        self.shared.keep_pace(hello)
     }
 
     /// Keeps what a push brought, and waits until the step is complete.
@@ -233,41 +231,49 @@ impl Session {
         if pull.changed_only {
             return self.reply_changed(&pull.names, hello);
         }
-        self.reply_values(&pull.names, pull.after_step, hello)
+        self.reply_values(&pull.names, pull.after_step, Floats::F32, hello)
     }
 
     /// Sends copies of variables, so that nobody waits for a slow reader.
-    fn reply_values(&mut self, names: &[String], after_step: u64, hello: &Hello) -> Result<()> {
+    fn reply_values(&mut self, names: &[String], after_step: u64, floats: Floats, hello: &Hello) -> Result<()> {
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
+        let mut bytes = 0;
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
             name.clone_into(to);
             self.shared.copy_after(name, after_step, value)?;
+            bytes += size(value);
+            self.shared.check_size(bytes)?;
             self.shared.updates.remember(hello.trainer as usize, name, value)?;
         }
-        self.send_values(names.len())
+        if !names.is_empty() {
+            self.shared.note_fetch(hello, false);
+        }
+        self.send_values(names.len(), floats)
     }
 
     /// Sends the rows that others changed since this trainer asked last.
     fn reply_changed(&mut self, names: &[String], hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
         let id = self.request.id();
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
             name.clone_into(to);
             self.shared.changes.rows_for(&self.shared.updates, hello.trainer as usize, name, id, value)?;
         }
-        self.send_values(names.len())
+        self.send_values(names.len(), Floats::F32)
     }
 
-    fn send_values(&mut self, count: usize) -> Result<()> {
+    fn send_values(&mut self, count: usize, floats: Floats) -> Result<()> {
+        let rounded = Rounded::of(floats, self.values[..count].iter().map(|(_, value)| value));
         let mut meta = Writer::new();
         let mut values = ValueWriter::default();
-        values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)))?;
+        values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)), &rounded)?;
         let out =
             Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
-    fn look_up(&mut self, _hello: &Hello) -> Result<()> {
+    fn look_up(&mut self, hello: &Hello) -> Result<()> {
         let lookup = Lookup::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let [table] = &lookup.tables[..] else {
             return Err(Error::new(Kind::Format, format!("a lookup in {} tables at once", lookup.tables.len())));
@@ -275,19 +281,24 @@ impl Session {
         let ids: &[i64] = bytemuck::try_cast_slice(self.request.section(0).unwrap_or_default())
             .map_err(|_| Error::new(Kind::Format, "the ids of a lookup are cut off"))?;
         self.shared.read_rows(table, ids, &lookup, &mut self.rows)?;
-        let rows: &[u8] = bytemuck::cast_slice(&self.rows);
+        self.shared.note_fetch(hello, true);
+        let mut room = Vec::new();
+        let rows = lookup.floats.encode(&self.rows, &mut room);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
     fn leave(&mut self, hello: &Hello) -> Result<()> {
         Leave::decode(&mut Reader::new(self.request.meta(), "a message"))?;
-        let trainer = hello.trainer as usize;
+        let (trainer, incarnation) = (hello.trainer as usize, hello.incarnation);
         let id = self.request.id();
         self.send(kind::DONE, id, &[], &[])?;
         let mut state = self.shared.state.lock();
-        state.seen[trainer] = None;
-        self.shared.note(&mut state, Event::Leave { trainer, incarnation: hello.incarnation });
+        if state.round.stranger(trainer, incarnation).is_none() {
+            state.seen[trainer] = None;
+            self.shared.applied.lock().retain(|of, _| (of.0, of.1) != (hello.trainer, incarnation));
+            self.shared.note(&mut state, Event::Leave { trainer, incarnation });
+        }
         Ok(())
     }
 
@@ -305,20 +316,92 @@ impl Session {
 /// How long a connection may take to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
 
-fn stream(hello: &Hello) -> (u32, u64, u32) {
+fn stream(hello: &Hello) -> Stream {
     (hello.trainer, hello.incarnation, hello.stream)
+}
+
+/// The bytes of a value, as far as they matter for the size of a frame.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::Rows(rows) => (rows.value.bytes().len() + 8 * rows.rows.len()) as u64,
+        other => other.dense().map_or(0, |tensor| tensor.bytes().len() as u64),
+    }
 }
 
 /// The refusal among the effects of a request, as an error.
 fn refused(effects: &[Effect], hello: &Hello) -> Result<()> {
     match effects.iter().find_map(|e| if let Effect::Refuse(r) = e { Some(r) } else { None }) {
         None => Ok(()),
-        Some(refusal) => Err(Error::new(Kind::Argument, format!("trainer {} is refused: {refusal}", hello.trainer))
-            .help("every trainer of a job needs a number of its own (PADDLE_TRAINER_ID)")),
+        Some(refusal) => Err(refusal_error(*refusal, hello)),
     }
 }
 
+#[cold]
+fn refusal_error(refusal: Refusal, hello: &Hello) -> Error {
+    Error::new(Kind::Argument, format!("trainer {} is refused: {refusal}", hello.trainer))
+        .help("every trainer of a job needs a number of its own (PADDLE_TRAINER_ID)")
+}
+
 impl Shared {
+    /// A process that was lost, left or was replaced changes nothing any more; nor does anybody once the job has failed.
+    fn check_here(&self, hello: &Hello) -> Result<()> {
+        if hello.purpose == Purpose::Look {
+            return Err(Error::new(Kind::Argument, "who only looks has no place among the trainers"));
+        }
+        let state = self.state.lock();
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        match state.round.stranger(hello.trainer as usize, hello.incarnation) {
+            None => Ok(()),
+            Some(refusal) => Err(refusal_error(refusal, hello)),
+        }
+    }
+
+    /// Counts the push of a trainer that does not wait for the others; waits until it is not too far ahead of them.
+    fn keep_pace(&self, hello: &Hello) -> Result<()> {
+        let trainer = hello.trainer as usize;
+        let mut state = self.state.lock();
+        state.pace.pushed(trainer);
+        let Some(bound) = self.updates.max_staleness else { return Ok(()) };
+        self.changed.notify_all();
+        let deadline = now() + self.options.deadline;
+        while let Some(slowest) = state.pace.ahead_of(trainer, bound, |t| state.round.is_awaited(t)) {
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+            if self.stop.load(Ordering::Acquire) {
+                return Err(Error::new(Kind::Network, "the server stops"));
+            }
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                let seconds = self.options.deadline.as_secs();
+                let what =
+                    format!("trainer {trainer} is {bound} steps ahead and waited {seconds} s for trainer {slowest}");
+                return Err(Error::new(Kind::Timeout, what)
+                    .note(format!("at server {}", self.updates.endpoint))
+                    .help("see what that trainer does; FLAGS_rpc_deadline (milliseconds) sets how long to wait"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A trainer got parameters: its next gradients come from these.
+    fn note_fetch(&self, hello: &Hello, only_rows: bool) {
+        if self.updates.mode != ServerMode::Sync && hello.purpose == Purpose::Work {
+            self.state.lock().pace.fetched(hello.trainer as usize, only_rows);
+        }
+    }
+
+    /// No reply is larger than a frame may be; a peer cannot make a server gather more.
+    fn check_size(&self, bytes: u64) -> Result<()> {
+        let most = self.options.net.max_frame;
+        if bytes <= most {
+            return Ok(());
+        }
+        let what = format!("server {} was asked for more than {most} bytes at once", self.updates.endpoint);
+        Err(Error::new(Kind::Range, what).help("ask for less at a time, or raise OARLOCK_MAX_FRAME in all processes"))
+    }
+
     #[cold]
     fn overdue(&self, step: u64, awaited: &[usize]) -> Error {
         let who: Vec<String> = awaited.iter().map(usize::to_string).collect();
@@ -339,7 +422,8 @@ impl Shared {
 
     /// Rows of a table.
     fn read_rows(&self, table: &str, ids: &[i64], lookup: &Lookup, into: &mut Vec<f32>) -> Result<()> {
-        if self.updates.tables.has(table) {
+        if let Some(width) = self.updates.tables.width(table) {
+            self.check_size(4 * (ids.len() * width) as u64)?;
             return self.updates.tables.read(table, ids, lookup.read_only, into);
         }
         let var = self.updates.scope.find(table).ok_or_else(|| self.no_variable(table))?;
@@ -347,6 +431,7 @@ impl Shared {
         let tensor = value.dense().map_err(|e| Error::new(Kind::Argument, format!("table `{table}` {e}")))?;
         let data = tensor.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("table `{table}` {e}")))?;
         let (rows, width) = tensor.dims().matrix(1);
+        self.check_size(4 * (ids.len() * width) as u64)?;
         into.clear();
         into.reserve(ids.len() * width);
         for id in ids {

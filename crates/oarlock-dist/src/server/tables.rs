@@ -98,9 +98,9 @@ impl Tables {
         self.merged.contains(grad)
     }
 
-    /// Is there such a table?
-    pub(super) fn has(&self, table: &str) -> bool {
-        self.by_name.contains_key(table)
+    /// How many elements the rows of a table have, if there is such a table.
+    pub(super) fn width(&self, table: &str) -> Option<usize> {
+        self.by_name.get(table).map(|at| self.tables[*at].rows.spec().width)
     }
 
     /// Do trainers send such a variable?

@@ -12,7 +12,7 @@ use oarlock_tensor::{Tensor, Value, simd};
 use parking_lot::Mutex;
 
 use super::tables::Tables;
-use crate::op::FINGERPRINT;
+use crate::op::{FINGERPRINT, MAX_STALENESS};
 use crate::transpile::{TRAINER_ID, backup};
 
 /// How a server treats what arrives: the attribute `distributed_mode`.
@@ -57,6 +57,8 @@ pub(super) struct Updates {
     /// What each name that trainers send belongs to.
     received: HashMap<Name, Received>,
     dc_asgd: bool,
+    /// By how many pushes a trainer may be ahead of another.
+    pub(super) max_staleness: Option<u64>,
 }
 
 /// What a variable that trainers send is for.
@@ -133,6 +135,7 @@ impl Updates {
             learning_rate: None,
             updates: Vec::new(),
             received: HashMap::new(),
+            max_staleness: attr(MAX_STALENESS).transpose()?.and_then(|k| u64::try_from(k).ok()),
             dc_asgd: matches!(op.attrs.get("dc_asgd"), Some(Attr::Bool(true))),
         };
         if let Some(block) = lr_block {

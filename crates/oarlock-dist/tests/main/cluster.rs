@@ -10,6 +10,7 @@ use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOpt
 use oarlock_dist::saving::{fetch_whole, load_parts};
 use oarlock_dist::server::{Policy, Server, ServerOptions, Summary};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock_dist::wire::Floats;
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_tensor::{DType, Dims, Tensor};
@@ -390,6 +391,57 @@ fn geo_trainers_learn_every_row_from_each_other() {
     );
 }
 
+/// The faster of two trainers is never more steps ahead than the bound says; without the slower one it may go on.
+#[test]
+fn a_bound_holds_the_faster_trainer_back() {
+    let job = Job::new("half_async", Config { sync_mode: false, max_staleness: Some(2), ..small(64) }, 2, 2);
+    let servers = job.serve(&quiet());
+    let [fast, slow] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+    let made = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for step in 0..8 {
+                fast.step(&sparse_feed(step, 0, 4)).unwrap();
+                made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            }
+        });
+        for step in 0..4 {
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(made.load(std::sync::atomic::Ordering::SeqCst) <= step + 2);
+            slow.step(&sparse_feed(step, 4, 4)).unwrap();
+        }
+        slow.leave();
+    });
+    assert_eq!(made.load(std::sync::atomic::Ordering::SeqCst), 8);
+    fast.leave();
+    let (summaries, _) = wait_all(servers);
+    for summary in summaries {
+        assert_eq!((summary.pushes, summary.staleness.pushes), (12, 12));
+        assert!(summary.staleness.most > 0 && summary.staleness.most <= 6, "{:?}", summary.staleness);
+    }
+}
+
+/// Numbers of 16 bits on the wire change results by their rounding, and not at all what is small or saved.
+#[test]
+fn payloads_of_16_bits_round_and_no_more() {
+    for floats in [Floats::Bf16, Floats::F16] {
+        let job = Job::new("half_async", small(64), 1, 2);
+        let servers = job.serve(&quiet());
+        let trainer = job.join(0, ClientOptions { floats, ..trainer_options() }).unwrap();
+        (0..5).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
+        trainer.leave();
+        let (_, scopes) = wait_all(servers);
+        let alone = train_alone(&job, sparse_feed, 5);
+        let mut rounded = false;
+        for param in job.params() {
+            let (expected, got) = (alone.tensor(&param).expect("trained"), job.joined(&scopes, &param));
+            assert_close(&param, &got, &expected, Tolerance::new(2e-2, 2e-2));
+            rounded |= got.to_f64().iter().zip(expected.to_f64()).any(|(a, b)| (a - b).abs() > 1e-6);
+        }
+        assert!(rounded, "{floats:?}");
+    }
+}
+
 impl Trainer {
     /// Ends without a word, as a process does that is killed.
     fn die(self) {
@@ -415,10 +467,28 @@ fn a_lost_trainer_ends_the_job_with_its_name() {
     // The servers give up long before a request of 30 s would.
     let error = first.step(&dense_feed(8, 1, 0, 4)).unwrap_err();
     assert_eq!(error.report().what, "trainer 1 was lost in step 2, and the job cannot go on without it");
+    // A server stays to tell everybody who is still there.
+    first.die();
     for (server, _) in servers {
         assert!(server.wait(|| false).unwrap_err().report().what.starts_with("trainer 1 was lost in step 2"));
     }
-    first.client().abandon();
+}
+
+/// A process that was taken for lost and replaced may wake up again: it changes nothing any more.
+#[test]
+fn an_older_process_changes_nothing_any_more() {
+    let job = Job::new("dc_asgd", Config { sync_mode: false, ..small(64) }, 1, 1);
+    let servers = job.serve(&quiet());
+    let older = job.join(0, trainer_options()).unwrap();
+    older.step(&dense_feed(8, 0, 0, 8)).unwrap();
+    let newer = job.join(0, trainer_options()).unwrap();
+    let error = older.step(&dense_feed(8, 1, 0, 8)).unwrap_err();
+    assert!(error.report().what.contains("another process took over the number of this trainer"), "{error}");
+    older.die();
+    newer.step(&dense_feed(8, 1, 0, 8)).unwrap();
+    newer.leave();
+    let (summaries, _) = wait_all(servers);
+    assert_eq!(summaries[0].pushes, 2);
 }
 
 #[test]
