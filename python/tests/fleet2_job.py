@@ -33,7 +33,8 @@ def network(job):
     ids = paddle.static.data("ids", [None, 1], "int64")
     y = paddle.static.data("y", [None, 1], "int64")
     if job.get("sparse"):
-        rows = paddle.static.nn.sparse_embedding(ids, [1000, 4], param_attr=paddle.ParamAttr("table"))
+        first = paddle.nn.initializer.Constant(0.1)
+        rows = paddle.static.nn.sparse_embedding(ids, [1000, 4], param_attr=paddle.ParamAttr("table", first))
     else:
         rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=True, param_attr=paddle.ParamAttr("table"))
     joined = paddle.concat([x, paddle.reshape(rows, [-1, 4])], axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import oarlock.fluid as fluid
+from oarlock.distributed import fleet
 from oarlock.fluid import layers, options
 
 # Another value than the default, of the same type.
@@ -87,7 +88,20 @@ def set_field_of_transpiler_config(name, value):
     setattr(fluid.DistributeTranspilerConfig(), name, value)
 
 
+def set_field_of_fleet_strategy(name, value):
+    field, _, key = name.partition(".")
+    strategy = fleet.DistributedStrategy()
+    setattr(strategy, field, {key: value} if key else value)
+    assert (getattr(strategy, field)[key] if key else getattr(strategy, field)) == value
+
+
+def use_old_name(name, value):
+    raise AssertionError("%s is only a name" % name)
+
+
 SET = {
+    "fleet.DistributedStrategy": set_field_of_fleet_strategy,
+    "paddle.distributed.fleet": use_old_name,
     "flag": set_flag,
     "DistributeTranspilerConfig": set_field_of_transpiler_config,
     "BuildStrategy": set_field(fluid.BuildStrategy),
@@ -265,7 +279,23 @@ def test_all_fields_of_the_transpiler_are_shown():
     assert set(FIELDS) | elsewhere == set(options.names("DistributeTranspilerConfig", "honoured"))
 
 
-@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place != "DistributeTranspilerConfig"])
+@pytest.mark.parametrize("place,name", of_class("renamed"))
+def test_renamed_options_say_what_they_are_called_now(place, name):
+    text = options._table()[place][name][1][0][1]
+    owner = fleet.DistributedStrategy() if place == "fleet.DistributedStrategy" else fleet
+    with pytest.raises(AttributeError) as raised:
+        getattr(owner, name)
+    assert "there is no %s any more; use %s" % (name, text) in str(raised.value)
+    if place == "fleet.DistributedStrategy":
+        with pytest.raises(AttributeError, match="there is no %s any more" % name):
+            setattr(owner, name, True)
+
+
+# Fields that have tests of their own: here, and in test_fleet2.
+ELSEWHERE = ("DistributeTranspilerConfig", "fleet.DistributedStrategy")
+
+
+@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place not in ELSEWHERE])
 def test_honoured_options_do_what_they_say(name, capsys):
     shown = HONOURED[name]
     shown(capsys) if shown is arguments_of_memory_optimize else shown()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use oarlock::dist::transpile::CollectiveMode;
-use oarlock::fleet::{self, Exchange, Extra, Place, Role, Strategy, Switches};
+use oarlock::fleet::{self, Exchange, Extra, Fold, Meeting, Place, Role, Strategy, Switches};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,6 +12,7 @@ use crate::error::IntoPy;
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::scope::Scope;
+use crate::tensor::{LoDTensor, tensor_of};
 use crate::transpiler::{Transpiler, config_of};
 
 /// Adds the functions to the module.
@@ -24,6 +25,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(find_fleet_place, m)?)?;
     m.add_function(wrap_pyfunction!(fleet_plan, m)?)?;
     m.add_function(wrap_pyfunction!(check_started, m)?)?;
+    m.add_function(wrap_pyfunction!(meet, m)?)?;
+    m.add_function(wrap_pyfunction!(area_under_curve, m)?)?;
     m.add_function(wrap_pyfunction!(split_files, m)?)
 }
 
@@ -131,4 +134,33 @@ fn fleet_plan(
 #[pyfunction]
 fn check_started(startup: &Program, scope: &Scope) -> PyResult<()> {
     fleet::check_started(&startup.get(), &scope.inner).py()
+}
+
+/// Brings an array to a meeting of workers: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
+/// otherwise there is one.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
+fn meet(
+    py: Python<'_>,
+    runtime: &Runtime,
+    worker: usize,
+    workers: usize,
+    servers: Vec<String>,
+    how: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Vec<LoDTensor>> {
+    let meeting = Meeting { worker, workers, servers };
+    let value = tensor_of(value, None)?;
+    let met = runtime.compute(py, || match how {
+        "gather" => meeting.all_gather(&runtime.inner, &value),
+        "barrier" => meeting.barrier(&runtime.inner).map(|()| Vec::new()),
+        fold => Ok(vec![meeting.all_reduce(&runtime.inner, &value, Fold::parse(fold)?)?]),
+    })?;
+    Ok(met.into_iter().map(LoDTensor::own).collect())
+}
+
+/// The area under the ROC curve, from counts.
+#[pyfunction]
+fn area_under_curve(positive: Vec<f64>, negative: Vec<f64>) -> f64 {
+    oarlock::metrics::area_under_curve(&positive, &negative)
 }

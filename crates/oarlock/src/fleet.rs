@@ -1,6 +1,7 @@
 //! Fleet: what the words of Fluid's `fleet` mean. Who a process is, by its environment; which settings of the transpiler and
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
+mod meet;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use oarlock_dist::transpile::{Config, DistributeTranspiler};
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
+pub use meet::{Fold, Meeting};
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 
 use crate::launch::{self, Cluster};

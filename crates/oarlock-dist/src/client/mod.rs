@@ -6,6 +6,7 @@
 
 mod inbox;
 mod life;
+mod meet;
 mod peer;
 mod rows;
 mod step;
@@ -101,6 +102,8 @@ pub struct Client {
     resumed: Mutex<bool>,
     /// Held by the thread that waits for the other trainers: a trainer is in one step at a time.
     barrier: Mutex<()>,
+    /// How many meetings this process came to; held during one.
+    meetings: Mutex<u64>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
     life: Life,
@@ -118,6 +121,7 @@ impl Client {
             done: AtomicU64::new(0),
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
+            meetings: Mutex::new(0),
             fingerprint: Mutex::new(options.fingerprint.clone()),
             options,
         }

@@ -7,6 +7,7 @@ mod failure;
 mod hello;
 mod leave;
 mod lookup;
+mod meet;
 mod pull;
 mod push;
 mod values;
@@ -15,6 +16,7 @@ pub(crate) use failure::{decode_failure, encode_failure};
 pub(crate) use hello::{Hello, Purpose, Welcome};
 pub(crate) use leave::Leave;
 pub(crate) use lookup::Lookup;
+pub(crate) use meet::{Awaited, Meet};
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
 pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
@@ -41,4 +43,8 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u16 = 9;
     /// A request was served, and there is nothing to say.
     pub(crate) const DONE: u16 = 10;
+    /// A trainer's part of a meeting.
+    pub(crate) const MEET: u16 = 11;
+    /// The answer to it while others are missing.
+    pub(crate) const AWAITED: u16 = 12;
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use oarlock_ir::{Error, Kind, Result};
-use oarlock_tensor::Value;
+use oarlock_tensor::Tensor;
 
 /// What trainers brought, by their numbers.
 pub(super) type Brought = Arc<BTreeMap<usize, Part>>;
 
 /// What one trainer brought.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Part {
     /// Of which process.
     pub(super) incarnation: u64,
     /// Which of its meetings.
     pub(super) number: u64,
-    pub(super) value: Value,
+    pub(super) value: Tensor,
 }
 
 impl Part {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn part(incarnation: u64, number: u64) -> Part {
-        Part { incarnation, number, value: Value::Empty }
+        Part { incarnation, number, value: Tensor::zeros(oarlock_tensor::DType::F32, [1]) }
     }
 
     fn come(meetings: &mut Meetings, trainer: usize, number: u64) -> Option<usize> {

@@ -4,6 +4,7 @@
 //! of the program say. A watch thread notices trainers that fell silent.
 
 mod changes;
+mod meeting;
 mod pace;
 mod previous;
 pub mod round;
@@ -23,6 +24,7 @@ use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use changes::Changes;
+use meeting::Meetings;
 use pace::Pace;
 pub use pace::Staleness;
 use previous::Previous;
@@ -115,6 +117,7 @@ type Stream = (u32, u64, u32);
 struct State {
     round: Round,
     pace: Pace,
+    meetings: Meetings,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
     /// When the first trainer came: the others must come within the deadline.
@@ -147,6 +150,7 @@ impl Server {
         let state = State {
             round: Round::new(trainers, options.policy),
             pace: Pace::new(trainers),
+            meetings: Meetings::default(),
             seen: vec![None; trainers],
             begun: None,
             deserted: None,

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
-use oarlock_tensor::Value;
+use oarlock_tensor::{Tensor, Value};
 
+use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Hello, Leave, Lookup, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Awaited, Hello, Leave, Lookup, Meet, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
@@ -119,6 +120,7 @@ impl Session {
             kind::PUSH if hello.purpose == Purpose::Work => self.push(hello),
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
+            kind::MEET if hello.purpose == Purpose::Work => self.meet(hello),
             kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
                 .help("trainers and servers must be of one release of Oarlock")),
@@ -288,6 +290,37 @@ impl Session {
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
+    /// A trainer meets the others. Waits a while for those who are missing, then says who they are.
+    fn meet(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let mut meta = Reader::new(self.request.meta(), "a meeting");
+        let meet = Meet::decode(&mut meta)?;
+        let mut reader = ValueReader::new(&self.request, &mut meta)?;
+        let mut value = Value::Empty;
+        if reader.next(&mut meta)?.is_none() {
+            return Err(Error::new(Kind::Format, "a trainer came to a meeting with nothing"));
+        }
+        reader.value(&mut meta, &mut value)?;
+        let value = match value {
+            Value::Dense(tensor) => tensor,
+            other => return Err(Error::new(Kind::Format, format!("a meeting is no place for {}", other.kind()))),
+        };
+        match self.shared.gather(hello, &meet, value)? {
+            Ok(brought) => {
+                self.values.clear();
+                let named = |(trainer, part): (&usize, &Part)| (trainer.to_string(), Value::Dense(part.value.clone()));
+                self.values.extend(brought.iter().map(named));
+                self.shared.check_size(self.values.iter().map(|(_, value)| size(value)).sum())?;
+                self.send_values(self.values.len(), Floats::F32)
+            }
+            Err(missing) => {
+                let mut meta = Writer::new();
+                Awaited { trainers: missing.iter().map(|t| *t as u32).collect() }.encode(&mut meta);
+                self.send(kind::AWAITED, self.request.id(), meta.as_bytes(), &[])
+            }
+        }
+    }
+
     fn leave(&mut self, hello: &Hello) -> Result<()> {
         Leave::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let (trainer, incarnation) = (hello.trainer as usize, hello.incarnation);
@@ -312,6 +345,9 @@ impl Session {
         self.conn.send(&Outgoing { kind, id, meta, sections }, now() + SEND_PATIENCE)
     }
 }
+
+/// How long a meeting waits before it tells a trainer who is missing.
+const MEET_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a connection may take to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
@@ -389,6 +425,30 @@ impl Shared {
     fn note_fetch(&self, hello: &Hello, only_rows: bool) {
         if self.updates.mode != ServerMode::Sync && hello.purpose == Purpose::Work {
             self.state.lock().pace.fetched(hello.trainer as usize, only_rows);
+        }
+    }
+
+    /// What all brought to a meeting, or who is missing.
+    fn gather(&self, hello: &Hello, meet: &Meet, value: Tensor) -> Result<std::result::Result<Brought, Vec<usize>>> {
+        let (trainer, number) = (hello.trainer as usize, (hello.incarnation, meet.number));
+        let part = Part { incarnation: hello.incarnation, number: meet.number, value };
+        let mut guard = self.state.lock();
+        guard.meetings.come(trainer, &meet.purpose, part)?;
+        let until = now() + MEET_PATIENCE;
+        loop {
+            let state = &mut *guard;
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+            let (round, of) = (&state.round, self.updates.trainers);
+            if let Some(brought) = state.meetings.result(trainer, number, |t| round.is_awaited(t), of) {
+                self.changed.notify_all();
+                return Ok(Ok(brought));
+            }
+            if self.stop.load(Ordering::Acquire) || self.changed.wait_until(&mut guard, until).timed_out() {
+                let state = &*guard;
+                return Ok(Err(state.meetings.missing(|t| state.round.is_awaited(t), of)));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 from ... import _core
 from ...fluid import io
+from ...fluid.compiler import _check as _check_compiled
 from ...fluid.core import CPUPlace
 from ...fluid.executor import Executor, global_scope, runtime
 from ...fluid.framework import Variable, default_main_program, default_startup_program
@@ -234,6 +235,8 @@ class DistributedOptimizer:
         if not isinstance(loss, Variable):
             raise TypeError("minimize takes one loss, not %r; add several up" % (loss,))
         fleet, strategy = self._fleet, self._strategy
+        _check_compiled(strategy.build_strategy)
+        _check_compiled(strategy.execution_strategy)
         exchange, steps, becomes, around = _core.fleet_plan(
             strategy.a_sync, strategy.a_sync_configs["k_steps"], strategy._extras(), fleet.server_num(), fleet.worker_num(),
             self._optimizer._rule or type(self._optimizer).__name__,

@@ -2,6 +2,8 @@
 
 import os
 
+import numpy as np
+
 from ..... import _core
 
 __all__ = [
@@ -89,30 +91,41 @@ class RoleMakerBase:
             "server" if self._role == Role.SERVER else "worker", self._current_id, self._server_endpoints, self._worker_num,
         )
 
-    def _alone(self, what):
-        if self.worker_num() > 1:
-            raise NotImplementedError(
-                "%s among %d workers needs collectives, which cannot be used from Python yet: exchange values in files, "
-                "or let each worker go on by itself" % (what, self._worker_num)
-            )
+    def _meet(self, how, value):
+        """Brings an array to a meeting of all workers, who meet at the first server."""
+        if not self.is_worker():
+            raise RuntimeError("workers meet, and this process is a server")
+        from ....executor import runtime
+
+        place = (self.worker_index(), self.worker_num(), self.get_pserver_endpoints())
+        return [np.array(met) for met in _core.meet(runtime(), *place, how, value)]
 
     def all_gather(self, input):
-        """The values of all workers."""
-        self._alone("all_gather")
-        return [input]
+        """The values of all workers, in their order."""
+        return [_like(input, met) for met in self._meet("gather", np.asarray(input))]
+
+    def all_reduce(self, input, mode="sum"):
+        """The numbers of all workers, joined element by element: ``sum``, ``max`` or ``min``."""
+        return _like(input, self._meet(mode, np.asarray(input))[0])
 
     def all_reduce_worker(self, input, output, mode="sum"):
         """Joins arrays of all workers."""
-        self._alone("all_reduce_worker")
-        output[...] = input
+        output[...] = self.all_reduce(np.asarray(input), mode)
 
     def barrier_worker(self):
         """Waits for all workers."""
-        self._alone("barrier_worker")
+        self._meet("barrier", np.zeros(1, "int32"))
 
     def barrier_all(self):
-        """Waits for everybody."""
-        self._alone("barrier_all")
+        """Waits for all workers: servers wait for them anyway."""
+        self.barrier_worker()
+
+
+def _like(input, met):
+    """A result in the form of what was brought: an array, a list or a number."""
+    if isinstance(input, np.ndarray):
+        return met.reshape(input.shape)
+    return met.tolist() if isinstance(input, (list, tuple)) else met.reshape(-1)[0].item()
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
