@@ -128,7 +128,7 @@ impl Session {
     }
 
     fn push(&mut self, hello: &Hello) -> Result<()> {
-        let (push, count) = self.read_push()?;
+        let (push, count) = self.read_push(hello)?;
         match (self.shared.updates.mode, push.step) {
             (ServerMode::Sync, 0) => {
                 return Err(Error::new(Kind::Argument, "a trainer that does not wait sent to a server that does")
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// What a push says, and how many variables it brought.
-    fn read_push(&mut self) -> Result<(Push, usize)> {
+    fn read_push(&mut self, hello: &Hello) -> Result<(Push, usize)> {
         let mut meta = Reader::new(self.request.meta(), "a push");
         let push = Push::decode(&mut meta)?;
         let mut reader = ValueReader::new(&self.request, &mut meta)?;
@@ -156,6 +156,7 @@ impl Session {
             let (to, value) = &mut self.brought[count];
             name.clone_into(to);
             reader.value(&mut meta, value)?;
+            self.shared.updates.check(name, value).map_err(|e| e.note(format!("sent by trainer {}", hello.trainer)))?;
             count += 1;
         }
         Ok((push, count))

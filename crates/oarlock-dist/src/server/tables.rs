@@ -103,6 +103,13 @@ impl Tables {
         self.by_name.get(table).map(|at| self.tables[*at].rows.spec().width)
     }
 
+    /// How long rows are in the table that a gradient changes, and its name.
+    pub(super) fn of_gradient(&self, name: &str) -> Option<(usize, Name)> {
+        let (table, _) = self.by_gradient.get(name)?;
+        let spec = self.tables[*table].rows.spec();
+        Some((spec.width, spec.name.as_str().into()))
+    }
+
     /// Do trainers send such a variable?
     pub(super) fn takes(&self, name: &str) -> bool {
         self.by_gradient.contains_key(name)

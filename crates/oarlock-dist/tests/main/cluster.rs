@@ -25,6 +25,8 @@ struct Job {
     config: Config,
     trainers: usize,
     pservers: String,
+    /// Servers look for nan and infinity.
+    checks: bool,
 }
 
 impl Job {
@@ -35,7 +37,7 @@ impl Job {
 
     fn of(main: Program, startup: Program, config: Config, trainers: usize, servers: usize) -> Job {
         let pservers: Vec<String> = free_ports(servers).iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        Job { main, startup, config, trainers, pservers: pservers.join(",") }
+        Job { main, startup, config, trainers, pservers: pservers.join(","), checks: false }
     }
 
     /// The transpiler and the startup program of a trainer.
@@ -65,7 +67,7 @@ impl Job {
         let (transpiler, _) = self.transpiled(0);
         let start = |endpoint: &str| {
             let (program, startup) = transpiler.get_pserver_programs(endpoint).unwrap();
-            let (executor, scope) = (executor(), Scope::new());
+            let (executor, scope) = (checking_executor(self.checks), Scope::new());
             executor.run(&startup, &[], &[], &scope).unwrap();
             let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options.clone());
             (server.unwrap(), scope)
@@ -128,12 +130,16 @@ impl Trainer {
 }
 
 fn executor() -> Executor {
+    checking_executor(false)
+}
+
+fn checking_executor(check_nan_inf: bool) -> Executor {
     let options = ExecOptions {
         registry: Arc::new(registry()),
         threads: 1,
         fuse: false,
         without_fusions: Vec::new(),
-        check_nan_inf: false,
+        check_nan_inf,
     };
     Executor::with_runtime(options, Arc::new(Runtime::new(1)))
 }
@@ -440,6 +446,33 @@ fn payloads_of_16_bits_round_and_no_more() {
         }
         assert!(rounded, "{floats:?}");
     }
+}
+
+#[test]
+fn a_nan_is_laid_at_the_door_of_its_trainer() {
+    for mode in [true, false] {
+        let config = Config { sync_mode: mode, ..small(64) };
+        let job = Job { checks: true, ..Job::new("dc_asgd", config, 2, 1) };
+        let servers = job.serve(&with_policy(Policy::Shrink));
+        let [good, bad] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+        let feed = [("x", Tensor::from_slice([4, 8], &[f32::NAN; 32]).unwrap()), ("y", noise(4, 1, 0))];
+        let error = bad.step(&feed).unwrap_err();
+        assert_eq!(error.kind(), oarlock_ir::Kind::Nan, "{error}");
+        assert!(error.to_string().contains("sent by trainer 1"), "{error}");
+        // With the check on, the trainer finds it first, and says who it is.
+        let checking = Trainer { executor: checking_executor_of(&bad), ..bad };
+        let error = checking.step(&feed).unwrap_err();
+        assert!(error.report().what.starts_with("in trainer 1, `"), "{error}");
+        checking.die();
+        good.step(&dense_feed(8, 0, 0, 8)).unwrap();
+        good.leave();
+        wait_all(servers);
+    }
+}
+
+fn checking_executor_of(trainer: &Trainer) -> Executor {
+    let options = ExecOptions { check_nan_inf: true, ..trainer.executor.options().clone() };
+    Executor::with_runtime(options, trainer.executor.runtime().clone())
 }
 
 impl Trainer {
