@@ -244,7 +244,7 @@ FIELDS = {
     "completely_not_async": (True, dict(ASYNC, runtime_split_send_recv=True)), "geo_sgd_mode": (True, ASYNC),
     "nccl_comm_num": (2, WORKERS), "use_hierarchical_allreduce": (True, WORKERS),
     "hierarchical_allreduce_inter_nranks": (2, dict(WORKERS, use_hierarchical_allreduce=True)),
-    "collective_mode": ("local_sgd", {"mode": "collective"}),
+    "collective_mode": ("local_sgd", {"mode": "collective"}), "max_staleness": (3, ASYNC),
 }
 
 

@@ -2,6 +2,7 @@
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
 mod meet;
+mod member;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
 pub use meet::{Fold, Meeting};
+pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 
 use crate::launch::{self, Cluster};
@@ -237,14 +239,16 @@ impl Place {
         };
         match (is_collective, cluster.servers.is_empty()) {
             (true, false) => {
-                let what = format!("is_collective=True, but the environment names servers: {}", cluster.servers.join(", "));
+                let what =
+                    format!("is_collective=True, but the environment names servers: {}", cluster.servers.join(", "));
                 Err(Error::new(Kind::Argument, what)
                     .help("call fleet.init() without is_collective, or launch the job without --server_num"))
             }
             (false, true) if cluster.workers > 1 => {
                 let what = format!("the environment names {} workers and no server", cluster.workers);
-                Err(Error::new(Kind::Missing, what)
-                    .help("launch with --server_num, or call fleet.init(is_collective=True) for workers without servers"))
+                Err(Error::new(Kind::Missing, what).help(
+                    "launch with --server_num, or call fleet.init(is_collective=True) for workers without servers",
+                ))
             }
             _ => Ok(Place::of(cluster)),
         }

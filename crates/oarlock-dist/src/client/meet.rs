@@ -44,7 +44,9 @@ impl Client {
                 while reader.next(&mut meta)?.is_some() {
                     let mut value = Value::Empty;
                     reader.value(&mut meta, &mut value)?;
-                    all.push(value.dense().map_err(|e| Error::new(Kind::Format, format!("a trainer's part {e}")))?.clone());
+                    all.push(
+                        value.dense().map_err(|e| Error::new(Kind::Format, format!("a trainer's part {e}")))?.clone(),
+                    );
                 }
                 peer.give_back(link);
                 return Ok(all);
@@ -53,8 +55,11 @@ impl Client {
             let who = missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             if begun.elapsed() > PATIENCE {
                 let hours = PATIENCE.as_secs() / 3600;
-                return Err(Error::new(Kind::Timeout, format!("trainer {trainer} waited {hours} h for trainer {who} at {purpose}"))
-                    .help("see what that trainer does"));
+                return Err(Error::new(
+                    Kind::Timeout,
+                    format!("trainer {trainer} waited {hours} h for trainer {who} at {purpose}"),
+                )
+                .help("see what that trainer does"));
             }
             if said.elapsed() > SAY_EVERY {
                 said = now();

@@ -55,7 +55,13 @@ impl Meetings {
     }
 
     /// What all brought to the meeting that this part belongs to, once nobody is missing.
-    pub(super) fn result(&mut self, trainer: usize, number: (u64, u64), is_awaited: impl Fn(usize) -> bool, of: usize) -> Option<Brought> {
+    pub(super) fn result(
+        &mut self,
+        trainer: usize,
+        number: (u64, u64),
+        is_awaited: impl Fn(usize) -> bool,
+        of: usize,
+    ) -> Option<Brought> {
         if self.missing(&is_awaited, of).is_empty() && !self.here.is_empty() {
             self.last = Arc::new(std::mem::take(&mut self.here));
         }

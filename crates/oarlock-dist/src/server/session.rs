@@ -11,7 +11,8 @@ use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Awaited, Hello, Leave, Lookup, Meet, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Awaited, Hello, Leave, Lookup, Meet, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome,
+    encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};

@@ -96,8 +96,10 @@ fn join(all: &[Tensor], fold: Fold) -> Result<Tensor> {
         DType::F64 => by_element(all, |v: f64| v, |v| v, fold, |a, b| a + b),
         DType::I64 => by_element(all, |v: i64| v, |v| v, fold, i64::wrapping_add),
         DType::I32 => by_element(all, |v: i32| v, |v| v, fold, i32::wrapping_add),
-        other => Err(Error::new(Kind::DType, format!("{other} cannot be joined"))
-            .help("bring float32, float64, int32 or int64")),
+        other => {
+            Err(Error::new(Kind::DType, format!("{other} cannot be joined"))
+                .help("bring float32, float64, int32 or int64"))
+        }
     }
 }
 
@@ -112,12 +114,24 @@ fn by_element<T: oarlock_tensor::Element, A: Copy + PartialOrd>(
     let parts = all.iter().map(|t| t.data::<T>().map_err(bad)).collect::<Result<Vec<&[T]>>>()?;
     let pick = |a: A, b: A| match fold {
         Fold::Sum => add(a, b),
-        Fold::Max => if b > a { b } else { a },
-        Fold::Min => if b < a { b } else { a },
+        Fold::Max => {
+            if b > a {
+                b
+            } else {
+                a
+            }
+        }
+        Fold::Min => {
+            if b < a {
+                b
+            } else {
+                a
+            }
+        }
     };
     let at = |i: usize| parts.iter().map(|part| widen(part[i])).reduce(&pick);
     let joined: Vec<T> = (0..parts[0].len()).filter_map(at).map(narrow).collect();
-    Tensor::from_slice(all[0].dims().clone(), &joined).map_err(bad)
+    Tensor::from_slice(*all[0].dims(), &joined).map_err(bad)
 }
 
 #[cfg(test)]

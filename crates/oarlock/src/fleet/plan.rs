@@ -136,7 +136,9 @@ fn replacement(switches: &Switches) -> Result<Option<Extra>> {
         }
         if switches.rule != replaces {
             let what = format!("`{}` replaces {replaces}, and the optimizer is {}", extra.name(), switches.rule);
-            return Err(Error::new(Kind::Argument, what).help(format!("use {replaces}, or leave `{}` off", extra.name())));
+            return Err(
+                Error::new(Kind::Argument, what).help(format!("use {replaces}, or leave `{}` off", extra.name()))
+            );
         }
         found = Some(extra);
     }

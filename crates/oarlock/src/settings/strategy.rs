@@ -9,8 +9,10 @@ const fn renamed(name: &'static str, now: &'static str) -> Setting {
 const F32: &str = "programs compute in float32";
 const ONE_RING: &str = "workers exchange all gradients of a step at once, in one order";
 const EAGER: &str = "it is about eager mode, and programs here are static";
-const NO_SPLIT: &str = "every worker holds the whole network: give large tables to parameter servers (sparse_embedding)";
-const FIXED_JOB: &str = "the processes of a job are known when it starts: `oarlock launch --max_restart` restarts those that fail";
+const NO_SPLIT: &str =
+    "every worker holds the whole network: give large tables to parameter servers (sparse_embedding)";
+const FIXED_JOB: &str =
+    "the processes of a job are known when it starts: `oarlock launch --max_restart` restarts those that fail";
 const BY_HAND: &str = "nothing chooses a strategy: set the fields that you want";
 const SAME_WORKERS: &str = "all workers are of one kind";
 const DUMPS: &str = "fetch the variables, or use a FetchHandler";
@@ -23,22 +25,42 @@ pub(super) const FIELDS: &[Setting] = &[
         Value::Int(-1),
         "with a_sync and more than 0: workers train locally and exchange every so many steps (GEO)",
     ),
-    on("a_sync_configs.max_merge_var_num", Value::Int(1), "at most so many gradients of a variable become one; CPU_NUM if not set"),
-    on("a_sync_configs.send_queue_size", Value::Int(16), "so many gradients of a variable may wait; CPU_NUM if not set"),
-    on("a_sync_configs.independent_recv_thread", Value::Bool(false), "parameters are fetched by a thread of their own, also if not set"),
+    on(
+        "a_sync_configs.max_merge_var_num",
+        Value::Int(1),
+        "at most so many gradients of a variable become one; CPU_NUM if not set",
+    ),
+    on(
+        "a_sync_configs.send_queue_size",
+        Value::Int(16),
+        "so many gradients of a variable may wait; CPU_NUM if not set",
+    ),
+    on(
+        "a_sync_configs.independent_recv_thread",
+        Value::Bool(false),
+        "parameters are fetched by a thread of their own, also if not set",
+    ),
     on(
         "a_sync_configs.min_send_grad_num_before_recv",
         Value::Int(1),
         "parameters are fetched after so many gradients were sent; CPU_NUM if not set",
     ),
-    on("a_sync_configs.send_wait_times", Value::Int(1), "how often to wait 10 ms for more gradients to merge; 5 if not set"),
+    on(
+        "a_sync_configs.send_wait_times",
+        Value::Int(1),
+        "how often to wait 10 ms for more gradients to merge; 5 if not set",
+    ),
     on("a_sync_configs.launch_barrier", Value::Bool(true), "`minimize` waits on workers until all servers answer"),
     ok("a_sync_configs.thread_pool_size", Value::Int(1), ONE_EXCHANGE),
     ok("a_sync_configs.runtime_split_send_recv", Value::Bool(false), "gradients are always cut while they are sent"),
     no("a_sync_configs.heter_worker_device_guard", Value::Text("cpu"), SAME_WORKERS),
     no("a_sync_configs.lr_decay_steps", Value::Int(10), "use a schedule of `fluid.layers`, which counts steps"),
     no("a_sync_configs.use_ps_gpu", Value::Int(0), "servers keep parameters in memory"),
-    on("recompute", Value::Bool(false), "keeps only checkpoints of the forward pass and computes the rest again: less memory"),
+    on(
+        "recompute",
+        Value::Bool(false),
+        "keeps only checkpoints of the forward pass and computes the rest again: less memory",
+    ),
     on("recompute_configs.checkpoints", Value::Empty, "the variables that are kept"),
     no("recompute_configs.enable_offload", Value::Bool(false), "checkpoints stay in memory: choose fewer"),
     no("recompute_configs.checkpoint_shape", Value::Empty, "checkpoints stay in memory: choose fewer"),
@@ -51,16 +73,32 @@ pub(super) const FIELDS: &[Setting] = &[
     on("lars_configs.lars_coeff", Value::Float(0.001), "how far a parameter moves by its size"),
     on("lars_configs.lars_weight_decay", Value::Float(0.0005), "weight decay"),
     no("lars_configs.epsilon", Value::Float(0.0), "the rule divides by norms alone"),
-    no("lars_configs.exclude_from_weight_decay", Value::Empty, "give those parameters a regularizer of their own, and LARS none"),
+    no(
+        "lars_configs.exclude_from_weight_decay",
+        Value::Empty,
+        "give those parameters a regularizer of their own, and LARS none",
+    ),
     on("lamb", Value::Bool(false), "Adam becomes Lamb"),
     on("lamb_configs.lamb_weight_decay", Value::Float(0.01), "weight decay"),
     on("lamb_configs.exclude_from_weight_decay", Value::Empty, "parameters whose name holds one of these have none"),
-    on("dgc", Value::Bool(false), "Momentum becomes DGCMomentum: only the largest gradients count; without servers only"),
+    on(
+        "dgc",
+        Value::Bool(false),
+        "Momentum becomes DGCMomentum: only the largest gradients count; without servers only",
+    ),
     on("dgc_configs.rampup_begin_step", Value::Int(0), "from this step on"),
     on("dgc_configs.rampup_step", Value::Int(1), "steps until the last sparsity"),
     on("dgc_configs.sparsity", Value::Empty, "which part does not count; [0.999] if empty"),
-    on("localsgd", Value::Bool(false), "equal workers average parameters after every step, in place of gradients before it"),
-    no("localsgd_configs.k_steps", Value::Int(1), "workers average after every step; GEO (a_sync_configs) averages more rarely"),
+    on(
+        "localsgd",
+        Value::Bool(false),
+        "equal workers average parameters after every step, in place of gradients before it",
+    ),
+    no(
+        "localsgd_configs.k_steps",
+        Value::Int(1),
+        "workers average after every step; GEO (a_sync_configs) averages more rarely",
+    ),
     no("localsgd_configs.begin_step", Value::Int(1), "workers average from the first step on"),
     no("adaptive_localsgd", Value::Bool(false), "set localsgd, which averages after every step"),
     no("adaptive_localsgd_configs.init_k_steps", Value::Int(1), "workers average after every step"),
@@ -99,7 +137,11 @@ pub(super) const FIELDS: &[Setting] = &[
     no("amp_configs.use_optimizer_fp16", Value::Bool(false), F32),
     no("amp_configs.use_pure_bf16", Value::Bool(false), F32),
     no("fp16_allreduce", Value::Bool(false), F32),
-    no("sync_batch_norm", Value::Bool(false), "statistics are those of each worker's batch: use a larger batch per worker"),
+    no(
+        "sync_batch_norm",
+        Value::Bool(false),
+        "statistics are those of each worker's batch: use a larger batch per worker",
+    ),
     no("pipeline", Value::Bool(false), NO_SPLIT),
     no("pipeline_configs.micro_batch", Value::Int(1), NO_SPLIT),
     no("pipeline_configs.micro_batch_size", Value::Int(1), NO_SPLIT),
@@ -133,8 +175,16 @@ pub(super) const FIELDS: &[Setting] = &[
     no("hybrid_configs.pp_degree", Value::Int(1), NO_SPLIT),
     no("hybrid_configs.sharding_degree", Value::Int(1), NO_SPLIT),
     no("hybrid_configs.sep_degree", Value::Int(1), NO_SPLIT),
-    no("gradient_scale_configs.scale_strategy", Value::Text("avg"), "gradients are averaged: multiply the loss instead"),
-    no("gradient_scale_configs.scale_gradient", Value::Bool(false), "gradients are averaged: multiply the loss instead"),
+    no(
+        "gradient_scale_configs.scale_strategy",
+        Value::Text("avg"),
+        "gradients are averaged: multiply the loss instead",
+    ),
+    no(
+        "gradient_scale_configs.scale_gradient",
+        Value::Bool(false),
+        "gradients are averaged: multiply the loss instead",
+    ),
     no("elastic", Value::Bool(false), FIXED_JOB),
     no("auto", Value::Bool(false), BY_HAND),
     no("semi_auto", Value::Bool(false), BY_HAND),
