@@ -46,7 +46,10 @@ fn whole_job() -> Outcome<()> {
     let (start, dir) = (Instant::now(), Scratch::new()?);
     write_criteo(&dir.0.join("train"), CriteoOptions { samples, files: FILES, seed: 1 })?;
     let held_out = write_criteo(&dir.0.join("test"), CriteoOptions { samples: HELD_OUT, files: FILES, seed: 2 })?;
-    println!("{samples} clicks and non-clicks to train on, {HELD_OUT} held out; best possible AUC {:.4}", held_out.best_auc);
+    println!(
+        "{samples} clicks and non-clicks to train on, {HELD_OUT} held out; best possible AUC {:.4}",
+        held_out.best_auc
+    );
     let exe = std::env::current_exe()?;
     let job = Launch {
         program: launch::Program::find(exe.into_os_string(), vec![dir.0.clone().into_os_string()], "")?,
@@ -130,7 +133,8 @@ fn work(member: &Member, model: &Model, exe: &Executor, scope: &Scope, dir: &Pat
     Ok(())
 }
 
-type Pass = fn(&Executor, &Program, &dyn oarlock::data::Dataset, &Scope, &TrainOptions, &mut dyn Observer) -> Result<Summary>;
+type Pass =
+    fn(&Executor, &Program, &dyn oarlock::data::Dataset, &Scope, &TrainOptions, &mut dyn Observer) -> Result<Summary>;
 
 fn run(exe: &Executor, program: &Program, set: &QueueDataset, scope: &Scope, pass: Pass) -> Result<Summary> {
     pass(exe, program, set, scope, &TrainOptions::threads(1), &mut Printer)
@@ -138,9 +142,15 @@ fn run(exe: &Executor, program: &Program, set: &QueueDataset, scope: &Scope, pas
 
 /// The files of this worker.
 fn share(member: &Member, dir: &Path) -> Outcome<QueueDataset> {
-    let files: Vec<String> = (0..FILES).map(|f| dir.join(format!("part-{f:05}")).to_string_lossy().into_owned()).collect();
+    let files: Vec<String> =
+        (0..FILES).map(|f| dir.join(format!("part-{f:05}")).to_string_lossy().into_owned()).collect();
     let mine = fleet::split_files(&files, member.place().index, member.place().workers);
-    Ok(QueueDataset { source: Source::files(mine), format: Format::strict(criteo_slots()?), batch_size: BATCH, queue: 4 })
+    Ok(QueueDataset {
+        source: Source::files(mine),
+        format: Format::strict(criteo_slots()?),
+        batch_size: BATCH,
+        queue: 4,
+    })
 }
 
 struct Model {

@@ -10,6 +10,7 @@ mod meet;
 mod peer;
 mod rows;
 mod step;
+mod trade;
 mod wait;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +27,8 @@ use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
 pub(crate) use rows::{NO_ROW, Route, RowPlan};
 pub(crate) use step::Step;
+pub use trade::Partners;
+use trade::Trades;
 pub use wait::wait_for_servers;
 
 use crate::log::Log;
@@ -106,6 +109,7 @@ pub struct Client {
     meetings: Mutex<u64>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
+    trades: Mutex<Trades>,
     life: Life,
 }
 
@@ -123,6 +127,7 @@ impl Client {
             barrier: Mutex::new(()),
             meetings: Mutex::new(0),
             fingerprint: Mutex::new(options.fingerprint.clone()),
+            trades: Mutex::default(),
             options,
         }
     }

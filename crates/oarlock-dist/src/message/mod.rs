@@ -10,6 +10,7 @@ mod lookup;
 mod meet;
 mod pull;
 mod push;
+mod trade;
 mod values;
 
 pub(crate) use failure::{decode_failure, encode_failure};
@@ -19,6 +20,7 @@ pub(crate) use lookup::Lookup;
 pub(crate) use meet::{Awaited, Meet};
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
+pub(crate) use trade::Trade;
 pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
 
 /// The kinds of frames.
@@ -43,8 +45,10 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u16 = 9;
     /// A request was served, and there is nothing to say.
     pub(crate) const DONE: u16 = 10;
+    /// Bytes from trainer to trainer. Answered alike.
+    pub(crate) const TRADE: u16 = 11;
     /// A trainer's part of a meeting.
-    pub(crate) const MEET: u16 = 11;
+    pub(crate) const MEET: u16 = 12;
     /// The answer to it while others are missing.
-    pub(crate) const AWAITED: u16 = 12;
+    pub(crate) const AWAITED: u16 = 13;
 }

@@ -64,6 +64,11 @@ impl<'a> ValueWriter<'a> {
         ValueWriter { sections: vec![bytemuck::cast_slice(ids)] }
     }
 
+    /// Bytes that mean nothing here.
+    pub(crate) fn of_sections(sections: Vec<&'a [u8]>) -> ValueWriter<'a> {
+        ValueWriter { sections }
+    }
+
     /// Adds variables.
     pub(crate) fn write(
         &mut self,

@@ -10,6 +10,7 @@ mod previous;
 pub mod round;
 mod session;
 mod tables;
+mod trades;
 mod updates;
 
 use std::collections::HashMap;
@@ -31,6 +32,7 @@ use previous::Previous;
 pub use round::Policy;
 use round::{Effect, Event, Round};
 use session::Session;
+use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
 
@@ -116,6 +118,7 @@ type Stream = (u32, u64, u32);
 
 struct State {
     round: Round,
+    trades: Trades,
     pace: Pace,
     meetings: Meetings,
     /// When each trainer was last heard of.
@@ -149,6 +152,7 @@ impl Server {
         let trainers = updates.trainers;
         let state = State {
             round: Round::new(trainers, options.policy),
+            trades: Trades::new(trainers),
             pace: Pace::new(trainers),
             meetings: Meetings::default(),
             seen: vec![None; trainers],

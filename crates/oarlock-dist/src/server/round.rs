@@ -211,6 +211,11 @@ impl Round {
         self.members.iter().filter(|m| matches!(m.place, Place::Here { .. })).count()
     }
 
+    /// Did a trainer leave, or was it lost?
+    pub fn is_gone(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|m| matches!(m.place, Place::Left | Place::Lost))
+    }
+
     /// Did any trainer come?
     pub fn has_begun(&self) -> bool {
         self.members.iter().any(|m| m.place != Place::Expected)

@@ -11,7 +11,7 @@ use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Awaited, Hello, Leave, Lookup, Meet, Named, Pull, Purpose, Push, Rounded, ValueReader, ValueWriter, Welcome,
+    Awaited, Hello, Leave, Lookup, Meet, Named, Pull, Purpose, Push, Rounded, Trade, ValueReader, ValueWriter, Welcome,
     encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
@@ -122,6 +122,7 @@ impl Session {
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
             kind::MEET if hello.purpose == Purpose::Work => self.meet(hello),
+            kind::TRADE if hello.purpose == Purpose::Work => self.trade(hello),
             kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
                 .help("trainers and servers must be of one release of Oarlock")),
@@ -207,11 +208,9 @@ impl Session {
             if state.round.done() >= step {
                 return Ok(());
             }
-            if shared.stop.load(Ordering::Acquire) {
-                return Err(Error::new(Kind::Network, "the server stops"));
-            }
+            shared.check_going_on(&state)?;
             if shared.changed.wait_until(&mut state, deadline).timed_out() {
-                return Err(shared.overdue(step, &state.round.awaited()));
+                return Err(shared.overdue(&format!("step {step}"), &state.round.awaited()));
             }
         }
     }
@@ -323,6 +322,36 @@ impl Session {
         }
     }
 
+    /// Takes a trainer's parts of an exchange, waits for those of the others, and replies with what is for this one.
+    fn trade(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let trade = Trade::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let parts = trade.parts(&self.request)?.into_iter().map(|(to, part)| (to, Arc::new(part.to_vec()))).collect();
+        let shared = self.shared.clone();
+        let mut state = shared.state.lock();
+        state.trades.bring(hello.trainer, trade.number, parts, trade.more)?;
+        shared.changed.notify_all();
+        let deadline = now() + shared.options.deadline;
+        let (got, more) = loop {
+            if let Some(result) = state.trades.result(hello.trainer, trade.number) {
+                break result;
+            }
+            shared.check_going_on(&state)?;
+            if let Some(gone) = state.trades.awaited().find(|t| state.round.is_gone(*t)) {
+                return Err(never_comes(gone, trade.number));
+            }
+            if shared.changed.wait_until(&mut state, deadline).timed_out() {
+                let awaited: Vec<usize> = state.trades.awaited().collect();
+                return Err(shared.overdue(&format!("round {} of an exchange", trade.number), &awaited));
+            }
+        };
+        drop(state);
+        let mut meta = Writer::new();
+        Trade { number: trade.number, more, trainers: got.iter().map(|(from, _)| *from).collect() }.encode(&mut meta);
+        let sections: Vec<&[u8]> = got.iter().map(|(_, part)| part.as_slice()).collect();
+        self.send(kind::TRADE, self.request.id(), meta.as_bytes(), &sections)
+    }
+
     fn leave(&mut self, hello: &Hello) -> Result<()> {
         Leave::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let (trainer, incarnation) = (hello.trainer as usize, hello.incarnation);
@@ -380,7 +409,27 @@ fn refusal_error(refusal: Refusal, hello: &Hello) -> Error {
         .help("every trainer of a job needs a number of its own (PADDLE_TRAINER_ID)")
 }
 
+#[cold]
+fn never_comes(trainer: usize, number: u64) -> Error {
+    Error::new(
+        Kind::Network,
+        format!("trainer {trainer} is gone, and round {number} of an exchange needs every trainer"),
+    )
+    .help("let all trainers exchange equally often, before any of them ends; see the log of that trainer")
+}
+
 impl Shared {
+    /// Is there any sense in waiting?
+    fn check_going_on(&self, state: &super::State) -> Result<()> {
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        if self.stop.load(Ordering::Acquire) {
+            return Err(Error::new(Kind::Network, "the server stops"));
+        }
+        Ok(())
+    }
+
     /// A process that was lost, left or was replaced changes nothing any more; nor does anybody once the job has failed.
     fn check_here(&self, hello: &Hello) -> Result<()> {
         if hello.purpose == Purpose::Look {
@@ -405,12 +454,7 @@ impl Shared {
         self.changed.notify_all();
         let deadline = now() + self.options.deadline;
         while let Some(slowest) = state.pace.ahead_of(trainer, bound, |t| state.round.is_awaited(t)) {
-            if let Some(failed) = &state.failed {
-                return Err(failed.clone());
-            }
-            if self.stop.load(Ordering::Acquire) {
-                return Err(Error::new(Kind::Network, "the server stops"));
-            }
+            self.check_going_on(&state)?;
             if self.changed.wait_until(&mut state, deadline).timed_out() {
                 let seconds = self.options.deadline.as_secs();
                 let what =
@@ -465,10 +509,10 @@ impl Shared {
     }
 
     #[cold]
-    fn overdue(&self, step: u64, awaited: &[usize]) -> Error {
+    fn overdue(&self, what: &str, awaited: &[usize]) -> Error {
         let who: Vec<String> = awaited.iter().map(usize::to_string).collect();
         let seconds = self.options.deadline.as_secs();
-        Error::new(Kind::Timeout, format!("step {step} waited {seconds} s for trainer {}", who.join(", ")))
+        Error::new(Kind::Timeout, format!("{what} waited {seconds} s for trainer {}", who.join(", ")))
             .note(format!("at server {}", self.updates.endpoint))
             .help("see what that trainer does; FLAGS_rpc_deadline (milliseconds) sets how long to wait")
     }

@@ -19,7 +19,7 @@ use oarlock_testkit::{Tolerance, assert_close};
 use crate::transpile::{local, noise, registry, rows_of};
 
 /// What a cluster trains, and how.
-struct Job {
+pub(crate) struct Job {
     main: Program,
     startup: Program,
     config: Config,
@@ -30,7 +30,7 @@ struct Job {
 }
 
 impl Job {
-    fn new(case: &str, config: Config, trainers: usize, servers: usize) -> Job {
+    pub(crate) fn new(case: &str, config: Config, trainers: usize, servers: usize) -> Job {
         let (main, startup) = local(case);
         Job::of(main, startup, config, trainers, servers)
     }
@@ -59,11 +59,11 @@ impl Job {
         (transpiler, startup)
     }
 
-    fn endpoints(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
         self.pservers.split(',')
     }
 
-    fn serve(&self, options: &ServerOptions) -> Vec<(Server, Scope)> {
+    pub(crate) fn serve(&self, options: &ServerOptions) -> Vec<(Server, Scope)> {
         let (transpiler, _) = self.transpiled(0);
         let start = |endpoint: &str| {
             let (program, startup) = transpiler.get_pserver_programs(endpoint).unwrap();
@@ -76,7 +76,7 @@ impl Job {
     }
 
     /// A trainer that is ready for its first step.
-    fn join(&self, trainer: usize, options: ClientOptions) -> Result<Trainer> {
+    pub(crate) fn join(&self, trainer: usize, options: ClientOptions) -> Result<Trainer> {
         let (transpiler, startup) = self.transpiled(trainer);
         let program = transpiler.get_trainer_program()?;
         let (executor, scope) = (executor(), Scope::new());
@@ -97,7 +97,7 @@ impl Job {
     }
 }
 
-struct Trainer {
+pub(crate) struct Trainer {
     executor: Executor,
     scope: Scope,
     program: Program,
@@ -109,7 +109,7 @@ impl Trainer {
         self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
     }
 
-    fn client(&self) -> Arc<Client> {
+    pub(crate) fn client(&self) -> Arc<Client> {
         Client::of(self.executor.runtime())
     }
 
@@ -124,7 +124,7 @@ impl Trainer {
         communicator
     }
 
-    fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.client().leave().unwrap();
     }
 }
@@ -150,15 +150,15 @@ fn free_ports(count: usize) -> Vec<u16> {
     held.iter().map(|l| l.local_addr().unwrap().port()).collect()
 }
 
-fn quiet() -> ServerOptions {
+pub(crate) fn quiet() -> ServerOptions {
     ServerOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ServerOptions::default() }
 }
 
-fn trainer_options() -> ClientOptions {
+pub(crate) fn trainer_options() -> ClientOptions {
     ClientOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ClientOptions::default() }
 }
 
-fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scope>) {
+pub(crate) fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scope>) {
     servers.into_iter().map(|(server, scope)| (server.wait(|| false).unwrap(), scope)).unzip()
 }
 
@@ -216,7 +216,7 @@ fn train_alone(job: &Job, feed: Feed, steps: usize) -> Scope {
     alone.scope
 }
 
-fn small(min_block_size: usize) -> Config {
+pub(crate) fn small(min_block_size: usize) -> Config {
     Config { min_block_size, ..Config::fluid() }
 }
 

@@ -91,6 +91,19 @@ class RoleMakerBase:
             "server" if self._role == Role.SERVER else "worker", self._current_id, self._server_endpoints, self._worker_num,
         )
 
+    def _partners(self):
+        """The workers of the job, which meet at its servers."""
+        if not self.is_worker():
+            raise RuntimeError("only workers exchange values with each other, and this is server %d" % self._current_id)
+        if not self._server_endpoints:
+            raise NotImplementedError(
+                "%d workers exchange values through parameter servers, and this job has none: give each worker files of its own"
+                % self._worker_num
+            )
+        from .....fluid.executor import runtime
+
+        return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
+
     def _meet(self, how, value):
         """Brings an array to a meeting of all workers, who meet at the first server."""
         if not self.is_worker():
@@ -110,15 +123,16 @@ class RoleMakerBase:
 
     def all_reduce_worker(self, input, output, mode="sum"):
         """Joins arrays of all workers."""
-        output[...] = self.all_reduce(np.asarray(input), mode)
+        output[:] = self.all_reduce(input if isinstance(output, np.ndarray) else list(input), mode)
 
     def barrier_worker(self):
         """Waits for all workers."""
         self._meet("barrier", np.zeros(1, "int32"))
 
     def barrier_all(self):
-        """Waits for all workers: servers wait for them anyway."""
-        self.barrier_worker()
+        """Waits for everybody: a server waits for its workers by itself, so workers wait for each other."""
+        if self.is_worker():
+            self.barrier_worker()
 
 
 def _like(input, met):
