@@ -4,6 +4,7 @@ Prints one line of JSON with what a test compares."""
 
 import json
 import sys
+import time
 
 import numpy as np
 import paddle
@@ -39,6 +40,8 @@ def network(job):
         rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=True, param_attr=paddle.ParamAttr("table"))
     joined = paddle.concat([x, paddle.reshape(rows, [-1, 4])], axis=1)
     hidden = paddle.static.nn.fc(joined, 8, activation="relu", name="hidden")
+    if job.get("dropout"):
+        hidden = paddle.nn.functional.dropout(hidden, 0.2)
     out = paddle.nn.functional.softmax(paddle.static.nn.fc(hidden, 2))
     cost = paddle.nn.functional.cross_entropy(out, y, use_softmax=False, reduction="none")
     auc, _, stats = paddle.static.auc(out, y)
@@ -60,7 +63,7 @@ def main(job):
     optimizer = getattr(paddle.optimizer, kind)(learning_rate=job.get("rate", 0.1))
     fleet.distributed_optimizer(optimizer, strategy).minimize(net["loss"])
     if fleet.is_server():
-        fleet.init_server(*job.get("load", []))
+        fleet.init_server(*job.get("load", []), checkpoint=job.get("checkpoint"))
         fleet.run_server()
         return {}
     exe = paddle.static.Executor(paddle.CPUPlace())
@@ -68,19 +71,27 @@ def main(job):
         fleet.init_worker()
     exe.run(paddle.static.default_startup_program())
     fleet.init_worker()
-    return dict(train(job, net, exe), **after(job, net, exe))
+    stood = fleet.load_checkpoint(job["checkpoint"]) if "checkpoint" in job else None
+    return dict(train(job, net, exe, stood), **after(job, net, exe))
 
 
-def train(job, net, exe):
+def train(job, net, exe, stood):
     main_program, losses, counted = paddle.static.default_main_program(), [], np.zeros(3)
-    for feed in samples(job):
+    first = stood["step"] if stood else 0
+    for step, feed in enumerate(samples(job)[first:], first):
+        if step and step != first and "checkpoint" in job and step % job["every"] == 0:
+            fleet.save_checkpoint(job["checkpoint"], step=step, notes={"reader": "batch %d" % step}, max_num=2)
+        if "progress" in job:
+            with open("%s.%d" % (job["progress"], fleet.worker_index()), "a") as f:
+                f.write("%d\n" % step)
+        time.sleep(job.get("pause", 0))
         loss, right = exe.run(main_program, feed=feed, fetch_list=[net["loss"], net["right"]])
         losses.append(loss.item())
         count = len(feed["y"])
         counted += [loss.item() * count, right.item() * count, count]
     total = fleet.metrics.sum(counted)
     return {
-        "losses": losses, "mean_loss": float(total[0] / total[2]),
+        "first": first, "notes": stood and stood["notes"], "losses": losses, "mean_loss": float(total[0] / total[2]),
         "acc": fleet.metrics.acc(np.array([counted[1]]), np.array([counted[2]])),
         "auc": fleet.metrics.auc(net["stats"][2], net["stats"][3]),
         "most": fleet.metrics.max(np.array([len(feed["y"])])).tolist(),
@@ -92,6 +103,11 @@ def train(job, net, exe):
 def after(job, net, exe):
     fleet.barrier_worker()
     done = {}
+    if "notify" in job and fleet.is_first_worker():
+        notify = paddle.static.Program()
+        notify.global_block().append_op("checkpoint_notify", attrs={
+            "epmap": fleet.server_endpoints(), "dir": job["notify"], "lookup_table": "table"})
+        exe.run(notify)
     if "save" in job:
         fleet.save_persistables(exe, job["save"])
         fleet.save_inference_model(exe, job["save"] + "_model", ["x", "ids"], [net["out"]])

@@ -12,7 +12,7 @@ import oarlock.fluid as fluid
 from oarlock import optimizer, static
 from oarlock.distributed import fleet
 from oarlock.fluid import options
-from test_ps import HERE, LIMIT, free_ports
+from test_ps import HERE, LIMIT, free_ports, wait_for_step
 
 SERVERS = ["127.0.0.1:1", "127.0.0.1:2"]
 WORKERS = ["127.0.0.1:3", "127.0.0.1:4"]
@@ -183,13 +183,28 @@ class Job:
         command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(self.job)]
         return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def run(self, code=0):
-        """Runs it to its end; returns what workers printed and what everybody said."""
+    def start(self):
+        """All processes, servers first."""
         processes = []
         for endpoint in self.endpoints:
             host, _, port = endpoint.partition(":")
             processes.append(self._start(TRAINING_ROLE="PSERVER", POD_IP=host, PADDLE_PORT=port))
-        processes += [self._start(TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i)) for i in range(self.workers)]
+        return processes + [self._start(TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i)) for i in range(self.workers)]
+
+    def kill_at(self, step):
+        """Starts it, and kills every process, as a power failure does, when the first worker reaches a step."""
+        processes = self.start()
+        try:
+            wait_for_step(self.job["progress"] + ".0", step)
+        finally:
+            for process in processes:
+                process.kill()
+            said = [process.communicate() for process in processes]
+        return said
+
+    def run(self, code=0):
+        """Runs it to its end; returns what workers printed and what everybody said."""
+        processes = self.start()
         try:
             ended = [process.communicate(timeout=LIMIT) for process in processes[len(self.endpoints):]]
             if code:
@@ -271,3 +286,80 @@ def test_the_wrong_order_names_the_right_one():
     ended = Job(strategy={"a_sync": False}, wrong_order=True).run(code=1)
     for _, err in ended:
         assert "call exe.run(paddle.static.default_startup_program()) first, then fleet.init_worker()" in err, err
+
+
+def resumed(tmp_path, strategy, servers=2, **job):
+    """A job that is killed entirely at step 17 with checkpoints every 5 steps, and started again, perhaps with other servers."""
+    job = dict(job, strategy=strategy, steps=30, every=5, checkpoint=str(tmp_path / "ckpt"), progress=str(tmp_path / "progress"))
+    said = Job(pause=0.02, **job).kill_at(17)
+    left = sorted(os.listdir(job["checkpoint"])) if os.path.isdir(job["checkpoint"]) else said
+    os.remove(job["progress"] + ".0")
+    again = Job(servers=servers, **job).run()
+    assert all(worker["first"] in (5, 10, 15) and worker["notes"] == {"reader": "batch %d" % worker["first"]} for worker in again), left
+    return again
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_killed_job_goes_on_bit_by_bit(tmp_path, sparse):
+    sync = {"a_sync": False}
+    never = Job(strategy=sync, steps=30, optimizer="Adam", rate=0.05, sparse=sparse, dropout=False).run()
+    again = resumed(tmp_path, sync, optimizer="Adam", rate=0.05, sparse=sparse, dropout=False)
+    for whole, rest in zip(never, again):
+        assert rest["losses"] == whole["losses"][rest["first"]:]
+        # Counts of the AUC are each worker's own; they are back, too.
+        assert rest["auc"] == whole["auc"]
+    assert len(os.listdir(tmp_path / "ckpt")) <= 3
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_another_number_of_servers_goes_on(tmp_path, servers):
+    sync = {"a_sync": False}
+    never = Job(strategy=sync, steps=30, optimizer="Adam", rate=0.05, sparse=True).run()
+    again = resumed(tmp_path, sync, servers=servers, optimizer="Adam", rate=0.05, sparse=True)
+    for whole, rest in zip(never, again):
+        np.testing.assert_allclose(rest["losses"], whole["losses"][rest["first"]:], rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["async", "geo"])
+def test_who_does_not_wait_goes_on_from_a_cut(tmp_path, mode):
+    job = dict(strategy=MODES[mode], steps=30, every=5, checkpoint=str(tmp_path / "ckpt"), progress=str(tmp_path / "progress"))
+    Job(pause=0.05, **job).kill_at(17)
+    workers = Job(**job).run()
+    # The first worker takes the cuts; where another stood is known from its note, if it had left one.
+    assert workers[0]["first"] in (5, 10, 15) and workers[1]["first"] in (0, 5, 10, 15, 20), workers
+    assert all(len(worker["losses"]) == 30 - worker["first"] for worker in workers)
+
+
+def test_a_checkpoint_is_rewritten_for_other_servers(tmp_path):
+    ckpt = str(tmp_path / "ckpt")
+    Job(strategy={"a_sync": False}, steps=12, every=5, checkpoint=ckpt, sparse=True).run()
+
+    def oarlock(*arguments):
+        done = subprocess.run([sys.executable, "-m", "oarlock", "ckpt", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "2 servers" in oarlock("list", ckpt)
+    assert "for 3 servers" in oarlock("reshard", ckpt, "--servers", "3")
+    assert "3 servers" in oarlock("list", ckpt)
+    assert "good" in oarlock("verify", ckpt)
+    rest = Job(servers=3, strategy={"a_sync": False}, steps=12, every=5, checkpoint=ckpt, sparse=True).run()
+    whole = Job(strategy={"a_sync": False}, steps=12, sparse=True).run()
+    np.testing.assert_allclose(rest[0]["losses"], whole[0]["losses"][rest[0]["first"]:], rtol=1e-5)
+
+
+def test_servers_load_a_save_with_a_hashed_table(tmp_path):
+    saved = str(tmp_path / "saved")
+    Job(strategy={"a_sync": False}, sparse=True, save=saved, optimizer="Adam", rate=0.05, steps=10).run()
+    fresh = Job(strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1).run()
+    loaded = Job(servers=3, strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1, load=[saved, ["table"]]).run()
+    assert loaded[0]["mean_loss"] != fresh[0]["mean_loss"]
+
+
+def test_servers_save_their_tables_when_they_are_told(tmp_path):
+    Job(strategy={"a_sync": False}, sparse=True, notify=str(tmp_path), save=str(tmp_path / "saved"), steps=5).run()
+    assert sorted(os.listdir(tmp_path / "__lookup_table__")) == ["table_0", "table_1"]
+    whole = os.path.getsize(tmp_path / "saved" / "table")
+    parts = [os.path.getsize(tmp_path / "__lookup_table__" / name) for name in ("table_0", "table_1")]
+    # Two files have two headers, and the same rows.
+    assert 0 < sum(parts) - whole < 200, (parts, whole)

@@ -29,6 +29,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fleet_plan, m)?)?;
     m.add_function(wrap_pyfunction!(check_started, m)?)?;
     m.add_function(wrap_pyfunction!(meet, m)?)?;
+    m.add_function(wrap_pyfunction!(crate::transpiler::has_checkpoint, m)?)?;
+    m.add_function(wrap_pyfunction!(crate::transpiler::clear_checkpoints, m)?)?;
     m.add_function(wrap_pyfunction!(area_under_curve, m)?)?;
     m.add_function(wrap_pyfunction!(split_files, m)?)
 }

@@ -1,6 +1,7 @@
 //! Fleet: what the words of Fluid's `fleet` mean. Who a process is, by its environment; which settings of the transpiler and
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
+mod checkpoint;
 mod meet;
 mod member;
 mod plan;
@@ -14,6 +15,7 @@ use oarlock_dist::transpile::{Config, DistributeTranspiler};
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
+pub use checkpoint::{JobSaves, finish_checkpoint};
 pub use meet::{Fold, Meeting};
 pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
@@ -173,7 +175,8 @@ pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
 /// Ends the part of this process in a job: what waits is sent, and servers hear that the trainer leaves. False if there was
 /// nobody to leave.
 pub fn leave(runtime: &Runtime) -> Result<bool> {
-    let sent = stop_communicator(runtime);
+    // Servers end when all have left, and a checkpoint under way needs them.
+    let sent = finish_checkpoint(runtime).and(stop_communicator(runtime));
     let Some(client) = runtime.withdraw::<Client>().filter(|client| client.is_connected()) else {
         return sent.map(|()| false);
     };

@@ -11,8 +11,8 @@ use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Awaited, Hello, Leave, Lookup, Meet, Named, Pull, Purpose, Push, Rounded, Trade, ValueReader, ValueWriter, Welcome,
-    encode_failure, kind,
+    Awaited, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, SaveTable, Trade, ValueReader,
+    ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
@@ -122,6 +122,9 @@ impl Session {
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
             kind::MEET if hello.purpose == Purpose::Work => self.meet(hello),
+            kind::CUT if hello.purpose == Purpose::Work => self.cut(hello),
+            kind::SAVE_TABLE if hello.purpose == Purpose::Work => self.save_table(hello),
+            kind::NOTE if hello.purpose == Purpose::Work => self.note(hello),
             kind::TRADE if hello.purpose == Purpose::Work => self.trade(hello),
             kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
@@ -174,11 +177,13 @@ impl Session {
             self.shared.repeats.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
+        let whole = self.shared.fence.read();
         for (name, value) in &mut self.brought[..count] {
             self.shared.updates.apply(hello.trainer as usize, name, value)?;
             self.shared.changes.note(&self.shared.updates, name, value);
         }
         *applied = id;
+        drop(whole);
         drop(applied);
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
         self.shared.keep_pace(hello)
@@ -289,6 +294,42 @@ impl Session {
         let rows = lookup.floats.encode(&self.rows, &mut room);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
         self.conn.send(&out, now() + SEND_PATIENCE)
+    }
+
+    /// Saves what this server keeps, or says whether it has.
+    fn cut(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let cut = Cut::decode(&mut Reader::new(self.request.meta(), "a checkpoint"))?;
+        let id = self.request.id();
+        if self.shared.cut(&cut)? {
+            return self.send(kind::DONE, id, &[], &[]);
+        }
+        let mut meta = Writer::new();
+        Awaited { trainers: Vec::new() }.encode(&mut meta);
+        self.send(kind::AWAITED, id, meta.as_bytes(), &[])
+    }
+
+    /// Saves the rows of one table.
+    fn save_table(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let save = SaveTable::decode(&mut Reader::new(self.request.meta(), "a save"))?;
+        self.shared.save_table(&save)?;
+        self.send(kind::DONE, self.request.id(), &[], &[])
+    }
+
+    /// Keeps where a trainer stands; replies with what all said.
+    fn note(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let note = self.request.section(0).unwrap_or_default().to_vec();
+        let notes = {
+            let mut state = self.shared.state.lock();
+            state.notes.insert(hello.trainer, note);
+            state.notes.clone()
+        };
+        let mut meta = Writer::new();
+        Notes { trainers: notes.keys().copied().collect() }.encode(&mut meta);
+        let sections: Vec<&[u8]> = notes.values().map(Vec::as_slice).collect();
+        self.send(kind::NOTE, self.request.id(), meta.as_bytes(), &sections)
     }
 
     /// A trainer meets the others. Waits a while for those who are missing, then says who they are.

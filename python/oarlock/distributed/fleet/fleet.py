@@ -173,10 +173,11 @@ class Fleet:
                 runtime(), self._exchange, self._transpiler._core, self._transpiler._program.desc, global_scope(), knobs, _cpu_num()
             )
 
-    def init_server(self, dirname=None, var_names=None, **kwargs):
-        """Runs the startup program of this server, then loads its part of a save: all of it, or ``var_names`` only."""
+    def init_server(self, dirname=None, var_names=None, checkpoint=None, **kwargs):
+        """Runs the startup program of this server, then loads its part of a save: all of it, or ``var_names`` only. ``checkpoint`` is
+        where ``save_checkpoint`` saves: the newest one is loaded, if there is one."""
         if kwargs:
-            raise TypeError("init_server takes dirname and var_names, not %s" % ", ".join(sorted(kwargs)))
+            raise TypeError("init_server takes dirname, var_names and checkpoint, not %s" % ", ".join(sorted(kwargs)))
         self._joined(False, "init_server")
         main, startup = self._server_programs
         self._executor.run(startup)
@@ -184,6 +185,8 @@ class Fleet:
             io.load_vars(self._executor, dirname, main, vars=var_names, predicate=io.is_persistable)
         elif var_names is not None:
             raise ValueError("init_server loads %s from a directory: give it as dirname" % ", ".join(var_names))
+        if checkpoint is not None and _core.has_checkpoint(checkpoint):
+            io.load_vars(self._executor, checkpoint, main, predicate=io.is_persistable)
 
     def run_server(self):
         """Serves until every worker has left."""
@@ -206,6 +209,25 @@ class Fleet:
             dirname, feeded_var_names, target_vars, _check_save(executor, mode), main_program or default_main_program(),
             export_for_deployment=export_for_deployment,
         )
+
+    def save_checkpoint(self, dirname, epoch=0, step=0, notes=None, max_num=3):
+        """Saves a checkpoint of the whole job in ``dirname``, which all processes see: what servers keep, and of each worker its
+        position, random state and variables of its own. Every worker calls it, at the same step if workers are in step. Returns as soon as
+        training may go on; servers write meanwhile. ``notes`` are texts by name, such as where a reader stands."""
+        texts = {str(name): str(text) for name, text in (notes or {}).items()}
+        self._through_servers("save_checkpoint").save_checkpoint(runtime(), global_scope(), dirname, epoch, step, texts, max_num)
+
+    def load_checkpoint(self, dirname):
+        """Brings this worker back to the newest checkpoint, after the startup program: ``{"epoch", "step", "notes"}``, or None if there
+        is none. Servers load their parts by ``init_server(checkpoint=dirname)``."""
+        found = self._through_servers("load_checkpoint").restore_worker(runtime(), global_scope(), dirname)
+        return found and dict(zip(("epoch", "step", "notes"), found))
+
+    def _through_servers(self, what):
+        self._joined(True, what)
+        if self._exchange not in ("sync", "async", "geo"):
+            raise NotImplementedError("%s is for jobs with parameter servers: save with save_persistables" % what)
+        return self._transpiler._core
 
 
 def _check_strategy(strategy):
