@@ -3,6 +3,7 @@
 Prints one line of JSON with what a test compares."""
 
 import json
+import resource
 import sys
 import time
 
@@ -63,6 +64,8 @@ def main(job):
     optimizer = getattr(paddle.optimizer, kind)(learning_rate=job.get("rate", 0.1))
     fleet.distributed_optimizer(optimizer, strategy).minimize(net["loss"])
     if fleet.is_server():
+        if "file_limit" in job:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_limit"], job["file_limit"]))
         fleet.init_server(*job.get("load", []), checkpoint=job.get("checkpoint"))
         fleet.run_server()
         return {}

@@ -174,12 +174,13 @@ class Job:
 
     def __init__(self, workers=2, servers=2, **job):
         self.endpoints = ["127.0.0.1:%d" % port for port in free_ports(servers)]
+        self.env = {}
         self.workers, self.job = workers, dict({"steps": 12, "rate": 0.5}, **job)
 
     def _start(self, **own):
         paths = os.pathsep.join([os.path.join(HERE, ".."), os.environ.get("PYTHONPATH", "")])
         env = dict(os.environ, OARLOCK_THREADS="1", PYTHONPATH=paths, PADDLE_TRAINERS_NUM=str(self.workers),
-                   PADDLE_PSERVERS_IP_PORT_LIST=",".join(self.endpoints), **own)
+                   PADDLE_PSERVERS_IP_PORT_LIST=",".join(self.endpoints), **self.env, **own)
         command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(self.job)]
         return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

@@ -34,7 +34,9 @@ impl Reshard {
                 Some(number) => format!("there is no complete checkpoint {number} of a job in {}", self.dir),
                 None => format!("there is no complete checkpoint of a job in {}", self.dir),
             };
-            return Err(Error::new(Kind::Missing, what).help("name the directory that fleet.save_checkpoint saves into"));
+            return Err(
+                Error::new(Kind::Missing, what).help("name the directory that fleet.save_checkpoint saves into")
+            );
         };
         let number = saved.reshard(&found, self.servers)?;
         let (old, was, servers) = (found.number, found.servers, self.servers);
@@ -53,7 +55,9 @@ pub(crate) fn list(dir: &str) -> Result<Option<(String, Json)>> {
         let size = c.bytes()?;
         let parts = format!("{} servers, {} trainers", c.servers, c.trainers);
         rows.push([c.number.to_string(), c.step.to_string(), parts, bytes(size)]);
-        json.push(json!({"number": c.number, "step": c.step, "servers": c.servers, "trainers": c.trainers, "bytes": size}));
+        json.push(
+            json!({"number": c.number, "step": c.step, "servers": c.servers, "trainers": c.trainers, "bytes": size}),
+        );
     }
     Ok(Some((table([">number", ">step", "of", ">size"], &rows), json.into())))
 }

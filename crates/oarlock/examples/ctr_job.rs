@@ -21,7 +21,7 @@ use oarlock::metrics::area_under_curve;
 use oarlock::prelude::*;
 use oarlock::trainer::{Observer, Printer, Summary, TrainOptions, infer_from_dataset, train_from_dataset};
 
-const SAMPLES: u64 = 200_000;
+const SAMPLES: u64 = 400_000;
 const HELD_OUT: u64 = 40_000;
 const FILES: u64 = 4;
 const PASSES: usize = 2;
