@@ -156,7 +156,8 @@ import oarlock.fluid as fluid
 
 def train_func():
     x, y = fluid.layers.data("x", [4]), fluid.layers.data("y", [1])
-    return fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1, param_attr="w", bias_attr=False), y))
+    first = fluid.ParamAttr("w", fluid.initializer.Constant(0.1))
+    return fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1, param_attr=first, bias_attr=False), y))
 
 def reader():
     rng = np.random.RandomState(3)
@@ -175,12 +176,8 @@ def handler(event):
         if len(sys.argv) > 2 and len(losses) == int(sys.argv[2]):
             os._exit(9)
 
-fluid.default_startup_program().random_seed = 5
 config = fluid.CheckpointConfig(sys.argv[1], step_interval=4) if len(sys.argv) > 1 and sys.argv[1] else None
-def optimizer():
-    fluid.default_startup_program().random_seed = fluid.default_main_program().random_seed = 5
-    return fluid.optimizer.Adam(0.1)
-trainer = fluid.Trainer(train_func, optimizer, checkpoint_config=config)
+trainer = fluid.Trainer(train_func, lambda: fluid.optimizer.Adam(0.1), checkpoint_config=config)
 trainer.train(2, handler, reader, ["x", "y"])
 if losses:
     print("losses", *losses, flush=True)

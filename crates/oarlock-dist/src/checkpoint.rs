@@ -335,10 +335,10 @@ impl JobCheckpoint {
             }
         } else {
             let rows: usize = then.parts.iter().filter_map(|part| part.rows).sum();
-            for server in 0..servers {
+            for (server, values) in staged.iter_mut().enumerate() {
                 let (first, end) = (rows * server / servers, rows * (server + 1) / servers);
                 if end > first {
-                    staged[server].push((then.name.clone(), Value::Dense(self.rows(then, first, end - first)?)));
+                    values.push((then.name.clone(), Value::Dense(self.rows(then, first, end - first)?)));
                     parts.push(PartThen { server, name: then.name.clone(), first_row: first, rows: Some(end - first) });
                 }
             }

@@ -200,15 +200,11 @@ impl Tables {
     }
 
     /// Hands over the rows of a table as they were at the fence, some shards at a time: its weights and states by name.
-    pub(super) fn read_cut(
-        &self,
-        table: &CutTable,
-        take: &mut dyn FnMut(usize, &[(Name, Value)]) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn read_cut(&self, table: &CutTable, take: &mut TakeRows<'_>) -> Result<()> {
         let table = &self.tables[table.0];
         let names = {
             let update = table.update.lock();
-            [&[update.param.clone()], &update.states[..]].concat()
+            [std::slice::from_ref(&update.param), &update.states[..]].concat()
         };
         for group in 0..CUT_GROUPS {
             let mut group_rows = GroupRows::new(names.len(), table.rows.spec().width);
@@ -235,6 +231,9 @@ impl Tables {
         self.tables.iter().map(|t| t.rows.memory().to_string())
     }
 }
+
+/// Takes rows of some shards: the number of their group, and variables by name.
+pub(super) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> + 'a;
 
 /// A table whose cut is open.
 pub(super) struct CutTable(usize);
