@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         let error = join(&tensors(&[&[1, 5], &[3]]), Fold::Sum).unwrap_err();
-        assert_eq!(error.report().what, "worker 0 brought int64[2], and worker 1 int64[1]");
+        assert_eq!(error.report().what, "worker 0 brought i64[2], and worker 1 i64[1]");
         assert!(Fold::parse("mean").unwrap_err().to_string().contains("modes are sum, max and min"));
     }
 }
