@@ -9,6 +9,8 @@ pub mod checkpoint;
 pub mod client;
 pub mod communicator;
 mod env;
+#[cfg(test)]
+mod hostile;
 mod log;
 mod message;
 mod op;

@@ -6,6 +6,8 @@
 mod cut;
 mod failure;
 mod hello;
+#[cfg(test)]
+pub(crate) mod hostile;
 mod leave;
 mod lookup;
 mod meet;
