@@ -1,0 +1,160 @@
+//! Rewrites a program for replicas: which operators every replica runs on its own samples, and which run once for all.
+//!
+//! The boundary is where gradients of parameters are complete: there those of all replicas are added up. What follows from the sums
+//! alone (clipping, decay, updates, exchange with servers) is the same for all replicas, so it runs once. Learning-rate schedules
+//! run once, too. Operators are sorted such that those of a kind stand together as far as what they read and write allows:
+//! usually everything up to the gradients, then everything from there on.
+
+use std::collections::{HashMap, HashSet};
+
+use oarlock_ir::{Attr, Name, Op, Program, Result, Role, VarKind};
+
+use super::{LossScale, Replicas};
+use crate::executor::ExecOptions;
+use crate::plan::{Access, Key, accesses, traits_of};
+
+/// A program for replicas.
+pub(crate) struct Spread {
+    /// Operators that run once have a role that [`runs_once`] knows.
+    pub(crate) program: Program,
+    /// Gradients that are added up.
+    pub(crate) joined: Vec<Name>,
+}
+
+/// Does an operator run once for all replicas?
+pub(crate) fn runs_once(op: &Op) -> bool {
+    [Role::OPTIMIZE, Role::LR_SCHED, Role::RPC, Role::DIST].into_iter().any(|role| op.role().has(role))
+}
+
+/// Rewrites a program, which feeds begin.
+pub(crate) fn spread(program: &Program, feeds: &[&str], how: &Replicas, options: &ExecOptions) -> Result<Spread> {
+    let mut program = program.clone();
+    scale_loss(&mut program, how);
+    if how.sync_batch_norm {
+        synchronize(&mut program, options);
+    }
+    let maybe_empty = |op: &Op| traits_of(options.registry.get(&op.op_type).map(|e| e.def)).maybe_empty;
+    let accesses = accesses(&program, 0, &maybe_empty)?;
+    let is_reader = |key: &Key| program.find_var(key.0, &key.1).is_some_and(|v| v.kind == VarKind::Reader);
+    let reads: Vec<bool> = accesses.iter().map(|a| a.reads.iter().any(is_reader)).collect();
+    let mut flow = Flow::new(feeds);
+    let ops = std::mem::take(&mut program.global_mut().ops);
+    let mut sorted: Vec<(usize, bool, Op)> = Vec::with_capacity(ops.len());
+    for ((mut op, access), reads) in ops.into_iter().zip(&accesses).zip(reads) {
+        let stage = flow.place(&mut op, access);
+        sorted.push((stage, !reads, op));
+    }
+    // Stable: operators of a stage keep their order, but for those that take batches from a reader, which depend on nothing.
+    sorted.sort_by_key(|(stage, later, _)| (*stage, *later));
+    program.global_mut().ops = sorted.into_iter().map(|(_, _, op)| op).collect();
+    Ok(Spread { program, joined: flow.joined })
+}
+
+/// Lets the loss of a replica count as the user wants.
+fn scale_loss(program: &mut Program, how: &Replicas) {
+    let starts_gradient = |op: &Op| op.role() == Role::BACKWARD.and(Role::LOSS);
+    for block in program.blocks_mut() {
+        match how.scale {
+            LossScale::Mean => block.ops.iter_mut().filter(|op| starts_gradient(op)).for_each(|op| {
+                if let Some(Attr::Float(value)) = op.attrs.get("value") {
+                    let scaled = *value / how.count as f32;
+                    op.attrs.set("value", scaled);
+                }
+            }),
+            LossScale::Sum => {}
+            LossScale::Fed => block.ops.retain(|op| !starts_gradient(op)),
+        }
+    }
+}
+
+/// Replaces operators by those that do the same over the samples of all replicas.
+fn synchronize(program: &mut Program, options: &ExecOptions) {
+    for op in program.blocks_mut().iter_mut().flat_map(|b| &mut b.ops) {
+        let def = options.registry.get(&op.op_type).map(|e| e.def);
+        if let Some(other) = traits_of(def).synchronized {
+            op.op_type = other.into();
+        }
+    }
+}
+
+/// Whose value a variable has at some point of the program.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Owner {
+    /// Each replica's own.
+    Replica,
+    /// All replicas have the same: it was computed once, or it is a sum over all.
+    All,
+}
+
+/// What is known of the variables while the operators are passed in order.
+///
+/// Stages alternate: replicas (even), once (odd). An operator comes as early as what it needs allows.
+struct Flow {
+    owner: HashMap<Name, Owner>,
+    /// The stage in which a variable was written last, and the latest in which it was read since.
+    written: HashMap<Key, usize>,
+    read: HashMap<Key, usize>,
+    joined: Vec<Name>,
+    seen: HashSet<Name>,
+}
+
+impl Flow {
+    fn new(feeds: &[&str]) -> Flow {
+        let owner = feeds.iter().map(|&name| (name.into(), Owner::Replica)).collect();
+        let (written, read) = Default::default();
+        Flow { owner, written, read, joined: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// The stage of the next operator. Notes in its role if it runs once.
+    fn place(&mut self, op: &mut Op, access: &Access) -> usize {
+        let once = self.is_once(op, access);
+        if once && !runs_once(op) {
+            op.set_role(Role::OPTIMIZE);
+        }
+        let stage = self.stage(access, once);
+        for key in &access.reads {
+            let read = self.read.entry(key.clone()).or_default();
+            *read = stage.max(*read);
+        }
+        for key in &access.writes {
+            self.owner.insert(key.1.clone(), if once { Owner::All } else { Owner::Replica });
+            self.written.insert(key.clone(), stage);
+            self.read.remove(key);
+        }
+        if !once {
+            self.join_gradients(op, stage);
+        }
+        stage
+    }
+
+    /// An operator without a telling role runs once if it looks at what all have in common and at nothing of a replica's own.
+    fn is_once(&self, op: &Op, access: &Access) -> bool {
+        let is = |key: &Key, owner: Owner| self.owner.get(&key.1) == Some(&owner);
+        runs_once(op)
+            || !access.reads.iter().any(|k| is(k, Owner::Replica)) && access.reads.iter().any(|k| is(k, Owner::All))
+    }
+
+    fn stage(&self, access: &Access, once: bool) -> usize {
+        let before = access.reads.iter().chain(&access.writes).filter_map(|k| self.written.get(k));
+        let looked_at = access.writes.iter().filter_map(|k| self.read.get(k));
+        let earliest = before.chain(looked_at).copied().max().unwrap_or(0);
+        if earliest % 2 == usize::from(once) { earliest } else { earliest + 1 }
+    }
+
+    /// The gradients of parameters that an operator completes belong to all from here on.
+    fn join_gradients(&mut self, op: &Op, stage: usize) {
+        let Some(Attr::Strings(pairs)) = op.attrs.get("op_role_var").filter(|_| op.role().has(Role::BACKWARD)) else {
+            return;
+        };
+        for grad in pairs.chunks_exact(2).map(|pair| Name::from(pair[1].as_str())) {
+            if !op.outputs.args().any(|n| *n == grad) {
+                continue;
+            }
+            self.owner.insert(grad.clone(), Owner::All);
+            self.written.insert((0, grad.clone()), stage + 1);
+            if self.seen.insert(grad.clone()) {
+                self.joined.push(grad);
+            }
+        }
+    }
+}
