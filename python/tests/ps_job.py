@@ -4,6 +4,7 @@ Prints one line of JSON with what a test compares: losses, and parameters when a
 
 import json
 import os
+import random
 import sys
 import time
 
@@ -97,6 +98,36 @@ def by_transpiler(job):
     return {"losses": losses}
 
 
+def shuffled(job, exe):
+    """Trains on samples that all workers deal out again; returns which of them came here."""
+    random.seed(job["seed"])
+    block = fluid.default_main_program().global_block()
+    dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+    dataset.set_use_var([block.var("x"), block.var("y")])
+    dataset.set_batch_size(10)
+    dataset.set_filelist(fleet.split_files(job["files"]))
+    dataset.load_into_memory()
+    before = dataset.get_memory_data_size()
+    dataset.global_shuffle(fleet)
+    sizes = [dataset.get_memory_data_size(fleet), dataset.get_shuffle_data_size(fleet), before]
+    numbers = [int(n) for batch in dataset._configure().begin(1) for n in _first_column(batch)]
+    exe.train_from_dataset(fleet.main_program, dataset)
+    total = np.zeros(1)
+    fleet.all_reduce_worker(np.array([float(len(numbers))]), total)
+    gathered = fleet._role_maker.all_gather(job["id"])
+    fleet.barrier_worker()
+    fleet.stop_worker()
+    return {"numbers": numbers, "sizes": sizes, "total": float(total[0]), "gathered": gathered}
+
+
+def _first_column(batches):
+    while True:
+        batch = batches.next()
+        if batch is None:
+            return
+        yield from np.array(batch[0]["x"])[:, 0]
+
+
 def by_fleet(job):
     loss, batches = build(job)
     serves = job["role"] == "server"
@@ -118,6 +149,8 @@ def by_fleet(job):
     else:
         exe.run(fleet.startup_program)
         fleet.init_worker()
+    if "files" in job:
+        return shuffled(job, exe)
     losses = steps(job, exe, fleet.main_program, loss, batches)
     if "save" in job:
         fleet.save_persistables(exe, job["save"])

@@ -16,6 +16,8 @@ import oarlock
 import oarlock.fluid as fluid
 import oarlock.fluid.incubate.data_generator as dg
 from oarlock.fluid import layers
+from oarlock.fluid.incubate.fleet.base.role_maker import UserDefinedCollectiveRoleMaker
+from oarlock.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
 
 
 def click_model():
@@ -174,12 +176,9 @@ def test_preloading_and_memory_limits(tmp_path):
     with pytest.raises(IndexError, match="does not fit into memory"):
         dataset.load_into_memory()
 
-    class Fleet:
-        def worker_num(self):
-            return 2
-
-    with pytest.raises(NotImplementedError, match="among 2 trainers"):
-        dataset.global_shuffle(Fleet())
+    fleet.init(UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:1", "127.0.0.1:2"]))
+    with pytest.raises(NotImplementedError, match="2 workers exchange values through parameter servers, and this job has none"):
+        dataset.global_shuffle(fleet)
 
 
 def test_what_is_refused_says_so(tmp_path):

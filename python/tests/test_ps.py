@@ -326,3 +326,25 @@ def test_the_manuals_script_runs_unmodified():
         found = [float(line.rsplit(" ", 1)[1]) for line in out.splitlines() if line.startswith("Epoch")]
         assert len(found) == 150
         np.testing.assert_allclose(found[:10] + found[-10:], losses, rtol=1e-4)
+
+
+def shuffle(tmp_path, seed):
+    """What two workers hold after a global shuffle, and what they found out about each other."""
+    for part in range(4):
+        lines = ["13 %d%s 1 0.5\n" % (part * 25 + i, " 0.1" * 12) for i in range(25)]
+        (tmp_path / ("part-%d" % part)).write_text("".join(lines))
+    files = sorted(str(f) for f in tmp_path.glob("part-*"))
+    with Job(net="fit_a_line", fleet="async", files=files, seed=seed) as cluster:
+        cluster.serve()
+        return [result(p)[0] for p in cluster.train()]
+
+
+def test_a_global_shuffle_deals_the_samples_of_all_workers_out_again(tmp_path):
+    workers = shuffle(tmp_path, 7)
+    for worker in workers:
+        assert worker["sizes"][:2] == [100, 100] and worker["sizes"][2] == 50
+        assert worker["total"] == 100 and worker["gathered"] == [0, 1]
+        assert min(sum(n < 50 for n in worker["numbers"]), sum(n >= 50 for n in worker["numbers"])) > 5
+    assert sorted(workers[0]["numbers"] + workers[1]["numbers"]) == list(range(100))
+    assert [w["numbers"] for w in shuffle(tmp_path, 7)] == [w["numbers"] for w in workers]
+    assert [w["numbers"] for w in shuffle(tmp_path, 8)] != [w["numbers"] for w in workers]

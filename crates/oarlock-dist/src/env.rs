@@ -6,7 +6,7 @@ use oarlock_ir::{Error, Kind, Result};
 
 use crate::client::ClientOptions;
 use crate::server::{Policy, ServerOptions};
-use crate::wire::NetOptions;
+use crate::wire::{Floats, NetOptions};
 
 impl ServerOptions {
     /// As the environment says: `OARLOCK_ON_LOSS` (fail, wait or shrink), `FLAGS_rpc_deadline` (milliseconds),
@@ -36,14 +36,19 @@ impl ServerOptions {
 }
 
 impl ClientOptions {
-    /// As the environment says: `FLAGS_rpc_deadline` (milliseconds), and what [`NetOptions::from_env`] reads.
+    /// As the environment says: `FLAGS_rpc_deadline` (milliseconds), `OARLOCK_PAYLOAD` (f32, bf16 or f16), and what
+    /// [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<ClientOptions> {
         ClientOptions::from_vars(&get)
     }
 
     fn from_vars(get: &dyn Fn(&str) -> Option<String>) -> Result<ClientOptions> {
         let default = ClientOptions { net: NetOptions::from_env()?, ..ClientOptions::default() };
-        Ok(ClientOptions { deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline), ..default })
+        Ok(ClientOptions {
+            deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
+            floats: floats(get)?,
+            ..default
+        })
     }
 }
 
@@ -57,6 +62,16 @@ fn millis(get: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Option<Dur
     match value.trim().parse::<u64>() {
         Ok(millis) if millis > 0 => Ok(Some(Duration::from_millis(millis))),
         _ => Err(Error::new(Kind::Argument, format!("{name} must be a number of milliseconds, but it is {value:?}"))),
+    }
+}
+
+fn floats(get: &dyn Fn(&str) -> Option<String>) -> Result<Floats> {
+    match get("OARLOCK_PAYLOAD").as_deref() {
+        None | Some("f32") => Ok(Floats::F32),
+        Some("bf16") => Ok(Floats::Bf16),
+        Some("f16") => Ok(Floats::F16),
+        Some(other) => Err(Error::new(Kind::Argument, format!("OARLOCK_PAYLOAD names no form of numbers: {other:?}"))
+            .help("set it to f32, bf16 or f16, or unset it")),
     }
 }
 

@@ -14,6 +14,7 @@ mod op;
 pub mod placement;
 pub mod saving;
 pub mod server;
+mod threads;
 pub mod transpile;
 pub mod wire;
 

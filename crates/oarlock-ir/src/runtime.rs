@@ -23,6 +23,10 @@ pub struct Runtime {
     replica: Option<Replica>,
 }
 
+/// Who this process is among those it works with, for messages: `trainer 1`. A resource of a [`Runtime`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rank(pub String);
+
 type Resources = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 /// What is done between two runs.

@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
 use crate::executor::interruptible;
+use crate::fleet::Partners;
 use crate::tensor::LoDTensor;
 
 /// A data set. Settings are Python's; it hands them over before each use.
@@ -134,12 +135,14 @@ impl Dataset {
         Ok(())
     }
 
-    /// Shuffles the samples of all trainers, of which this is the only one.
-    fn global_shuffle(&self, py: Python<'_>, by_line_id: bool, seed: u64) -> PyResult<()> {
+    /// Shuffles the samples of all trainers; without partners this is the only one.
+    fn global_shuffle(&self, py: Python<'_>, by_line_id: bool, seed: u64, partners: Option<&Partners>) -> PyResult<()> {
         let mut inner = self.lock()?;
         let memory = inner.memory()?;
         let by = if by_line_id { ShuffleBy::LineId } else { ShuffleBy::Chance };
-        py.detach(|| memory.global_shuffle(&mut Alone, by, seed)).py()
+        let Some(partners) = partners else { return py.detach(|| memory.global_shuffle(&mut Alone, by, seed)).py() };
+        let runtime = partners.runtime.borrow(py);
+        runtime.compute(py, || memory.global_shuffle(&mut *partners.inner.lock(), by, seed))
     }
 
     /// Makes one sample of all with one line id; says how many were merged and dropped.

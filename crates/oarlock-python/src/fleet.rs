@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use oarlock::dist::client::{self, Client};
 use oarlock::fleet::{self, Place, Role, Strategy};
+use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::IntoPy;
 use crate::program::Program;
@@ -15,6 +17,7 @@ use crate::transpiler::{Transpiler, config_of};
 
 /// Adds the functions to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Partners>()?;
     m.add_function(wrap_pyfunction!(find_place, m)?)?;
     m.add_function(wrap_pyfunction!(check_place, m)?)?;
     m.add_function(wrap_pyfunction!(strategy_of, m)?)?;
@@ -88,4 +91,34 @@ fn start_communicator(
 #[pyfunction]
 fn split_files(files: Vec<String>, index: usize, workers: usize) -> Vec<String> {
     fleet::split_files(&files, index, workers)
+}
+
+/// The workers of a job, as one of them meets the others at the servers.
+#[pyclass(frozen)]
+pub(crate) struct Partners {
+    pub(crate) inner: Mutex<client::Partners>,
+    pub(crate) runtime: Py<Runtime>,
+}
+
+#[pymethods]
+impl Partners {
+    /// Worker `index` of `workers`.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        runtime: Py<Runtime>,
+        servers: Vec<String>,
+        index: usize,
+        workers: usize,
+    ) -> PyResult<Partners> {
+        let client = Client::of(&runtime.borrow(py).inner);
+        let inner = client::Partners::new(client, servers, index, workers).py()?;
+        Ok(Partners { inner: Mutex::new(inner), runtime })
+    }
+
+    /// The bytes of all workers, in their order, once all have given theirs.
+    fn gather<'py>(&self, py: Python<'py>, mine: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let all = self.runtime.borrow(py).compute(py, || self.inner.lock().gather(mine))?;
+        Ok(all.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
 }

@@ -193,6 +193,7 @@ pub(crate) fn config_of(fields: &Bound<'_, PyDict>) -> PyResult<Config> {
             "runtime_split_send_recv" => config.runtime_split_send_recv = value.extract()?,
             "half_async" => config.half_async = value.extract()?,
             "completely_not_async" => config.completely_not_async = value.extract()?,
+            "max_staleness" => config.max_staleness = value.extract()?,
             "geo_sgd_mode" => config.geo_sgd_mode = value.extract()?,
             "geo_sgd_need_push_nums" => config.geo_sgd_need_push_nums = value.extract()?,
             "nccl_comm_num" => config.nccl_comm_num = value.extract()?,

@@ -243,6 +243,11 @@ const TRANSPILER_CONFIG: &[Setting] = &[
     on("runtime_split_send_recv", Value::Bool(false), "a communicator cuts and sends gradients; without sync only"),
     on("half_async", Value::Bool(false), "the threads of a trainer finish a step together"),
     on("completely_not_async", Value::Bool(false), "servers wait for all trainers, who send by a communicator"),
+    on(
+        "max_staleness",
+        Value::None,
+        "a trainer waits when it is more than so many steps ahead of another; without sync only",
+    ),
     on("geo_sgd_mode", Value::Bool(false), "trainers train locally and exchange how far parameters moved"),
     on("geo_sgd_need_push_nums", Value::Int(100), "after how many steps they exchange it"),
     on("nccl_comm_num", Value::Int(1), "how many rings equal workers use"),

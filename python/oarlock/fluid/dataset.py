@@ -23,6 +23,11 @@ class DatasetFactory:
         return classes[datafeed_class]()
 
 
+def _partners(fleet):
+    """The workers that ``fleet`` has besides this one; None if there are none."""
+    return None if fleet is None or fleet.worker_num() == 1 else fleet._role()._partners()
+
+
 def _refuse(what):
     raise NotImplementedError("%s belongs to page-view and BoxPS training, which Oarlock does not have" % what)
 
@@ -264,13 +269,9 @@ class InMemoryDataset(DatasetBase):
         self._core.local_shuffle(random.getrandbits(64))
 
     def global_shuffle(self, fleet=None, thread_num=12):
-        """Deals the samples of all trainers out again. A single trainer shuffles its own."""
-        if fleet is not None and fleet.worker_num() > 1:
-            raise NotImplementedError(
-                "global_shuffle among %d trainers is not there yet: give each trainer files of its own and use local_shuffle"
-                % fleet.worker_num()
-            )
-        self._core.global_shuffle(self.merge_by_lineid, random.getrandbits(64))
+        """Deals the samples of all workers of ``fleet`` out again, through its servers; every worker must call it. ``random.seed``
+        decides who gets what, and in which order. Without ``fleet``, and with a single worker, a trainer shuffles its own."""
+        self._core.global_shuffle(self.merge_by_lineid, random.getrandbits(64), _partners(fleet))
         self._shuffled = len(self._core)
         if self.merge_by_lineid:
             self._core.merge_by_line_id(self._merge_size)
@@ -281,14 +282,15 @@ class InMemoryDataset(DatasetBase):
         self._shuffled = 0
 
     def get_memory_data_size(self, fleet=None):
-        """How many samples are in memory, at all trainers of ``fleet`` together."""
+        """How many samples are in memory, at all workers of ``fleet`` together; every worker must ask."""
         return self._of_all(len(self._core), fleet)
 
     def get_shuffle_data_size(self, fleet=None):
-        """How many samples the last ``global_shuffle`` brought here, at all trainers of ``fleet`` together."""
+        """How many samples the last ``global_shuffle`` brought here, at all workers of ``fleet`` together; every worker must ask."""
         return self._of_all(self._shuffled, fleet)
 
     def _of_all(self, size, fleet):
-        if fleet is not None and fleet.worker_num() > 1:
-            raise NotImplementedError("sizes of %d trainers together are not there yet: leave out fleet" % fleet.worker_num())
-        return size
+        partners = _partners(fleet)
+        if partners is None:
+            return size
+        return sum(int.from_bytes(part, "little") for part in partners.gather(size.to_bytes(8, "little")))

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use super::peer::Peer;
 use crate::log::Log;
 use crate::message::{Purpose, kind};
+use crate::threads::spawn;
 use crate::wire::{Conn, Incoming, Outgoing, Received, now};
 
 /// The beats of one trainer.
@@ -42,10 +43,9 @@ impl Life {
         watched.push(Arc::downgrade(peer));
         let (peer, shared, every) = (Arc::downgrade(peer), self.shared.clone(), self.every);
         let beat = move || Beat { peer, shared, every, patience }.run();
-        let spawned = std::thread::Builder::new().name("oarlock-life".into()).spawn(beat);
-        match spawned {
+        match spawn("oarlock-life", "showing servers that this trainer is alive", beat) {
             Ok(thread) => self.threads.lock().push(thread),
-            Err(e) => self.log.line(format!("warning: no thread to show servers that this trainer is alive: {e}")),
+            Err(e) => self.log.line(format!("warning: {e}")),
         }
     }
 

@@ -9,6 +9,7 @@ mod life;
 mod peer;
 mod rows;
 mod step;
+mod trade;
 mod wait;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,12 +26,14 @@ use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
 pub(crate) use rows::{NO_ROW, Route, RowPlan};
 pub(crate) use step::Step;
+pub use trade::Partners;
+use trade::Trades;
 pub use wait::wait_for_servers;
 
 use crate::log::Log;
-use crate::message::{Leave, Lookup, Pull, Push, ValueReader, ValueWriter, kind};
+use crate::message::{Leave, Lookup, Pull, Push, Rounded, ValueReader, ValueWriter, kind};
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Incoming, NetOptions, now};
+use crate::wire::{Floats, Incoming, NetOptions, now};
 
 /// How a trainer talks to servers.
 #[derive(Debug, Clone)]
@@ -45,6 +48,8 @@ pub struct ClientOptions {
     pub reconnect: Duration,
     /// How often a trainer shows that it is alive.
     pub heartbeat: Duration,
+    /// How gradients, the parameters that come back and looked-up rows travel. What is saved always travels as it is.
+    pub floats: Floats,
     /// Set to make requests that wait give up; [`Client::of`] takes the runtime's.
     pub interrupted: Option<Arc<AtomicBool>>,
     /// Notes for whoever runs the job.
@@ -59,6 +64,7 @@ impl Default for ClientOptions {
             deadline: Duration::from_secs(180),
             reconnect: Duration::from_secs(20),
             heartbeat: Duration::from_millis(500),
+            floats: Floats::F32,
             interrupted: None,
             log: Log::stderr(),
         }
@@ -100,6 +106,7 @@ pub struct Client {
     barrier: Mutex<()>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
+    trades: Mutex<Trades>,
     life: Life,
 }
 
@@ -116,6 +123,7 @@ impl Client {
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
             fingerprint: Mutex::new(options.fingerprint.clone()),
+            trades: Mutex::default(),
             options,
         }
     }
@@ -190,14 +198,19 @@ impl Client {
         endpoints.extend(wants.keys().cloned());
         endpoints.sort_unstable();
         endpoints.dedup();
+        let outgoing =
+            |endpoint: &String| step.outgoing.iter().find(|o| o.endpoint == *endpoint).map_or(&[][..], |o| o.vars());
+        let floats = self.options.floats;
+        let rounded: Vec<Rounded> =
+            endpoints.iter().map(|e| Rounded::of(floats, outgoing(e).iter().map(|(_, value)| value))).collect();
         let mut requests = Vec::new();
-        for endpoint in &endpoints {
-            let vars = step.outgoing.iter().find(|o| o.endpoint == *endpoint).map_or(&[][..], |o| o.vars());
-            let push = Push { step: number, wants: wants.get(endpoint).cloned().unwrap_or_default() };
+        for (endpoint, rounded) in endpoints.iter().zip(&rounded) {
+            let vars = outgoing(endpoint);
+            let push = Push { step: number, floats, wants: wants.get(endpoint).cloned().unwrap_or_default() };
             let mut meta = Writer::new();
             push.encode(&mut meta);
             let mut values = ValueWriter::default();
-            values.write(&mut meta, vars.iter().map(|(n, v)| (n.as_str(), v)))?;
+            values.write(&mut meta, vars.iter().map(|(n, v)| (n.as_str(), v)), rounded)?;
             requests.push((endpoint.as_str(), kind::PUSH, meta, values));
         }
         let about = || if number > 0 { format!("the push of step {number}") } else { "a push".to_string() };
@@ -236,7 +249,7 @@ impl Client {
         let deadline = self.deadline();
         peer.begin(&mut link, &request, deadline)?;
         peer.finish(&mut link, &request, deadline)?;
-        let pushed = link.welcome.as_ref().map_or(0, |w| w.pushed);
+        let pushed = link.welcome.map_or(0, |w| w.pushed);
         peer.give_back(link);
         Ok(pushed)
     }
@@ -304,10 +317,7 @@ impl Client {
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
     fn as_of(&self) -> u64 {
-        match self.done() {
-            0 => u64::MAX,
-            done => done,
-        }
+        if *self.resumed.lock() { self.done() } else { u64::MAX }
     }
 
     /// Fetches rows of tables: `asked[k]` is a server, a table there and ids. Rows of the k-th go to `rows[k]`.
@@ -321,11 +331,24 @@ impl Client {
         for (endpoint, table, ids) in asked {
             let mut meta = Writer::new();
             let read_only = self.identity.lock().looks;
-            Lookup { after_step: self.as_of(), read_only, tables: vec![(*table).to_string()] }.encode(&mut meta);
+            Lookup {
+                after_step: self.as_of(),
+                read_only,
+                floats: self.options.floats,
+                tables: vec![(*table).to_string()],
+            }
+            .encode(&mut meta);
             requests.push((*endpoint, kind::LOOKUP, meta, ValueWriter::of_ids(ids)));
         }
+        let floats = self.options.floats;
+        let mut room = Vec::new();
         self.ask_all(trainer, &requests, &|| "rows of a table".to_string(), |k, reply| {
             let bytes = reply.section(0).unwrap_or_default();
+            if floats != Floats::F32 {
+                room.resize(bytes.len() / floats.width(), 0.0);
+                floats.decode(bytes, &mut room)?;
+                return take(k, &room);
+            }
             let rows = bytemuck::try_cast_slice(bytes)
                 .map_err(|_| Error::new(Kind::Format, "a reply with rows is cut off"))?;
             take(k, rows)

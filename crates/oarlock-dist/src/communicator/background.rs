@@ -14,6 +14,7 @@ use super::merge::{Merge, add, divide};
 use super::{CommunicatorOptions, WAIT};
 use crate::client::{Client, Inbox, Wants};
 use crate::op::{Sends, copy, wants};
+use crate::threads::spawn;
 use crate::wire::now;
 
 pub(super) struct Background {
@@ -74,10 +75,10 @@ impl Background {
         drop(state);
         let mut threads = self.threads.lock();
         let shared = self.shared.clone();
-        threads.push(spawn("oarlock-send", move || shared.send_loop())?);
+        threads.push(spawn("oarlock-send", "the communicator", move || shared.send_loop())?);
         if self.shared.options.independent_recv_thread {
             let shared = self.shared.clone();
-            threads.push(spawn("oarlock-recv", move || shared.recv_loop())?);
+            threads.push(spawn("oarlock-recv", "the communicator", move || shared.recv_loop())?);
         }
         Ok(())
     }
@@ -174,21 +175,17 @@ fn full(name: &Name, size: usize, running: bool) -> Error {
     .help("see whether the servers are alive and not overloaded")
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    let started = std::thread::Builder::new().name(name.into()).spawn(work);
-    started.map_err(|e| Error::new(Kind::Network, format!("no thread for the communicator: {e}")))
-}
-
 impl Shared {
     fn send_loop(&self) {
         while let Some((merged, count)) = self.next_batch() {
             let fetch = !self.options.independent_recv_thread;
             let done = self.send(&merged, fetch);
             let mut state = self.state.lock();
-            match done {
-                Ok(()) => state.sent += count,
-                Err(e) => drop(state.failed.get_or_insert(e)),
+            if let Err(e) = done {
+                state.failed.get_or_insert(e);
+                break;
             }
+            state.sent += count;
             for (at, value) in merged {
                 state.queues[at].spare.push(value);
             }

@@ -17,6 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use super::CommunicatorOptions;
 use crate::client::{Client, Inbox};
 use crate::op::Sends;
+use crate::threads::spawn;
 
 /// A parameter that is trained here and shared with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,8 +145,7 @@ impl Geo {
         state.running = true;
         state.stopping = false;
         let shared = self.shared.clone();
-        let started = std::thread::Builder::new().name("oarlock-geo".into()).spawn(move || shared.exchange_loop());
-        let thread = started.map_err(|e| Error::new(Kind::Network, format!("no thread for the communicator: {e}")))?;
+        let thread = spawn("oarlock-geo", "the communicator", move || shared.exchange_loop())?;
         *self.thread.lock() = Some(thread);
         Ok(())
     }

@@ -30,16 +30,10 @@ pub(crate) struct Hello {
 }
 
 /// The answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Welcome {
-    /// Trainers that the server expects.
-    pub(crate) trainers: u32,
-    /// Complete steps of synchronous training.
-    pub(crate) done: u64,
     /// The last step of this trainer that the server has.
     pub(crate) pushed: u64,
-    /// The last sequence number of this stream that was served.
-    pub(crate) served: u64,
 }
 
 impl Hello {
@@ -84,14 +78,11 @@ impl Hello {
 }
 
 impl Welcome {
-    pub(crate) fn encode(&self, meta: &mut Writer) {
-        meta.u32(self.trainers);
-        meta.u64(self.done);
+    pub(crate) fn encode(self, meta: &mut Writer) {
         meta.u64(self.pushed);
-        meta.u64(self.served);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Welcome> {
-        Ok(Welcome { trainers: meta.u32()?, done: meta.u64()?, pushed: meta.u64()?, served: meta.u64()? })
+        Ok(Welcome { pushed: meta.u64()? })
     }
 }

@@ -3,6 +3,7 @@
 use oarlock_ir::Result;
 
 use super::push::{decode_names, encode_names};
+use crate::wire::Floats;
 use crate::wire::codec::{Reader, Writer};
 
 /// What stands before the ids.
@@ -12,6 +13,8 @@ pub(crate) struct Lookup {
     pub(crate) after_step: u64,
     /// Rows that do not exist are zero and are not made: evaluation changes nothing.
     pub(crate) read_only: bool,
+    /// How the reply is to write the rows.
+    pub(crate) floats: Floats,
     /// The tables; section k holds the ids for the k-th.
     pub(crate) tables: Vec<String>,
 }
@@ -20,10 +23,16 @@ impl Lookup {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.after_step);
         meta.bool(self.read_only);
+        self.floats.write(meta);
         encode_names(&self.tables, meta);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Lookup> {
-        Ok(Lookup { after_step: meta.u64()?, read_only: meta.bool()?, tables: decode_names(meta)? })
+        Ok(Lookup {
+            after_step: meta.u64()?,
+            read_only: meta.bool()?,
+            floats: Floats::read(meta)?,
+            tables: decode_names(meta)?,
+        })
     }
 }

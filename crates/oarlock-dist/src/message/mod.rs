@@ -9,6 +9,7 @@ mod leave;
 mod lookup;
 mod pull;
 mod push;
+mod trade;
 mod values;
 
 pub(crate) use failure::{decode_failure, encode_failure};
@@ -17,7 +18,8 @@ pub(crate) use leave::Leave;
 pub(crate) use lookup::Lookup;
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
-pub(crate) use values::{Named, ValueReader, ValueWriter};
+pub(crate) use trade::Trade;
+pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
 
 /// The kinds of frames.
 pub(crate) mod kind {
@@ -41,4 +43,6 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u16 = 9;
     /// A request was served, and there is nothing to say.
     pub(crate) const DONE: u16 = 10;
+    /// Bytes from trainer to trainer. Answered alike.
+    pub(crate) const TRADE: u16 = 11;
 }

@@ -2,6 +2,7 @@
 
 use oarlock_ir::Result;
 
+use crate::wire::Floats;
 use crate::wire::codec::{Reader, Writer};
 
 /// What stands before the variables of a push.
@@ -9,6 +10,8 @@ use crate::wire::codec::{Reader, Writer};
 pub(crate) struct Push {
     /// The step that this push completes; 0 if the server is not to wait for the other trainers.
     pub(crate) step: u64,
+    /// How the reply is to write its elements.
+    pub(crate) floats: Floats,
     /// The variables that the reply brings.
     pub(crate) wants: Vec<String>,
 }
@@ -16,11 +19,12 @@ pub(crate) struct Push {
 impl Push {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.step);
+        self.floats.write(meta);
         encode_names(&self.wants, meta);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Push> {
-        Ok(Push { step: meta.u64()?, wants: decode_names(meta)? })
+        Ok(Push { step: meta.u64()?, floats: Floats::read(meta)?, wants: decode_names(meta)? })
     }
 }
 

@@ -3,14 +3,54 @@
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{DType, Dims, Lod, Tensor, Value};
 
-use crate::wire::Incoming;
 use crate::wire::codec::{Reader, Writer};
+use crate::wire::{Floats, Incoming};
 
 const DENSE: u8 = 0;
 const ROWS: u8 = 1;
 
 /// A variable and its name.
 pub(crate) type Named = (String, Value);
+
+/// Tensors smaller than this are sent as they are: a learning rate must not be rounded, and there is nothing to save.
+const ROUNDED_FROM: usize = 64;
+
+/// The elements of variables that are sent rounded to 16 bits: one entry per variable, empty if it is sent as it is.
+pub(crate) struct Rounded {
+    floats: Floats,
+    rooms: Vec<Vec<u16>>,
+}
+
+impl Rounded {
+    /// Of the variables of a message.
+    pub(crate) fn of<'a>(floats: Floats, vars: impl Iterator<Item = &'a Value>) -> Rounded {
+        let round = |value: &Value| {
+            let mut room = Vec::new();
+            let elements = tensor_of(value).and_then(|t| t.data::<f32>().ok()).unwrap_or_default();
+            if elements.len() >= ROUNDED_FROM {
+                floats.encode(elements, &mut room);
+            }
+            room
+        };
+        let rooms = if floats == Floats::F32 { Vec::new() } else { vars.map(round).collect() };
+        Rounded { floats, rooms }
+    }
+
+    /// How a variable is sent, and its elements if they are not its own.
+    fn get(&self, var: usize) -> (Floats, Option<&[u8]>) {
+        match self.rooms.get(var) {
+            Some(room) if !room.is_empty() => (self.floats, Some(bytemuck::cast_slice(room))),
+            _ => (Floats::F32, None),
+        }
+    }
+}
+
+fn tensor_of(value: &Value) -> Option<&Tensor> {
+    match value {
+        Value::Rows(rows) => Some(&rows.value),
+        other => other.dense().ok(),
+    }
+}
 
 /// Collects variables for a message.
 #[derive(Default)]
@@ -24,25 +64,32 @@ impl<'a> ValueWriter<'a> {
         ValueWriter { sections: vec![bytemuck::cast_slice(ids)] }
     }
 
+    /// Bytes that mean nothing here.
+    pub(crate) fn of_sections(sections: Vec<&'a [u8]>) -> ValueWriter<'a> {
+        ValueWriter { sections }
+    }
+
     /// Adds variables.
     pub(crate) fn write(
         &mut self,
         meta: &mut Writer,
         vars: impl ExactSizeIterator<Item = (&'a str, &'a Value)>,
+        rounded: &'a Rounded,
     ) -> Result<()> {
         meta.u32(vars.len() as u32);
-        for (name, value) in vars {
+        for (at, (name, value)) in vars.enumerate() {
+            let form = rounded.get(at);
             meta.str(name);
             match value {
                 Value::Dense(tensor) => {
                     meta.u8(DENSE);
-                    self.tensor(meta, tensor);
+                    self.tensor(meta, tensor, form);
                 }
                 Value::Rows(rows) => {
                     meta.u8(ROWS);
                     meta.i64(rows.height);
                     self.sections.push(bytemuck::cast_slice(&rows.rows));
-                    self.tensor(meta, &rows.value);
+                    self.tensor(meta, &rows.value, form);
                 }
                 other => {
                     return Err(Error::new(
@@ -56,11 +103,12 @@ impl<'a> ValueWriter<'a> {
         Ok(())
     }
 
-    fn tensor(&mut self, meta: &mut Writer, tensor: &'a Tensor) {
+    fn tensor(&mut self, meta: &mut Writer, tensor: &'a Tensor, (floats, rounded): (Floats, Option<&'a [u8]>)) {
         meta.u32(tensor.dtype().proto() as u32);
+        floats.write(meta);
         write_sizes(meta, tensor.dims());
         meta.list(tensor.lod().levels(), |meta, level| write_sizes(meta, level));
-        self.sections.push(tensor.bytes());
+        self.sections.push(rounded.unwrap_or(tensor.bytes()));
     }
 
     /// The elements, in order.
@@ -117,16 +165,24 @@ impl<'a> ValueReader<'a> {
     fn tensor(&mut self, meta: &mut Reader<'_>, into: &mut Tensor) -> Result<()> {
         let number = meta.u32()?;
         let dtype = DType::from_proto(number as i32).ok_or_else(|| damaged(format!("element type {number}")))?;
+        let floats = Floats::read(meta)?;
+        if floats != Floats::F32 && dtype != DType::F32 {
+            return Err(damaged(format!("elements of {dtype}, rounded as only f32 is")));
+        }
         let dims = Dims::try_new(&meta.list(size)?).map_err(|e| damaged(e.to_string()))?;
         let lod = meta.list(|meta| meta.list(size))?;
         let bytes = self.section()?;
         // Compared before anything is allocated: sizes are the sender's word, bytes are here.
-        let needed = dims.iter().try_fold(dtype.size(), |all, size| all.checked_mul(*size));
+        let element = if floats == Floats::F32 { dtype.size() } else { floats.width() };
+        let needed = dims.iter().try_fold(element, |all, size| all.checked_mul(*size));
         if needed != Some(bytes.len()) {
             return Err(damaged(format!("{} bytes for a tensor of {dtype}{dims}", bytes.len())));
         }
         into.resize(dtype, dims);
-        into.bytes_mut().copy_from_slice(bytes);
+        match into.data_mut::<f32>() {
+            Ok(elements) if floats != Floats::F32 => floats.decode(bytes, elements)?,
+            _ => into.bytes_mut().copy_from_slice(bytes),
+        }
         let lod = Lod::new(lod);
         lod.check(into.rows()).map_err(|e| damaged(e.to_string()))?;
         into.set_lod(lod);

@@ -19,8 +19,12 @@ pub(crate) struct Serve {
     pub(crate) prefetch_to_block: Vec<String>,
     pub(crate) lr_block: Option<usize>,
     pub(crate) dc_asgd: bool,
+    pub(crate) max_staleness: Option<u32>,
     pub(crate) fingerprint: String,
 }
+
+/// By how many steps trainers that do not wait for each other may be apart.
+pub(crate) const MAX_STALENESS: &str = "max_staleness";
 
 /// Threads per kind of request, as Fluid's flags `rpc_*_thread_num` say; Oarlock's servers choose for themselves.
 const THREADS: i32 = 12;
@@ -44,6 +48,9 @@ pub(crate) fn listen_and_serv(serve: Serve) -> Op {
         .attr("rpc_get_thread_num", THREADS)
         .attr("rpc_send_thread_num", THREADS)
         .attr("rpc_prefetch_thread_num", THREADS);
+    if let Some(steps) = serve.max_staleness {
+        op.attrs.set(MAX_STALENESS, i32::try_from(steps).unwrap_or(i32::MAX));
+    }
     op.attrs.set("optimize_blocks", Attr::Blocks(serve.optimize_blocks));
     op
 }
@@ -65,6 +72,7 @@ impl OpDef for ListenAndServ {
             .attr("checkpint_block_id", -1, "the block that saves tables (the name is spelt as in saved programs)")
             .attr("prefetch_var_name_to_block_id", Vec::<String>::new(), "`ids:block`: which block looks rows up")
             .attr("dc_asgd", false, "updates are compensated for their delay")
+            .attr(MAX_STALENESS, -1, "a trainer waits when it is more pushes than this ahead of another; -1: never")
             .attr(FINGERPRINT, "", "what the program is; trainers of another are refused")
             .hints(&["rpc_get_thread_num", "rpc_send_thread_num", "rpc_prefetch_thread_num"])
     }

@@ -27,7 +27,7 @@ pub(crate) use distributed_lookup_table::distributed_lookup_table;
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;
 pub(crate) use gen_nccl_id::{Rings, gen_nccl_id};
-pub(crate) use listen_and_serv::{Serve, listen_and_serv};
+pub(crate) use listen_and_serv::{MAX_STALENESS, Serve, listen_and_serv};
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;

@@ -51,8 +51,8 @@ impl Changes {
         Changes { trainers, tables: Mutex::default() }
     }
 
-    /// Takes note of a delta that is about to be added.
-    pub(super) fn note(&self, updates: &Updates, _from: usize, name: &str, value: &Value) {
+    /// Takes note of a delta that was added: its rows have been found to exist.
+    pub(super) fn note(&self, updates: &Updates, name: &str, value: &Value) {
         let Value::Rows(delta) = value else { return };
         if updates.mode != ServerMode::Geo {
             return;
@@ -76,10 +76,13 @@ impl Changes {
         id: u64,
         into: &mut Value,
     ) -> Result<()> {
+        if trainer >= self.trainers {
+            return Err(Error::new(Kind::Range, format!("there is no trainer {trainer} of {}", self.trainers)));
+        }
         let rows = {
             let mut tables = self.tables.lock();
             let unread = tables.entry(table.into()).or_default();
-            unread.resize_with(self.trainers.max(trainer + 1), Unread::default);
+            unread.resize_with(self.trainers, Unread::default);
             let unread = &mut unread[trainer];
             let lost = unread.sent.take().filter(|(of, _)| *of == id).map(|(_, rows)| rows).unwrap_or_default();
             lost.iter().for_each(|row| unread.mark(*row as usize));

@@ -4,10 +4,12 @@
 //! of the program say. A watch thread notices trainers that fell silent.
 
 mod changes;
+mod pace;
 mod previous;
 pub mod round;
 mod session;
 mod tables;
+mod trades;
 mod updates;
 
 use std::collections::HashMap;
@@ -22,14 +24,18 @@ use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use changes::Changes;
+use pace::Pace;
+pub use pace::Staleness;
 use previous::Previous;
 pub use round::Policy;
 use round::{Effect, Event, Round};
 use session::Session;
+use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
 
 use crate::log::Log;
+use crate::threads::spawn;
 use crate::wire::{Conn, Listener, NetOptions, now};
 
 /// How a server works, besides what its program says.
@@ -77,6 +83,8 @@ pub struct Summary {
     pub pushes: u64,
     /// Pushes that were there already.
     pub repeats: u64,
+    /// How old the gradients of trainers were that do not wait for each other.
+    pub staleness: Staleness,
 }
 
 /// A server that runs.
@@ -96,18 +104,26 @@ struct Shared {
     stop: AtomicBool,
     pushes: AtomicU64,
     repeats: AtomicU64,
-    /// The last request of each stream that was served: (trainer, incarnation, stream).
-    served: Mutex<HashMap<(u32, u64, u32), u64>>,
+    /// The last push of each stream that was applied. A stream is locked while one of its pushes is applied, so that a
+    /// repeat over a new connection waits for the first and is known again.
+    applied: Mutex<HashMap<Stream, Arc<Mutex<u64>>>>,
     changes: Changes,
     previous: Previous,
 }
 
+/// Requests that follow each other: trainer, incarnation, number of the stream.
+type Stream = (u32, u64, u32);
+
 struct State {
     round: Round,
+    trades: Trades,
+    pace: Pace,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
     /// When the first trainer came: the others must come within the deadline.
     begun: Option<Instant>,
+    /// Since when no trainer is here although the job has begun.
+    deserted: Option<Instant>,
     /// Why the job cannot go on.
     failed: Option<Error>,
     finished: bool,
@@ -133,8 +149,11 @@ impl Server {
         let trainers = updates.trainers;
         let state = State {
             round: Round::new(trainers, options.policy),
+            trades: Trades::new(trainers),
+            pace: Pace::new(trainers),
             seen: vec![None; trainers],
             begun: None,
+            deserted: None,
             failed: None,
             finished: false,
         };
@@ -147,16 +166,16 @@ impl Server {
             stop: AtomicBool::new(false),
             pushes: AtomicU64::new(0),
             repeats: AtomicU64::new(0),
-            served: Mutex::default(),
+            applied: Mutex::default(),
             options,
         });
         shared.options.log.line(format!("server {endpoint} waits for {trainers} trainers"));
         let threads = vec![
-            spawn("oarlock-accept", {
+            spawn("oarlock-accept", "a server", {
                 let s = shared.clone();
                 move || s.accept(&listener)
             })?,
-            spawn("oarlock-watch", {
+            spawn("oarlock-watch", "a server", {
                 let s = shared.clone();
                 move || s.watch()
             })?,
@@ -181,6 +200,11 @@ impl Server {
             self.shared.changed.wait_for(&mut state, Duration::from_millis(100));
         }
         let failed = state.failed.clone();
+        if failed.is_some() {
+            // A trainer that computes hears why only when it asks next.
+            let until = now() + LAST_WORDS;
+            while state.round.here() > 0 && !self.shared.changed.wait_until(&mut state, until).timed_out() {}
+        }
         drop(state);
         self.end();
         let summary = self.shared.summary();
@@ -189,6 +213,9 @@ impl Server {
             "server {} {how}: {} steps, {} pushes, {} of them repeated",
             self.endpoint, summary.steps, summary.pushes, summary.repeats
         ));
+        if summary.staleness.pushes > 0 {
+            self.shared.options.log.line(format!("server {}: {}", self.endpoint, summary.staleness));
+        }
         self.shared.updates.tables.report().for_each(|line| self.shared.options.log.line(line));
         match failed {
             Some(error) => Err(error),
@@ -218,10 +245,14 @@ impl Drop for Server {
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    let started = std::thread::Builder::new().name(name.into()).spawn(work);
-    started.map_err(|e| Error::new(Kind::Network, format!("no thread for a server: {e}")))
-}
+/// How long a server whose job failed stays to tell trainers why.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Connections at a time. Trainers have some dozens each at most; whoever opens more must not use up the machine.
+const MAX_CONNECTIONS: usize = 8192;
+
+/// How long a server waits after it could accept no connection: usually for a file to be closed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// How often a server looks for trainers that fell silent.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
@@ -236,7 +267,10 @@ impl Shared {
             match listener.accept(&self.stop) {
                 Ok(Some(conn)) => self.serve(conn, &mut sessions),
                 Ok(None) => {}
-                Err(e) => self.options.log.line(format!("warning: {e}")),
+                Err(e) => {
+                    self.options.log.line(format!("warning: {e}"));
+                    std::thread::sleep(ACCEPT_PAUSE);
+                }
             }
             sessions.retain(|session| !session.is_finished());
         }
@@ -247,8 +281,13 @@ impl Shared {
     }
 
     fn serve(self: &Arc<Shared>, conn: Conn, sessions: &mut Vec<JoinHandle<()>>) {
+        if sessions.len() >= MAX_CONNECTIONS {
+            let peer = conn.peer();
+            self.options.log.line(format!("warning: {peer} was turned away: {MAX_CONNECTIONS} are connected"));
+            return;
+        }
         let shared = self.clone();
-        match spawn("oarlock-session", move || Session::new(shared, conn).run()) {
+        match spawn("oarlock-session", "a connection", move || Session::new(shared, conn).run()) {
             Ok(thread) => sessions.push(thread),
             Err(e) => self.options.log.line(format!("warning: a trainer was turned away: {e}")),
         }
@@ -267,6 +306,7 @@ impl Shared {
                 }
             }
             self.look_for_absent(&mut state);
+            self.look_for_desertion(&mut state);
             self.changed.wait_for(&mut state, WATCH_EVERY);
         }
     }
@@ -285,6 +325,23 @@ impl Shared {
                     .line(format!("trainer {trainer} did not come in {} s", self.options.deadline.as_secs()));
                 self.note(state, Event::Absent { trainer });
             }
+        }
+    }
+
+    /// A job that has begun cannot be without trainers for longer than the deadline.
+    fn look_for_desertion(&self, state: &mut MutexGuard<'_, State>) {
+        let alone = state.round.has_begun() && state.round.here() == 0;
+        if !alone || state.finished || state.failed.is_some() || self.options.stay {
+            state.deserted = None;
+            return;
+        }
+        let since = *state.deserted.get_or_insert_with(now);
+        if since.elapsed() > self.options.deadline {
+            let seconds = self.options.deadline.as_secs();
+            let what = format!("no trainer was at server {} for {seconds} s", self.updates.endpoint);
+            state.failed =
+                Some(Error::new(Kind::Timeout, what).help("see the trainers' logs, then start the job again"));
+            self.changed.notify_all();
         }
     }
 
@@ -314,6 +371,8 @@ impl Shared {
         let effects = state.round.on(event);
         for effect in &effects {
             match effect {
+                // Once the job has failed, trainers go because of that.
+                Effect::Lost { .. } if state.failed.is_some() => {}
                 Effect::Lost { trainer, step } => self.report_loss(*trainer, *step),
                 Effect::Fail(failure) => {
                     let error = Error::new(Kind::Network, format!("{failure}, and the job cannot go on without it"))
@@ -361,8 +420,10 @@ impl Shared {
     }
 
     fn summary(&self) -> Summary {
+        let state = self.state.lock();
         Summary {
-            steps: self.state.lock().round.done(),
+            steps: state.round.done(),
+            staleness: state.pace.staleness(),
             pushes: self.pushes.load(Ordering::Relaxed),
             repeats: self.repeats.load(Ordering::Relaxed),
         }

@@ -39,12 +39,13 @@ impl Previous {
             let Some(var) = updates.scope.find(param) else { continue };
             let value = var.read();
             match rows {
-                Some(rows) => {
+                Some(mut rows) => {
                     let Ok(tensor) = value.dense() else { continue };
                     let Ok(data) = tensor.data::<f32>() else { continue };
-                    let width = tensor.dims().matrix(1).1;
-                    let old = rows.iter().filter_map(|r| data.get(*r as usize * width..)?.get(..width)).flatten();
-                    let old = old.copied().collect();
+                    let (height, width) = tensor.dims().matrix(1);
+                    // A trainer may name rows that there are not; the step will refuse them.
+                    rows.retain(|row| usize::try_from(*row).is_ok_and(|row| row < height));
+                    let old = rows.iter().flat_map(|row| &data[*row as usize * width..][..width]).copied().collect();
                     kept.insert(param.clone(), Kept::Rows(rows, old));
                 }
                 None => match kept.entry(param.clone()).or_insert_with(|| Kept::Whole(Value::Empty)) {

@@ -184,20 +184,9 @@ impl Round {
         Round { policy, members: vec![member; trainers], done: 0, failed: None }
     }
 
-    /// Starts behind so many complete steps: those of a checkpoint.
-    pub fn resume(&mut self, done: u64) {
-        self.done = done;
-        self.members.iter_mut().for_each(|m| m.pushed = done);
-    }
-
     /// How many steps are complete.
     pub fn done(&self) -> u64 {
         self.done
-    }
-
-    /// Why the job cannot go on, if so.
-    pub fn failed(&self) -> Option<Failure> {
-        self.failed
     }
 
     /// The last step of which this server has a trainer's push.
@@ -213,13 +202,28 @@ impl Round {
 
     /// The trainers that did not come yet, once one is here.
     pub fn expected(&self) -> Vec<usize> {
-        let begun = self.members.iter().any(|m| m.place != Place::Expected);
+        let begun = self.has_begun();
         (0..self.members.len()).filter(|&t| begun && self.members[t].place == Place::Expected).collect()
     }
 
     /// How many trainers are here now.
     pub fn here(&self) -> usize {
         self.members.iter().filter(|m| matches!(m.place, Place::Here { .. })).count()
+    }
+
+    /// Did a trainer leave, or was it lost?
+    pub fn is_gone(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|m| matches!(m.place, Place::Left | Place::Lost))
+    }
+
+    /// Did any trainer come?
+    pub fn has_begun(&self) -> bool {
+        self.members.iter().any(|m| m.place != Place::Expected)
+    }
+
+    /// Do the others have to wait for this trainer?
+    pub fn is_awaited(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|member| self.takes_part(member))
     }
 
     fn takes_part(&self, member: &Member) -> bool {
@@ -281,8 +285,8 @@ impl Round {
         effects
     }
 
-    /// Why a request of this process cannot count.
-    fn stranger(&self, trainer: usize, incarnation: u64) -> Option<Refusal> {
+    /// Why a request of this process cannot count, if so.
+    pub fn stranger(&self, trainer: usize, incarnation: u64) -> Option<Refusal> {
         match self.members.get(trainer).map(|m| m.place) {
             None => Some(Refusal::NoSuchTrainer { trainers: self.members.len() }),
             Some(Place::Here { incarnation: other }) if other == incarnation => None,

@@ -7,13 +7,14 @@ use std::time::Duration;
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::Value;
 
-use super::round::{Effect, Event};
-use super::{ServerMode, Shared};
+use super::round::{Effect, Event, Refusal};
+use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Hello, Leave, Lookup, Named, Pull, Purpose, Push, ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Hello, Leave, Lookup, Named, Pull, Purpose, Push, Rounded, Trade, ValueReader, ValueWriter, Welcome,
+    encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Incoming, Outgoing, Received, now};
+use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
 
 /// How often a silent connection looks whether the server stops.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -84,13 +85,7 @@ impl Session {
             refused(&effects, hello)?;
             state.seen[trainer] = Some((incarnation, now()));
         }
-        let served = self.shared.served.lock().get(&stream(hello)).copied().unwrap_or(0);
-        Ok(Welcome {
-            trainers: self.shared.updates.trainers as u32,
-            done: state.round.done(),
-            pushed: state.round.pushed(trainer),
-            served,
-        })
+        Ok(Welcome { pushed: state.round.pushed(trainer) })
     }
 
     fn serve(&mut self, hello: &Hello) {
@@ -125,14 +120,15 @@ impl Session {
             kind::PUSH if hello.purpose == Purpose::Work => self.push(hello),
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
-            kind::LEAVE => self.leave(hello),
+            kind::TRADE if hello.purpose == Purpose::Work => self.trade(hello),
+            kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
                 .help("trainers and servers must be of one release of Oarlock")),
         }
     }
 
     fn push(&mut self, hello: &Hello) -> Result<()> {
-        let (push, count) = self.read_push()?;
+        let (push, count) = self.read_push(hello)?;
         match (self.shared.updates.mode, push.step) {
             (ServerMode::Sync, 0) => {
                 return Err(Error::new(Kind::Argument, "a trainer that does not wait sent to a server that does")
@@ -141,11 +137,11 @@ impl Session {
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
             _ => self.apply_now(hello, count)?,
         }
-        self.reply_values(&push.wants, u64::MAX, hello)
+        self.reply_values(&push.wants, u64::MAX, push.floats, hello)
     }
 
     /// What a push says, and how many variables it brought.
-    fn read_push(&mut self) -> Result<(Push, usize)> {
+    fn read_push(&mut self, hello: &Hello) -> Result<(Push, usize)> {
         let mut meta = Reader::new(self.request.meta(), "a push");
         let push = Push::decode(&mut meta)?;
         let mut reader = ValueReader::new(&self.request, &mut meta)?;
@@ -160,6 +156,7 @@ impl Session {
             let (to, value) = &mut self.brought[count];
             name.clone_into(to);
             reader.value(&mut meta, value)?;
+            self.shared.updates.check(name, value).map_err(|e| e.note(format!("sent by trainer {}", hello.trainer)))?;
             count += 1;
         }
         Ok((push, count))
@@ -167,18 +164,22 @@ impl Session {
 
     /// Applies what a push brought, unless it is a repeat.
     fn apply_now(&mut self, hello: &Hello, count: usize) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let stream = self.shared.applied.lock().entry(stream(hello)).or_default().clone();
+        let mut applied = stream.lock();
         let id = self.request.id();
-        if self.shared.served.lock().get(&stream(hello)).is_some_and(|served| id <= *served) {
+        if id <= *applied {
             self.shared.repeats.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         for (name, value) in &mut self.brought[..count] {
-            self.shared.changes.note(&self.shared.updates, hello.trainer as usize, name, value);
             self.shared.updates.apply(hello.trainer as usize, name, value)?;
+            self.shared.changes.note(&self.shared.updates, name, value);
         }
-        self.shared.served.lock().insert(stream(hello), id);
+        *applied = id;
+        drop(applied);
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        self.shared.keep_pace(hello)
     }
 
     /// Keeps what a push brought, and waits until the step is complete.
@@ -205,11 +206,9 @@ impl Session {
             if state.round.done() >= step {
                 return Ok(());
             }
-            if shared.stop.load(Ordering::Acquire) {
-                return Err(Error::new(Kind::Network, "the server stops"));
-            }
+            shared.check_going_on(&state)?;
             if shared.changed.wait_until(&mut state, deadline).timed_out() {
-                return Err(shared.overdue(step, &state.round.awaited()));
+                return Err(shared.overdue(&format!("step {step}"), &state.round.awaited()));
             }
         }
     }
@@ -233,41 +232,49 @@ impl Session {
         if pull.changed_only {
             return self.reply_changed(&pull.names, hello);
         }
-        self.reply_values(&pull.names, pull.after_step, hello)
+        self.reply_values(&pull.names, pull.after_step, Floats::F32, hello)
     }
 
     /// Sends copies of variables, so that nobody waits for a slow reader.
-    fn reply_values(&mut self, names: &[String], after_step: u64, hello: &Hello) -> Result<()> {
+    fn reply_values(&mut self, names: &[String], after_step: u64, floats: Floats, hello: &Hello) -> Result<()> {
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
+        let mut bytes = 0;
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
             name.clone_into(to);
             self.shared.copy_after(name, after_step, value)?;
+            bytes += size(value);
+            self.shared.check_size(bytes)?;
             self.shared.updates.remember(hello.trainer as usize, name, value)?;
         }
-        self.send_values(names.len())
+        if !names.is_empty() {
+            self.shared.note_fetch(hello, false);
+        }
+        self.send_values(names.len(), floats)
     }
 
     /// Sends the rows that others changed since this trainer asked last.
     fn reply_changed(&mut self, names: &[String], hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
         let id = self.request.id();
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
             name.clone_into(to);
             self.shared.changes.rows_for(&self.shared.updates, hello.trainer as usize, name, id, value)?;
         }
-        self.send_values(names.len())
+        self.send_values(names.len(), Floats::F32)
     }
 
-    fn send_values(&mut self, count: usize) -> Result<()> {
+    fn send_values(&mut self, count: usize, floats: Floats) -> Result<()> {
+        let rounded = Rounded::of(floats, self.values[..count].iter().map(|(_, value)| value));
         let mut meta = Writer::new();
         let mut values = ValueWriter::default();
-        values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)))?;
+        values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)), &rounded)?;
         let out =
             Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
-    fn look_up(&mut self, _hello: &Hello) -> Result<()> {
+    fn look_up(&mut self, hello: &Hello) -> Result<()> {
         let lookup = Lookup::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let [table] = &lookup.tables[..] else {
             return Err(Error::new(Kind::Format, format!("a lookup in {} tables at once", lookup.tables.len())));
@@ -275,19 +282,54 @@ impl Session {
         let ids: &[i64] = bytemuck::try_cast_slice(self.request.section(0).unwrap_or_default())
             .map_err(|_| Error::new(Kind::Format, "the ids of a lookup are cut off"))?;
         self.shared.read_rows(table, ids, &lookup, &mut self.rows)?;
-        let rows: &[u8] = bytemuck::cast_slice(&self.rows);
+        self.shared.note_fetch(hello, true);
+        let mut room = Vec::new();
+        let rows = lookup.floats.encode(&self.rows, &mut room);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
+    /// Takes a trainer's parts of an exchange, waits for those of the others, and replies with what is for this one.
+    fn trade(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let trade = Trade::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let parts = trade.parts(&self.request)?.into_iter().map(|(to, part)| (to, Arc::new(part.to_vec()))).collect();
+        let shared = self.shared.clone();
+        let mut state = shared.state.lock();
+        state.trades.bring(hello.trainer, trade.number, parts, trade.more)?;
+        shared.changed.notify_all();
+        let deadline = now() + shared.options.deadline;
+        let (got, more) = loop {
+            if let Some(result) = state.trades.result(hello.trainer, trade.number) {
+                break result;
+            }
+            shared.check_going_on(&state)?;
+            if let Some(gone) = state.trades.awaited().find(|t| state.round.is_gone(*t)) {
+                return Err(never_comes(gone, trade.number));
+            }
+            if shared.changed.wait_until(&mut state, deadline).timed_out() {
+                let awaited: Vec<usize> = state.trades.awaited().collect();
+                return Err(shared.overdue(&format!("round {} of an exchange", trade.number), &awaited));
+            }
+        };
+        drop(state);
+        let mut meta = Writer::new();
+        Trade { number: trade.number, more, trainers: got.iter().map(|(from, _)| *from).collect() }.encode(&mut meta);
+        let sections: Vec<&[u8]> = got.iter().map(|(_, part)| part.as_slice()).collect();
+        self.send(kind::TRADE, self.request.id(), meta.as_bytes(), &sections)
+    }
+
     fn leave(&mut self, hello: &Hello) -> Result<()> {
         Leave::decode(&mut Reader::new(self.request.meta(), "a message"))?;
-        let trainer = hello.trainer as usize;
+        let (trainer, incarnation) = (hello.trainer as usize, hello.incarnation);
         let id = self.request.id();
         self.send(kind::DONE, id, &[], &[])?;
         let mut state = self.shared.state.lock();
-        state.seen[trainer] = None;
-        self.shared.note(&mut state, Event::Leave { trainer, incarnation: hello.incarnation });
+        if state.round.stranger(trainer, incarnation).is_none() {
+            state.seen[trainer] = None;
+            self.shared.applied.lock().retain(|of, _| (of.0, of.1) != (hello.trainer, incarnation));
+            self.shared.note(&mut state, Event::Leave { trainer, incarnation });
+        }
         Ok(())
     }
 
@@ -305,25 +347,112 @@ impl Session {
 /// How long a connection may take to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
 
-fn stream(hello: &Hello) -> (u32, u64, u32) {
+fn stream(hello: &Hello) -> Stream {
     (hello.trainer, hello.incarnation, hello.stream)
+}
+
+/// The bytes of a value, as far as they matter for the size of a frame.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::Rows(rows) => (rows.value.bytes().len() + 8 * rows.rows.len()) as u64,
+        other => other.dense().map_or(0, |tensor| tensor.bytes().len() as u64),
+    }
 }
 
 /// The refusal among the effects of a request, as an error.
 fn refused(effects: &[Effect], hello: &Hello) -> Result<()> {
     match effects.iter().find_map(|e| if let Effect::Refuse(r) = e { Some(r) } else { None }) {
         None => Ok(()),
-        Some(refusal) => Err(Error::new(Kind::Argument, format!("trainer {} is refused: {refusal}", hello.trainer))
-            .help("every trainer of a job needs a number of its own (PADDLE_TRAINER_ID)")),
+        Some(refusal) => Err(refusal_error(*refusal, hello)),
     }
 }
 
+#[cold]
+fn refusal_error(refusal: Refusal, hello: &Hello) -> Error {
+    Error::new(Kind::Argument, format!("trainer {} is refused: {refusal}", hello.trainer))
+        .help("every trainer of a job needs a number of its own (PADDLE_TRAINER_ID)")
+}
+
+#[cold]
+fn never_comes(trainer: usize, number: u64) -> Error {
+    Error::new(
+        Kind::Network,
+        format!("trainer {trainer} is gone, and round {number} of an exchange needs every trainer"),
+    )
+    .help("let all trainers exchange equally often, before any of them ends; see the log of that trainer")
+}
+
 impl Shared {
+    /// Is there any sense in waiting?
+    fn check_going_on(&self, state: &super::State) -> Result<()> {
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        if self.stop.load(Ordering::Acquire) {
+            return Err(Error::new(Kind::Network, "the server stops"));
+        }
+        Ok(())
+    }
+
+    /// A process that was lost, left or was replaced changes nothing any more; nor does anybody once the job has failed.
+    fn check_here(&self, hello: &Hello) -> Result<()> {
+        if hello.purpose == Purpose::Look {
+            return Err(Error::new(Kind::Argument, "who only looks has no place among the trainers"));
+        }
+        let state = self.state.lock();
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        match state.round.stranger(hello.trainer as usize, hello.incarnation) {
+            None => Ok(()),
+            Some(refusal) => Err(refusal_error(refusal, hello)),
+        }
+    }
+
+    /// Counts the push of a trainer that does not wait for the others; waits until it is not too far ahead of them.
+    fn keep_pace(&self, hello: &Hello) -> Result<()> {
+        let trainer = hello.trainer as usize;
+        let mut state = self.state.lock();
+        state.pace.pushed(trainer);
+        let Some(bound) = self.updates.max_staleness else { return Ok(()) };
+        self.changed.notify_all();
+        let deadline = now() + self.options.deadline;
+        while let Some(slowest) = state.pace.ahead_of(trainer, bound, |t| state.round.is_awaited(t)) {
+            self.check_going_on(&state)?;
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                let seconds = self.options.deadline.as_secs();
+                let what =
+                    format!("trainer {trainer} is {bound} steps ahead and waited {seconds} s for trainer {slowest}");
+                return Err(Error::new(Kind::Timeout, what)
+                    .note(format!("at server {}", self.updates.endpoint))
+                    .help("see what that trainer does; FLAGS_rpc_deadline (milliseconds) sets how long to wait"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A trainer got parameters: its next gradients come from these.
+    fn note_fetch(&self, hello: &Hello, only_rows: bool) {
+        if self.updates.mode != ServerMode::Sync && hello.purpose == Purpose::Work {
+            self.state.lock().pace.fetched(hello.trainer as usize, only_rows);
+        }
+    }
+
+    /// No reply is larger than a frame may be; a peer cannot make a server gather more.
+    fn check_size(&self, bytes: u64) -> Result<()> {
+        let most = self.options.net.max_frame;
+        if bytes <= most {
+            return Ok(());
+        }
+        let what = format!("server {} was asked for more than {most} bytes at once", self.updates.endpoint);
+        Err(Error::new(Kind::Range, what).help("ask for less at a time, or raise OARLOCK_MAX_FRAME in all processes"))
+    }
+
     #[cold]
-    fn overdue(&self, step: u64, awaited: &[usize]) -> Error {
+    fn overdue(&self, what: &str, awaited: &[usize]) -> Error {
         let who: Vec<String> = awaited.iter().map(usize::to_string).collect();
         let seconds = self.options.deadline.as_secs();
-        Error::new(Kind::Timeout, format!("step {step} waited {seconds} s for trainer {}", who.join(", ")))
+        Error::new(Kind::Timeout, format!("{what} waited {seconds} s for trainer {}", who.join(", ")))
             .note(format!("at server {}", self.updates.endpoint))
             .help("see what that trainer does; FLAGS_rpc_deadline (milliseconds) sets how long to wait")
     }
@@ -339,7 +468,8 @@ impl Shared {
 
     /// Rows of a table.
     fn read_rows(&self, table: &str, ids: &[i64], lookup: &Lookup, into: &mut Vec<f32>) -> Result<()> {
-        if self.updates.tables.has(table) {
+        if let Some(width) = self.updates.tables.width(table) {
+            self.check_size(4 * (ids.len() * width) as u64)?;
             return self.updates.tables.read(table, ids, lookup.read_only, into);
         }
         let var = self.updates.scope.find(table).ok_or_else(|| self.no_variable(table))?;
@@ -347,6 +477,7 @@ impl Shared {
         let tensor = value.dense().map_err(|e| Error::new(Kind::Argument, format!("table `{table}` {e}")))?;
         let data = tensor.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("table `{table}` {e}")))?;
         let (rows, width) = tensor.dims().matrix(1);
+        self.check_size(4 * (ids.len() * width) as u64)?;
         into.clear();
         into.reserve(ids.len() * width);
         for id in ids {

@@ -98,9 +98,16 @@ impl Tables {
         self.merged.contains(grad)
     }
 
-    /// Is there such a table?
-    pub(super) fn has(&self, table: &str) -> bool {
-        self.by_name.contains_key(table)
+    /// How many elements the rows of a table have, if there is such a table.
+    pub(super) fn width(&self, table: &str) -> Option<usize> {
+        self.by_name.get(table).map(|at| self.tables[*at].rows.spec().width)
+    }
+
+    /// How long rows are in the table that a gradient changes, and its name.
+    pub(super) fn of_gradient(&self, name: &str) -> Option<(usize, Name)> {
+        let (table, _) = self.by_gradient.get(name)?;
+        let spec = self.tables[*table].rows.spec();
+        Some((spec.width, spec.name.as_str().into()))
     }
 
     /// Do trainers send such a variable?

@@ -12,7 +12,7 @@ use oarlock_tensor::{Tensor, Value, simd};
 use parking_lot::Mutex;
 
 use super::tables::Tables;
-use crate::op::FINGERPRINT;
+use crate::op::{FINGERPRINT, MAX_STALENESS};
 use crate::transpile::{TRAINER_ID, backup};
 
 /// How a server treats what arrives: the attribute `distributed_mode`.
@@ -57,6 +57,10 @@ pub(super) struct Updates {
     /// What each name that trainers send belongs to.
     received: HashMap<Name, Received>,
     dc_asgd: bool,
+    /// Look for nan and infinity in what arrives.
+    check_nan_inf: bool,
+    /// By how many pushes a trainer may be ahead of another.
+    pub(super) max_staleness: Option<u64>,
 }
 
 /// What a variable that trainers send is for.
@@ -133,6 +137,8 @@ impl Updates {
             learning_rate: None,
             updates: Vec::new(),
             received: HashMap::new(),
+            check_nan_inf: options.check_nan_inf,
+            max_staleness: attr(MAX_STALENESS).transpose()?.and_then(|k| u64::try_from(k).ok()),
             dc_asgd: matches!(op.attrs.get("dc_asgd"), Some(Attr::Bool(true))),
         };
         if let Some(block) = lr_block {
@@ -204,6 +210,33 @@ impl Updates {
     /// Does this server know what to do with such a variable?
     pub(super) fn takes(&self, name: &str) -> bool {
         self.received.contains_key(name) || self.tables.takes(name)
+    }
+
+    /// What arrives must fit the parameter that it changes, and be numbers where that is looked at: who sent it hears of
+    /// it, rather than everybody when the step is made.
+    pub(super) fn check(&self, name: &str, value: &Value) -> Result<()> {
+        if self.check_nan_inf && !is_finite(value) {
+            let what = format!("server {} was sent `{name}` with a nan or an infinity", self.endpoint);
+            return Err(Error::new(Kind::Nan, what)
+                .help("set FLAGS_check_nan_inf for the trainers, too: they name the operator that wrote it"));
+        }
+        if let Some((width, table)) = self.tables.of_gradient(name) {
+            return fits_rows(value, None, width).map_err(|why| misfit(name, &table, &why));
+        }
+        let Some(param) = self.param_of(name) else { return Ok(()) };
+        let Some(var) = self.scope.find(param) else { return Ok(()) };
+        let kept = var.read();
+        let Ok(whole) = kept.dense() else { return Ok(()) };
+        let (rows, width) = whole.dims().matrix(1);
+        let fits = match value {
+            Value::Rows(_) => fits_rows(value, Some(rows), width),
+            other => match other.dense() {
+                Ok(sent) if sent.numel() == whole.numel() => Ok(()),
+                Ok(sent) => Err(format!("has {} elements, and the parameter has {}", sent.numel(), whole.numel())),
+                Err(e) => Err(e.to_string()),
+            },
+        };
+        fits.map_err(|why| misfit(name, param, &why))
     }
 
     /// Keeps what a trainer sent until its step is complete; `value` gets what was there before, for its memory.
@@ -326,6 +359,37 @@ impl Updates {
         names.truncate(8);
         let list = names.join(", ");
         if more > 0 { format!("{list} and {more} more") } else { list }
+    }
+}
+
+fn misfit(name: &str, param: &Name, why: &str) -> Error {
+    Error::new(Kind::Shape, format!("`{name}` does not fit `{param}`: it {why}"))
+        .help("trainers and servers of one job must transpile the same program in the same way")
+}
+
+/// Rows of such a width, all of them there if it is known how many there are.
+fn fits_rows(value: &Value, height: Option<usize>, width: usize) -> std::result::Result<(), String> {
+    let sent = value.rows().map_err(|e| e.to_string())?;
+    if sent.value.numel() != sent.rows.len() * width {
+        return Err(format!("has {} elements for {} rows of {width}", sent.value.numel(), sent.rows.len()));
+    }
+    let strange = |row: &&i64| height.is_some_and(|height| usize::try_from(**row).map_or(true, |row| row >= height));
+    match sent.rows.iter().find(strange) {
+        Some(row) => Err(format!("lists row {row}, and there are {}", height.unwrap_or(0))),
+        None => Ok(()),
+    }
+}
+
+fn is_finite(value: &Value) -> bool {
+    let tensor = match value {
+        Value::Rows(rows) => Some(&rows.value),
+        other => other.dense().ok(),
+    };
+    let Some(tensor) = tensor else { return true };
+    match (tensor.data::<f32>(), tensor.data::<f64>()) {
+        (Ok(data), _) => data.iter().all(|v| v.is_finite()),
+        (_, Ok(data)) => data.iter().all(|v| v.is_finite()),
+        _ => true,
     }
 }
 

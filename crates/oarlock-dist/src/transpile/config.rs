@@ -51,6 +51,8 @@ pub struct Config {
     pub half_async: bool,
     /// The servers wait for all trainers although the trainers' programs look asynchronous: a communicator waits for them.
     pub completely_not_async: bool,
+    /// A trainer waits for the others when it is more than so many steps ahead of one; without sync only. Fluid has no such bound.
+    pub max_staleness: Option<u32>,
     /// Train locally and exchange how far parameters moved.
     pub geo_sgd_mode: bool,
     /// After how many steps they are exchanged; the communicator counts them.
@@ -80,6 +82,7 @@ impl Config {
             runtime_split_send_recv: false,
             half_async: false,
             completely_not_async: false,
+            max_staleness: None,
             geo_sgd_mode: false,
             geo_sgd_need_push_nums: 100,
             nccl_comm_num: 1,
@@ -137,6 +140,8 @@ pub(super) struct Traffic {
     pub(super) merges: bool,
     /// Updates are compensated for their delay.
     pub(super) dc_asgd: bool,
+    /// By how many steps trainers may be apart.
+    pub(super) max_staleness: Option<u32>,
     /// The number by which `listen_and_serv` knows all this.
     pub(super) server_mode: i32,
 }
@@ -152,6 +157,17 @@ impl Traffic {
         refuse(sync && config.runtime_split_send_recv, "`runtime_split_send_recv` works without sync only")?;
         let waits = sync || config.completely_not_async;
         refuse(waits && config.enable_dc_asgd, "`enable_dc_asgd` makes up for delays, and sync training has none")?;
+        refuse(
+            waits && config.max_staleness.is_some(),
+            "`max_staleness` bounds a delay that sync training does not have",
+        )?;
+        if config.geo_sgd_mode && config.max_staleness.is_some() {
+            return Err(Error::new(
+                Kind::Argument,
+                "`max_staleness` does not bound GEO: trainers there send no gradients",
+            )
+            .help("set `geo_sgd_need_push_nums`, after how many steps trainers exchange what they learned"));
+        }
         let server_mode = match () {
             () if config.geo_sgd_mode => GEO,
             () if waits => SYNC,
@@ -165,6 +181,7 @@ impl Traffic {
             geo: config.geo_sgd_mode,
             merges: server_mode == SYNC && trainers > 1,
             dc_asgd: config.enable_dc_asgd,
+            max_staleness: config.max_staleness,
             server_mode,
         })
     }

@@ -93,6 +93,7 @@ pub(super) fn geo_server(job: &Job, server: usize) -> Result<Program> {
         prefetch_to_block: Vec::new(),
         lr_block: None,
         dc_asgd: false,
+        max_staleness: None,
         fingerprint: job.fingerprint(),
     };
     program.global_mut().ops.push(with_role(listen_and_serv(serve), Role::FORWARD, NO_VARS));

@@ -254,6 +254,7 @@ impl<'a> Server<'a> {
             prefetch_to_block: self.prefetch_to_block,
             lr_block,
             dc_asgd: job.traffic.dc_asgd,
+            max_staleness: job.traffic.max_staleness,
             fingerprint: self.job.fingerprint(),
         };
         let op = with_role(listen_and_serv(serve), Role::FORWARD, NO_VARS);

@@ -10,6 +10,7 @@ use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOpt
 use oarlock_dist::saving::{fetch_whole, load_parts};
 use oarlock_dist::server::{Policy, Server, ServerOptions, Summary};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock_dist::wire::Floats;
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_tensor::{DType, Dims, Tensor};
@@ -18,23 +19,25 @@ use oarlock_testkit::{Tolerance, assert_close};
 use crate::transpile::{local, noise, registry, rows_of};
 
 /// What a cluster trains, and how.
-struct Job {
+pub(crate) struct Job {
     main: Program,
     startup: Program,
     config: Config,
     trainers: usize,
     pservers: String,
+    /// Servers look for nan and infinity.
+    checks: bool,
 }
 
 impl Job {
-    fn new(case: &str, config: Config, trainers: usize, servers: usize) -> Job {
+    pub(crate) fn new(case: &str, config: Config, trainers: usize, servers: usize) -> Job {
         let (main, startup) = local(case);
         Job::of(main, startup, config, trainers, servers)
     }
 
     fn of(main: Program, startup: Program, config: Config, trainers: usize, servers: usize) -> Job {
         let pservers: Vec<String> = free_ports(servers).iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        Job { main, startup, config, trainers, pservers: pservers.join(",") }
+        Job { main, startup, config, trainers, pservers: pservers.join(","), checks: false }
     }
 
     /// The transpiler and the startup program of a trainer.
@@ -56,15 +59,15 @@ impl Job {
         (transpiler, startup)
     }
 
-    fn endpoints(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
         self.pservers.split(',')
     }
 
-    fn serve(&self, options: &ServerOptions) -> Vec<(Server, Scope)> {
+    pub(crate) fn serve(&self, options: &ServerOptions) -> Vec<(Server, Scope)> {
         let (transpiler, _) = self.transpiled(0);
         let start = |endpoint: &str| {
             let (program, startup) = transpiler.get_pserver_programs(endpoint).unwrap();
-            let (executor, scope) = (executor(), Scope::new());
+            let (executor, scope) = (checking_executor(self.checks), Scope::new());
             executor.run(&startup, &[], &[], &scope).unwrap();
             let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options.clone());
             (server.unwrap(), scope)
@@ -73,7 +76,7 @@ impl Job {
     }
 
     /// A trainer that is ready for its first step.
-    fn join(&self, trainer: usize, options: ClientOptions) -> Result<Trainer> {
+    pub(crate) fn join(&self, trainer: usize, options: ClientOptions) -> Result<Trainer> {
         let (transpiler, startup) = self.transpiled(trainer);
         let program = transpiler.get_trainer_program()?;
         let (executor, scope) = (executor(), Scope::new());
@@ -94,7 +97,7 @@ impl Job {
     }
 }
 
-struct Trainer {
+pub(crate) struct Trainer {
     executor: Executor,
     scope: Scope,
     program: Program,
@@ -106,7 +109,7 @@ impl Trainer {
         self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
     }
 
-    fn client(&self) -> Arc<Client> {
+    pub(crate) fn client(&self) -> Arc<Client> {
         Client::of(self.executor.runtime())
     }
 
@@ -121,18 +124,22 @@ impl Trainer {
         communicator
     }
 
-    fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.client().leave().unwrap();
     }
 }
 
 fn executor() -> Executor {
+    checking_executor(false)
+}
+
+fn checking_executor(check_nan_inf: bool) -> Executor {
     let options = ExecOptions {
         registry: Arc::new(registry()),
         threads: 1,
         fuse: false,
         without_fusions: Vec::new(),
-        check_nan_inf: false,
+        check_nan_inf,
     };
     Executor::with_runtime(options, Arc::new(Runtime::new(1)))
 }
@@ -143,15 +150,15 @@ fn free_ports(count: usize) -> Vec<u16> {
     held.iter().map(|l| l.local_addr().unwrap().port()).collect()
 }
 
-fn quiet() -> ServerOptions {
+pub(crate) fn quiet() -> ServerOptions {
     ServerOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ServerOptions::default() }
 }
 
-fn trainer_options() -> ClientOptions {
+pub(crate) fn trainer_options() -> ClientOptions {
     ClientOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ClientOptions::default() }
 }
 
-fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scope>) {
+pub(crate) fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scope>) {
     servers.into_iter().map(|(server, scope)| (server.wait(|| false).unwrap(), scope)).unzip()
 }
 
@@ -209,7 +216,7 @@ fn train_alone(job: &Job, feed: Feed, steps: usize) -> Scope {
     alone.scope
 }
 
-fn small(min_block_size: usize) -> Config {
+pub(crate) fn small(min_block_size: usize) -> Config {
     Config { min_block_size, ..Config::fluid() }
 }
 
@@ -390,6 +397,84 @@ fn geo_trainers_learn_every_row_from_each_other() {
     );
 }
 
+/// The faster of two trainers is never more steps ahead than the bound says; without the slower one it may go on.
+#[test]
+fn a_bound_holds_the_faster_trainer_back() {
+    let job = Job::new("half_async", Config { sync_mode: false, max_staleness: Some(2), ..small(64) }, 2, 2);
+    let servers = job.serve(&quiet());
+    let [fast, slow] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+    let made = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for step in 0..8 {
+                fast.step(&sparse_feed(step, 0, 4)).unwrap();
+                made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            }
+        });
+        for step in 0..4 {
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(made.load(std::sync::atomic::Ordering::SeqCst) <= step + 2);
+            slow.step(&sparse_feed(step, 4, 4)).unwrap();
+        }
+        slow.leave();
+    });
+    assert_eq!(made.load(std::sync::atomic::Ordering::SeqCst), 8);
+    fast.leave();
+    let (summaries, _) = wait_all(servers);
+    for summary in summaries {
+        assert_eq!((summary.pushes, summary.staleness.pushes), (12, 12));
+        assert!(summary.staleness.most > 0 && summary.staleness.most <= 6, "{:?}", summary.staleness);
+    }
+}
+
+/// Numbers of 16 bits on the wire change results by their rounding, and not at all what is small or saved.
+#[test]
+fn payloads_of_16_bits_round_and_no_more() {
+    for floats in [Floats::Bf16, Floats::F16] {
+        let job = Job::new("half_async", small(64), 1, 2);
+        let servers = job.serve(&quiet());
+        let trainer = job.join(0, ClientOptions { floats, ..trainer_options() }).unwrap();
+        (0..5).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
+        trainer.leave();
+        let (_, scopes) = wait_all(servers);
+        let alone = train_alone(&job, sparse_feed, 5);
+        let mut rounded = false;
+        for param in job.params() {
+            let (expected, got) = (alone.tensor(&param).expect("trained"), job.joined(&scopes, &param));
+            assert_close(&param, &got, &expected, Tolerance::new(2e-2, 2e-2));
+            rounded |= got.to_f64().iter().zip(expected.to_f64()).any(|(a, b)| (a - b).abs() > 1e-6);
+        }
+        assert!(rounded, "{floats:?}");
+    }
+}
+
+#[test]
+fn a_nan_is_laid_at_the_door_of_its_trainer() {
+    for mode in [true, false] {
+        let config = Config { sync_mode: mode, ..small(64) };
+        let job = Job { checks: true, ..Job::new("dc_asgd", config, 2, 1) };
+        let servers = job.serve(&with_policy(Policy::Shrink));
+        let [good, bad] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+        let feed = [("x", Tensor::from_slice([4, 8], &[f32::NAN; 32]).unwrap()), ("y", noise(4, 1, 0))];
+        let error = bad.step(&feed).unwrap_err();
+        assert_eq!(error.kind(), oarlock_ir::Kind::Nan, "{error}");
+        assert!(error.to_string().contains("sent by trainer 1"), "{error}");
+        // With the check on, the trainer finds it first, and says who it is.
+        let checking = Trainer { executor: checking_executor_of(&bad), ..bad };
+        let error = checking.step(&feed).unwrap_err();
+        assert!(error.report().what.starts_with("in trainer 1, `"), "{error}");
+        checking.die();
+        good.step(&dense_feed(8, 0, 0, 8)).unwrap();
+        good.leave();
+        wait_all(servers);
+    }
+}
+
+fn checking_executor_of(trainer: &Trainer) -> Executor {
+    let options = ExecOptions { check_nan_inf: true, ..trainer.executor.options().clone() };
+    Executor::with_runtime(options, trainer.executor.runtime().clone())
+}
+
 impl Trainer {
     /// Ends without a word, as a process does that is killed.
     fn die(self) {
@@ -415,10 +500,28 @@ fn a_lost_trainer_ends_the_job_with_its_name() {
     // The servers give up long before a request of 30 s would.
     let error = first.step(&dense_feed(8, 1, 0, 4)).unwrap_err();
     assert_eq!(error.report().what, "trainer 1 was lost in step 2, and the job cannot go on without it");
+    // A server stays to tell everybody who is still there.
+    first.die();
     for (server, _) in servers {
         assert!(server.wait(|| false).unwrap_err().report().what.starts_with("trainer 1 was lost in step 2"));
     }
-    first.client().abandon();
+}
+
+/// A process that was taken for lost and replaced may wake up again: it changes nothing any more.
+#[test]
+fn an_older_process_changes_nothing_any_more() {
+    let job = Job::new("dc_asgd", Config { sync_mode: false, ..small(64) }, 1, 1);
+    let servers = job.serve(&quiet());
+    let older = job.join(0, trainer_options()).unwrap();
+    older.step(&dense_feed(8, 0, 0, 8)).unwrap();
+    let newer = job.join(0, trainer_options()).unwrap();
+    let error = older.step(&dense_feed(8, 1, 0, 8)).unwrap_err();
+    assert!(error.report().what.contains("another process took over the number of this trainer"), "{error}");
+    older.die();
+    newer.step(&dense_feed(8, 1, 0, 8)).unwrap();
+    newer.leave();
+    let (summaries, _) = wait_all(servers);
+    assert_eq!(summaries[0].pushes, 2);
 }
 
 #[test]

@@ -3,4 +3,5 @@
 mod cluster;
 mod golden_programs;
 mod simulate;
+mod trades;
 mod transpile;

@@ -10,8 +10,10 @@ use super::packed::unpack;
 use super::parse::Format;
 use super::samples::{Packer, Samples};
 
-/// Bytes that a trainer sends in one round, to all trainers together.
+/// Bytes that all trainers together send in one round, and the least that one of them sends: whoever passes them on holds them
+/// all for some time.
 const ROUND: usize = 16 << 20;
+const SHARE: usize = 256 << 10;
 
 /// What one trainer gives and gets in a round of the exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub struct Round {
 pub trait Exchange {
     /// How many trainers there are.
     fn trainers(&self) -> usize;
+
+    /// The number of this one.
+    fn trainer(&self) -> usize;
+
     /// Sends a part to each trainer and returns what each of them has sent here, in the order of the trainers.
     fn all_to_all(&mut self, round: Round) -> Result<Round>;
 }
@@ -37,6 +43,10 @@ pub struct Alone;
 impl Exchange for Alone {
     fn trainers(&self) -> usize {
         1
+    }
+
+    fn trainer(&self) -> usize {
+        0
     }
 
     fn all_to_all(&mut self, round: Round) -> Result<Round> {
@@ -65,6 +75,7 @@ pub(crate) fn exchange(
     let id_index = if by == ShuffleBy::LineId { Some(line_id_index(format)?) } else { None };
     let trainers = peers.trainers().max(1);
     let mut random = Random::new(seed);
+    let share = (ROUND / trainers).max(SHARE);
     let mut choose = |sample: &[u8]| match id_index {
         Some(index) => (hash(line_id(sample, index)) % trainers as u64) as usize,
         None => random.below(trainers as u64) as usize,
@@ -76,7 +87,7 @@ pub(crate) fn exchange(
     loop {
         let mut parts = vec![Vec::new(); trainers];
         let mut bytes = 0;
-        while bytes < ROUND
+        while bytes < share
             && let Some(at) = order.next()
         {
             let sample = samples.get(at);

@@ -13,6 +13,7 @@ use super::channel::GLANCE;
 use super::column::Columns;
 use super::exchange::{Exchange, ShuffleBy, exchange};
 use super::merge::{Merged, merge};
+use super::mix::mix;
 use super::packed::{pack, unpack};
 use super::parse::Format;
 use super::pipe::Cancel;
@@ -131,11 +132,13 @@ impl InMemoryDataset {
         Arc::make_mut(&mut self.samples).shuffle(seed);
     }
 
-    /// Deals the samples of all trainers out again and shuffles what arrives here. All trainers must call it, with seeds
-    /// of their own. After an error the samples must be loaded again.
+    /// Deals the samples of all trainers out again and shuffles what arrives here. All trainers must call it; the seed may be the
+    /// same for all of them. After an error the samples must be loaded again.
     pub fn global_shuffle(&mut self, peers: &mut dyn Exchange, by: ShuffleBy, seed: u64) -> Result<()> {
         let samples = Arc::unwrap_or_clone(std::mem::take(&mut self.samples));
         let budget = Budget::new(self.limit, samples.bytes());
+        // Trainers with one seed would otherwise deal their k-th samples to the same trainer.
+        let seed = mix(seed ^ mix(peers.trainer() as u64));
         let mut dealt = exchange(samples, &self.format, by, seed, peers, &budget)?;
         dealt.shuffle(seed);
         self.samples = Arc::new(dealt);

@@ -2,6 +2,8 @@
 
 import os
 
+import numpy as np
+
 from ..... import _core
 
 __all__ = [
@@ -89,30 +91,54 @@ class RoleMakerBase:
             "server" if self._role == Role.SERVER else "worker", self._current_id, self._server_endpoints, self._worker_num,
         )
 
-    def _alone(self, what):
-        if self.worker_num() > 1:
+    def _partners(self):
+        """The workers of the job, which meet at its servers."""
+        if not self.is_worker():
+            raise RuntimeError("only workers exchange values with each other, and this is server %d" % self._current_id)
+        if not self._server_endpoints:
             raise NotImplementedError(
-                "%s among %d workers needs collectives, which cannot be used from Python yet: exchange values in files, "
-                "or let each worker go on by itself" % (what, self._worker_num)
+                "%d workers exchange values through parameter servers, and this job has none: give each worker files of its own"
+                % self._worker_num
             )
+        from .....fluid.executor import runtime
+
+        return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
+
+    def _arrays(self, array):
+        """An array of every worker."""
+        array = np.asarray(array)
+        if self.worker_num() == 1:
+            return [array]
+        about = ("%s %s|" % (array.dtype.str, array.shape)).encode()
+        parts = self._partners().gather(about + array.tobytes())
+        if not all(part.startswith(about) for part in parts):
+            raise ValueError("workers exchange arrays of one type and shape, and not all have %s%s" % (array.dtype, list(array.shape)))
+        return [np.frombuffer(part[len(about):], array.dtype).reshape(array.shape) for part in parts]
 
     def all_gather(self, input):
-        """The values of all workers."""
-        self._alone("all_gather")
-        return [input]
+        """The numbers or arrays of all workers, in their order. Every worker must call it."""
+        arrays = self._arrays(input)
+        return arrays if isinstance(input, np.ndarray) else [array.item() if array.ndim == 0 else array.tolist() for array in arrays]
 
     def all_reduce_worker(self, input, output, mode="sum"):
-        """Joins arrays of all workers."""
-        self._alone("all_reduce_worker")
-        output[...] = input
+        """Joins arrays of all workers, by ``sum``, ``max`` or ``min``, in ``output``. Every worker must call it."""
+        joins = {"sum": np.sum, "max": np.max, "min": np.min}
+        if mode not in joins:
+            raise ValueError("workers join arrays by %s, not %r" % (", ".join(joins), mode))
+        joined = joins[mode](np.stack(self._arrays(input)), axis=0)
+        if isinstance(output, np.ndarray):
+            output[...] = joined
+        else:
+            output[:] = joined.tolist()
 
     def barrier_worker(self):
         """Waits for all workers."""
-        self._alone("barrier_worker")
+        self._arrays(np.zeros(0, np.uint8))
 
     def barrier_all(self):
-        """Waits for everybody."""
-        self._alone("barrier_all")
+        """Waits for everybody: a server waits for its workers by itself, so workers wait for each other."""
+        if self.is_worker():
+            self.barrier_worker()
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
