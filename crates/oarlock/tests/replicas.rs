@@ -338,6 +338,25 @@ fn operators_run_where_their_inputs_are() {
     assert_eq!(scope.tensor("@LR_DECAY_COUNTER@").expect("a counter").to_f64(), [1.0]);
 }
 
+/// Programs of other makers may not say which variables are gradients of parameters.
+#[test]
+fn gradients_are_known_by_where_they_go() {
+    let build = |net: &mut Net| {
+        let loss = regression(net)?;
+        optimizer::momentum(0.1, 0.9).grad_clip(Clip::GlobalNorm(0.1)).minimize(net, &loss)?;
+        Ok(loss)
+    };
+    let (mut unmarked, one) = (Job::new(build), Job::new(build));
+    for op in &mut unmarked.net.main.global_mut().ops {
+        op.attrs.remove("op_role_var");
+    }
+    for _ in 0..4 {
+        unmarked.step(2, &samples(8));
+        one.step(0, &samples(8));
+    }
+    unmarked.close_to(&one, CLOSE);
+}
+
 #[test]
 fn a_failed_step_changes_nothing() {
     let job = Job::new(|net| {

@@ -94,15 +94,16 @@ struct Flow {
     /// The stage in which a variable was written last, and the latest in which it was read since.
     written: HashMap<Key, usize>,
     read: HashMap<Key, usize>,
+    /// What operators of the backward pass wrote last.
+    of_backward: HashSet<Name>,
     joined: Vec<Name>,
-    seen: HashSet<Name>,
 }
 
 impl Flow {
     fn new(feeds: &[&str]) -> Flow {
         let owner = feeds.iter().map(|&name| (name.into(), Owner::Replica)).collect();
-        let (written, read) = Default::default();
-        Flow { owner, written, read, joined: Vec::new(), seen: HashSet::new() }
+        let (written, read, of_backward, joined) = Default::default();
+        Flow { owner, written, read, of_backward, joined }
     }
 
     /// The stage of the next operator. Notes in its role if it runs once.
@@ -110,6 +111,9 @@ impl Flow {
         let once = self.is_once(op, access);
         if once && !runs_once(op) {
             op.set_role(Role::OPTIMIZE);
+        }
+        if once {
+            self.join_unmarked(access);
         }
         let stage = self.stage(access, once);
         for key in &access.reads {
@@ -120,9 +124,14 @@ impl Flow {
             self.owner.insert(key.1.clone(), if once { Owner::All } else { Owner::Replica });
             self.written.insert(key.clone(), stage);
             self.read.remove(key);
+            if op.role().has(Role::BACKWARD) {
+                self.of_backward.insert(key.1.clone());
+            } else {
+                self.of_backward.remove(&key.1);
+            }
         }
         if !once {
-            self.join_gradients(op, stage);
+            self.join_gradients(op);
         }
         stage
     }
@@ -142,19 +151,33 @@ impl Flow {
     }
 
     /// The gradients of parameters that an operator completes belong to all from here on.
-    fn join_gradients(&mut self, op: &Op, stage: usize) {
+    fn join_gradients(&mut self, op: &Op) {
         let Some(Attr::Strings(pairs)) = op.attrs.get("op_role_var").filter(|_| op.role().has(Role::BACKWARD)) else {
             return;
         };
         for grad in pairs.chunks_exact(2).map(|pair| Name::from(pair[1].as_str())) {
-            if !op.outputs.args().any(|n| *n == grad) {
-                continue;
+            if op.outputs.args().any(|n| *n == grad) {
+                self.join((0, grad));
             }
-            self.owner.insert(grad.clone(), Owner::All);
-            self.written.insert((0, grad.clone()), stage + 1);
-            if self.seen.insert(grad.clone()) {
-                self.joined.push(grad);
-            }
+        }
+    }
+
+    /// What crosses from the backward pass to an operator that runs once is a gradient, although nothing says so.
+    fn join_unmarked(&mut self, access: &Access) {
+        let is_unmarked =
+            |key: &&Key| self.owner.get(&key.1) == Some(&Owner::Replica) && self.of_backward.contains(&key.1);
+        let unmarked: Vec<Key> = access.reads.iter().filter(is_unmarked).cloned().collect();
+        unmarked.into_iter().for_each(|key| self.join(key));
+    }
+
+    /// Sums over all replicas are there in the stage after the one in which each wrote its own.
+    fn join(&mut self, key: Key) {
+        if let Some(stage) = self.written.get_mut(&key) {
+            *stage += 1;
+        }
+        self.owner.insert(key.1.clone(), Owner::All);
+        if !self.joined.contains(&key.1) {
+            self.joined.push(key.1);
         }
     }
 }

@@ -226,12 +226,12 @@ impl Work<'_> {
 
     /// Lets all replicas run a segment.
     fn together(&mut self, first: &mut Instance, segment: &Segment, feed_now: bool) -> Result<()> {
-        self.hand_out(first, segment)?;
         let turns = self.script.turns.min(segment.ops.len()) * usize::from(feed_now);
-        let mut done = self.take_turns(first, turns, feed_now);
-        if done.is_ok() {
-            done = self.at_once(first, segment.ops.start + turns..segment.ops.end, feed_now);
-        }
+        let rest = segment.ops.start + turns..segment.ops.end;
+        let done = self
+            .hand_out(first, segment)
+            .and_then(|()| self.take_turns(first, turns))
+            .and_then(|()| self.at_once(first, rest, feed_now && turns == 0));
         // Whatever happened, nobody keeps what is the scope's.
         for (b, own) in self.script.plan.bound.iter().zip(&self.script.own) {
             if !own {
@@ -260,15 +260,13 @@ impl Work<'_> {
     }
 
     /// Feeds, and takes batches from readers, in the order of replicas: who gets which batch must not be chance.
-    fn take_turns(&mut self, first: &mut Instance, turns: usize, feed_now: bool) -> Result<()> {
+    fn take_turns(&mut self, first: &mut Instance, turns: usize) -> Result<()> {
         if turns == 0 {
             return Ok(());
         }
         let replicas = std::iter::once(first).chain(self.others.iter_mut());
         for (r, instance) in replicas.enumerate() {
-            if feed_now {
-                feed(instance, &self.step.parts[r])?;
-            }
+            feed(instance, &self.step.parts[r])?;
             instance.run_ops(&cx(&self.step.main, self.runtimes.get(r)), 0..turns, r == 0)?;
         }
         Ok(())
@@ -303,7 +301,7 @@ impl Work<'_> {
     fn fetch(&self, first: &Instance) -> Result<Vec<Vec<Value>>> {
         let of_name = |(name, slot): &(Name, usize)| {
             let common = self.script.common.contains(slot);
-            let values = std::iter::once(first).chain(self.others.iter().map(|o| if common { first } else { &*o }));
+            let values = std::iter::once(first).chain(self.others.iter().map(|o| if common { first } else { o }));
             let copy = |instance: &Instance| {
                 let mut value = Value::Empty;
                 copy_fetched(&instance.frame, name, *slot, &mut value).map(|()| value)
