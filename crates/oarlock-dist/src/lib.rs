@@ -12,6 +12,7 @@ mod log;
 mod message;
 mod op;
 pub mod placement;
+mod rowset;
 pub mod saving;
 pub mod server;
 mod threads;
