@@ -29,11 +29,11 @@ type Build = fn(&mut Net, usize) -> Result<(VarRef, Vec<(&'static str, Tensor)>)
 
 /// Trains a model on one thread and on two in turn, so that whatever else the machine does meets both.
 fn compare(what: &str, batch: usize, steps: usize, build: Build) -> Result<()> {
-    let (one, two) = (Job::new(build, batch)?, Job::new(build, batch)?);
+    let (one, two) = (Job::new(build, batch, 1)?, Job::new(build, batch, 2)?);
     let (mut alone, mut together) = (Rates::of(Vec::new()), Rates::of(Vec::new()));
     for _ in 0..WINDOWS {
-        alone = alone.join(one.measure(1, batch, steps)?);
-        together = together.join(two.measure(2, batch, steps)?);
+        alone = alone.join(one.measure(batch, steps)?);
+        together = together.join(two.measure(batch, steps)?);
     }
     println!("{what} (samples/s)");
     println!("  {:<12} {}", "1 thread", alone.show());
@@ -50,23 +50,25 @@ struct Job {
     scope: Scope,
     loss: VarRef,
     batch: Vec<(&'static str, Tensor)>,
+    /// Replicas, and threads for what they do together.
+    threads: usize,
 }
 
 impl Job {
-    fn new(build: Build, batch: usize) -> Result<Job> {
+    fn new(build: Build, batch: usize, threads: usize) -> Result<Job> {
         let mut net = Net::new();
         net.seed(1);
         let (loss, batch) = build(&mut net, batch)?;
         optimizer::adam(0.001).minimize(&mut net, &loss)?;
-        let exe = Options { threads: 1, check_nan_inf: false }.executor();
+        let exe = Options { threads, check_nan_inf: false }.executor();
         let scope = Scope::new();
         exe.run(&net.startup, &[], &[], &scope)?;
-        Ok(Job { net, exe, scope, loss, batch })
+        Ok(Job { net, exe, scope, loss, batch, threads })
     }
 
-    fn measure(&self, replicas: usize, samples: usize, steps: usize) -> Result<Rates> {
+    fn measure(&self, samples: usize, steps: usize) -> Result<Rates> {
         let feed: Vec<(&str, &Tensor)> = self.batch.iter().map(|(n, t)| (*n, t)).collect();
-        let step = || match replicas {
+        let step = || match self.threads {
             1 => self.exe.run(&self.net.main, &feed, &[self.loss.name()], &self.scope).map(drop),
             n => {
                 let how = Replicas::new(n);

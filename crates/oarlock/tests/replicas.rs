@@ -275,6 +275,31 @@ fn statistics_of_the_first_replica_are_kept() {
     }
 }
 
+/// What a replica wrote in the first part of a step is still its own after the update.
+#[test]
+fn replicas_keep_their_own_through_a_step() {
+    let mut net = Net::new();
+    net.seed(7);
+    normalized(&mut net).expect("a network");
+    let (mean, bias) = (VarRef::new("batch_norm_0.w_1", 0), VarRef::new("fc_0.b_0", 0));
+    let sum = net.elementwise_add(&mean, &bias, Elementwise::new()).expect("a sum");
+    let (exe, scope) = (executor(), Scope::new());
+    exe.run(&net.startup, &[], &[], &scope).expect("a start");
+    let names = [&mean, &bias, &sum].map(|v| v.name().as_str());
+    for _ in 0..2 {
+        let feed = samples(8);
+        let found = exe.run_replicas(&net.main, &Replicas::new(2), Feeds::Split(&by_name(&feed)), &names, &scope);
+        let found: Vec<Vec<Vec<f64>>> = found.expect("a step").iter().map(|f| dense(f)).collect();
+        let (mean, bias, sum) = (&found[0], &found[1], &found[2]);
+        assert_ne!(mean[0], mean[1]);
+        assert_eq!(bias[0], bias[1]);
+        for r in 0..2 {
+            let expected = mean[r].iter().zip(&bias[r]).map(|(m, b)| (*m as f32 + *b as f32) as f64);
+            assert_eq!(sum[r], expected.collect::<Vec<_>>());
+        }
+    }
+}
+
 #[test]
 fn replicas_drop_different_elements_and_the_same_in_every_run() {
     let build = |seed: Option<i32>| {
@@ -343,7 +368,7 @@ fn operators_run_where_their_inputs_are() {
 fn gradients_are_known_by_where_they_go() {
     let build = |net: &mut Net| {
         let loss = regression(net)?;
-        optimizer::momentum(0.1, 0.9).grad_clip(Clip::GlobalNorm(0.1)).minimize(net, &loss)?;
+        optimizer::momentum(0.1, 0.9).grad_clip(Clip::Norm(0.1)).minimize(net, &loss)?;
         Ok(loss)
     };
     let (mut unmarked, one) = (Job::new(build), Job::new(build));
@@ -355,6 +380,53 @@ fn gradients_are_known_by_where_they_go() {
         one.step(0, &samples(8));
     }
     unmarked.close_to(&one, CLOSE);
+}
+
+/// Wrappers add counters, branches and slow copies of parameters, some without a role that tells what they are for.
+#[test]
+fn wrappers_of_optimizers_run_once() {
+    let lookahead = |net: &mut Net| {
+        let loss = regression(net)?;
+        optimizer::Lookahead::new(optimizer::sgd(0.1), 0.5, 3)?.minimize(net, &loss)?;
+        Ok(loss)
+    };
+    let merge = |net: &mut Net| {
+        let loss = regression(net)?;
+        optimizer::GradientMerge::new(optimizer::momentum(0.1, 0.9), 3)?.minimize(net, &loss)?;
+        Ok(loss)
+    };
+    for build in [&lookahead as &dyn Fn(&mut Net) -> Result<VarRef>, &merge] {
+        let (two, one) = (Job::new(build), Job::new(build));
+        for _ in 0..7 {
+            two.step(2, &samples(8));
+            one.step(0, &samples(8));
+        }
+        two.close_to(&one, CLOSE);
+    }
+    let job = Job::new(lookahead);
+    let program = job.exe.replicated_program(&job.net.main, &Replicas::new(2), &["x", "y"], &[]).expect("a plan");
+    let follows = program.global().ops.iter().find(|op| op.outputs.args().any(|n| n == "fc_0.w_0@SLOW"));
+    assert_eq!(follows.map(|op| (op.op_type.as_str(), op.role().0)), Some(("conditional_block", 2)));
+}
+
+#[test]
+fn updates_in_branches_are_refused() {
+    let mut net = Net::new();
+    let loss = regression(&mut net).expect("a network");
+    let zero = net.fill_constant([1], DType::F32, 0.0).expect("a number");
+    let good = net.less_than(&zero, &loss, Compare::new()).expect("a comparison");
+    let block = CondBlock::when(&mut net, &good).expect("a branch");
+    let bias = VarRef::new("fc_1.b_0", 0);
+    let update = |net: &mut Net| {
+        let op = oarlock::ir::Op::new("scale").input("X", [&bias]).output("Out", [&bias]).attr("scale", 0.5f32);
+        net.append_op(op)
+    };
+    block.block(&mut net, update).expect("an update");
+    net.main.block_mut(1).ops[0].set_role(oarlock::ir::Role::OPTIMIZE);
+    let e = executor().replicated_program(&net.main, &Replicas::new(2), &["x", "y"], &[]).expect_err("refused");
+    assert_eq!(e.kind(), Kind::Unsupported);
+    assert!(e.to_string().contains("`conditional_block` updates parameters where only some replicas may come"), "{e}");
+    assert!(e.to_string().contains("call minimize outside of branches and loops"), "{e}");
 }
 
 #[test]

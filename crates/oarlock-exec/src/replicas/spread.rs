@@ -1,13 +1,13 @@
 //! Rewrites a program for replicas: which operators every replica runs on its own samples, and which run once for all.
 //!
 //! The boundary is where gradients of parameters are complete: there those of all replicas are added up. What follows from the sums
-//! alone (clipping, decay, updates, exchange with servers) is the same for all replicas, so it runs once. Learning-rate schedules
+//! and from nothing of a replica's own (clipping, decay, updates, exchange with servers, averages) runs once. Learning-rate schedules
 //! run once, too. Operators are sorted such that those of a kind stand together as far as what they read and write allows:
 //! usually everything up to the gradients, then everything from there on.
 
 use std::collections::{HashMap, HashSet};
 
-use oarlock_ir::{Attr, Name, Op, Program, Result, Role, VarKind};
+use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, VarKind};
 
 use super::{LossScale, Replicas};
 use crate::executor::ExecOptions;
@@ -33,15 +33,19 @@ pub(crate) fn spread(program: &Program, feeds: &[&str], how: &Replicas, options:
     if how.sync_batch_norm {
         synchronize(&mut program, options);
     }
-    let maybe_empty = |op: &Op| traits_of(options.registry.get(&op.op_type).map(|e| e.def)).maybe_empty;
-    let accesses = accesses(&program, 0, &maybe_empty)?;
+    let traits = |op: &Op| traits_of(options.registry.get(&op.op_type).map(|e| e.def));
+    let accesses = accesses(&program, 0, &|op| traits(op).maybe_empty)?;
     let is_reader = |key: &Key| program.find_var(key.0, &key.1).is_some_and(|v| v.kind == VarKind::Reader);
-    let reads: Vec<bool> = accesses.iter().map(|a| a.reads.iter().any(is_reader)).collect();
     let mut flow = Flow::new(feeds);
-    let ops = std::mem::take(&mut program.global_mut().ops);
-    let mut sorted: Vec<(usize, bool, Op)> = Vec::with_capacity(ops.len());
-    for ((mut op, access), reads) in ops.into_iter().zip(&accesses).zip(reads) {
-        let stage = flow.place(&mut op, access);
+    let mut sorted: Vec<(usize, bool, Op)> = Vec::with_capacity(accesses.len());
+    for (i, (op, access)) in program.global().ops.iter().zip(&accesses).enumerate() {
+        let reads = access.reads.iter().any(is_reader);
+        let chance = reads || traits(op).random || traits(op).side_effect;
+        let mut op = op.clone();
+        let stage = flow.place(&mut op, access, chance);
+        if !runs_once(&op) {
+            check_branches(&program, &op).map_err(|e| e.at(|| op.place(0, i)))?;
+        }
         sorted.push((stage, !reads, op));
     }
     // Stable: operators of a stage keep their order, but for those that take batches from a reader, which depend on nothing.
@@ -77,12 +81,30 @@ fn synchronize(program: &mut Program, options: &ExecOptions) {
     }
 }
 
-/// Whose value a variable has at some point of the program.
+/// An update inside a branch or a loop that replicas run would follow from the gradient of one replica alone.
+fn check_branches(program: &Program, op: &Op) -> Result<()> {
+    for block in op.sub_blocks() {
+        for inner in &program.block(block).ops {
+            if inner.role().has(Role::OPTIMIZE) {
+                let what = format!("`{}` updates parameters where only some replicas may come", op.op_type);
+                return Err(Error::new(Kind::Unsupported, what)
+                    .note(format!("`{}` of block {block} belongs to an optimizer", inner.op_type))
+                    .help("call minimize outside of branches and loops, or run on one replica (CPU_NUM=1)"));
+            }
+            check_branches(program, inner)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whose value a variable has at some point of the program. What nobody wrote yet is the scope's, the same for all replicas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Owner {
-    /// Each replica's own.
+    /// Each replica's own: it depends on samples or on chance.
     Replica,
-    /// All replicas have the same: it was computed once, or it is a sum over all.
+    /// Each replica computes the same.
+    Same,
+    /// It was computed once, or it is a sum over all.
     All,
 }
 
@@ -106,9 +128,12 @@ impl Flow {
         Flow { owner, written, read, of_backward, joined }
     }
 
-    /// The stage of the next operator. Notes in its role if it runs once.
-    fn place(&mut self, op: &mut Op, access: &Access) -> usize {
-        let once = self.is_once(op, access);
+    /// The stage of the next operator, whose results may be a matter of chance. Notes in its role if it runs once.
+    fn place(&mut self, op: &mut Op, access: &Access, chance: bool) -> usize {
+        let is = |key: &Key, owner: Owner| self.owner.get(&key.1) == Some(&owner);
+        let own = chance || access.reads.iter().any(|k| is(k, Owner::Replica));
+        // An operator without a telling role runs once if it looks at what was computed once and at nothing of a replica's own.
+        let once = runs_once(op) || !own && access.reads.iter().any(|k| is(k, Owner::All));
         if once && !runs_once(op) {
             op.set_role(Role::OPTIMIZE);
         }
@@ -121,7 +146,8 @@ impl Flow {
             *read = stage.max(*read);
         }
         for key in &access.writes {
-            self.owner.insert(key.1.clone(), if once { Owner::All } else { Owner::Replica });
+            let owner = if own { Owner::Replica } else { Owner::Same };
+            self.owner.insert(key.1.clone(), if once { Owner::All } else { owner });
             self.written.insert(key.clone(), stage);
             self.read.remove(key);
             if op.role().has(Role::BACKWARD) {
@@ -134,13 +160,6 @@ impl Flow {
             self.join_gradients(op);
         }
         stage
-    }
-
-    /// An operator without a telling role runs once if it looks at what all have in common and at nothing of a replica's own.
-    fn is_once(&self, op: &Op, access: &Access) -> bool {
-        let is = |key: &Key, owner: Owner| self.owner.get(&key.1) == Some(&owner);
-        runs_once(op)
-            || !access.reads.iter().any(|k| is(k, Owner::Replica)) && access.reads.iter().any(|k| is(k, Owner::All))
     }
 
     fn stage(&self, access: &Access, once: bool) -> usize {

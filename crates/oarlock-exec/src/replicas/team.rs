@@ -167,10 +167,7 @@ impl Team {
     pub(crate) fn run(&mut self, step: &Step<'_>, scope: &Scope) -> Result<Vec<Vec<Value>>> {
         let count = step.parts.len();
         self.meeting.begin(count);
-        let draw = step.main.runtime.seeds().map(|_| step.main.runtime.fresh_seed());
-        for (r, runtime) in self.runtimes.iter().enumerate() {
-            runtime.set_seeds(draw.map(|seed| rng::mix(seed.wrapping_add((r as u64).wrapping_mul(rng::GOLDEN)))));
-        }
+        self.draw_seeds(step.main.runtime);
         let Team { script, instances, runtimes, meeting, crew } = self;
         let (first, others) = instances.split_at_mut(1);
         let Some(first) = first.first_mut() else { return Err(Error::internal("a team without replicas")) };
@@ -182,6 +179,17 @@ impl Team {
             Ok(())
         })?;
         Ok(fetched)
+    }
+
+    /// Gives every replica a sequence of seeds for this step, if seeds do not come by chance.
+    fn draw_seeds(&self, main: &Runtime) {
+        if self.runtimes.is_empty() {
+            return;
+        }
+        let drawn = main.seeds().map(|_| main.fresh_seed());
+        for (r, runtime) in self.runtimes.iter().enumerate() {
+            runtime.set_seeds(drawn.map(|seed| rng::mix(seed.wrapping_add((r as u64).wrapping_mul(rng::GOLDEN)))));
+        }
     }
 }
 
@@ -229,7 +237,7 @@ impl Work<'_> {
         let turns = self.script.turns.min(segment.ops.len()) * usize::from(feed_now);
         let rest = segment.ops.start + turns..segment.ops.end;
         let done = self
-            .hand_out(first, segment)
+            .hand_out(first, segment, feed_now)
             .and_then(|()| self.take_turns(first, turns))
             .and_then(|()| self.at_once(first, rest, feed_now && turns == 0));
         // Whatever happened, nobody keeps what is the scope's.
@@ -242,14 +250,14 @@ impl Work<'_> {
         done
     }
 
-    /// Gives the other replicas what they read: what they only read is lent, what they write is copied.
-    fn hand_out(&mut self, first: &mut Instance, segment: &Segment) -> Result<()> {
+    /// Gives the other replicas what they read: what they only read is lent; what they write is copied when a step begins.
+    fn hand_out(&mut self, first: &mut Instance, segment: &Segment, begins: bool) -> Result<()> {
         for (b, own) in self.script.plan.bound.iter().zip(&self.script.own) {
             for other in self.others.iter_mut() {
-                if *own {
-                    copy_cell(first, other, b.slot)?;
-                } else {
-                    other.frame.put(b.slot, first.frame.cell_mut(b.slot).lend());
+                match own {
+                    true if begins => copy_cell(first, other, b.slot)?,
+                    true => {}
+                    false => other.frame.put(b.slot, first.frame.cell_mut(b.slot).lend()),
                 }
             }
         }
