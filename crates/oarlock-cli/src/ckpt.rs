@@ -62,7 +62,7 @@ pub(crate) struct Prune {
 impl Dir {
     fn open(&self) -> Result<Checkpoints> {
         // Listing a folder that is not there finds nothing; a mistyped path should not pass for that.
-        if !self.dir.contains("://") && !Path::new(&self.dir).is_dir() {
+        if !self.dir.contains(":/") && !Path::new(&self.dir).is_dir() {
             let what = format!("there is no directory {}", self.dir);
             return Err(
                 Error::new(Kind::Missing, what).help("name the directory that a trainer saves checkpoints into")
@@ -81,13 +81,15 @@ fn show(as_json: bool, text: String, json: &Json) -> String {
 }
 
 impl Ckpt {
-    pub(crate) fn run(self) -> Result<String> {
-        match self {
+    /// Does it; returns what to print, and the exit code.
+    pub(crate) fn run(self) -> Result<(String, u8)> {
+        let text = match self {
             Ckpt::List(dir) => list(&dir),
-            Ckpt::Verify(verify) => verify.run(),
+            Ckpt::Verify(verify) => return verify.run(),
             Ckpt::Diff(diff) => diff.run(),
             Ckpt::Prune(prune) => prune.run(),
-        }
+        };
+        Ok((text?, 0))
     }
 }
 
@@ -120,7 +122,7 @@ fn list(dir: &Dir) -> Result<String> {
 }
 
 impl Verify {
-    fn run(self) -> Result<String> {
+    fn run(self) -> Result<(String, u8)> {
         let checkpoints = self.dir.open()?;
         let numbers = match self.number {
             Some(number) => vec![number],
@@ -140,10 +142,10 @@ impl Verify {
             }
         }
         // Machines read the list; people are told what is wrong, and both see it by the exit code.
+        let bad = !damaged.is_empty();
         match damaged.into_iter().next() {
             Some(e) if !self.dir.json => Err(e),
-            Some(e) => Err(e.note(Json::from(json).to_string())),
-            None => Ok(self.dir.show(text, json.into())),
+            _ => Ok((self.dir.show(text, json.into()), u8::from(bad))),
         }
     }
 }

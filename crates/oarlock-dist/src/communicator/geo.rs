@@ -188,7 +188,7 @@ impl Geo {
     /// Notes the ids that a step looked up.
     pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
         let mut state = self.shared.state.lock();
-        if sends.names.iter().any(|name| name == "param_init") {
+        if sends.starts() {
             state.begun = false;
             return Ok(());
         }

@@ -165,7 +165,7 @@ fn attack_data() {
         SlotSpec::sparse("ids", SlotType::Id),
         SlotSpec::dense("x", SlotType::Float, Shape::from_i64(&[-1, 2])).unwrap(),
     ];
-    let source = || Source { files: vec![path.display().to_string()], pipe_command: String::new() };
+    let source = || Source::files([path.display().to_string()]);
     let text = b"2 11 7 2 0.5 -1e3\n1 9 2 3 4\n3 1 2 3 2 0 1\n";
     attack_file("multislot", text, &path, || describe(&source(), Some(slots.clone()), BadLines::Fail).is_ok());
     let record = encode_sample(&[small_values(1.0).tensor("w")]);

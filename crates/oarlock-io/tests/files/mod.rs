@@ -5,6 +5,7 @@ mod checkpoints;
 mod common;
 mod crash;
 mod golden;
+mod hdfs;
 mod hostile;
 mod mismatch;
 mod operators;

@@ -217,8 +217,6 @@ fn missing_credentials_and_unknown_schemes_are_named() {
     // Which of them the environment of this test has is not known, but nobody names his bucket so.
     let text = error("s3://");
     assert!(text.contains("names no bucket"), "{text}");
-    let text = error("hdfs://host/dir");
-    assert!(text.contains("HDFS cannot be reached directly"), "{text}");
     let text = error("ftp://host/dir");
     assert!(text.contains("there is no storage of that kind") && text.contains("s3://, gs://, az://"), "{text}");
     let out = Command::new(std::env::current_exe().unwrap())

@@ -97,6 +97,14 @@ impl Peer {
         Some((Rates(rates), *numbers(&text, "AUC ")?.first()?))
     }
 
+    /// Runs it as a cluster: rates, AUC, and what each process used.
+    pub(crate) fn run_cluster(&self, args: &[&str]) -> Option<(Rates, f64, String)> {
+        let text = self.text(args)?;
+        let rates = numbers(&text, "RESULT ")?.split_off(1);
+        let used = text.lines().find_map(|l| l.strip_prefix("USED "))?.to_string();
+        Some((Rates(rates), *numbers(&text, "AUC ")?.first()?, used))
+    }
+
     fn text(&self, args: &[&str]) -> Option<String> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let under = self.under.iter().flat_map(|module| ["-m", module]);
