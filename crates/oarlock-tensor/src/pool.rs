@@ -41,6 +41,9 @@ impl Pool {
 
     /// Runs `task` on everything an iterator yields, which is about `tasks` items.
     pub fn each<W: Send>(&self, tasks: usize, items: impl Iterator<Item = W> + Send, task: impl Fn(W) + Sync) {
+        if self.threads == 1 {
+            return items.for_each(task);
+        }
         let items = Mutex::new(items);
         // The lock is held while an item is taken, not while it is worked on, so no panic can poison it.
         let take = || items.lock().unwrap_or_else(PoisonError::into_inner).next();

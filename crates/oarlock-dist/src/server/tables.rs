@@ -376,8 +376,25 @@ fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> 
         init,
         seed,
         max_rows: sizes[0].map(|rows| rows as u64),
-        admission: Admission::Always,
+        admission: admission(program, param)?,
         history: 0,
+    })
+}
+
+/// Which ids get a row, as the program says.
+fn admission(program: &Program, table: &Name) -> Result<Admission> {
+    let mut lookups = program.blocks().iter().flat_map(|b| &b.ops).filter(|op| op.op_type == "lookup_sparse_table");
+    let op = lookups.find(|op| op.inputs.get("W").contains(table));
+    let Some(Attr::String(entry)) = op.and_then(|op| op.attrs.get("entry")) else { return Ok(Admission::Always) };
+    let parsed = match entry.split_once(':') {
+        None if entry.is_empty() => Some(Admission::Always),
+        Some(("count_filter_entry", count)) => count.parse().ok().map(Admission::Count),
+        Some(("probability_entry", probability)) => probability.parse().ok().map(Admission::Probability),
+        _ => None,
+    };
+    parsed.ok_or_else(|| {
+        Error::new(Kind::Argument, format!("table `{table}` admits ids by {entry:?}, which nobody here knows"))
+            .help("say `count_filter_entry:N` or `probability_entry:P`")
     })
 }
 

@@ -10,7 +10,7 @@ use crate::Float;
 use crate::gemm::{GemmElem, Mat};
 
 /// The most rows of a tile whose left rows are not packed.
-const UNPACKED: usize = 8;
+pub(super) const UNPACKED: usize = 8;
 
 /// Registers of columns of a tile.
 pub(super) const WIDTH: usize = 2;

@@ -108,7 +108,10 @@ impl Peer {
     fn text(&self, args: &[&str]) -> Option<String> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let under = self.under.iter().flat_map(|module| ["-m", module]);
-        let output = Command::new(&self.python).args(under).arg(&script).args(args).output();
+        // Peers are told by their scripts to use one thread; the wheel takes all cores if nothing says otherwise.
+        let mut command = Command::new(&self.python);
+        command.env("OARLOCK_THREADS", std::env::var("OARLOCK_THREADS").unwrap_or_else(|_| "1".into()));
+        let output = command.args(under).arg(&script).args(args).output();
         let output = match output {
             Ok(o) if o.status.success() => o,
             Ok(o) => {
