@@ -290,17 +290,31 @@ pub(crate) fn copy_fetched(frame: &Frame, name: &Name, slot: usize, to: &mut Val
     }
 }
 
+/// How often a lock is tried before a thread goes to sleep over it, some ten microseconds in all: so long do the operators of other
+/// workers hold a table, and waking a thread takes longer.
+const TRIES: usize = 1000;
+
 /// Locks a variable of a scope, to read or to write.
 pub(crate) fn acquire(var: &SharedVar, name: &Name, write: bool) -> Result<Cell> {
     let cell = if write {
-        var.try_write_arc().or_else(|| var.try_write_arc_for(LOCK_PATIENCE)).map(Cell::Write)
+        insist(|| var.try_write_arc()).or_else(|| var.try_write_arc_for(LOCK_PATIENCE)).map(Cell::Write)
     } else {
-        var.try_read_arc().or_else(|| var.try_read_arc_for(LOCK_PATIENCE)).map(Cell::Read)
+        insist(|| var.try_read_arc()).or_else(|| var.try_read_arc_for(LOCK_PATIENCE)).map(Cell::Read)
     };
     cell.ok_or_else(|| {
         let what = format!("variable `{name}` is in use by somebody else for {} s", LOCK_PATIENCE.as_secs());
         Error::new(Kind::Argument, what).help("let go of the variable before the run, or give each run its own scope")
     })
+}
+
+fn insist<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
+    for _ in 0..TRIES {
+        if let Some(got) = attempt() {
+            return Some(got);
+        }
+        std::hint::spin_loop();
+    }
+    None
 }
 
 /// Saves the variables of the scope that an operator is about to change, unless this run saved them already.

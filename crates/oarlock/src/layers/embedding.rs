@@ -85,7 +85,10 @@ impl Net {
             .attr("padding_idx", padding);
         if let Some(entry) = options.entry.attr() {
             if !options.is_distributed {
-                fail!(Kind::Argument, "`entry` chooses the ids of a table on servers, and this table is not distributed");
+                fail!(
+                    Kind::Argument,
+                    "`entry` chooses the ids of a table on servers, and this table is not distributed"
+                );
             }
             op = op.attr("entry", entry);
         }
