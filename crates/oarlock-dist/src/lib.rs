@@ -8,6 +8,8 @@
 pub mod client;
 pub mod communicator;
 mod env;
+#[cfg(test)]
+mod hostile;
 mod log;
 mod message;
 mod op;

@@ -19,7 +19,7 @@ from .framework import Program, Variable, default_main_program
 __all__ = ["Executor", "FetchHandler", "as_numpy", "global_scope", "runtime", "scope_guard"]
 
 _scope = Scope()
-_live = weakref.WeakSet()
+_live: weakref.WeakSet = weakref.WeakSet()
 
 
 def live_executors():

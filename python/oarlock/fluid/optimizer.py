@@ -19,7 +19,7 @@ __all__ = [
 class Optimizer:
     """The base of all optimizers: a rule, a learning rate, limits and weight decay."""
 
-    _rule = None
+    _rule = ""
 
     def __init__(self, **settings):
         rate = settings.get("learning_rate")

@@ -7,7 +7,7 @@ import logging
 from .. import _core
 
 _log = logging.getLogger("oarlock")
-_logged = set()
+_logged: set = set()
 
 
 @functools.lru_cache(None)

@@ -16,7 +16,7 @@ from .data_feeder import DataFeeder
 from .dataset import DatasetBase
 from .framework import Variable
 
-__all__ = ["DataLoader", "PyReader"]
+__all__ = ["DataLoader", "PyReader", "default_collate_fn"]
 
 _END = object()
 
@@ -328,6 +328,13 @@ class PyReader(_Loader):
 
     def __init__(self, feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False):
         super().__init__(feed_list, capacity, iterable, return_list)
+
+
+def default_collate_fn(batch):
+    """Samples, each an array or a list of fields, as a list of arrays: the fields of all samples, stacked."""
+    if isinstance(batch[0], np.ndarray):
+        return [np.stack(batch)]
+    return [np.stack(field) for field in zip(*batch)]
 
 
 class DataLoader:

@@ -5,6 +5,8 @@
 
 mod failure;
 mod hello;
+#[cfg(test)]
+pub(crate) mod hostile;
 mod leave;
 mod lookup;
 mod pull;

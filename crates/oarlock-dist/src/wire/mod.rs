@@ -17,6 +17,8 @@ mod fault;
 mod floats;
 mod frame;
 mod handshake;
+#[cfg(test)]
+pub(crate) mod hostile;
 mod listen;
 mod options;
 mod receive;

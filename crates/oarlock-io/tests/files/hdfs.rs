@@ -9,18 +9,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use oarlock_io::data::{Batch, BatchSource, Format, QueueDataset, SlotSpec, SlotType, Source};
-use oarlock_io::{
-    Checkpoints, InferenceModel, ModelFiles, Position, load_program, load_vars, open_around, open_store, persistables,
-    save_program, save_vars,
-};
-use oarlock_ir::{Kind, Result, Vars};
+use oarlock_io::{open_around, open_store};
+use oarlock_ir::{Kind, Result};
 
-use super::common::{TempDir, Values, names, small_program, small_values};
+use super::common::{FORMS, TempDir, load_as, names, save_as};
 
 /// Tells a child process what to do.
 const CHILD: &str = "OARLOCK_TEST_HDFS";
-
-const FORMS: [&str; 5] = ["separate", "combined", "model", "program", "checkpoint"];
 
 /// A cluster that is a directory.
 struct Cluster {
@@ -82,43 +77,12 @@ fn child() {
     let Ok(order) = std::env::var(CHILD) else { return };
     let words: Vec<&str> = order.split(' ').collect();
     match words[..] {
-        ["save", form, value] => save(form, value.parse().unwrap()).unwrap(),
-        ["load", form] => println!("\nloaded {}", load(form)),
+        ["save", form, value] => save_as(form, URL, value.parse().unwrap()).unwrap(),
+        ["load", form] => println!("\nloaded {}", load_as(form, URL)),
         ["files"] => files(),
         ["data"] => data(),
         _ => panic!("{order}"),
     }
-}
-
-fn save(form: &str, v: f32) -> Result<()> {
-    let (program, values, store) = (small_program(), small_values(v), open_store(URL)?);
-    match form {
-        "separate" => save_vars(&*store, None, &persistables(&program), &values),
-        "combined" => save_vars(&*store, Some("all"), &persistables(&program), &values),
-        "model" => InferenceModel::export(&program, &["x"], &["y"])?.save(&*store, &ModelFiles::separate(), &values),
-        "program" => save_program(&*store, "m", &program, &values),
-        _ => Checkpoints::new(store).save(&program, &values, &Position::default(), 1).map(drop),
-    }
-}
-
-/// The value that all elements of all variables have.
-fn load(form: &str) -> f64 {
-    let (program, store, values) = (small_program(), open_store(URL).unwrap(), Values::default());
-    match form {
-        "separate" => load_vars(&*store, None, &persistables(&program), &values).unwrap(),
-        "combined" => load_vars(&*store, Some("all"), &persistables(&program), &values).unwrap(),
-        "model" => drop(InferenceModel::load(&*store, &ModelFiles::separate(), &values).unwrap()),
-        "program" => load_program(&*store, "m", &program, None, &values).unwrap(),
-        _ => {
-            let all = Checkpoints::new(store);
-            let latest = all.latest().unwrap().expect("a checkpoint");
-            all.load(latest, &program, &values).unwrap();
-        }
-    }
-    let loaded = ["w", "b", "lr"].into_iter().filter(|n| values.find(n).is_some());
-    let all: Vec<f64> = loaded.flat_map(|n| values.tensor(n).to_f64()).collect();
-    assert!(all.windows(2).all(|w| w[0] == w[1]), "{form}: a mixture: {all:?}");
-    all[0]
 }
 
 /// Folders in folders, files of others, damage, and what is not there.

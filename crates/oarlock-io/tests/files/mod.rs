@@ -1,6 +1,5 @@
 //! Model files: compatible, checked, safe against crashes.
 
-mod allocations;
 mod checkpoints;
 mod common;
 mod crash;
