@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import replica_models as models
 import oarlock.fluid as fluid
 from oarlock.distributed import fleet
 from oarlock.fluid import layers, options
@@ -131,7 +132,7 @@ def test_accepted_options_are_logged_once(place, name, caplog):
 
 @pytest.mark.parametrize("place,name", of_class("refused"))
 def test_refused_options_are_named_with_advice(place, name):
-    value = 2 if name == "gradient_scale_strategy" else other(options.defaults(place)[name])
+    value = other(options.defaults(place)[name])
     with pytest.raises(NotImplementedError, match="%s = .* is not supported: " % name):
         SET[place](name, value)
 
@@ -221,6 +222,27 @@ def rpc_deadline():
     assert "TimeoutError" in done.stderr and "127.0.0.1:9 did not answer in 0 s" in done.stderr, done.stderr
 
 
+def gradient_scale_strategy():
+    run = lambda scale: models.run(fluid, models.sgd, steps=2, gradient_scale_strategy=scale)["losses"]
+    assert run(0)[0] == run(1)[0] and run(0)[1] != run(1)[1]
+
+
+def sync_batch_norm():
+    run = lambda sync: models.run(fluid, models.batch_norm, steps=1, sync_batch_norm=sync)["losses"]
+    assert run(False) != run(True)
+
+
+def return_merged():
+    y, feed = a_network()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    compiled = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=[fluid.CPUPlace()] * 2)
+    feed["x"] = np.repeat(feed["x"], 3, axis=0)
+    (whole,) = exe.run(compiled, feed=feed, fetch_list=[y])
+    ((first, second),) = exe.run(compiled, feed=feed, fetch_list=[y], return_merged=False)
+    assert np.concatenate([first, second]).tolist() == whole.tolist() and first.shape == (2, 1)
+
+
 COMMUNICATOR = [name for name in options.names("flag", "honoured") if name.startswith("FLAGS_communicator_")]
 
 HONOURED = {
@@ -228,7 +250,8 @@ HONOURED = {
     "FLAGS_rpc_deadline": rpc_deadline,
     "FLAGS_check_nan_inf": check_nan_inf,
     "program": arguments_of_run, "feed": arguments_of_run, "fetch_list": arguments_of_run, "scope": arguments_of_run,
-    "return_numpy": arguments_of_run, "use_prune": use_prune,
+    "return_numpy": arguments_of_run, "use_prune": use_prune, "return_merged": return_merged,
+    "gradient_scale_strategy": gradient_scale_strategy, "sync_batch_norm": sync_batch_norm,
     "input_program": arguments_of_memory_optimize, "skip_opt_set": arguments_of_memory_optimize,
     "print_log": arguments_of_memory_optimize,
 }

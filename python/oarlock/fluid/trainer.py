@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from . import io, unique_name
+from .compiler import CompiledProgram
 from .core import CPUPlace, Scope
 from .data_feeder import DataFeeder
 from .executor import Executor, runtime, scope_guard
@@ -92,7 +93,8 @@ class Trainer:
 
     ``train_func`` returns the loss, or a list that starts with it; ``optimizer_func`` returns an optimizer. Training starts
     from the variables saved in ``param_path``, if there are any; with a ``checkpoint_config`` a run that was killed goes on
-    from its newest checkpoint as if it had not been.
+    from its newest checkpoint as if it had not been. With ``parallel``, replicas share every batch (``CPU_NUM``), and metrics are
+    those of each.
 
     The environment of a launcher says what a process does: in a job with parameter servers, a server serves inside ``train``, and
     the workers finish every step together; checkpoints are then those of the whole job, in a folder that all processes see.
@@ -101,8 +103,6 @@ class Trainer:
     def __init__(self, train_func, optimizer_func, param_path=None, place=None, parallel=False, checkpoint_config=None):
         if checkpoint_config is not None and not isinstance(checkpoint_config, CheckpointConfig):
             raise TypeError("The checkpoint_config should be a CheckpointConfig, not %r" % (checkpoint_config,))
-        if parallel:
-            raise NotImplementedError("Trainer(parallel=True): one process computes on the threads of OARLOCK_THREADS")
         self._stop = False
         self.parallel = parallel
         self.place = CPUPlace() if place is None else place
@@ -145,6 +145,9 @@ class Trainer:
             if not isinstance(optimizer, Optimizer):
                 raise TypeError("The optimizer should be an instance of Optimizer, not %r" % (optimizer,))
             optimizer.minimize(self.train_func_outputs[0])
+        self._trained = self.train_program
+        if self.parallel:
+            self._trained = CompiledProgram(self.train_program).with_data_parallel(loss_name=self.train_func_outputs[0].name)
 
     def _start(self, param_path):
         with scope_guard(self.scope):
@@ -219,7 +222,7 @@ class Trainer:
         begin = BeginStepEvent(epoch, step)
         event_handler(begin)
         fetches = [v.name for v in self.train_func_outputs] if begin.fetch_metrics else []
-        metrics = self.exe.run(self.train_program, feed=feed, fetch_list=fetches, scope=self.scope)
+        metrics = self.exe.run(self._trained, feed=feed, fetch_list=fetches, scope=self.scope)
         event_handler(EndStepEvent(epoch, step, metrics))
         if self.checkpoint_cfg is not None and self.checkpoint_cfg._core.is_due(epoch, step):
             notes = {"epoch_chance": chance, "chance": _Chance.note()}
