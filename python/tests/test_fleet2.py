@@ -273,6 +273,24 @@ def test_a_sparse_embedding_lives_on_servers_and_learns():
     assert len(Job(strategy={"a_sync": True}, sparse=True).run()[0]["losses"]) == 12
 
 
+def test_ids_enter_a_table_as_its_entry_says():
+    import oarlock.distributed as distributed
+    import oarlock.static as static
+    from oarlock import fluid
+
+    def text(entry):
+        program = fluid.Program()
+        with fluid.program_guard(program, fluid.Program()):
+            static.nn.sparse_embedding(fluid.data("ids", [None, 1], "int64"), [10, 2], entry=entry)
+        return [op.attr("entry") for op in program.global_block().ops if op.type.startswith("lookup")]
+
+    assert text(distributed.CountFilterEntry(3)) == ["count_filter_entry:3"]
+    assert text(distributed.ProbabilityEntry(0.25)) == ["probability_entry:0.25"]
+    for wrong in (lambda: distributed.ProbabilityEntry(2.0), lambda: distributed.CountFilterEntry(-1)):
+        with pytest.raises(ValueError):
+            wrong()
+
+
 def test_servers_load_what_is_asked_for(tmp_path):
     saved = str(tmp_path / "saved")
     Job(strategy={"a_sync": False}, save=saved).run()

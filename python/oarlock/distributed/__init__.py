@@ -1,6 +1,6 @@
 """Jobs of several processes: their launchers, and Fleet."""
 
-__all__ = ["InMemoryDataset", "QueueDataset", "fleet"]
+__all__ = ["CountFilterEntry", "InMemoryDataset", "ProbabilityEntry", "QueueDataset", "fleet"]
 
 
 def __getattr__(name):
@@ -13,4 +13,8 @@ def __getattr__(name):
         from .fleet import dataset
 
         return getattr(dataset, name)
+    if name in ("CountFilterEntry", "ProbabilityEntry"):
+        from . import entry_attr
+
+        return getattr(entry_attr, name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
