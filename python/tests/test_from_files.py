@@ -149,7 +149,7 @@ def test_compressed_piped_and_missing_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="no-such-file"):
         exe.train_from_dataset(dataset=dataset)
     dataset.set_filelist(["hdfs:/some/where"])
-    with pytest.raises(NotImplementedError, match="hdfs"):
+    with pytest.raises(fluid.core.EnforceNotMet, match="needs the command `hadoop`"):
         exe.train_from_dataset(dataset=dataset)
 
 
@@ -378,3 +378,50 @@ def test_ctrl_c_ends_a_pass_within_a_second(tmp_path):
     # A loaded machine needs longer for the rest.
     assert time.time() - start < 5
     assert child.wait(20) == 0
+
+
+CSV = """label,c1,note,c2,ids
+1,0.5,"a, b",2,7|8
+0,1.5,,4,
+1,2.5,x,6,9
+"""
+
+
+@pytest.mark.parametrize("kind", ["QueueDataset", "InMemoryDataset"])
+def test_columns_of_csv_files_fill_variables(tmp_path, kind):
+    variables, _, _, stats = click_model()
+    (tmp_path / "part-0.csv").write_text(CSV)
+    dataset = dataset_of(kind, variables, [str(tmp_path / "part-0.csv")], batch=3)
+    dataset.set_csv({"dense": ["c1", "c2"]})
+    if kind == "InMemoryDataset":
+        dataset.load_into_memory()
+    batch, rows = dataset._configure().begin(1)[0].next()
+    assert rows == 3
+    by_name = {name: np.array(tensor) for name, tensor in batch.items()}
+    assert by_name["dense"].tolist() == [[0.5, 2], [1.5, 4], [2.5, 6]] and by_name["label"].ravel().tolist() == [1, 0, 1]
+    assert by_name["ids"].ravel().tolist() == [7, 8, 0, 9] and batch["ids"].lod() == [[0, 2, 3, 4]]
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    exe.train_from_dataset(dataset=dataset)
+    assert seen(stats) == 3
+
+
+def test_mistakes_in_csv_files_are_named(tmp_path):
+    variables, _, _, _ = click_model()
+    (tmp_path / "a.csv").write_text("label;ids;dense\n1;7;0.5|1\n1;7;x|1\n")
+    dataset = dataset_of("InMemoryDataset", variables, [str(tmp_path / "a.csv")])
+    dataset.set_csv(delimiter=";")
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"a.csv:3:5: column `dense`: expected a value of type float32, found `x`"):
+        dataset.load_into_memory()
+    dataset.set_bad_lines("skip")
+    dataset.load_into_memory()
+    assert dataset.get_memory_data_size() == 1
+    dataset.set_csv({"nothing": "a"})
+    with pytest.raises(ValueError, match="columns are given for nothing"):
+        dataset.load_into_memory()
+    dataset.set_csv(delimiter=";;")
+    with pytest.raises(ValueError, match="one ASCII character"):
+        dataset.load_into_memory()
+    dataset.set_parquet()
+    with pytest.raises((NotImplementedError, ValueError), match="Parquet"):
+        dataset.load_into_memory()

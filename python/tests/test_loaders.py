@@ -121,3 +121,11 @@ def test_feeders_name_slot_and_sample():
         feeder.feed([([1, 2, 3],), ([1, 2],)])
     with pytest.raises(ValueError, match="sample 0 has 2 fields"):
         feeder.feed([([1, 2, 3], 4)])
+
+
+def test_samples_are_collated_as_fluid_does():
+    fields = [[np.full([2], i, "float32"), np.array([i])] for i in range(3)]
+    x, n = fluid.io.default_collate_fn(fields)
+    assert x.shape == (3, 2) and n.ravel().tolist() == [0, 1, 2]
+    only, = fluid.io.default_collate_fn([np.zeros([4]), np.ones([4])])
+    assert only.shape == (2, 4)

@@ -3,6 +3,11 @@
 A mode is a column: how a program is made ready to train, and around what it runs. A new mode is one more entry of MODES."""
 
 import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -40,7 +45,60 @@ class Local:
         return np.array(fluid.global_scope().find_var("w").get_tensor())
 
 
-MODES = {"local": Local}
+SERVER = """
+import sys
+import oarlock.fluid as fluid
+exe = fluid.Executor(fluid.CPUPlace())
+for name in sys.argv[1:]:
+    with open(name, "rb") as f:
+        exe.run(fluid.Program.parse_from_string(f.read()))
+"""
+
+
+class Servers(Local):
+    """A trainer and a parameter server, which is a process of its own."""
+
+    sync_mode = True
+
+    def minimize(self, loss):
+        super().minimize(loss)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            endpoint = "127.0.0.1:%d" % free.getsockname()[1]
+        transpiler = fluid.DistributeTranspiler()
+        transpiler.transpile(0, pservers=endpoint, trainers=1, sync_mode=self.sync_mode)
+        main, startup = transpiler.get_pserver_programs(endpoint)
+        self.folder = tempfile.TemporaryDirectory()
+        names = [os.path.join(self.folder.name, name) for name in ("startup", "main")]
+        for name, program in zip(names, (startup, main)):
+            with open(name, "wb") as f:
+                f.write(program.serialize_to_string())
+        self.server = subprocess.Popen([sys.executable, "-c", SERVER] + names, stderr=subprocess.PIPE, text=True)
+        self.program = transpiler.get_trainer_program()
+
+    @contextlib.contextmanager
+    def running(self, exe):
+        try:
+            exe.run(fluid.default_startup_program())
+            yield self.program
+            exe.close()
+            _, said = self.server.communicate(timeout=60)
+            assert self.server.returncode == 0, said
+        finally:
+            fluid.executor.runtime().abandon()
+            if self.server.poll() is None:
+                self.server.kill()
+                self.server.communicate()
+            self.folder.cleanup()
+
+
+class AsyncServers(Servers):
+    """The same, and the server waits for nobody."""
+
+    sync_mode = False
+
+
+MODES = {"local": Local, "servers": Servers, "async servers": AsyncServers}
 
 
 def fed():

@@ -1,4 +1,4 @@
-//! Attacks every parser with damaged files for longer than the tests do: no panic, little memory.
+//! Attacks every parser with damaged files and messages for longer than the tests do: no panic, little memory.
 
 use anyhow::{Context, Result, bail};
 
@@ -13,7 +13,14 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         [given] => given.parse::<f64>().with_context(|| format!("`{given}` is not a number of seconds"))?,
         _ => bail!("unexpected argument `{}`: `fuzz` takes a number of seconds", args[1]),
     };
-    let mut command = process::cargo();
-    command.env(SECONDS, seconds.to_string()).args(["test", "--release", "-p", "oarlock-io", "--test", "main"]);
-    process::run(command.args(["files::hostile::mutated", "--", "--nocapture"]))
+    // Not in release: overflows that pass unnoticed there end a test here.
+    for test in [
+        &["-p", "oarlock-io", "--features", "parquet", "--test", "main", "files::hostile::mutated"][..],
+        &["-p", "oarlock-dist", "--lib", "hostile::mutated"],
+    ] {
+        let mut command = process::cargo();
+        command.env(SECONDS, seconds.to_string()).arg("test").args(test);
+        process::run(command.args(["--", "--nocapture"]))?;
+    }
+    Ok(())
 }

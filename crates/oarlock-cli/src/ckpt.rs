@@ -1,4 +1,4 @@
-//! `oarlock ckpt`: list, verify, compare and delete checkpoints.
+//! `oarlock ckpt`: list, verify, compare, rewrite and delete checkpoints.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use oarlock::io::{Checkpoint, Checkpoints, Difference, diff_checkpoints, open_st
 use oarlock::{Error, Kind, Result};
 use serde_json::{Value as Json, json};
 
+use crate::job_ckpt::{self, Reshard};
 use crate::table::{bytes, table};
 
 #[derive(Subcommand)]
@@ -19,6 +20,8 @@ pub(crate) enum Ckpt {
     Diff(Diff),
     /// Delete all but the newest checkpoints, and what killed saves left.
     Prune(Prune),
+    /// Rewrite a checkpoint of a job for another number of servers, as the next one.
+    Reshard(Reshard),
 }
 
 #[derive(Args)]
@@ -62,7 +65,7 @@ pub(crate) struct Prune {
 impl Dir {
     fn open(&self) -> Result<Checkpoints> {
         // Listing a folder that is not there finds nothing; a mistyped path should not pass for that.
-        if !self.dir.contains("://") && !Path::new(&self.dir).is_dir() {
+        if !self.dir.contains(":/") && !Path::new(&self.dir).is_dir() {
             let what = format!("there is no directory {}", self.dir);
             return Err(
                 Error::new(Kind::Missing, what).help("name the directory that a trainer saves checkpoints into")
@@ -81,13 +84,16 @@ fn show(as_json: bool, text: String, json: &Json) -> String {
 }
 
 impl Ckpt {
-    pub(crate) fn run(self) -> Result<String> {
-        match self {
+    /// Does it; returns what to print, and the exit code.
+    pub(crate) fn run(self) -> Result<(String, u8)> {
+        let text = match self {
             Ckpt::List(dir) => list(&dir),
-            Ckpt::Verify(verify) => verify.run(),
+            Ckpt::Verify(verify) => return verify.run(),
             Ckpt::Diff(diff) => diff.run(),
             Ckpt::Prune(prune) => prune.run(),
-        }
+            Ckpt::Reshard(reshard) => reshard.run(),
+        };
+        Ok((text?, 0))
     }
 }
 
@@ -114,14 +120,20 @@ pub(crate) fn to_json(c: &Checkpoint) -> Json {
 
 fn list(dir: &Dir) -> Result<String> {
     let found = dir.open()?.list()?;
+    if let Some((text, json)) = job_ckpt::list(&dir.dir)? {
+        return Ok(dir.show(text, json));
+    }
     let json: Vec<Json> = found.iter().map(to_json).collect();
     let text = if found.is_empty() { "no complete checkpoints\n".to_string() } else { listing(&found) };
     Ok(dir.show(text, json.into()))
 }
 
 impl Verify {
-    fn run(self) -> Result<String> {
+    fn run(self) -> Result<(String, u8)> {
         let checkpoints = self.dir.open()?;
+        if let Some((text, json)) = job_ckpt::verify(&self.dir.dir, self.number)? {
+            return Ok((self.dir.show(text, json), 0));
+        }
         let numbers = match self.number {
             Some(number) => vec![number],
             None => checkpoints.list()?.iter().map(|c| c.number).collect(),
@@ -140,10 +152,10 @@ impl Verify {
             }
         }
         // Machines read the list; people are told what is wrong, and both see it by the exit code.
+        let bad = !damaged.is_empty();
         match damaged.into_iter().next() {
             Some(e) if !self.dir.json => Err(e),
-            Some(e) => Err(e.note(Json::from(json).to_string())),
-            None => Ok(self.dir.show(text, json.into())),
+            _ => Ok((self.dir.show(text, json.into()), u8::from(bad))),
         }
     }
 }

@@ -53,7 +53,7 @@ struct Input {
 
 impl Input {
     fn source(self) -> Source {
-        Source { files: self.files, pipe_command: self.pipe }
+        Source { pipe_command: self.pipe, ..Source::files(self.files) }
     }
 }
 

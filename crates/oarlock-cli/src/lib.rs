@@ -5,6 +5,7 @@
 mod ckpt;
 mod data;
 mod inspect;
+mod job_ckpt;
 mod launch;
 mod params;
 mod predict;
@@ -51,7 +52,7 @@ impl Command {
         let text = match self {
             Command::Data(command) => command.run(),
             Command::Inspect(command) => command.run(),
-            Command::Ckpt(command) => command.run(),
+            Command::Ckpt(command) => return command.run(),
             Command::Predict(command) => command.run(),
             Command::Params(command) => command.run(),
             Command::Launch(command) => return Ok((String::new(), command.run()?)),

@@ -5,16 +5,20 @@
 //! servers say to each other; nothing else here opens a socket.
 #![forbid(unsafe_code)]
 
+pub mod checkpoint;
 pub mod client;
 pub mod collective;
 pub mod communicator;
 pub mod elastic;
 mod env;
 mod finish;
+#[cfg(test)]
+mod hostile;
 mod log;
 mod message;
 mod op;
 pub mod placement;
+mod rowset;
 pub mod saving;
 pub mod server;
 mod threads;

@@ -22,6 +22,11 @@ pub(crate) fn attrs(sig: Sig) -> Sig {
         .attr("epmap", Vec::<String>::new(), "the servers")
         .attr("table_names", Vec::<String>::new(), "the parts of the table on the servers")
         .attr("height_sections", Vec::<i64>::new(), "rows of each part")
+        .attr(
+            "entry",
+            "",
+            "which ids get a row on the servers: `count_filter_entry:N`, `probability_entry:P`, or all if empty",
+        )
 }
 
 /// Inference of a lookup; `index_dims` are the sizes that the output keeps of `Ids`.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use oarlock::data::{
-    self, Alone, BadLines, Batch, BatchSource, Extra, Format, InMemoryDataset, Leading, MemoryLimit, QueueDataset,
-    ShuffleBy, SlotSpec, SlotType, Source,
+    self, Alone, BadLines, Batch, BatchSource, Csv, Extra, Format, InMemoryDataset, Leading, MemoryLimit, QueueDataset,
+    Records, ShuffleBy, SlotSpec, SlotType, Source, Table,
 };
 use oarlock::ir::Shape;
 use parking_lot::{Mutex, MutexGuard};
@@ -57,6 +57,23 @@ fn leading_of(name: &str) -> PyResult<Leading> {
     }
 }
 
+/// A table: `csv` or `parquet`, the columns of each slot, what stands for missing values; and of CSV files the delimiter, what
+/// stands between the values of a field, and whether there is a header.
+type PyRecords = (String, Vec<Vec<String>>, Option<f64>, String, String, bool);
+
+fn records_of(records: Option<PyRecords>) -> PyResult<Records> {
+    let Some((kind, columns, missing, delimiter, list, header)) = records else { return Ok(Records::MultiSlot) };
+    let table = Table { columns, missing };
+    let byte = |text: &str| match text.as_bytes() {
+        [byte] => Ok(*byte),
+        _ => Err(PyValueError::new_err(format!("a delimiter is one ASCII character, not {text:?}"))),
+    };
+    match kind.as_str() {
+        "csv" => Ok(Records::Csv(Csv { table, delimiter: byte(&delimiter)?, list: byte(&list)?, header })),
+        _ => Ok(Records::Parquet(table)),
+    }
+}
+
 #[pymethods]
 impl Dataset {
     /// One that is loaded into memory, or one that is streamed.
@@ -82,14 +99,17 @@ impl Dataset {
         queue: usize,
         skip_bad_lines: bool,
         memory_limit: Option<u64>,
+        records: Option<PyRecords>,
+        hadoop: Vec<(String, String)>,
     ) -> PyResult<()> {
-        let source = Source { files, pipe_command };
+        let source = Source { files, pipe_command, hadoop };
         let format = Format {
             leading: leading.iter().map(|name| leading_of(name)).collect::<PyResult<_>>()?,
             slots: slots.into_iter().map(slot_of).collect::<PyResult<_>>()?,
             bad_lines: if skip_bad_lines { BadLines::Skip } else { BadLines::Fail },
             // As the predecessor does: lines often carry more than a program uses.
             extra: Extra::Ignore,
+            records: records_of(records)?,
         };
         match &mut *self.lock()? {
             Inner::Queue(q) => *q = QueueDataset { source, format, batch_size, queue },

@@ -91,6 +91,11 @@ impl Program {
         PyBytes::new(py, &self.get().to_bytes())
     }
 
+    /// The same, as scripts call it: `program.desc.serialize_to_string()`.
+    fn serialize_to_string<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        self.to_bytes(py)
+    }
+
     /// The readable form.
     fn to_text(&self) -> String {
         self.get().to_text()

@@ -33,6 +33,8 @@ const SHAPES: &[Shape] = &[
     ("four rows", 4, 400, 400, "b"),
     ("eight rows", 8, 400, 400, ""),
     ("eight rows", 8, 400, 400, "b"),
+    ("one word", 1, 300, 1, "b"),
+    ("five words", 1, 300, 5, "b"),
     ("fit a line", 20, 13, 1, ""),
     ("weight gradient", 13, 20, 1, "a"),
     ("input gradient", 20, 1, 13, "b"),

@@ -225,7 +225,8 @@ enum Thin {
 /// The kernel for a thin product, if it is one.
 fn thin_kernel<T: GemmElem>(a: Mat<'_, T>, b: Mat<'_, T>) -> Option<Thin> {
     let (m, n, k) = (a.rows, b.cols, a.cols);
-    if k <= SHORT || (m <= FEW && b.contiguous_rows().is_some()) {
+    // Sums of rows go along the rows: short ones leave most of a register empty.
+    if k <= SHORT || (m <= FEW && n > THIN && b.contiguous_rows().is_some()) {
         Some(Thin::Sums)
     } else if n <= THIN && a.contiguous_rows().is_some() {
         Some(Thin::DotsOfA)

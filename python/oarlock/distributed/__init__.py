@@ -1,9 +1,9 @@
-"""Jobs of several processes: their launchers, and data that is not the same for all."""
+"""Jobs of several processes: their launchers, Fleet, and data that is not the same for all."""
 
 import os
 import random
 
-__all__ = ["even_reader"]
+__all__ = ["CountFilterEntry", "InMemoryDataset", "ProbabilityEntry", "QueueDataset", "even_reader", "fleet"]
 
 _KEPT = 64
 
@@ -51,3 +51,20 @@ def even_reader(reader, how="pad", seed=0, rank=None, endpoints=None):
             yield batch
 
     return batches
+
+
+def __getattr__(name):
+    # Launchers run without the rest of the package.
+    if name == "fleet":
+        import importlib
+
+        return importlib.import_module(".fleet", __name__)
+    if name in ("InMemoryDataset", "QueueDataset"):
+        from .fleet import dataset
+
+        return getattr(dataset, name)
+    if name in ("CountFilterEntry", "ProbabilityEntry"):
+        from . import entry_attr
+
+        return getattr(entry_attr, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))

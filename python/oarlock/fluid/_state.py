@@ -8,7 +8,7 @@ from .. import _core
 builder = _core.Builder()
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OUTSIDE = {}
+_OUTSIDE: dict = {}
 
 
 def site():

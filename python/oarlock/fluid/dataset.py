@@ -48,6 +48,8 @@ class DatasetBase:
         self._queue = 4
         self._skip_bad_lines = False
         self._memory_limit = None
+        self._table = None
+        self._hadoop = []
 
     def set_pipe_command(self, pipe_command):
         """The shell command that each file is sent through. With ``cat``, the default, files are read without a process."""
@@ -66,7 +68,7 @@ class DatasetBase:
         self.thread_num = int(thread_num)
 
     def set_filelist(self, filelist):
-        """The files: names, patterns such as ``part-*``, or URLs of an object store. Those named ``.gz`` and ``.zst`` are
+        """The files: names, patterns such as ``part-*``, or URLs of HDFS or an object store. Those named ``.gz`` and ``.zst`` are
         decompressed."""
         if isinstance(filelist, str):
             raise TypeError("set_filelist takes a list of names, not the string %r" % filelist)
@@ -89,9 +91,32 @@ class DatasetBase:
             raise ValueError("bad lines either fail or are skipped, not %r" % (policy,))
         self._skip_bad_lines = policy == "skip"
 
+    def set_csv(self, columns=None, delimiter=",", header=True, list_separator="|", missing=None):
+        """The files are CSV. ``columns`` says by the name of a variable which column fills it, or which columns do, one behind the
+        other; a variable that is not in it is filled by the column of its name. ``list_separator`` stands between the values of one
+        field. Without ``header``, columns are called ``"0"``, ``"1"`` and so on. ``missing`` stands for values that are not there; without
+        it they are 0 where a variable has LoD, and an error where it has none. Not in Fluid."""
+        self._table = ("csv", dict(columns or {}), missing, delimiter, list_separator, bool(header))
+
+    def set_parquet(self, columns=None, missing=None):
+        """The files are Parquet; ``columns`` and ``missing`` are as in ``set_csv``, and a column may hold lists. Not in Fluid."""
+        self._table = ("parquet", dict(columns or {}), missing, ",", "|", True)
+
+    def _records(self):
+        """What ``set_csv`` or ``set_parquet`` said, with the columns of every variable."""
+        if self._table is None:
+            return None
+        kind, columns = self._table[:2]
+        named = {getattr(var, "name", var): names for var, names in columns.items()}
+        unknown = sorted(set(named) - {v.name for v in self._vars})
+        if unknown:
+            raise ValueError("columns are given for %s, which set_use_var does not list" % ", ".join(unknown))
+        of = [named.get(v.name, v.name) for v in self._vars]
+        return (kind, [[names] if isinstance(names, str) else [str(n) for n in names] for names in of]) + self._table[2:]
+
     def set_hdfs_config(self, fs_name, fs_ugi):
-        """HDFS is not read directly."""
-        raise NotImplementedError("set_hdfs_config: files of HDFS cannot be read directly; mount it, or use an object store")
+        """The cluster and the user for files whose names begin with ``hdfs:``; Hadoop's client reads them."""
+        self._hadoop = [("fs.default.name", fs_name), ("hadoop.job.ugi", fs_ugi)]
 
     def set_download_cmd(self, download_cmd):
         """Files are not fetched by a command of their own."""
@@ -124,7 +149,7 @@ class DatasetBase:
         """Hands all settings to the core."""
         self._core.configure(
             self.filelist, self._pipe_command, self._slots(), self._leading(), self._batch_size, self._queue,
-            self._skip_bad_lines, self._memory_limit,
+            self._skip_bad_lines, self._memory_limit, self._records(), self._hadoop,
         )
         return self._core
 

@@ -4,7 +4,7 @@ import os
 
 from . import options
 
-_values = {}
+_values: dict = {}
 
 # Did the script set a flag? Runs look at flags only then.
 is_set = False

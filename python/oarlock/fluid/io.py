@@ -10,12 +10,12 @@ from ..reader import (  # noqa: F401
 )
 from .executor import global_scope, runtime
 from .framework import Parameter, Program, Variable, default_main_program
-from .reader import DataLoader, PyReader
+from .reader import DataLoader, PyReader, default_collate_fn
 
 __all__ = [
     "batch", "get_program_parameter", "get_program_persistable_vars", "load", "load_inference_model", "load_params",
     "load_persistables", "load_program_state", "load_vars", "save", "save_inference_model", "save_params",
-    "save_persistables", "save_vars", "set_program_state", "DataLoader", "PyReader", "ComposeNotAligned", "buffered", "cache", "chain", "compose",
+    "save_persistables", "save_vars", "set_program_state", "DataLoader", "PyReader", "default_collate_fn", "ComposeNotAligned", "buffered", "cache", "chain", "compose",
     "firstn", "map_readers", "multiprocess_reader", "shuffle", "xmap_readers",
 ]
 
@@ -66,7 +66,7 @@ def _saves(job, dirname):
 def _plain(program):
     program = program if program is not None else default_main_program()
     if getattr(program, "_program", None) is not None:
-        raise TypeError("a CompiledProgram cannot be saved: save the Program it was made of")
+        raise TypeError("a CompiledProgram cannot be saved: save the original, the Program it was made of")
     if not isinstance(program, Program):
         raise TypeError("main_program should be a Program, not %r" % (program,))
     return program

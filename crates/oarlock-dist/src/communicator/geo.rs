@@ -4,7 +4,7 @@
 //! Between two runs, when nobody holds the parameters, the way they went is computed or what others did is added; a thread
 //! exchanges it with the servers while training goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use super::CommunicatorOptions;
 use crate::client::{Client, Inbox};
 use crate::op::Sends;
+use crate::rowset::RowSet;
 use crate::threads::spawn;
 
 /// A parameter that is trained here and shared with others.
@@ -100,7 +101,7 @@ struct Tracked {
     old: Vec<f32>,
     dims: Dims,
     /// Rows that were looked up since the last exchange.
-    seen: BTreeSet<i64>,
+    seen: RowSet,
 }
 
 /// How long to wait for a parameter that a run holds.
@@ -114,8 +115,12 @@ impl Geo {
         options: &CommunicatorOptions,
         push_nums: usize,
     ) -> Geo {
-        let vars =
-            vars.into_iter().map(|var| Tracked { var, old: Vec::new(), dims: Dims::from([0]), seen: BTreeSet::new() });
+        let vars = vars.into_iter().map(|var| Tracked {
+            var,
+            old: Vec::new(),
+            dims: Dims::from([0]),
+            seen: RowSet::default(),
+        });
         let state = State {
             vars: vars.collect(),
             begun: false,
@@ -183,7 +188,7 @@ impl Geo {
     /// Notes the ids that a step looked up.
     pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
         let mut state = self.shared.state.lock();
-        if sends.names.iter().any(|name| name == "param_init") {
+        if sends.starts() {
             state.begun = false;
             return Ok(());
         }
@@ -192,7 +197,13 @@ impl Geo {
             let tensor = io.dense(*ids)?;
             let ids = io.data::<i64>(*ids, &tensor)?;
             if let Some(tracked) = state.vars.iter_mut().find(|t| *t.var.param == **table) {
-                tracked.seen.extend(ids);
+                let rows = tracked.dims.matrix(1).0;
+                for id in ids {
+                    // Padding is no row, and what else there is not the lookup has refused.
+                    if let Some(row) = usize::try_from(*id).ok().filter(|row| *row < rows) {
+                        tracked.seen.mark(row);
+                    }
+                }
             }
         }
         Ok(())
@@ -268,12 +279,15 @@ impl Shared {
         let share = 1.0 / self.trainers as f32;
         let mut moves = Vec::new();
         for (var, tracked) in state.vars.iter_mut().enumerate() {
-            let seen = std::mem::take(&mut tracked.seen);
-            let rows: Option<Vec<i64>> = tracked.var.sparse.then(|| seen.into_iter().collect());
+            let rows = tracked.var.sparse.then(|| tracked.seen.take());
             let (old, width, name) = (&mut tracked.old, width(&tracked.dims), &tracked.var.param);
             let mut delta = Vec::new();
-            let mut outside = None;
+            let mut resized = false;
             self.with_param(name, |train, _| {
+                resized = train.len() != old.len();
+                if resized {
+                    return;
+                }
                 let mut go = |at: std::ops::Range<usize>| {
                     for (old, train) in old[at.clone()].iter_mut().zip(&train[at]) {
                         let way = (train - *old) * share;
@@ -283,19 +297,12 @@ impl Shared {
                 };
                 match &rows {
                     None => go(0..train.len()),
-                    Some(rows) => {
-                        outside = rows.iter().find(|r| **r < 0 || (**r as usize + 1) * width > train.len()).copied();
-                        if outside.is_none() {
-                            rows.iter().for_each(|row| go(*row as usize * width..(*row as usize + 1) * width));
-                        }
-                    }
+                    Some(rows) => rows.iter().for_each(|row| go(*row as usize * width..(*row as usize + 1) * width)),
                 }
             })?;
-            if let Some(row) = outside {
-                return Err(Error::new(
-                    Kind::Range,
-                    format!("id {row} was looked up in `{name}`, which has no such row"),
-                ));
+            if resized {
+                return Err(Error::new(Kind::Shape, format!("parameter `{name}` changed its size while it is shared"))
+                    .help("load parameters before fleet.init_worker()"));
             }
             moves.push(Move { var, rows, delta });
         }

@@ -3,7 +3,9 @@
 //! Nothing leaves before all is there: what is sent waits until `send_barrier`, or until the last `send` of a program without
 //! one, and then goes out as one exchange per server.
 
-use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{
+    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, checked_kernel, kernel,
+};
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
 use super::{COMMUNICATES, wants};
@@ -54,13 +56,16 @@ impl OpDef for Send {
         let sends = Sends::new(p)?;
         let trainer = p.attrs().count("trainer_id")? as u32;
         let flush = is_last_without_barrier(p).then(|| wants(p.program()));
+        if sends.endpoints.is_empty() {
+            return checked_kernel(check_ids(&sends), move |io| match io.runtime().get::<Communicator>() {
+                Some(communicator) => communicator.take(io, &sends),
+                // Only a communicator would want to know.
+                None => Ok(()),
+            });
+        }
         kernel(move |io| {
             if let Some(communicator) = io.runtime().get::<Communicator>().filter(|_| sends.is_for_communicator()) {
                 return communicator.take(io, &sends);
-            }
-            if sends.endpoints.is_empty() {
-                // Only a communicator would want to know.
-                return Ok(());
             }
             let client = Client::of(io.runtime());
             sends.queue(io, &mut client.step().lock())?;
@@ -74,6 +79,13 @@ impl OpDef for Send {
     fn traits(&self) -> Traits {
         COMMUNICATES
     }
+}
+
+/// A step that a communicator only counts stands behind the optimizers, and what can fail there would make parameters be
+/// kept for undoing: with this check it cannot.
+fn check_ids(sends: &Sends) -> impl Fn(&Io<'_>) -> Result<()> + std::marker::Send + use<> {
+    let ids: Vec<In> = if sends.starts() { Vec::new() } else { sends.inputs.iter().map(|(x, _)| *x).collect() };
+    move |io| ids.iter().try_for_each(|x| io.data::<i64>(*x, &*io.dense(*x)?).map(drop))
 }
 
 /// What a `send` sends, and where to.
@@ -123,6 +135,11 @@ impl Sends {
     /// Is it a communicator that sends it, or that counts steps by it?
     fn is_for_communicator(&self) -> bool {
         self.is_cut() || self.endpoints.is_empty()
+    }
+
+    /// Does it say that parameters are in place, rather than which rows a step looked up?
+    pub(crate) fn starts(&self) -> bool {
+        self.names.iter().any(|name| name == "param_init")
     }
 
     /// Is a variable cut while it is sent?

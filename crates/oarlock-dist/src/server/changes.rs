@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::ServerMode;
 use super::updates::Updates;
+use crate::rowset::RowSet;
 
 /// Changed rows by table and trainer.
 pub(super) struct Changes {
@@ -18,32 +19,9 @@ pub(super) struct Changes {
 /// What one trainer has not seen yet.
 #[derive(Default)]
 struct Unread {
-    /// One bit per row.
-    rows: Vec<u64>,
+    rows: RowSet,
     /// The last reply, until the next request shows that it arrived: its number and its rows.
     sent: Option<(u64, Vec<i64>)>,
-}
-
-impl Unread {
-    fn mark(&mut self, row: usize) {
-        if row / 64 >= self.rows.len() {
-            self.rows.resize(row / 64 + 1, 0);
-        }
-        self.rows[row / 64] |= 1 << (row % 64);
-    }
-
-    /// All marked rows, ascending; none is marked afterwards.
-    fn take(&mut self) -> Vec<i64> {
-        let mut rows = Vec::new();
-        for (word, bits) in self.rows.iter_mut().enumerate() {
-            let mut left = std::mem::take(bits);
-            while left != 0 {
-                rows.push(word as i64 * 64 + i64::from(left.trailing_zeros()));
-                left &= left - 1;
-            }
-        }
-        rows
-    }
 }
 
 impl Changes {
@@ -63,7 +41,7 @@ impl Changes {
         unread.resize_with(self.trainers, Unread::default);
         // The sender as well: its own copy holds only its share of what the servers now have.
         for row in delta.rows.iter().filter_map(|row| usize::try_from(*row).ok()) {
-            unread.iter_mut().for_each(|u| u.mark(row));
+            unread.iter_mut().for_each(|u| u.rows.mark(row));
         }
     }
 
@@ -85,8 +63,8 @@ impl Changes {
             unread.resize_with(self.trainers, Unread::default);
             let unread = &mut unread[trainer];
             let lost = unread.sent.take().filter(|(of, _)| *of == id).map(|(_, rows)| rows).unwrap_or_default();
-            lost.iter().for_each(|row| unread.mark(*row as usize));
-            let rows = unread.take();
+            lost.iter().for_each(|row| unread.rows.mark(*row as usize));
+            let rows = unread.rows.take();
             unread.sent = Some((id, rows.clone()));
             rows
         };

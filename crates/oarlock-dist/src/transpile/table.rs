@@ -106,10 +106,37 @@ fn add_lookup(server: &mut Server<'_>, update: &Update) -> Result<()> {
     let block = server.program.block_mut(idx);
     block.set_var(Var::new(&ids, VarType::tensor(DType::I64, Shape::from_i64(&[-1, 1]))));
     block.set_var(Var::new(&rows, VarType::tensor(table.ty().dtype, vec![Dim::Any, width])));
-    let op = lookup_sparse_table(&update.param, &ids, &rows).attr("initializer", initializers(job, update));
+    let mut op = lookup_sparse_table(&update.param, &ids, &rows).attr("initializer", initializers(job, update));
+    let entry = entry(job, &update.param)?;
+    if !entry.is_empty() {
+        op = op.attr("entry", entry);
+    }
     block.ops.push(with_role(op, Role::FORWARD, NO_VARS));
     server.prefetch_to_block.push(format!("{ids}:{idx}"));
     Ok(())
+}
+
+/// Which ids get a row, as the lookups of the table say.
+fn entry(job: &Job, table: &Name) -> Result<String> {
+    let lookups = job.main.global().ops.iter().filter(|op| is_lookup(op) && op.inputs.get("W").contains(table));
+    let mut entries: Vec<&str> = lookups.map(|op| text(op, "entry")).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    match entries[..] {
+        [] => Ok(String::new()),
+        [entry] => Ok(entry.to_string()),
+        [one, other, ..] => {
+            let what = format!("lookups of table `{table}` admit ids in different ways: {one:?} and {other:?}");
+            Err(Error::new(Kind::Argument, what).help("give every embedding of one table the same `entry`"))
+        }
+    }
+}
+
+fn text<'a>(op: &'a Op, name: &str) -> &'a str {
+    match op.attrs.get(name) {
+        Some(Attr::String(text)) => text,
+        _ => "",
+    }
 }
 
 /// How the row of a new id, and its state, get their first values: `variable:operator&attribute=value&...`.

@@ -12,11 +12,19 @@ use crate::op::{FINGERPRINT, NO_VARS, fake_init, fetch_barrier, recv, with_role}
 /// Makes the startup program that belongs to a trainer's program.
 pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
     let mut program = job.startup.clone();
-    let used = named(trainer);
-    program.global_mut().ops.retain(|op| {
-        op.outputs.args().any(|out| used.contains(out) && !job.remote.contains(out))
-            || op.outputs.args().next().is_none()
-    });
+    let mut needed = named(trainer);
+    needed.retain(|name| !job.remote.contains(name));
+    // From behind: what a kept operator reads is needed, too, such as the reader inside another one.
+    let ops = std::mem::take(&mut program.global_mut().ops);
+    let mut kept: Vec<Op> = Vec::new();
+    for op in ops.into_iter().rev() {
+        if op.outputs.args().next().is_none() || op.outputs.args().any(|out| needed.contains(out)) {
+            needed.extend(op.inputs.args().cloned());
+            kept.push(op);
+        }
+    }
+    kept.reverse();
+    program.global_mut().ops = kept;
     add_counters(job, &mut program);
     fetch_parameters(job, &mut program, &mut Dummies::default(), job.local_updates())?;
     for table in &job.remote {

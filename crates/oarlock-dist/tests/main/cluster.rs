@@ -262,6 +262,41 @@ fn rows_of_a_hashed_table_are_trained_by_the_optimizer_that_was_asked_for() {
     assert!(summaries.iter().all(|s| s.steps == 4), "{summaries:?}");
 }
 
+/// The ids that have a row in table `tab`, ascending.
+fn ids_kept(job: &Job, trainer: &Trainer) -> Vec<i64> {
+    let kept = job.transpiled(0).0.kept().unwrap();
+    let table: Vec<&Kept> = kept.iter().filter(|k| *k.var.name == *"tab").collect();
+    let whole = fetch_whole(&table, &trainer.client(), 0, &trainer.scope).unwrap();
+    let value = whole.find("tab").expect("a table");
+    let mut ids = value.read().rows().unwrap().rows.clone();
+    ids.sort_unstable();
+    ids
+}
+
+/// An id has no row before it was looked up often enough, and then it has one.
+#[test]
+fn ids_must_come_often_enough_to_get_a_row() {
+    let (mut main, startup) = local("half_async");
+    hash_tables(&mut main);
+    main.global_mut().ops.iter_mut().filter(|op| op.op_type.starts_with("lookup_table")).for_each(|op| {
+        op.attrs.set("entry", "count_filter_entry:3".to_string());
+    });
+    let job = Job::of(main, startup, small(64), 1, 2);
+    let servers = job.serve(&quiet());
+    let trainer = job.join(0, trainer_options()).unwrap();
+    let feed = sparse_feed(0, 0, 8);
+    for step in 0..4 {
+        assert_eq!(ids_kept(&job, &trainer).is_empty(), step < 3, "before step {step}");
+        trainer.step(&feed).unwrap();
+    }
+    let mut looked_up: Vec<i64> = feed[..2].iter().flat_map(|(_, ids)| ids.data::<i64>().unwrap().to_vec()).collect();
+    looked_up.sort_unstable();
+    looked_up.dedup();
+    assert_eq!(ids_kept(&job, &trainer), looked_up);
+    trainer.leave();
+    wait_all(servers);
+}
+
 fn half_async() -> Config {
     Config { sync_mode: false, half_async: true, runtime_split_send_recv: true, ..small(64) }
 }

@@ -77,6 +77,14 @@ pub(crate) enum Values {
 }
 
 impl Values {
+    /// Appends a number that stands for a value.
+    pub(crate) fn push(&mut self, value: f64) {
+        match self {
+            Values::Float(v) => v.push(value as f32),
+            Values::Id(v) => v.push(value as i64),
+        }
+    }
+
     fn truncate(&mut self, n: usize) {
         match self {
             Values::Float(v) => v.truncate(n),

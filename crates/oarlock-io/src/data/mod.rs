@@ -1,6 +1,6 @@
 //! Data sets: samples from files into batches of tensors.
 //!
-//! Text files in the MultiSlot format are parsed by [`QueueDataset`] while they are used, or loaded and shuffled by
+//! Text files in the MultiSlot format, and columns of CSV and Parquet files, are parsed by [`QueueDataset`] while they are used, or loaded and shuffled by
 //! [`InMemoryDataset`]. [`DataFeeder`] makes batches of samples that a program holds already. [`recordio`] reads and writes
 //! files of records. This module knows tensors and files; it knows no program beyond the variables it fills.
 
@@ -10,6 +10,7 @@ mod channel;
 mod column;
 mod convert;
 mod criteo;
+mod csv;
 mod exchange;
 mod feeder;
 mod memory;
@@ -17,6 +18,8 @@ mod merge;
 mod mix;
 mod number;
 mod packed;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod parse;
 mod pipe;
 mod queue;
@@ -26,6 +29,7 @@ mod samples;
 mod slots;
 mod source;
 mod stat;
+mod table;
 mod zstd;
 
 pub(crate) use channel::GLANCE;
@@ -46,3 +50,4 @@ pub use rows::Progress;
 pub use slots::{SlotSpec, SlotType};
 pub use source::Source;
 pub use stat::{DatasetStat, SlotStat, describe, guess_slots};
+pub use table::{Csv, Records, Table};

@@ -10,6 +10,7 @@ use oarlock_ir::{Error, Kind};
 use super::column::{Columns, Values};
 use super::number::{self, NotANumber, is_blank, token_end};
 use super::slots::SlotSpec;
+use super::table::Records;
 
 /// A text that stands in front of the slots, as a group `1 text`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +52,20 @@ pub struct Format {
     pub bad_lines: BadLines,
     /// What becomes of text behind the last slot.
     pub extra: Extra,
+    /// How files hold all this.
+    pub records: Records,
 }
 
 impl Format {
     /// Lines of these slots and nothing else; a bad line ends the run.
     pub fn strict(slots: Vec<SlotSpec>) -> Format {
-        Format { leading: Vec::new(), slots, bad_lines: BadLines::Fail, extra: Extra::Refuse }
+        Format {
+            leading: Vec::new(),
+            slots,
+            bad_lines: BadLines::Fail,
+            extra: Extra::Refuse,
+            records: Records::MultiSlot,
+        }
     }
 
     /// Is there something to read, and has every slot a name of its own?
@@ -70,7 +79,7 @@ impl Format {
                 return Err(Error::new(Kind::Argument, format!("slot `{}` is listed twice", slot.name())));
             }
         }
-        Ok(())
+        self.records.check(self)
     }
 
     pub(crate) fn columns(&self) -> Columns {
@@ -84,6 +93,9 @@ pub(crate) struct Fault {
     pub(crate) at: usize,
     pub(crate) what: String,
 }
+
+/// A value, or what is wrong with the line or row that should give it.
+pub(crate) type OrFault<T> = std::result::Result<T, Fault>;
 
 /// Text and a position in it.
 struct Cursor<'a> {

@@ -1,4 +1,4 @@
-//! A file, line by line, into columns: where bytes, parser and the rule for bad lines meet.
+//! A file, line by line or row by row, into columns: where bytes, parser and the rule for bad lines meet.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -9,9 +9,13 @@ use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
 
 use super::column::Columns;
+use super::csv::{CsvRows, Row};
+#[cfg(feature = "parquet")]
+use super::parquet::ParquetRows;
 use super::parse::{BadLines, Fault, Format, line, line_end};
 use super::pipe::Cancel;
 use super::source::{Input, Source};
+use super::table::{Csv, Records, Table};
 
 /// How much is read at once, and how long a line can be before the buffer grows.
 const BLOCK: usize = 1 << 20;
@@ -92,6 +96,8 @@ pub(crate) struct Block {
     start: usize,
     lines: usize,
     filled: usize,
+    /// The file has no more.
+    ended: bool,
 }
 
 impl Block {
@@ -110,6 +116,7 @@ impl Block {
                 Ok(0) => {
                     // The last line needs no newline.
                     self.lines = self.filled;
+                    self.ended = true;
                     return Ok(self.lines > 0);
                 }
                 Ok(n) => self.filled += n,
@@ -135,7 +142,13 @@ impl Block {
     }
 
     fn clear(&mut self) {
-        (self.start, self.lines, self.filled) = (0, 0, 0);
+        (self.start, self.lines, self.filled, self.ended) = (0, 0, 0, false);
+    }
+
+    /// Keeps what is not yet parsed for the time when more of it is there.
+    fn put_back(&mut self) {
+        self.bytes.copy_within(self.start..self.filled, 0);
+        (self.filled, self.start, self.lines) = (self.filled - self.start, 0, 0);
     }
 }
 
@@ -164,16 +177,29 @@ fn cannot_read(name: &str, e: &std::io::Error) -> Error {
     Error::new(Kind::Io, format!("cannot read {name}: {e}"))
 }
 
-/// A file whose lines become rows.
+/// A file whose lines or rows become samples.
 pub(crate) struct FileRows<'a> {
     job: &'a Job,
     name: &'a str,
+    from: From<'a>,
+    /// Bytes of the file that the progress knows of.
+    counted: u64,
+}
+
+/// What is being read.
+enum From<'a> {
+    Text(Text<'a>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<ParquetRows>, &'a Table),
+}
+
+/// Lines of text.
+struct Text<'a> {
     input: Input,
     block: &'a mut Block,
     /// Lines parsed.
     line: u64,
-    /// Bytes of the file that the progress knows of.
-    counted: u64,
+    csv: Option<(&'a Csv, CsvRows)>,
 }
 
 impl<'a> FileRows<'a> {
@@ -184,72 +210,166 @@ impl<'a> FileRows<'a> {
         cancel: &Arc<Cancel>,
     ) -> Result<FileRows<'a>> {
         block.clear();
-        Ok(FileRows { job, name, input: job.source.open(name, cancel)?, block, line: 0, counted: 0 })
+        let csv = match &job.format.records {
+            Records::MultiSlot => None,
+            Records::Csv(csv) => Some((csv, CsvRows::default())),
+            Records::Parquet(table) => {
+                return Ok(FileRows { job, name, from: open_parquet(job, name, table, cancel)?, counted: 0 });
+            }
+        };
+        let from = From::Text(Text { input: job.source.open(name, cancel)?, block, line: 0, csv });
+        Ok(FileRows { job, name, from, counted: 0 })
     }
 
     /// Adds rows until there are `limit`; false if the file ended before.
     pub(crate) fn read(&mut self, columns: &mut Columns, limit: usize) -> Result<bool> {
         loop {
-            self.parse(columns, limit)?;
+            let before = columns.rows();
+            let parsed = self.parse(columns, limit);
+            self.job.progress.samples.fetch_add((columns.rows() - before) as u64, Ordering::Relaxed);
+            let ended = parsed?;
             if columns.rows() == limit {
                 return Ok(true);
             }
             self.job.check_stop()?;
-            let more = self.block.fill(&mut self.input).map_err(|e| cannot_read(self.name, &e))?;
-            self.count(more);
-            if !more {
-                return self.input.finish().map(|()| false);
+            if ended || !self.fill()? {
+                self.count(true);
+                return Ok(false);
+            }
+            self.count(false);
+        }
+    }
+
+    /// Takes rows from what is at hand, until there are `limit`; true if the file has no more.
+    fn parse(&mut self, columns: &mut Columns, limit: usize) -> Result<bool> {
+        let (job, name) = (self.job, self.name);
+        match &mut self.from {
+            From::Text(text) => {
+                while columns.rows() < limit && !text.block.lines().is_empty() {
+                    text.parse_row(job, name, columns)?;
+                }
+                Ok(false)
+            }
+            #[cfg(feature = "parquet")]
+            From::Parquet(rows, table) => {
+                // Looks at the stop flag from time to time.
+                let limit = limit.min(columns.rows() + GLIMPSE);
+                while columns.rows() < limit {
+                    match rows.read(name, table, &job.format.slots, columns)? {
+                        None => return Ok(true),
+                        Some(Ok(())) => {}
+                        Some(Err(fault)) => {
+                            job.bad_line(|| format!("{name}: row {}: {}", rows.row(), fault.what))?;
+                        }
+                    }
+                }
+                Ok(false)
             }
         }
     }
 
+    /// Gets more to parse; false at the end.
+    fn fill(&mut self) -> Result<bool> {
+        match &mut self.from {
+            From::Text(Text { input, block, .. }) => {
+                let more = block.fill(input).map_err(|e| cannot_read(self.name, &e))?;
+                if !more {
+                    input.finish()?;
+                }
+                Ok(more)
+            }
+            #[cfg(feature = "parquet")]
+            From::Parquet(..) => Ok(true),
+        }
+    }
+
     /// Tells the progress how far the file was read. Of what is decompressed or piped, only the end is known.
-    fn count(&mut self, more: bool) {
-        let at = match more {
-            true => self.input.position(),
-            false => std::fs::metadata(self.name).ok().map(|m| m.len()),
+    fn count(&mut self, ended: bool) {
+        let size = || std::fs::metadata(self.name).ok().map(|m| m.len());
+        let at = match &mut self.from {
+            _ if ended => size(),
+            From::Text(text) => text.input.position(),
+            #[cfg(feature = "parquet")]
+            From::Parquet(rows, _) => size().map(|size| (size as f64 * rows.fraction()) as u64),
         };
         if let Some(new) = at.and_then(|at| at.checked_sub(self.counted)) {
             self.counted += new;
             self.job.progress.bytes.fetch_add(new, Ordering::Relaxed);
         }
     }
+}
 
-    /// Parses the lines of the block, until there are `limit` rows.
-    fn parse(&mut self, columns: &mut Columns, limit: usize) -> Result<()> {
-        let before = columns.rows();
-        let parsed = self.parse_lines(columns, limit);
-        self.job.progress.samples.fetch_add((columns.rows() - before) as u64, Ordering::Relaxed);
-        parsed
-    }
+/// Rows of a Parquet file that are taken before the stop flag is looked at.
+#[cfg(feature = "parquet")]
+const GLIMPSE: usize = 4096;
 
-    fn parse_lines(&mut self, columns: &mut Columns, limit: usize) -> Result<()> {
-        while columns.rows() < limit && !self.block.lines().is_empty() {
-            self.line += 1;
-            let text = self.block.lines();
-            match line(&self.job.format, text, columns) {
-                Ok(used) => self.block.start += used,
-                Err(fault) => {
-                    let after = (line_end(text, 0) + 1).min(text.len());
-                    self.bad_line(&fault)?;
-                    self.block.start += after;
+#[cfg(feature = "parquet")]
+fn open_parquet<'a>(job: &'a Job, name: &str, table: &'a Table, cancel: &Arc<Cancel>) -> Result<From<'a>> {
+    let rows = ParquetRows::open(job.source.open(name, cancel)?, name, table, &job.format)?;
+    Ok(From::Parquet(Box::new(rows), table))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn open_parquet<'a>(_: &Job, name: &str, _: &Table, _: &Arc<Cancel>) -> Result<From<'a>> {
+    let what = format!("{name}: this build does not read Parquet files");
+    Err(Error::new(Kind::Unsupported, what).help("build with the cargo feature `parquet`, or write CSV files"))
+}
+
+impl Text<'_> {
+    /// Parses the next line, or the next row of a table.
+    fn parse_row(&mut self, job: &Job, name: &str, columns: &mut Columns) -> Result<()> {
+        let text = self.block.lines();
+        let (line_number, mut found) = (self.line + 1, None);
+        let used = match &mut self.csv {
+            None => line(&job.format, text, columns).unwrap_or_else(|fault| {
+                found = Some(fault);
+                (line_end(text, 0) + 1).min(text.len())
+            }),
+            Some((csv, rows)) => match rows.read(csv, &job.format, text, self.block.ended, columns) {
+                Ok(Row::Ends(used)) => used,
+                Ok(Row::GoesOn) => {
+                    self.block.put_back();
+                    return Ok(());
                 }
-            }
+                Err((fault, used)) => {
+                    if !rows.knows_columns() {
+                        return Err(bad_line(&place(name, line_number, &fault)));
+                    }
+                    found = Some(fault);
+                    used
+                }
+            },
+        };
+        self.line += match self.csv {
+            None => 1,
+            // A field in quotes can hold newlines.
+            Some(_) => memchr::memchr_iter(b'\n', &text[..used]).count().max(1) as u64,
+        };
+        if let Some(fault) = found {
+            job.bad_line(|| place(name, line_number, &fault))?;
         }
+        self.block.start += used;
         Ok(())
     }
+}
 
+fn place(name: &str, line: u64, fault: &Fault) -> String {
+    format!("{name}:{line}:{}: {}", fault.at + 1, fault.what)
+}
+
+fn bad_line(what: &str) -> Error {
+    Error::new(Kind::Format, what)
+        .help("correct the line, or what writes it; bad lines can also be skipped and counted")
+}
+
+impl Job {
+    /// Ends the run, or counts a line that is left out.
     #[cold]
-    fn bad_line(&self, fault: &Fault) -> Result<()> {
-        let error = || {
-            let what = format!("{}:{}:{}: {}", self.name, self.line, fault.at + 1, fault.what);
-            Error::new(Kind::Format, what)
-                .help("correct the line, or what writes it; bad lines can also be skipped and counted")
-        };
-        match self.job.format.bad_lines {
-            BadLines::Fail => Err(error()),
+    fn bad_line(&self, what: impl FnOnce() -> String) -> Result<()> {
+        match self.format.bad_lines {
+            BadLines::Fail => Err(bad_line(&what())),
             BadLines::Skip => {
-                self.job.progress.skip(error);
+                self.progress.skip(|| bad_line(&what()));
                 Ok(())
             }
         }

@@ -10,22 +10,25 @@ use oarlock_ir::{Error, Kind, Result};
 
 use super::pipe::{Cancel, Pipe, Stdin};
 use super::zstd::Frames;
-use crate::store::{open_around, open_store};
+use crate::store::{is_hdfs, open_around_with, open_store_with};
 
 /// Where a data set comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Names of files, or patterns such as `train/part-*`; `s3://bucket/train/part-*` with the feature `storage`. `.gz` and
-    /// `.zst` files are decompressed.
+    /// Names of files, or patterns such as `train/part-*`; `hdfs://host/train/part-*` where there is a `hadoop`
+    /// command, and `s3://bucket/train/part-*` with the feature `storage`. `.gz` and `.zst` files are decompressed.
     pub files: Vec<String>,
     /// A shell command that each file is sent through. Empty or `cat`: the files are read as they are.
     pub pipe_command: String,
+    /// Settings of Hadoop for files of HDFS, such as `hadoop.job.ugi`.
+    pub hadoop: Vec<(String, String)>,
 }
 
 impl Source {
     /// These files, read as they are.
     pub fn files<S: Into<String>>(files: impl IntoIterator<Item = S>) -> Source {
-        Source { files: files.into_iter().map(Into::into).collect(), pipe_command: String::new() }
+        let files = files.into_iter().map(Into::into).collect();
+        Source { files, pipe_command: String::new(), hadoop: Vec::new() }
     }
 
     /// The files behind names and patterns: in the order given, those of a pattern sorted by name.
@@ -34,7 +37,7 @@ impl Source {
         for name in &self.files {
             let is_pattern = name.contains(['*', '?', '[']);
             if is_remote(name)? {
-                if is_pattern { all.extend(remote_matches(name)?) } else { all.push(name.clone()) }
+                if is_pattern { all.extend(self.remote_matches(name)?) } else { all.push(name.clone()) }
             } else if is_pattern && !Path::new(name).exists() {
                 all.extend(matches(name)?);
             } else {
@@ -53,7 +56,8 @@ impl Source {
 
     /// Starts to read a file.
     pub(crate) fn open(&self, name: &str, cancel: &Arc<Cancel>) -> Result<Input> {
-        let file = if is_remote(name)? { Stdin::Stream(open_remote(name)?) } else { Stdin::File(open_local(name)?) };
+        let file =
+            if is_remote(name)? { Stdin::Stream(self.open_remote(name)?) } else { Stdin::File(open_local(name)?) };
         let stdin = match Path::new(name).extension().and_then(|e| e.to_str()) {
             Some("gz") => Stdin::Stream(Box::new(MultiGzDecoder::new(buffered(file)))),
             Some("zst" | "zstd") => Stdin::Stream(Box::new(Frames::new(buffered(file)))),
@@ -64,6 +68,29 @@ impl Source {
             Stdin::Stream(stream) if self.is_native() => Ok(Input::Stream(stream)),
             stdin => Pipe::start(&self.pipe_command, name, stdin, cancel).map(Input::Pipe),
         }
+    }
+
+    /// The files of an object store behind a pattern, which must be in the last part of the name.
+    fn remote_matches(&self, pattern: &str) -> Result<Vec<String>> {
+        let wrong = |what: String| Error::new(Kind::Argument, format!("the file pattern `{pattern}` {what}"));
+        let Some((folder, last)) = pattern.rsplit_once('/').filter(|(folder, _)| !folder.contains(['*', '?', '[']))
+        else {
+            return Err(wrong("has a wildcard before its last part".into()).help("list the folders one by one"));
+        };
+        let last = glob::Pattern::new(last).map_err(|e| wrong(format!("is malformed: {e}")))?;
+        let files = open_store_with(folder, &self.hadoop)?.view()?.files()?;
+        let direct = files.iter().filter(|name| !name.contains('/') && last.matches(name));
+        let found: Vec<String> = direct.map(|name| format!("{folder}/{name}")).collect();
+        if found.is_empty() {
+            return Err(wrong("matches no file".into()));
+        }
+        Ok(found)
+    }
+
+    /// A file that is not on a disk.
+    fn open_remote(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        let (store, file) = open_around_with(name, &self.hadoop)?;
+        Ok(store.view()?.open(&file)?.into_reader())
     }
 }
 
@@ -77,12 +104,6 @@ fn open_local(name: &str) -> Result<File> {
     Ok(file)
 }
 
-/// A file of an object store.
-fn open_remote(name: &str) -> Result<Box<dyn Read + Send>> {
-    let (store, file) = open_around(name)?;
-    Ok(store.view()?.open(&file)?.into_reader())
-}
-
 fn buffered(file: Stdin) -> BufReader<Box<dyn Read + Send>> {
     let file: Box<dyn Read + Send> = match file {
         Stdin::File(file) => Box::new(file),
@@ -91,31 +112,15 @@ fn buffered(file: Stdin) -> BufReader<Box<dyn Read + Send>> {
     BufReader::with_capacity(1 << 18, file)
 }
 
-/// Is it a URL of an object store? What merely looks like a URL of another kind is an error.
+/// Is it a URL of an object store or of HDFS? What merely looks like a URL of another kind is an error.
 fn is_remote(name: &str) -> Result<bool> {
     let Some((scheme, rest)) = name.split_once(":/").filter(|(s, _)| is_scheme(s)) else { return Ok(false) };
-    if rest.starts_with('/') && scheme != "hdfs" {
+    if rest.starts_with('/') || is_hdfs(name) {
         return Ok(true);
     }
     let what = format!("{name}: files of `{scheme}` cannot be read directly");
     Err(Error::new(Kind::Unsupported, what)
-        .help("mount it and use the directory, or use an object store such as s3://"))
-}
-
-/// The files of an object store behind a pattern, which must be in the last part of the name.
-fn remote_matches(pattern: &str) -> Result<Vec<String>> {
-    let wrong = |what: String| Error::new(Kind::Argument, format!("the file pattern `{pattern}` {what}"));
-    let Some((folder, last)) = pattern.rsplit_once('/').filter(|(folder, _)| !folder.contains(['*', '?', '['])) else {
-        return Err(wrong("has a wildcard before its last part".into()).help("list the folders one by one"));
-    };
-    let last = glob::Pattern::new(last).map_err(|e| wrong(format!("is malformed: {e}")))?;
-    let files = open_store(folder)?.view()?.files()?;
-    let direct = files.iter().filter(|name| !name.contains('/') && last.matches(name));
-    let found: Vec<String> = direct.map(|name| format!("{folder}/{name}")).collect();
-    if found.is_empty() {
-        return Err(wrong("matches no file".into()));
-    }
-    Ok(found)
+        .help("mount it and use the directory, or write two slashes as in s3://bucket/file"))
 }
 
 /// `hdfs:/path`, `s3://bucket`: a word before the colon, but no path.

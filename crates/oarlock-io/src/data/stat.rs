@@ -11,7 +11,7 @@ use oarlock_tensor::{DType, Tensor};
 
 use super::batch::{Batch, BatchSource};
 use super::number::{id, unsigned};
-use super::parse::{BadLines, Extra, Format};
+use super::parse::{BadLines, Format};
 use super::queue::QueueDataset;
 use super::rows::each_line;
 use super::slots::{SlotSpec, SlotType};
@@ -99,7 +99,7 @@ impl SlotStat {
 pub fn describe(source: &Source, slots: Option<Vec<SlotSpec>>, bad_lines: BadLines) -> Result<DatasetStat> {
     let slots = slots.map_or_else(|| guess_slots(source), Ok)?;
     let mut stats: Vec<SlotStat> = slots.iter().map(SlotStat::new).collect();
-    let format = Format { leading: Vec::new(), slots, bad_lines, extra: Extra::Refuse };
+    let format = Format { bad_lines, ..Format::strict(slots) };
     let dataset = QueueDataset { source: source.clone(), format, batch_size: 1000, queue: 2 };
     let mut run = dataset.start(1, Arc::<AtomicBool>::default())?;
     let mut batch = Batch::new();

@@ -185,6 +185,10 @@ pub fn find_model(location: impl AsRef<Path>) -> Result<(Box<dyn Store>, ModelFi
     let (folder, name) = open_around(location)?;
     let view = folder.view()?;
     let prefix = [".pdmodel", ".pdiparams", ".json"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
+    if view.has(&format!("{prefix}.pdparams")) && !view.has(&format!("{prefix}.pdiparams")) {
+        let what = format!("{location} is a program for training with its parameters, as `fluid.save` writes it");
+        return Err(Error::new(Kind::Missing, what).help("save a model to predict with by `save_inference_model`"));
+    }
     let candidates = [ModelFiles::prefix(prefix), ModelFiles::json(prefix)];
     if let Some(files) = candidates.into_iter().find(|files| view.has(&files.model)) {
         return Ok((folder, files));

@@ -25,9 +25,9 @@ use super::{Source, Staging, Store, View, WriteFile, check_name, io_error};
 /// How the names start that only this module uses.
 pub(super) const OWN: &str = ".oarlock-";
 /// Folders of saves under way, or of things being deleted.
-const STAGING: &str = ".oarlock-staging-";
+pub(super) const STAGING: &str = ".oarlock-staging-";
 /// The folder of a save that has taken effect but is not moved yet.
-const COMMITTED: &str = ".oarlock-committed";
+pub(super) const COMMITTED: &str = ".oarlock-committed";
 
 /// How long to wait for a lock: a save waits for whoever loads a large model from the folder.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -89,7 +89,7 @@ impl Local {
     }
 
     /// Writes a file and makes it last.
-    fn write_file(&self, path: &Path, write: &mut WriteFile<'_>) -> io::Result<(u64, u32)> {
+    pub(super) fn write_file(&self, path: &Path, write: &mut WriteFile<'_>) -> io::Result<(u64, u32)> {
         let mut out = BufWriter::with_capacity(1 << 16, self.disk.create_file(path)?);
         write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()

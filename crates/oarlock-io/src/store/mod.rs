@@ -4,6 +4,8 @@
 //! the files hold.
 
 mod disk;
+mod hadoop;
+mod hdfs;
 mod local;
 mod manifest;
 #[cfg(feature = "storage")]
@@ -60,8 +62,21 @@ pub trait View {
     fn describe(&self) -> String;
 }
 
-/// The folder that a location means: a path, or a URL such as `s3://bucket/folder`.
+/// The folder that a location means: a path, or a URL such as `s3://bucket/folder` or `hdfs://host/folder`.
 pub fn open_store(location: &str) -> Result<Box<dyn Store>> {
+    open_store_with(location, &[])
+}
+
+/// Is it a place in HDFS? `hdfs:/folder` is one on the host that Hadoop's settings name.
+pub(crate) fn is_hdfs(location: &str) -> bool {
+    ["hdfs:/", "afs:/"].iter().any(|scheme| location.starts_with(scheme))
+}
+
+/// The same with settings of Hadoop.
+pub(crate) fn open_store_with(location: &str, hadoop: &[(String, String)]) -> Result<Box<dyn Store>> {
+    if is_hdfs(location) {
+        return Ok(Box::new(hdfs::Hdfs::at(location, hadoop)?));
+    }
     match location.split_once("://") {
         None => Ok(Box::new(Local::at(location))),
         Some(("file", path)) => Ok(Box::new(Local::at(path))),
@@ -71,6 +86,18 @@ pub fn open_store(location: &str) -> Result<Box<dyn Store>> {
 
 /// The folder around the file that a location means, and the file's name in it.
 pub fn open_around(location: &str) -> Result<(Box<dyn Store>, String)> {
+    open_around_with(location, &[])
+}
+
+/// The same with settings of Hadoop.
+pub(crate) fn open_around_with(location: &str, hadoop: &[(String, String)]) -> Result<(Box<dyn Store>, String)> {
+    if is_hdfs(location) {
+        let (folder, name) = location.rsplit_once('/').filter(|(_, name)| !name.is_empty()).ok_or_else(|| {
+            Error::new(Kind::Argument, format!("{location} names a folder, not a file in it"))
+                .help("write `hdfs://host/folder/name`")
+        })?;
+        return Ok((open_store_with(folder, hadoop)?, name.to_string()));
+    }
     let Some((scheme, rest)) = location.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
         let (store, name) = Local::around(std::path::Path::new(location.trim_start_matches("file://")))?;
         return Ok((Box::new(store), name));
@@ -84,17 +111,12 @@ pub fn open_around(location: &str) -> Result<(Box<dyn Store>, String)> {
 
 #[cfg(feature = "storage")]
 fn open_remote(scheme: &str, rest: &str) -> Result<Box<dyn Store>> {
-    if scheme == "hdfs" {
-        let what = format!("hdfs://{rest}: HDFS cannot be reached directly");
-        return Err(Error::new(Kind::Unsupported, what)
-            .help("mount it (NFS gateway, fuse) and use the directory, or use an S3 gateway in front of it"));
-    }
     Ok(Box::new(remote::Remote::at(scheme, rest)?))
 }
 
 #[cfg(not(feature = "storage"))]
 fn open_remote(scheme: &str, rest: &str) -> Result<Box<dyn Store>> {
-    let what = format!("{scheme}://{rest}: this build knows directories only");
+    let what = format!("{scheme}://{rest}: this build knows directories and HDFS only");
     Err(Error::new(Kind::Unsupported, what).help("build with the cargo feature `storage`, or use a directory"))
 }
 

@@ -118,9 +118,9 @@ fn files_that_cannot_be_read_are_named() {
     assert!(fails(dir.write("a.gz", "no gzip")).contains("cannot read"));
     assert!(fails(dir.write("a.zst", "no zstd at all")).contains("cannot read"));
     assert_eq!(
-        fails("hdfs://host/path".into()),
-        "error[unsupported]: hdfs://host/path: files of `hdfs` cannot be read directly\n  help: mount it and use the directory, \
-         or use an object store such as s3://"
+        fails("s3:/bucket/path".into()),
+        "error[unsupported]: s3:/bucket/path: files of `s3` cannot be read directly\n  help: mount it and use the directory, \
+         or write two slashes as in s3://bucket/file"
     );
     assert!(read(&queue(&[], id_slot(), 10)).unwrap_err().to_string().contains("has no files"));
     assert!(read(&queue(&[dir.path("x")], Vec::new(), 10)).unwrap_err().to_string().contains("has no slots"));

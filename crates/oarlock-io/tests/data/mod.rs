@@ -2,4 +2,5 @@ mod datasets;
 mod failures;
 mod fixture;
 mod readers;
+mod tables;
 mod tools;

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock_io::{Local, decode_tensor};
-use oarlock_ir::{Program, SharedVar, Vars};
+use oarlock_io::{
+    Checkpoints, InferenceModel, Local, ModelFiles, Position, decode_tensor, load_program, load_vars, open_store,
+    persistables, save_program, save_vars,
+};
+use oarlock_ir::{Program, Result, SharedVar, Vars};
 use oarlock_tensor::{Tensor, Value};
 use oarlock_testkit::golden_dir;
 
@@ -143,4 +146,39 @@ pub(crate) fn small_values(v: f32) -> Values {
         Value::Dense(Tensor::from_slice(dims, &vec![v; dims.numel()]).unwrap())
     };
     Values::of([("w", tensor(&[3, 2])), ("b", tensor(&[2])), ("lr", tensor(&[1]))])
+}
+
+/// Every form of a save.
+pub(crate) const FORMS: [&str; 5] = ["separate", "combined", "model", "program", "checkpoint"];
+
+/// Saves at a URL in a form, all elements being `v`.
+pub(crate) fn save_as(form: &str, url: &str, v: f32) -> Result<()> {
+    let (program, values, store) = (small_program(), small_values(v), open_store(url)?);
+    match form {
+        "separate" => save_vars(&*store, None, &persistables(&program), &values),
+        "combined" => save_vars(&*store, Some("all"), &persistables(&program), &values),
+        "model" => InferenceModel::export(&program, &["x"], &["y"])?.save(&*store, &ModelFiles::separate(), &values),
+        "program" => save_program(&*store, "m", &program, &values),
+        _ => Checkpoints::new(store).save(&program, &values, &Position::default(), 1).map(drop),
+    }
+}
+
+/// Loads what was saved at a URL in a form; all elements must be the same, and are returned.
+pub(crate) fn load_as(form: &str, url: &str) -> f64 {
+    let (program, store, values) = (small_program(), open_store(url).unwrap(), Values::default());
+    match form {
+        "separate" => load_vars(&*store, None, &persistables(&program), &values).unwrap(),
+        "combined" => load_vars(&*store, Some("all"), &persistables(&program), &values).unwrap(),
+        "model" => drop(InferenceModel::load(&*store, &ModelFiles::separate(), &values).unwrap()),
+        "program" => load_program(&*store, "m", &program, None, &values).unwrap(),
+        _ => {
+            let all = Checkpoints::new(store);
+            let latest = all.latest().unwrap().expect("a checkpoint");
+            all.load(latest, &program, &values).unwrap();
+        }
+    }
+    let loaded = ["w", "b", "lr"].into_iter().filter(|n| values.find(n).is_some());
+    let all: Vec<f64> = loaded.flat_map(|n| values.tensor(n).to_f64()).collect();
+    assert!(all.windows(2).all(|w| w[0] == w[1]), "{form}: a mixture: {all:?}");
+    all[0]
 }

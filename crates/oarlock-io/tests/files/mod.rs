@@ -1,10 +1,10 @@
 //! Model files: compatible, checked, safe against crashes.
 
-mod allocations;
 mod checkpoints;
 mod common;
 mod crash;
 mod golden;
+mod hdfs;
 mod hostile;
 mod mismatch;
 mod operators;

@@ -86,8 +86,8 @@ fn share(m: usize, n: usize, threads: usize) -> (usize, usize) {
     }
     let parts = 2 * threads;
     if m >= n {
-        (m.div_ceil(parts).next_multiple_of(6).min(m), n)
+        (m.div_ceil(parts).next_multiple_of(12).min(m), n)
     } else {
-        (m, n.div_ceil(parts).next_multiple_of(16).min(n))
+        (m, n.div_ceil(parts).next_multiple_of(32).min(n))
     }
 }

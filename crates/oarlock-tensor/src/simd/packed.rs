@@ -7,7 +7,7 @@
 
 use super::blocked::Out;
 use super::pack::pack_strip;
-use super::tiles::{BLOCK, HEIGHT, WIDTH, depth};
+use super::tiles::{BLOCK, UNPACKED, WIDTH, depth};
 use super::vector::{self, Kernel, Vector};
 use crate::gemm::{GemmElem, Mat, PARALLEL};
 use crate::{Float, Pool};
@@ -162,15 +162,16 @@ unsafe fn one_strip<V: Vector>(mut piece: Piece<V::Elem>, rows: usize) -> usize 
     // SAFETY: passed on to the caller.
     unsafe {
         while left > 0 {
-            match left {
+            let done = if left >= UNPACKED && V::ROWS > UNPACKED { UNPACKED } else { left.min(6) };
+            match done {
                 1 => tile::<V, 1, 1>(piece),
                 2 => tile::<V, 2, 1>(piece),
                 3 => tile::<V, 3, 1>(piece),
                 4 => tile::<V, 4, 1>(piece),
                 5 => tile::<V, 5, 1>(piece),
-                _ => tile::<V, HEIGHT, 1>(piece),
+                6 => tile::<V, 6, 1>(piece),
+                _ => tile::<V, UNPACKED, 1>(piece),
             };
-            let done = left.min(HEIGHT);
             piece.left = piece.left.wrapping_add(done * piece.row_stride);
             piece.out = piece.out.wrapping_add(done * piece.n);
             left -= done;

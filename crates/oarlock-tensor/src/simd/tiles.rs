@@ -1,4 +1,4 @@
-//! Large matrix products by tiles that stay in registers, for 256-bit vectors: there they beat the `gemm` crate.
+//! Large matrix products by tiles that stay in registers, for vectors of 256 bits and more: there they beat the `gemm` crate.
 //!
 //! Each element is summed from its first term to its last in blocks of `depth(k)` terms, one addition at a time. So its
 //! bits depend on `k` and the two vectors it is made of, not on the cut of the result into panels, blocks and tiles.
@@ -9,8 +9,8 @@ use super::vector::{self, Kernel, Vector};
 use crate::Float;
 use crate::gemm::{GemmElem, Mat};
 
-/// Rows of a tile. With two registers of columns, six rows leave room for the operands of one step in sixteen registers.
-pub(super) const HEIGHT: usize = 6;
+/// The most rows of a tile whose left rows are not packed.
+pub(super) const UNPACKED: usize = 8;
 
 /// Registers of columns of a tile.
 pub(super) const WIDTH: usize = 2;
@@ -19,14 +19,14 @@ pub(super) const WIDTH: usize = 2;
 const DEPTH: usize = 512;
 
 /// Rows of a block. So many rows of `DEPTH` elements stay in the second cache while all columns pass by.
-pub(super) const BLOCK: usize = 16 * HEIGHT;
+pub(super) const BLOCK: usize = 96;
 
 /// Elements of the right matrix packed at once, at most; they should stay in the last cache.
 const PACKED: usize = 1 << 19;
 
-/// Whether this CPU has 256-bit registers and no wider ones.
+/// Whether this CPU has registers of 256 bits or more.
 pub(crate) fn fit() -> bool {
-    vector::bits() == 256
+    vector::bits() >= 256
 }
 
 /// One panel of a product: `out = alpha a b + beta out`. `beta` 0 does not read `out`.
@@ -84,7 +84,7 @@ impl<T: GemmElem> Kernel<T> for Panel<'_, T> {
         let (k, n) = (self.a.cols(), self.b.cols());
         let (depth, strip) = (depth(k), WIDTH * V::LANES);
         let across = (PACKED / depth).max(strip).next_multiple_of(strip).min(n.next_multiple_of(strip));
-        let mut scratch = Scratch::take::<T>(depth * (across + BLOCK) + HEIGHT * strip);
+        let mut scratch = Scratch::take::<T>(depth * (across + BLOCK) + V::ROWS * strip);
         let mut from = 0;
         while from < k {
             let beta = if from == 0 { self.beta } else { T::ONE };
@@ -119,13 +119,13 @@ impl<T: GemmElem> Panel<'_, T> {
         // Few rows do not repay packing: they read `b` in place, if whole registers can be loaded.
         // Rows a multiple of 2 KiB apart fall on a handful of lines of the first cache, so only very few rows may.
         let crowded = (b.row_stride() * size_of::<T>()).is_multiple_of(2048);
-        let in_place = b.col_stride() == 1 && m <= if crowded { 2 * HEIGHT } else { BLOCK };
+        let in_place = b.col_stride() == 1 && m <= if crowded { 12 } else { BLOCK };
         let mut top = 0;
         while top < m {
             let rows = BLOCK.min(m - top);
             // SAFETY: passed on; offsets stay inside the rows, the columns and the packed strips.
             unsafe {
-                let block = self.left_block(terms, top, rows, room.left);
+                let block = self.left_block::<V>(terms, top, rows, room.left);
                 let mut j = 0;
                 while j < width {
                     let cols = strip.min(width - j);
@@ -149,13 +149,21 @@ impl<T: GemmElem> Panel<'_, T> {
     /// # Safety
     /// `room` has space for the rows, rounded up to strips.
     #[inline(always)]
-    unsafe fn left_block(&self, terms: Terms<T>, top: usize, rows: usize, room: *mut T) -> Left<T> {
+    unsafe fn left_block<V: Vector>(&self, terms: Terms<T>, top: usize, rows: usize, room: *mut T) -> Left<T> {
         let a = self.a.view(top, rows, terms.from, terms.len);
-        if a.col_stride() == 1 {
+        // Tall tiles read packed rows: there are not enough registers for a pointer to each. Packing pays when many rows and
+        // columns share it.
+        let tall = V::ROWS > UNPACKED && rows >= 2 * V::ROWS && self.b.cols() >= 8 * WIDTH * V::LANES;
+        if a.col_stride() == 1 && !tall {
             return Left { at: a.data().as_ptr(), row_stride: a.row_stride(), packed: false };
         }
         // SAFETY: passed on to the caller.
-        unsafe { super::pack::pack_rows::<T, HEIGHT>(room, a) };
+        unsafe {
+            match V::ROWS {
+                12 => super::pack::pack_rows::<T, 12>(room, a),
+                _ => super::pack::pack_rows::<T, 6>(room, a),
+            }
+        }
         Left { at: room, row_stride: terms.len, packed: true }
     }
 
@@ -176,7 +184,7 @@ impl<T: GemmElem> Panel<'_, T> {
         let whole = cols == WIDTH * V::LANES;
         let mut i = 0;
         while i < rows {
-            let height = HEIGHT.min(rows - i);
+            let height = if left.packed { V::ROWS } else { V::ROWS.min(UNPACKED) }.min(rows - i);
             // SAFETY: passed on; a tile that is not whole goes through `edge`.
             unsafe {
                 let out = out.add(i * self.stride);
@@ -229,20 +237,25 @@ unsafe fn tile_of<V: Vector>(
     alpha: V::Elem,
 ) {
     macro_rules! by_height {
-        ($($rows:literal)*) => {
+        ($most:literal: $($rows:literal)*) => {
             match (height, narrow, left.packed) {
                 $(
                     ($rows, false, false) => tile::<V, $rows, 2, 1>(left, right, terms, out, alpha),
-                    ($rows, false, true) => tile::<V, $rows, 2, HEIGHT>(left, right, terms, out, alpha),
+                    ($rows, false, true) => tile::<V, $rows, 2, $most>(left, right, terms, out, alpha),
                     ($rows, true, false) => tile::<V, $rows, 1, 1>(left, right, terms, out, alpha),
-                    ($rows, true, true) => tile::<V, $rows, 1, HEIGHT>(left, right, terms, out, alpha),
+                    ($rows, true, true) => tile::<V, $rows, 1, $most>(left, right, terms, out, alpha),
                 )*
-                _ => unreachable!("tiles have 1 to 6 rows"),
+                _ => unreachable!("tiles have 1 to {} rows", V::ROWS),
             }
         };
     }
     // SAFETY: passed on to the caller.
-    unsafe { by_height!(6 5 4 3 2 1) }
+    unsafe {
+        match V::ROWS {
+            12 => by_height!(12: 12 11 10 9 8 7 6 5 4 3 2 1),
+            _ => by_height!(6: 6 5 4 3 2 1),
+        }
+    }
 }
 
 /// `R` rows of `N` registers: `out = alpha left right + beta out`, `STEP` being the distance of the terms of a row of `left`.

@@ -13,6 +13,8 @@ pub unsafe trait Vector: Copy {
     type Elem: GemmElem;
     /// How many.
     const LANES: usize;
+    /// Rows of a tile of a matrix product: with two registers of columns, so many leave room for the operands of one step.
+    const ROWS: usize;
 
     /// All lanes the same.
     unsafe fn splat(value: Self::Elem) -> Self;
@@ -94,6 +96,7 @@ pub(crate) struct Portable<T>([T; 4]);
 unsafe impl<T: GemmElem> Vector for Portable<T> {
     type Elem = T;
     const LANES: usize = 4;
+    const ROWS: usize = 6;
 
     #[inline(always)]
     unsafe fn splat(value: T) -> Self {
@@ -160,11 +163,12 @@ mod x86 {
 
     /// Implements `Vector` by one intrinsic per function.
     macro_rules! vector {
-        ($register:ty, $elem:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fmadd:ident, $sum:expr $(, $transpose:expr)?) => {
+        ($register:ty, $elem:ty, $lanes:literal, $rows:literal, $splat:ident, $load:ident, $store:ident, $fmadd:ident, $sum:expr $(, $transpose:expr)?) => {
             // SAFETY: the intrinsics are those of the register's width, so `load` and `store` touch exactly its lanes.
             unsafe impl Vector for $register {
                 type Elem = $elem;
                 const LANES: usize = $lanes;
+                const ROWS: usize = $rows;
 
                 #[inline(always)]
                 unsafe fn splat(value: $elem) -> Self {
@@ -212,10 +216,31 @@ mod x86 {
         };
     }
 
-    vector!(__m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, sum_8, transpose_8);
-    vector!(__m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, sum_4);
-    vector!(__m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps);
-    vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_reduce_add_pd);
+    vector!(__m256, f32, 8, 6, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, sum_8, transpose_8);
+    vector!(__m256d, f64, 4, 6, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, sum_4);
+    vector!(
+        __m512,
+        f32,
+        16,
+        12,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_fmadd_ps,
+        _mm512_reduce_add_ps,
+        transpose_16
+    );
+    vector!(
+        __m512d,
+        f64,
+        8,
+        12,
+        _mm512_set1_pd,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_fmadd_pd,
+        _mm512_reduce_add_pd
+    );
 
     /// Eight rows of eight: pairs, then fours, then halves change places.
     ///
@@ -245,6 +270,25 @@ mod x86 {
             unsafe {
                 _mm256_storeu_ps(to.add(i * to_stride), low);
                 _mm256_storeu_ps(to.add((i + 4) * to_stride), high);
+            }
+        }
+    }
+
+    /// Sixteen rows of sixteen, as four blocks of eight.
+    ///
+    /// # Safety
+    /// Both blocks must be valid.
+    #[target_feature(enable = "avx")]
+    unsafe fn transpose_16(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        for (down, across) in [(0, 0), (0, 8), (8, 0), (8, 8)] {
+            // SAFETY: the caller vouches for the blocks, of which these are parts.
+            unsafe {
+                transpose_8(
+                    from.add(down * from_stride + across),
+                    from_stride,
+                    to.add(across * to_stride + down),
+                    to_stride,
+                );
             }
         }
     }

@@ -97,11 +97,22 @@ impl Peer {
         Some((Rates(rates), *numbers(&text, "AUC ")?.first()?))
     }
 
+    /// Runs it as a cluster: rates, AUC, and what each process used.
+    pub(crate) fn run_cluster(&self, args: &[&str]) -> Option<(Rates, f64, String)> {
+        let text = self.output(args)?;
+        let rates = numbers(&text, "RESULT ")?.split_off(1);
+        let used = text.lines().find_map(|l| l.strip_prefix("USED "))?.to_string();
+        Some((Rates(rates), *numbers(&text, "AUC ")?.first()?, used))
+    }
+
     /// Runs it: what it prints.
     pub(crate) fn output(&self, args: &[&str]) -> Option<String> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let under = self.under.iter().flat_map(|module| ["-m", module]);
-        let output = Command::new(&self.python).args(under).arg(&script).args(args).output();
+        // Peers are told by their scripts to use one thread; the wheel takes all cores if nothing says otherwise.
+        let mut command = Command::new(&self.python);
+        command.env("OARLOCK_THREADS", std::env::var("OARLOCK_THREADS").unwrap_or_else(|_| "1".into()));
+        let output = command.args(under).arg(&script).args(args).output();
         let output = match output {
             Ok(o) if o.status.success() => o,
             Ok(o) => {

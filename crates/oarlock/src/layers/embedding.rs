@@ -18,12 +18,51 @@ options! {
         is_sparse: bool = false,
         /// The table lives on parameter servers.
         is_distributed: bool = false,
+        /// Which ids get a row of a distributed table.
+        entry: Entry = Entry::Every,
         /// The id whose row is zero; negative ones count from the end.
         padding_idx: Option<i64> = None,
         /// The table.
         param_attr(into): Param = Param::default(),
         /// Element type of the table.
         dtype: DType = DType::F32,
+    }
+}
+
+/// Which ids get a row of their own in a table on servers. Until then an id reads as its row would start, and does not learn.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Entry {
+    /// Every id, when it is first looked up.
+    #[default]
+    Every,
+    /// An id that was looked up so many times: `CountFilterEntry`.
+    Count(u32),
+    /// An id, with this probability each time it is looked up: `ProbabilityEntry`.
+    Probability(f64),
+}
+
+impl Entry {
+    /// What a program's text says: `count_filter_entry:N` or `probability_entry:P`.
+    pub fn parse(text: &str) -> Result<Entry> {
+        let parsed = match text.split_once(':') {
+            None if text.is_empty() => Some(Entry::Every),
+            Some(("count_filter_entry", count)) => count.parse().ok().map(Entry::Count),
+            Some(("probability_entry", probability)) => probability.parse().ok().map(Entry::Probability),
+            _ => None,
+        };
+        match parsed {
+            Some(entry) => Ok(entry),
+            None => fail!(Kind::Argument, "{text:?} does not say which ids get a row of a table"),
+        }
+    }
+
+    /// As programs say it.
+    fn attr(self) -> Option<String> {
+        match self {
+            Entry::Every => None,
+            Entry::Count(count) => Some(format!("count_filter_entry:{count}")),
+            Entry::Probability(probability) => Some(format!("probability_entry:{probability}")),
+        }
     }
 }
 
@@ -51,13 +90,22 @@ impl Net {
         };
         let w = layer.weight(&options.param_attr, &[options.rows, options.width], options.dtype)?;
         layer.var_mut(&w)?.meta.is_distributed = options.is_distributed;
-        let op = Op::new(op_type)
+        let mut op = Op::new(op_type)
             .input("Ids", [input])
             .input("W", [&w])
             .attr("is_sparse", options.is_sparse)
             .attr("is_distributed", options.is_distributed)
             .attr("remote_prefetch", options.is_sparse && !options.is_distributed)
             .attr("padding_idx", padding);
+        if let Some(entry) = options.entry.attr() {
+            if !options.is_distributed {
+                fail!(
+                    Kind::Argument,
+                    "`entry` chooses the ids of a table on servers, and this table is not distributed"
+                );
+            }
+            op = op.attr("entry", entry);
+        }
         layer.out(options.dtype, op)
     }
 

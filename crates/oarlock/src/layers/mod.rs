@@ -44,7 +44,7 @@ pub use decode::{BeamSearchDecoder, Decode, DecodeStart, DecodeStep, Decoded, De
 pub use detection::{DetectionMap, MapState, MapVars, Truth};
 pub use dropout::Dropout;
 pub use elementwise::Elementwise;
-pub use embedding::Embedding;
+pub use embedding::{Embedding, Entry};
 pub use fc::Fc;
 pub use image::{Pad2d, Resize};
 pub use loss::CrossEntropy;

@@ -70,7 +70,7 @@ def _assign(target, config, what):
 class DistributedStrategy:
     """How workers and servers train together."""
 
-    _name = None
+    _name = ""
 
     def __init__(self):
         self._program_config = DistributeTranspilerConfig()

@@ -1,10 +1,12 @@
-//! Counting the bytes that are allocated.
+//! Counting the bytes that are allocated. A test binary that wants it says
+//! `#[global_allocator] static ALLOCATOR: Counting = Counting;`.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
+/// The system's allocator, with a count.
+pub struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -42,11 +44,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The most bytes that were allocated at once while `work` ran, beyond those before, on all threads.
-pub(crate) fn most_allocated<T>(work: impl FnOnce() -> T) -> (T, usize) {
+/// The most bytes that were allocated at once while `work` ran, beyond those before, on all threads. 0 in a binary whose
+/// allocator does not count.
+pub fn most_allocated<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let result = work();

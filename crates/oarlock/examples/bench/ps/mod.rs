@@ -1,0 +1,4 @@
+//! What the benchmark of parameter servers is made of.
+
+pub(crate) mod cluster;
+pub(crate) mod networks;

@@ -1,0 +1,6 @@
+"""Tools around Fleet."""
+
+from . import hdfs
+from .hdfs import HDFSClient
+
+__all__ = ["HDFSClient", "hdfs"]
