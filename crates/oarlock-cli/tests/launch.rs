@@ -147,7 +147,34 @@ fn equal_workers_know_each_other() {
         place.run("--nproc_per_node 2 --started_port 17100", "echo $PADDLE_TRAINER_ENDPOINTS $PADDLE_CURRENT_ENDPOINT");
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let all = "127.0.0.1:17100,127.0.0.1:17101";
-    assert_eq!(place.log("workerlog.1"), format!("{all} 127.0.0.1:17101\n"));
+    let log = fs::read_to_string(place.0.join("mylog/workerlog.1")).unwrap();
+    assert_eq!(log, format!("{all} 127.0.0.1:17101\n"));
+}
+
+#[test]
+fn elastic_workers_go_on_without_one_that_fails() {
+    let place = Place::new("elastic");
+    let script = "[ $PADDLE_TRAINER_ID = 1 ] && exit 3\nsleep 1; echo elastic $OARLOCK_ELASTIC";
+    let ended = place.run("--nproc_per_node 2 --elastic --max_restart 1", script);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.says(&["it is started again (1 of 1)", "the others go on without it", "elastic 1"]);
+    place.is_clean();
+    let ended = Place::new("elastic-none").run("--nproc_per_node 2 --elastic --max_restart 0", "exit 3");
+    assert_eq!(ended.code, Some(3), "{}", ended.err);
+}
+
+#[test]
+fn devices_and_backends_that_are_not_there_are_named() {
+    let place = Place::new("device");
+    let ended = place.run("--nproc_per_node 2 --iface nope0", "echo");
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["this machine has no network device \"nope0\"", "lo (127.0.0.1)", "NCCL_SOCKET_IFNAME"]);
+    let ended = place.run("--nproc_per_node 2 --backend nccl", "echo");
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["--backend nccl needs an Oarlock that was built for GPUs"]);
+    let ended = place.run("--nproc_per_node 2 --backend mpi", "echo");
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["--backend mpi needs an Oarlock that was built with MPI"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::call::Call;
 use super::shared::ring_bell;
-use crate::wire::Closer;
+use crate::wire::{Closer, now};
 
 /// How long one who lost a connection waits to hear who died: the neighbour that broke off may only be the first to have noticed.
 const VERDICT: Duration = Duration::from_secs(3);
@@ -79,19 +79,32 @@ impl Fate {
         format!("rank {}", self.me)
     }
 
-    /// A worker ended. The first that dies is the one that everybody names. False if another died before.
-    pub(super) fn ended(&self, rank: usize, end: End) -> bool {
-        let mut news = true;
+    /// A worker ended. The first that dies is the one that everybody names.
+    pub(super) fn ended(&self, rank: usize, end: End) {
+        self.decide(rank, end);
+        self.publish(end);
+    }
+
+    /// Notes that a worker ended; nobody who waits here learns it before [`Fate::publish`]. False if another died before.
+    pub(super) fn decide(&self, rank: usize, end: End) -> bool {
         if end == End::Left {
             self.left.lock().push(rank);
-        } else {
-            self.dead.lock().push(rank);
-            let mut verdict = self.verdict.lock();
-            news = verdict.is_none();
-            verdict.get_or_insert((rank, end));
+            return true;
+        }
+        self.dead.lock().push(rank);
+        let mut verdict = self.verdict.lock();
+        let first = verdict.is_none();
+        verdict.get_or_insert((rank, end));
+        first
+    }
+
+    /// Wakes those who wait here.
+    pub(super) fn publish(&self, end: End) {
+        self.news.store(true, Ordering::Release);
+        if end != End::Left {
+            let _verdict = self.verdict.lock();
             self.decided.notify_all();
         }
-        self.news.store(true, Ordering::Release);
         if let Some(memory) = &*self.memory.lock() {
             ring_bell(memory);
         }
@@ -99,7 +112,6 @@ impl Fate {
         if end != End::Left {
             self.closers.lock().iter().for_each(Closer::close);
         }
-        news
     }
 
     /// Who died, if somebody did.
@@ -140,8 +152,11 @@ impl Fate {
             return self.gone(rank, End::Left, call);
         }
         let mut verdict = self.verdict.lock();
-        if verdict.is_none() {
-            self.decided.wait_for(&mut verdict, VERDICT);
+        let until = now() + VERDICT;
+        while verdict.is_none() || !self.news.load(Ordering::Acquire) {
+            if self.decided.wait_until(&mut verdict, until).timed_out() {
+                break;
+            }
         }
         let (who, end) = verdict.unwrap_or((rank, End::Died));
         drop(verdict);

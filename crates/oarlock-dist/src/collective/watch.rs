@@ -188,14 +188,18 @@ impl Shared {
         }
     }
 
-    /// A worker ended: rank 0 tells everybody.
+    /// A worker ended: rank 0 tells everybody. It is decided before it is told, because whoever hears it ends, too, and must not
+    /// be taken for the first; and this process learns it last, because it ends then, and could not tell any more.
     fn ended(&self, rank: usize, end: End) {
-        // Decided before it is told: whoever hears it ends, too, and must not be taken for the first.
-        let news = self.fate.ended(rank, end);
-        if self.me == self.hub && news {
+        let first = self.fate.decide(rank, end);
+        if self.me == self.hub && first {
             self.tell(GONE, |meta| {
                 meta.u32(rank as u32).u8(code_of(end));
             });
+        }
+        // If another died before, whoever decided that is still telling it.
+        if first {
+            self.fate.publish(end);
         }
     }
 
