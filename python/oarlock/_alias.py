@@ -18,9 +18,12 @@ _SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_paddle")
 LATER = {
     "fluid.dygraph": "eager mode (dygraph)",
     "imperative": "eager mode (dygraph)",
-    "nn": "the 2.0 eager API",
-    "optimizer": "the 2.0 eager API",
     "tensor": "the 2.0 eager API",
+    "Model": "the 2.0 eager API",
+    "jit": "the 2.0 eager API",
+    "to_tensor": "the 2.0 eager API",
+    "disable_static": "the 2.0 eager API",
+    "DataParallel": "the 2.0 eager API",
 }
 
 

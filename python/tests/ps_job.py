@@ -63,11 +63,15 @@ def steps(job, exe, program, loss, batches):
     """Trains on this trainer's share of every batch."""
     size = len(next(iter(batches.values()))[0]) // job["trainers"]
     losses = []
+    if "replicas" in job:
+        how = StrategyFactory.create_sync_strategy().get_build_strategy() if "fleet" in job else fluid.BuildStrategy()
+        places = [fluid.CPUPlace()] * job["replicas"]
+        program = fluid.CompiledProgram(program).with_data_parallel(loss.name, how, places=places)
     start = fluid.executor.runtime().done() if job.get("again") else job.get("from", 0)
     for step in range(start, job.get("steps", 20)):
         mine = slice(job["id"] * size, (job["id"] + 1) * size)
         value, = exe.run(program, feed={name: b[step][mine] for name, b in batches.items()}, fetch_list=[loss])
-        losses.append(float(value.ravel()[0]))
+        losses.append(float(value.mean()))
         if "progress" in job:
             with open(job["progress"], "a") as f:
                 f.write("%d\n" % step)

@@ -7,7 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+import replica_models as models
 import oarlock.fluid as fluid
+from oarlock.distributed import fleet
 from oarlock.fluid import layers, options
 
 # Another value than the default, of the same type.
@@ -87,7 +89,20 @@ def set_field_of_transpiler_config(name, value):
     setattr(fluid.DistributeTranspilerConfig(), name, value)
 
 
+def set_field_of_fleet_strategy(name, value):
+    field, _, key = name.partition(".")
+    strategy = fleet.DistributedStrategy()
+    setattr(strategy, field, {key: value} if key else value)
+    assert (getattr(strategy, field)[key] if key else getattr(strategy, field)) == value
+
+
+def use_old_name(name, value):
+    raise AssertionError("%s is only a name" % name)
+
+
 SET = {
+    "fleet.DistributedStrategy": set_field_of_fleet_strategy,
+    "paddle.distributed.fleet": use_old_name,
     "flag": set_flag,
     "DistributeTranspilerConfig": set_field_of_transpiler_config,
     "BuildStrategy": set_field(fluid.BuildStrategy),
@@ -117,7 +132,7 @@ def test_accepted_options_are_logged_once(place, name, caplog):
 
 @pytest.mark.parametrize("place,name", of_class("refused"))
 def test_refused_options_are_named_with_advice(place, name):
-    value = 2 if name == "gradient_scale_strategy" else other(options.defaults(place)[name])
+    value = other(options.defaults(place)[name])
     with pytest.raises(NotImplementedError, match="%s = .* is not supported: " % name):
         SET[place](name, value)
 
@@ -207,6 +222,27 @@ def rpc_deadline():
     assert "TimeoutError" in done.stderr and "127.0.0.1:9 did not answer in 0 s" in done.stderr, done.stderr
 
 
+def gradient_scale_strategy():
+    run = lambda scale: models.run(fluid, models.sgd, steps=2, gradient_scale_strategy=scale)["losses"]
+    assert run(0)[0] == run(1)[0] and run(0)[1] != run(1)[1]
+
+
+def sync_batch_norm():
+    run = lambda sync: models.run(fluid, models.batch_norm, steps=1, sync_batch_norm=sync)["losses"]
+    assert run(False) != run(True)
+
+
+def return_merged():
+    y, feed = a_network()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    compiled = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=[fluid.CPUPlace()] * 2)
+    feed["x"] = np.repeat(feed["x"], 3, axis=0)
+    (whole,) = exe.run(compiled, feed=feed, fetch_list=[y])
+    ((first, second),) = exe.run(compiled, feed=feed, fetch_list=[y], return_merged=False)
+    assert np.concatenate([first, second]).tolist() == whole.tolist() and first.shape == (2, 1)
+
+
 COMMUNICATOR = [name for name in options.names("flag", "honoured") if name.startswith("FLAGS_communicator_")]
 
 HONOURED = {
@@ -214,7 +250,8 @@ HONOURED = {
     "FLAGS_rpc_deadline": rpc_deadline,
     "FLAGS_check_nan_inf": check_nan_inf,
     "program": arguments_of_run, "feed": arguments_of_run, "fetch_list": arguments_of_run, "scope": arguments_of_run,
-    "return_numpy": arguments_of_run, "use_prune": use_prune,
+    "return_numpy": arguments_of_run, "use_prune": use_prune, "return_merged": return_merged,
+    "gradient_scale_strategy": gradient_scale_strategy, "sync_batch_norm": sync_batch_norm,
     "input_program": arguments_of_memory_optimize, "skip_opt_set": arguments_of_memory_optimize,
     "print_log": arguments_of_memory_optimize,
 }
@@ -230,7 +267,7 @@ FIELDS = {
     "completely_not_async": (True, dict(ASYNC, runtime_split_send_recv=True)), "geo_sgd_mode": (True, ASYNC),
     "nccl_comm_num": (2, WORKERS), "use_hierarchical_allreduce": (True, WORKERS),
     "hierarchical_allreduce_inter_nranks": (2, dict(WORKERS, use_hierarchical_allreduce=True)),
-    "collective_mode": ("local_sgd", {"mode": "collective"}),
+    "collective_mode": ("local_sgd", {"mode": "collective"}), "max_staleness": (3, ASYNC),
 }
 
 
@@ -265,7 +302,23 @@ def test_all_fields_of_the_transpiler_are_shown():
     assert set(FIELDS) | elsewhere == set(options.names("DistributeTranspilerConfig", "honoured"))
 
 
-@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place != "DistributeTranspilerConfig"])
+@pytest.mark.parametrize("place,name", of_class("renamed"))
+def test_renamed_options_say_what_they_are_called_now(place, name):
+    text = options._table()[place][name][1][0][1]
+    owner = fleet.DistributedStrategy() if place == "fleet.DistributedStrategy" else fleet
+    with pytest.raises(AttributeError) as raised:
+        getattr(owner, name)
+    assert "there is no %s any more; use %s" % (name, text) in str(raised.value)
+    if place == "fleet.DistributedStrategy":
+        with pytest.raises(AttributeError, match="there is no %s any more" % name):
+            setattr(owner, name, True)
+
+
+# Fields that have tests of their own: here, and in test_fleet2.
+ELSEWHERE = ("DistributeTranspilerConfig", "fleet.DistributedStrategy")
+
+
+@pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place not in ELSEWHERE])
 def test_honoured_options_do_what_they_say(name, capsys):
     shown = HONOURED[name]
     shown(capsys) if shown is arguments_of_memory_optimize else shown()

@@ -185,7 +185,7 @@ def test_a_killed_trainer_goes_on_bit_for_bit(tmp_path):
     assert os.listdir(killed) == []
 
 
-def test_train_save_infer(tmp_path):
+def test_train_save_infer(tmp_path, monkeypatch):
     def net():
         return fluid.layers.fc(fluid.layers.data("x", [4]), 1)
 
@@ -220,6 +220,18 @@ def test_train_save_infer(tmp_path):
     assert abs(out[0][0, 0] - 4) < 1
     again = fluid.contrib.Trainer(train_func, lambda: fluid.optimizer.SGD(0.1), param_path=str(tmp_path / "params"))
     assert again.test(reader, ["x", "y"]) == trainer.test(reader, ["x", "y"])
+    # Replicas learn and predict the same.
+    monkeypatch.setenv("CPU_NUM", "2")
+    shapes = []
+    on_replicas = fluid.Trainer(train_func, lambda: fluid.optimizer.SGD(0.1), param_path=str(tmp_path / "params"), parallel=True)
+    on_replicas.train(1, lambda e: isinstance(e, fluid.EndStepEvent) and shapes.append(e.metrics[0].shape), reader, ["x", "y"])
+    alone = fluid.Trainer(train_func, lambda: fluid.optimizer.SGD(0.1), param_path=str(tmp_path / "params"))
+    alone.train(1, lambda event: None, reader, ["x", "y"])
+    np.testing.assert_allclose(on_replicas.test(reader, ["x", "y"]), alone.test(reader, ["x", "y"]), rtol=1e-3)
+    assert shapes == [(2,)] * 20
+    inferencer = fluid.Inferencer(net, str(tmp_path / "params"), parallel=True)
+    for rows in (1, 5):
+        assert inferencer.infer({"x": np.ones([rows, 4], "float32")})[0].shape == (rows, 1)
     stopped = []
     again.train(5, lambda event: (stopped.append(event), again.stop()), reader, ["x", "y"])
     assert len(stopped) < 5

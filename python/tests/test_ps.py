@@ -120,6 +120,23 @@ def test_losses_of_the_predecessor(net):
     np.testing.assert_allclose(losses, expected, rtol=2e-5)
 
 
+@pytest.mark.parametrize("net", ["fit_a_line", "ctr_dnn_sgd", "mnist_mlp"])
+def test_replicas_of_trainers_learn_the_same(net):
+    """Every trainer has two replicas, which add up their gradients and send once."""
+    with open(os.path.join(HERE, "dist_losses.json")) as f:
+        expected = json.load(f)[net]
+    losses, _ = run(net="golden:" + net, replicas=2)
+    np.testing.assert_allclose(losses, expected, rtol=5e-5)
+
+
+@pytest.mark.parametrize("strategy", ["sync", "half_async", "async"])
+def test_replicas_of_fleet_workers(strategy):
+    losses, _ = run(net="fit_a_line", fleet=strategy, replicas=2, env={"CPU_NUM": "2"})
+    if strategy == "sync":
+        np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
+    assert all(each[-1] < local()[0] / 4 for each in losses), losses
+
+
 def lines(path):
     return len(open(path).read().split()) if os.path.exists(path) else 0
 

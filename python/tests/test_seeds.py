@@ -94,6 +94,53 @@ loss_data, = exe.run(compiled_prog,
              fetch_list=[loss.name])
 """
 
+LISTINGS["several cards"] = LISTINGS["single card"] + """
+import os
+
+# NOTE: If you use CPU to run the program, you need
+# to specify the CPU_NUM, otherwise, fluid will use
+# all the number of the logic cores as the CPU_NUM,
+# in that case, the batch size of the input should be
+# greater than CPU_NUM, if not, the process will be
+# failed by an exception.
+if not use_cuda:
+    os.environ['CPU_NUM'] = str(2)
+
+compiled_prog = compiler.CompiledProgram(
+    train_program).with_data_parallel(
+    loss_name=loss.name)
+loss_data, = exe.run(compiled_prog,
+                     feed={"X": x},
+                     fetch_list=[loss.name])
+
+# Completed: the losses of both replicas.
+assert loss_data.shape == (2,)
+"""
+
+LISTINGS["a test program on several cards"] = """
+import os
+import numpy
+import paddle.fluid as fluid
+
+os.environ['CPU_NUM'] = str(2)
+img = fluid.layers.data(name="image", shape=[784])
+label = fluid.layers.data(name="label", shape=[1], dtype="int64")
+prediction = fluid.layers.fc(input=img, size=10, act='softmax')
+loss = fluid.layers.mean(fluid.layers.cross_entropy(input=prediction, label=label))
+acc = fluid.layers.accuracy(input=prediction, label=label)
+test_program = fluid.default_main_program().clone(for_test=True)
+fluid.optimizer.Adam(learning_rate=0.001).minimize(loss)
+fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+batch = {"image": numpy.random.rand(8, 784).astype("float32"), "label": numpy.zeros([8, 1], "int64")}
+
+train_exec = fluid.ParallelExecutor(use_cuda=False, loss_name=loss.name)
+train_exec.run(fetch_list=[loss.name], feed=batch)
+test_exec = fluid.ParallelExecutor(use_cuda=False, share_vars_from=train_exec,
+                                   main_program=test_program)
+test_acc = test_exec.run(fetch_list=[acc], feed=batch)
+assert test_acc[0].shape == (2,)
+"""
+
 LISTINGS["a test program by clone"] = """
 import paddle.fluid as fluid
 

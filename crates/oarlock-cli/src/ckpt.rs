@@ -1,4 +1,4 @@
-//! `oarlock ckpt`: list, verify, compare and delete checkpoints.
+//! `oarlock ckpt`: list, verify, compare, rewrite and delete checkpoints.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use oarlock::io::{Checkpoint, Checkpoints, Difference, diff_checkpoints, open_st
 use oarlock::{Error, Kind, Result};
 use serde_json::{Value as Json, json};
 
+use crate::job_ckpt::{self, Reshard};
 use crate::table::{bytes, table};
 
 #[derive(Subcommand)]
@@ -19,6 +20,8 @@ pub(crate) enum Ckpt {
     Diff(Diff),
     /// Delete all but the newest checkpoints, and what killed saves left.
     Prune(Prune),
+    /// Rewrite a checkpoint of a job for another number of servers, as the next one.
+    Reshard(Reshard),
 }
 
 #[derive(Args)]
@@ -88,6 +91,7 @@ impl Ckpt {
             Ckpt::Verify(verify) => return verify.run(),
             Ckpt::Diff(diff) => diff.run(),
             Ckpt::Prune(prune) => prune.run(),
+            Ckpt::Reshard(reshard) => reshard.run(),
         };
         Ok((text?, 0))
     }
@@ -116,6 +120,9 @@ pub(crate) fn to_json(c: &Checkpoint) -> Json {
 
 fn list(dir: &Dir) -> Result<String> {
     let found = dir.open()?.list()?;
+    if let Some((text, json)) = job_ckpt::list(&dir.dir)? {
+        return Ok(dir.show(text, json));
+    }
     let json: Vec<Json> = found.iter().map(to_json).collect();
     let text = if found.is_empty() { "no complete checkpoints\n".to_string() } else { listing(&found) };
     Ok(dir.show(text, json.into()))
@@ -124,6 +131,9 @@ fn list(dir: &Dir) -> Result<String> {
 impl Verify {
     fn run(self) -> Result<(String, u8)> {
         let checkpoints = self.dir.open()?;
+        if let Some((text, json)) = job_ckpt::verify(&self.dir.dir, self.number)? {
+            return Ok((self.dir.show(text, json), 0));
+        }
         let numbers = match self.number {
             Some(number) => vec![number],
             None => checkpoints.list()?.iter().map(|c| c.number).collect(),

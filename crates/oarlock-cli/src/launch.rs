@@ -1,10 +1,11 @@
 //! `oarlock launch` and `oarlock doctor`: start the processes of a job, or see whether it could be started.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use oarlock::dist::wire::fingerprint;
 use oarlock::launch::{self, Ask, Meeting, Plan, Program};
 use oarlock::{Error, Kind, Result};
 
@@ -123,9 +124,12 @@ pub(crate) struct Doctor {
 }
 
 impl Job {
-    fn plan(&self) -> Result<Plan> {
+    /// The processes of this host; `program` is what they run, if it is known, so that other hosts can compare.
+    fn plan(&self, program: Option<&Path>) -> Result<Plan> {
         let mut ask = self.ask()?;
         if let Some(meeting) = self.meeting(&mut ask)? {
+            let bytes = program.and_then(|path| std::fs::read(path).ok());
+            let meeting = Meeting { program: bytes.map_or(String::new(), |bytes| fingerprint(&bytes)), ..meeting };
             let ask = self.with_mode(ask);
             return launch::plan(&launch::meet(ask, &meeting, |text| eprintln!("oarlock: {text}"))?);
         }
@@ -169,7 +173,7 @@ impl Job {
         let meeting = match (&self.master, self.nnodes) {
             (Some(master), Some(nodes)) => {
                 let (master, job) = (master.clone(), job.clone().unwrap_or_default());
-                Some(Meeting { master, nodes, rank: self.rank, job, patience: Meeting::PATIENCE })
+                Some(Meeting { master, nodes, rank: self.rank, job, ..Meeting::default() })
             }
             _ if listed => None,
             _ => launch::node_from_env(ask)?
@@ -200,10 +204,11 @@ impl Launch {
         let mut words = self.program.into_iter();
         // Clap asks for at least one.
         let name = words.next().unwrap_or_default();
+        let file = PathBuf::from(&name);
         let program = Program::find(name, words.collect(), &self.job.python)?;
         launch::run(&launch::Launch {
             program,
-            plan: self.job.plan()?,
+            plan: self.job.plan(Some(&file))?,
             log_dir: (!self.log_dir.as_os_str().is_empty()).then_some(self.log_dir),
             max_restart: self.max_restart,
             ready: Duration::from_secs(self.ready_timeout),
@@ -216,7 +221,7 @@ impl Launch {
 impl Doctor {
     /// Checks the job; returns what to print, and whether it can work.
     pub(crate) fn run(self) -> Result<(String, bool)> {
-        let plan = self.job.plan()?;
+        let plan = self.job.plan(self.program.as_deref())?;
         let memory = match &self.program {
             Some(file) => launch::server_bytes(&plan, file)?,
             None => Vec::new(),

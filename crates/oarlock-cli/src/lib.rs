@@ -5,6 +5,7 @@
 mod ckpt;
 mod data;
 mod inspect;
+mod job_ckpt;
 mod launch;
 mod params;
 mod predict;

@@ -65,7 +65,7 @@ fn golden(name: &str) -> String {
 
 /// A model of the predecessor's, saved again: with a manifest.
 fn save_model(place: &Place, name: &str, params: ParamFiles) {
-    let (store, files) = find_model(&golden("fit_a_line/infer_sep")).unwrap();
+    let (store, files) = find_model(golden("fit_a_line/infer_sep")).unwrap();
     let scope = Scope::new();
     let model = InferenceModel::load(&*store, &files, &scope).unwrap();
     let files = ModelFiles { model: "__model__".into(), params };

@@ -5,6 +5,7 @@
 //! servers say to each other; nothing else here opens a socket.
 #![forbid(unsafe_code)]
 
+pub mod checkpoint;
 pub mod client;
 pub mod communicator;
 mod env;

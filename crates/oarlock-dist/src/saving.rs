@@ -4,11 +4,12 @@
 //! servers work together in a step.
 
 use oarlock_exec::Scope;
-use oarlock_io::{Store, read_vars};
+use oarlock_io::{Store, View, decode_rows, read_vars};
 use oarlock_ir::{Error, Kind, Name, Result, Var};
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
 use crate::client::{Client, Inbox};
+use crate::placement::server_of_id;
 use crate::transpile::{Kept, Part};
 
 /// Fetches variables from the servers, whole, into a new scope inside `scope`. What no server keeps is found in `scope`.
@@ -98,24 +99,20 @@ pub fn load_parts(
     let view = store.view()?;
     let asked = |kept: &&Kept| names.is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
     let mine: Vec<&Kept> = kept.iter().filter(|k| k.parts.iter().any(|p| p.server == server)).filter(asked).collect();
-    if let Some(table) = mine.iter().find(|kept| kept.hashed) {
-        let what = format!("`{}` is hashed over the servers, and cannot be loaded by one", table.var.name);
-        return Err(Error::new(Kind::Unsupported, what).help("use is_sparse without is_distributed for such a table"));
+    let servers = kept.iter().flat_map(|kept| &kept.parts).map(|part| part.server + 1).max().unwrap_or(1);
+    if let (Some(table), Some(file)) = (mine.iter().find(|kept| kept.hashed), combined) {
+        let what = format!("`{}` is hashed over the servers, and {file} does not hold such tables", table.var.name);
+        return Err(Error::new(Kind::Unsupported, what).help("save one file per variable"));
     }
     let mut absent = Vec::new();
     let mut loaded: Vec<(Name, Value)> = Vec::new();
-    let mut add = |kept: &Kept, whole: Value| -> Result<()> {
-        for part in kept.parts.iter().filter(|p| p.server == server) {
-            loaded.push((part.name.clone(), cut(part, &whole)?));
-        }
-        Ok(())
-    };
     match combined {
         Some(_) => {
             let vars: Vec<&Var> = kept.iter().map(|kept| &kept.var).collect();
             for (name, value) in read_vars(&*view, combined, &vars)? {
-                if let Some(kept) = mine.iter().find(|kept| kept.var.name == name) {
-                    add(kept, value)?;
+                let Some(kept) = mine.iter().find(|kept| kept.var.name == name) else { continue };
+                for part in kept.parts.iter().filter(|p| p.server == server) {
+                    loaded.push((part.name.clone(), cut(part, &value)?));
                 }
             }
         }
@@ -125,14 +122,35 @@ pub fn load_parts(
                     absent.push(kept.var.name.to_string());
                     continue;
                 }
+                if kept.hashed {
+                    let mine = |id| server_of_id(id, servers) == server;
+                    loaded.push((kept.var.name.clone(), Value::Rows(read_hashed(&*view, &kept.var.name, mine)?)));
+                    continue;
+                }
                 for (_, value) in read_vars(&*view, None, &[&kept.var])? {
-                    add(kept, value)?;
+                    for part in kept.parts.iter().filter(|p| p.server == server) {
+                        loaded.push((part.name.clone(), cut(part, &value)?));
+                    }
                 }
             }
         }
     }
     oarlock_io::set_all(scope, loaded);
     Ok(absent)
+}
+
+/// The rows of a hashed table that belong to a server.
+fn read_hashed(view: &dyn View, name: &Name, mine: impl Fn(i64) -> bool) -> Result<SelectedRows> {
+    let file = view.open(name)?;
+    let origin = file.origin().to_string();
+    let (all, _) = decode_rows(&file.bytes()?, &origin)?;
+    let width = all.value.dims().matrix(1).1;
+    let data = all.value.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("{origin} {e}")))?;
+    let own: Vec<(i64, &[f32])> =
+        all.rows.iter().copied().zip(data.chunks(width.max(1))).filter(|(id, _)| mine(*id)).collect();
+    let values: Vec<f32> = own.iter().flat_map(|(_, row)| row.iter().copied()).collect();
+    let value = Tensor::from_slice([own.len(), width], &values).map_err(|e| Error::internal(e.to_string()))?;
+    Ok(SelectedRows { rows: own.iter().map(|(id, _)| *id).collect(), height: all.height, value })
 }
 
 /// The rows of a part.

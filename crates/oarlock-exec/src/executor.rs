@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::instance::{Instance, RunCx};
 use crate::plan::Plan;
 use crate::profile::{Profile, Recorder};
+use crate::replicas::Teams;
 use crate::scope::Scope;
 use crate::worker::{Means, Worker};
 
@@ -40,13 +41,14 @@ pub trait ProgramHost: Send + Sync {
 pub struct Hosts(pub Vec<Box<dyn ProgramHost>>);
 
 /// The most plans kept; the one unused for longest goes first. Programs that are rebuilt each step would otherwise fill memory.
-const MAX_PLANS: usize = 64;
+pub(crate) const MAX_PLANS: usize = 64;
 
 /// Runs programs.
 pub struct Executor {
     options: ExecOptions,
     runtime: Arc<Runtime>,
     plans: Mutex<Vec<Planned>>,
+    pub(crate) teams: Teams,
     recorder: Mutex<Option<Arc<Recorder>>>,
     warn: Mutex<Warn>,
 }
@@ -92,7 +94,8 @@ impl Executor {
     /// An executor that shares a runtime.
     pub fn with_runtime(options: ExecOptions, runtime: Arc<Runtime>) -> Executor {
         let warn: Warn = Arc::new(|text| eprintln!("warning: {text}"));
-        Executor { options, runtime, plans: Mutex::default(), recorder: Mutex::default(), warn: Mutex::new(warn) }
+        let (plans, teams, recorder) = Default::default();
+        Executor { options, runtime, plans, teams, recorder, warn: Mutex::new(warn) }
     }
 
     /// Threads and other resources operators find.
@@ -238,7 +241,17 @@ impl Executor {
     pub fn memory(&self, program: &Program) -> Option<MemoryReport> {
         let plans = self.plans.lock();
         let peaks = plans.iter().filter(|p| p.program == program.id()).flat_map(|p| p.idle.iter().map(|i| i.peak));
-        peaks.max().map(|peak_bytes| MemoryReport { peak_bytes })
+        peaks.max().max(self.teams.peak(program)).map(|peak_bytes| MemoryReport { peak_bytes })
+    }
+
+    /// Gives back the memory that temporaries of a program keep between its runs.
+    pub fn drop_temporaries(&self, program: &Program) {
+        self.plans.lock().iter_mut().filter(|p| p.program == program.id()).for_each(|p| p.idle.clear());
+        self.teams.drop_idle(program);
+    }
+
+    pub(crate) fn recorder(&self) -> Option<Arc<Recorder>> {
+        self.recorder.lock().clone()
     }
 
     /// The program as it is run for these feeds and fetches, after fusion: for tools and tests.

@@ -1,6 +1,7 @@
 //! One copy of a plan that can run: kernels, values, and what a failed run needs to undo.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,12 @@ pub(crate) struct RunCx<'a> {
 
 impl Instance {
     pub(crate) fn new(plan: Arc<Plan>, options: &ExecOptions) -> Result<Instance> {
-        let kernels = plan.kernels(options)?.into_iter().map(RefCell::new).collect();
+        Instance::of_replica(plan, options, 0)
+    }
+
+    /// For a replica of a run: its random operators draw other numbers than those of other replicas.
+    pub(crate) fn of_replica(plan: Arc<Plan>, options: &ExecOptions, replica: usize) -> Result<Instance> {
+        let kernels = plan.kernels(options, replica)?.into_iter().map(RefCell::new).collect();
         let undo = plan.bound.iter().map(|_| (Value::Empty, false)).collect();
         let unread = plan.feeds.iter().map(|_| Tensor::new()).collect();
         Ok(Instance { frame: Frame::new(plan.slots), plan, kernels, unread, binding: None, undo, peak: 0 })
@@ -78,7 +84,7 @@ impl Instance {
     }
 
     /// Does `work` while the variables of the scope are locked, and undoes what it did to them if it fails.
-    fn locked(&mut self, scope: &Scope, work: impl FnOnce(&mut Instance) -> Result<()>) -> Result<()> {
+    pub(crate) fn locked(&mut self, scope: &Scope, work: impl FnOnce(&mut Instance) -> Result<()>) -> Result<()> {
         self.lock(scope)?;
         let result = work(self);
         if result.is_err() {
@@ -89,13 +95,27 @@ impl Instance {
     }
 
     fn compute(&mut self, cx: &RunCx<'_>) -> Result<()> {
+        self.begin(cx)?;
+        let len = self.plan.blocks[0].ops.len();
+        // With the nan check on, even the last update may fail: then everything is kept for undoing.
+        let commit = if cx.check_nan_inf { len } else { self.plan.commit_from };
+        self.run_ops(cx, 0..commit, true)?;
+        self.commit_ops(cx, commit..len)
+    }
+
+    /// Makes ready to run operators, while the variables of the scope are locked.
+    pub(crate) fn begin(&mut self, cx: &RunCx<'_>) -> Result<()> {
         self.require()?;
         for u in &mut self.undo {
             u.1 = false;
         }
-        self.execute(cx)?;
-        self.peak = self.peak.max(self.frame.local_bytes());
+        self.clear(cx);
         Ok(())
+    }
+
+    /// Empties what a run must find empty.
+    pub(crate) fn clear(&mut self, cx: &RunCx<'_>) {
+        Runner::new(&self.plan, &self.kernels, cx).clear_block(0, &self.frame);
     }
 
     /// The tensor of a feed, in place. One that no operator reads is kept all the same.
@@ -168,6 +188,13 @@ impl Instance {
         Ok(())
     }
 
+    /// Lets `fill` write what is fed into its place, and checks it.
+    pub(crate) fn feed_one(&mut self, f: &FeedSlot, fill: impl FnOnce(&mut Tensor)) -> Result<()> {
+        let Some(value) = f.slot.and_then(|slot| self.frame.cell_mut(slot).value_mut()) else { return Ok(()) };
+        fill(value.dense_mut());
+        check_feed(f, value.dense_mut())
+    }
+
     /// What is read before anything writes it must have a value.
     fn require(&self) -> Result<()> {
         for b in self.plan.bound.iter().filter(|b| b.required) {
@@ -196,25 +223,36 @@ impl Instance {
         }
     }
 
-    fn execute(&mut self, cx: &RunCx<'_>) -> Result<()> {
+    /// Runs operators of block 0; with `undo`, what they change in the scope can be restored.
+    pub(crate) fn run_ops(&mut self, cx: &RunCx<'_>, ops: Range<usize>, undo: bool) -> Result<()> {
         let plan = self.plan.clone();
         let runner = Runner::new(&plan, &self.kernels, cx);
-        // With the nan check on, even the last update may fail: then everything is kept for undoing.
-        let commit = if cx.check_nan_inf { plan.blocks[0].ops.len() } else { plan.commit_from };
-        runner.clear_block(0, &self.frame);
         let mut kernels = self.kernels[0].borrow_mut();
-        for (i, p) in plan.blocks[0].ops.iter().enumerate().take(commit) {
-            save(&plan, &self.frame, &mut self.undo, p)?;
+        for i in ops {
+            let p = &plan.blocks[0].ops[i];
+            if undo {
+                save(&plan, &self.frame, &mut self.undo, p)?;
+            }
             runner.run_op(0, i, p, &mut *kernels[i], &self.frame)?;
         }
-        for (i, p) in plan.blocks[0].ops.iter().enumerate().skip(commit) {
+        self.peak = self.peak.max(runner.peak.get()).max(self.frame.local_bytes());
+        Ok(())
+    }
+
+    /// Runs operators of block 0 that can be checked: all are checked before the first one runs.
+    pub(crate) fn commit_ops(&mut self, cx: &RunCx<'_>, ops: Range<usize>) -> Result<()> {
+        let plan = self.plan.clone();
+        let runner = Runner::new(&plan, &self.kernels, cx);
+        let mut kernels = self.kernels[0].borrow_mut();
+        for i in ops.clone() {
+            let p = &plan.blocks[0].ops[i];
             let io = runner.io(p, &self.frame);
             kernels[i].check(&io).map_err(|e| e.at(|| p.op.place(0, i)))?;
         }
-        for (i, p) in plan.blocks[0].ops.iter().enumerate().skip(commit) {
-            runner.run_op(0, i, p, &mut *kernels[i], &self.frame)?;
+        for i in ops {
+            runner.run_op(0, i, &plan.blocks[0].ops[i], &mut *kernels[i], &self.frame)?;
         }
-        self.peak = self.peak.max(runner.peak.get());
+        self.peak = self.peak.max(runner.peak.get()).max(self.frame.local_bytes());
         Ok(())
     }
 
@@ -240,7 +278,7 @@ impl Instance {
     }
 }
 
-fn copy_fetched(frame: &Frame, name: &Name, slot: usize, to: &mut Value) -> Result<()> {
+pub(crate) fn copy_fetched(frame: &Frame, name: &Name, slot: usize, to: &mut Value) -> Result<()> {
     match frame.read(slot) {
         Some(value) if !value.is_empty() => {
             to.copy_from(&value).map_err(|e| Error::new(Kind::Argument, format!("fetched `{name}` {e}")))

@@ -8,6 +8,7 @@ mod executor;
 mod instance;
 mod plan;
 mod profile;
+pub mod replicas;
 mod scope;
 mod session;
 mod worker;

@@ -58,6 +58,8 @@ pub struct Traits {
     /// The input slot of a seed that takes the place of the attributes `seed` and `fix_seed`; with it a random operator repeats
     /// itself.
     pub seed_slot: Option<&'static str>,
+    /// The operator that does the same over the samples of all replicas of a run, with the same slots and attributes.
+    pub synchronized: Option<&'static str>,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -83,6 +85,7 @@ impl Traits {
         handed_in: false,
         random: false,
         seed_slot: None,
+        synchronized: None,
     };
 
     /// No gradient, on purpose.
@@ -114,6 +117,11 @@ impl Traits {
     /// Draws random numbers; `seed_slot` is the input that makes it repeat itself.
     pub const fn random(self, seed_slot: Option<&'static str>) -> Traits {
         Traits { random: true, seed_slot, ..self }
+    }
+
+    /// With an operator that does the same over all replicas.
+    pub const fn synchronized(self, op_type: &'static str) -> Traits {
+        Traits { synchronized: Some(op_type), ..self }
     }
 
     /// Never pruned.

@@ -21,6 +21,7 @@ mod pass;
 mod program;
 mod proto;
 mod registry;
+mod replica;
 mod runtime;
 mod text;
 mod var;
@@ -47,6 +48,7 @@ pub use pass::{
 };
 pub use program::{Block, FORMAT_VERSION, MemoryPlan, OpVersions, Program};
 pub use registry::{Entry, Registry};
+pub use replica::{Meeting, Replica};
 pub use runtime::{Rank, Runtime};
 pub use var::{Clip, Decay, Dim, Shape, Var, VarDType, VarKind, VarMeta, VarType, product};
 pub use verify::{KnowsOp, NamedPass, run_passes, verify};

@@ -9,6 +9,7 @@ use oarlock_tensor::{Pool, rng};
 use parking_lot::Mutex;
 
 use crate::error::Result;
+use crate::replica::Replica;
 
 /// Threads, and whatever else operators share: an executor holds one, and two of them know nothing of each other.
 pub struct Runtime {
@@ -19,6 +20,7 @@ pub struct Runtime {
     resources: Arc<Mutex<Resources>>,
     between: Arc<Mutex<Option<Between>>>,
     has_between: Arc<AtomicBool>,
+    replica: Option<Replica>,
 }
 
 /// Who this process is among those it works with, for messages: `trainer 1`. A resource of a [`Runtime`].
@@ -40,6 +42,7 @@ impl Runtime {
             resources: Arc::default(),
             between: Arc::default(),
             has_between: Arc::default(),
+            replica: None,
         }
     }
 
@@ -53,7 +56,18 @@ impl Runtime {
             resources: self.resources.clone(),
             between: self.between.clone(),
             has_between: self.has_between.clone(),
+            replica: None,
         }
+    }
+
+    /// The same for a replica of a run, with a sequence of seeds of its own: in what order replicas draw does not matter.
+    pub fn of_replica(&self, replica: Replica) -> Runtime {
+        Runtime { replica: Some(replica), seeds: Arc::default(), ..self.inline() }
+    }
+
+    /// Which replica of a run computes here; `None` if there are no others.
+    pub fn replica(&self) -> Option<&Replica> {
+        self.replica.as_ref()
     }
 
     /// Threads to compute with.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use oarlock::replicas::{Feeds, LossScale, Replicas, joined};
 use oarlock::tensor::Value;
 use oarlock::trainer::{self, Handler, Observer, Show, TrainOptions};
 use oarlock::{Kind, Options, Tensor};
@@ -56,15 +57,8 @@ impl Executor {
         numpy: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let program = program.get();
-        let mut feeds: Vec<(String, Tensor)> = Vec::with_capacity(feed.len());
-        for (name, value) in feed.iter() {
-            let name: String = name.extract()?;
-            let dtype = program.global().var(&name).map(|v| v.ty().dtype);
-            feeds.push((name, tensor_of(&value, dtype)?));
-        }
-        // One order, so that a program is planned once however a dict was filled.
-        feeds.sort_by(|a, b| a.0.cmp(&b.0));
-        let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(n, t)| (n.as_str(), t)).collect();
+        let feeds = feed_of(&program, feed)?;
+        let feeds = by_name(&feeds);
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
         let values = self.compute(py, || self.inner.run(&program, &feeds, &fetches, &scope.inner))?;
@@ -73,6 +67,50 @@ impl Executor {
         }
         let list = values.into_iter().map(|v| fetched(py, v, numpy)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, list)
+    }
+
+    /// Runs a program on replicas, as `strategy` says: how many, how their losses count (0 mean, 1 sum, 2 fed), and whether batch
+    /// normalisation is over all. `feed` is a dict, whose samples are dealt out, or a list of dicts. Returns for each fetch an array,
+    /// or without `merged` a list of those of all replicas.
+    #[expect(clippy::too_many_arguments, reason = "as many as a run has")]
+    fn run_replicas<'py>(
+        &self,
+        py: Python<'py>,
+        program: &Program,
+        strategy: (usize, u8, bool),
+        feed: &Bound<'py, PyAny>,
+        fetches: Vec<String>,
+        scope: &Scope,
+        numpy: bool,
+        merged: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let program = program.get();
+        let how = replicas_of(strategy)?;
+        let (split, feeds) = match feed.cast::<PyDict>() {
+            Ok(feed) => (true, vec![feed_of(&program, feed)?]),
+            Err(_) => {
+                let each = |item: PyResult<Bound<'py, PyAny>>| feed_of(&program, item?.cast::<PyDict>()?);
+                (false, feed.try_iter()?.map(each).collect::<PyResult<_>>()?)
+            }
+        };
+        let feeds: Vec<Vec<(&str, &Tensor)>> = feeds.iter().map(|feed| by_name(feed)).collect();
+        let feeds = if split { Feeds::Split(&feeds[0]) } else { Feeds::Each(&feeds) };
+        let names: Vec<&str> = fetches.iter().map(String::as_str).collect();
+        let values = self.compute(py, || {
+            let values = self.inner.run_replicas(&program, &how, feeds, &names, &scope.inner)?;
+            let join = |(name, parts): (&&str, Vec<Value>)| Ok(vec![joined(name, parts)?]);
+            if merged { names.iter().zip(values).map(join).collect() } else { Ok(values) }
+        })?;
+        let of_name = |values: Vec<Value>| {
+            let mut list = values.into_iter().map(|v| fetched(py, v, numpy)).collect::<PyResult<Vec<_>>>()?;
+            if merged { Ok(list.remove(0)) } else { Ok(PyList::new(py, list)?.into_any()) }
+        };
+        PyList::new(py, values.into_iter().map(of_name).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Gives back the memory that temporaries of a program keep between its runs.
+    fn drop_temporaries(&self, program: &Program) {
+        self.inner.drop_temporaries(&program.get());
     }
 
     /// Trains on a data set, or with `infer` only computes. `print` gets lines, `handler` is `(names, seconds, function)`, whose
@@ -149,6 +187,33 @@ impl Executor {
     fn stop_profile(&self) -> Option<(String, String)> {
         self.inner.stop_profile().map(|p| (p.to_string(), p.chrome_trace()))
     }
+}
+
+/// What a dict feeds, in one order, so that a program is planned once however a dict was filled.
+fn feed_of(program: &oarlock::Program, feed: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Tensor)>> {
+    let mut feeds: Vec<(String, Tensor)> = Vec::with_capacity(feed.len());
+    for (name, value) in feed.iter() {
+        let name: String = name.extract()?;
+        let dtype = program.global().var(&name).map(|v| v.ty().dtype);
+        feeds.push((name, tensor_of(&value, dtype)?));
+    }
+    feeds.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(feeds)
+}
+
+fn by_name(feeds: &[(String, Tensor)]) -> Vec<(&str, &Tensor)> {
+    feeds.iter().map(|(n, t)| (n.as_str(), t)).collect()
+}
+
+/// How a program runs on replicas; numbers as in Fluid's enumeration.
+fn replicas_of((count, scale, sync_batch_norm): (usize, u8, bool)) -> PyResult<Replicas> {
+    let scale = match scale {
+        0 => LossScale::Mean,
+        1 => LossScale::Sum,
+        2 => LossScale::Fed,
+        other => return Err(PyValueError::new_err(format!("there is no gradient_scale_strategy {other}"))),
+    };
+    Ok(Replicas { count, scale, sync_batch_norm })
 }
 
 /// Hands what happens in a pass to Python. What Python raises ends the pass and is raised again afterwards.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use oarlock::dist::client::{self, Client};
-use oarlock::fleet::{self, Place, Role, Strategy};
+use oarlock::dist::transpile::CollectiveMode;
+use oarlock::fleet::{self, Exchange, Extra, Fold, Meeting, Place, Role, Strategy, Switches};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ use crate::error::IntoPy;
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::scope::Scope;
+use crate::tensor::{LoDTensor, tensor_of};
 use crate::transpiler::{Transpiler, config_of};
 
 /// Adds the functions to the module.
@@ -23,6 +25,13 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(strategy_of, m)?)?;
     m.add_function(wrap_pyfunction!(strategy_config, m)?)?;
     m.add_function(wrap_pyfunction!(start_communicator, m)?)?;
+    m.add_function(wrap_pyfunction!(find_fleet_place, m)?)?;
+    m.add_function(wrap_pyfunction!(fleet_plan, m)?)?;
+    m.add_function(wrap_pyfunction!(check_started, m)?)?;
+    m.add_function(wrap_pyfunction!(meet, m)?)?;
+    m.add_function(wrap_pyfunction!(crate::transpiler::has_checkpoint, m)?)?;
+    m.add_function(wrap_pyfunction!(crate::transpiler::clear_checkpoints, m)?)?;
+    m.add_function(wrap_pyfunction!(area_under_curve, m)?)?;
     m.add_function(wrap_pyfunction!(split_files, m)?)
 }
 
@@ -45,7 +54,7 @@ fn find_place(how: &str, vars: BTreeMap<String, String>) -> PyResult<PlaceRow> {
 #[pyfunction]
 fn check_place(is_server: bool, index: usize, workers: usize, servers: Vec<String>) -> PyResult<()> {
     let role = if is_server { Role::Server } else { Role::Worker };
-    Place { role, index, workers, servers }.check().py()
+    Place { role, index, workers, servers, worker_endpoints: Vec::new() }.check().py()
 }
 
 /// The strategy that a config alone means.
@@ -91,6 +100,74 @@ fn start_communicator(
 #[pyfunction]
 fn split_files(files: Vec<String>, index: usize, workers: usize) -> Vec<String> {
     fleet::split_files(&files, index, workers)
+}
+
+/// Who this process is for Fleet 2.0: as [`find_place`], with the endpoints of the workers.
+#[pyfunction]
+fn find_fleet_place(vars: BTreeMap<String, String>, is_collective: bool) -> PyResult<(PlaceRow, Vec<String>)> {
+    let place = Place::from_launcher(&vars, is_collective).py()?;
+    Ok(((place.role == Role::Server, place.index, place.workers, place.servers), place.worker_endpoints))
+}
+
+/// How to train: who exchanges (`nobody`, a strategy, or a collective mode), after how many steps, what the optimizer becomes,
+/// and what goes around it.
+type PlanRow = (&'static str, usize, Option<&'static str>, Vec<&'static str>);
+
+/// What the fields of a strategy mean together.
+#[pyfunction]
+fn fleet_plan(
+    a_sync: bool,
+    k_steps: i64,
+    extras: Vec<String>,
+    servers: usize,
+    workers: usize,
+    rule: String,
+) -> PyResult<PlanRow> {
+    let extra = |name: &String| Extra::parse(name).ok_or_else(|| PyValueError::new_err(format!("no switch {name:?}")));
+    let extras = extras.iter().map(extra).collect::<PyResult<_>>()?;
+    let plan = fleet::plan(&Switches { a_sync, k_steps, extras, servers, workers, rule }).py()?;
+    let (exchange, steps) = match plan.exchange {
+        Exchange::Nobody => ("nobody", 0),
+        Exchange::Servers(strategy, steps) => (strategy.name(), steps),
+        Exchange::Workers(CollectiveMode::LocalSgd) => ("local_sgd", 0),
+        Exchange::Workers(_) => ("grad_allreduce", 0),
+    };
+    Ok((exchange, steps, plan.becomes.map(Extra::name), plan.around.iter().map(|e| e.name()).collect()))
+}
+
+/// Raises if the startup program has not run.
+#[pyfunction]
+fn check_started(startup: &Program, scope: &Scope) -> PyResult<()> {
+    fleet::check_started(&startup.get(), &scope.inner).py()
+}
+
+/// Brings an array to a meeting of workers: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
+/// otherwise there is one.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
+fn meet(
+    py: Python<'_>,
+    runtime: &Runtime,
+    worker: usize,
+    workers: usize,
+    servers: Vec<String>,
+    how: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Vec<LoDTensor>> {
+    let meeting = Meeting { worker, workers, servers };
+    let value = tensor_of(value, None)?;
+    let met = runtime.compute(py, || match how {
+        "gather" => meeting.all_gather(&runtime.inner, &value),
+        "barrier" => meeting.barrier(&runtime.inner).map(|()| Vec::new()),
+        fold => Ok(vec![meeting.all_reduce(&runtime.inner, &value, Fold::parse(fold)?)?]),
+    })?;
+    Ok(met.into_iter().map(LoDTensor::own).collect())
+}
+
+/// The area under the ROC curve, from counts.
+#[pyfunction]
+fn area_under_curve(positive: Vec<f64>, negative: Vec<f64>) -> f64 {
+    oarlock::metrics::area_under_curve(&positive, &negative)
 }
 
 /// The workers of a job, as one of them meets the others at the servers.

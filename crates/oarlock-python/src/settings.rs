@@ -28,6 +28,7 @@ pub(crate) fn settings(py: Python<'_>) -> PyResult<Vec<Row<'_>>> {
                 Class::Honoured(text) => ("honoured", text),
                 Class::Accepted(text) => ("accepted", text),
                 Class::Refused(text) => ("refused", text),
+                Class::Renamed(text) => ("renamed", text),
             };
             let only = s.only.iter().map(|v| to_py(py, v)).collect::<PyResult<_>>()?;
             rows.push((place.name, s.name, to_py(py, &s.default)?, class, text, only));

@@ -1,12 +1,15 @@
 //! `DistributeTranspiler` for Python, and files of variables that servers keep.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use oarlock::dist::checkpoint::JobCheckpoints;
 use oarlock::dist::client::{Client, ClientOptions, wait_for_servers};
 use oarlock::dist::placement::{self, Dispatcher, SplitMethod};
 use oarlock::dist::saving;
 use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
-use oarlock::io::{self, Local};
+use oarlock::fleet::{self, JobSaves};
+use oarlock::io::{self, Position};
 use oarlock::ir::Var;
 use oarlock::{Error, Kind};
 use pyo3::exceptions::PyValueError;
@@ -17,6 +20,9 @@ use crate::error::IntoPy;
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::scope::Scope;
+
+/// Where a worker stood: epoch, step, notes.
+type Stood = (u64, u64, BTreeMap<String, String>);
 
 /// Turns a program for one machine into those of trainers and servers.
 #[pyclass]
@@ -129,7 +135,7 @@ impl Transpiler {
             let remote: Vec<&Kept> = kept.iter().filter(|k| vars.iter().any(|v| v.name == k.var.name)).collect();
             let client = Client::of(&runtime.inner);
             let whole = saving::fetch_whole(&remote, &client, trainer, &scope.inner)?;
-            io::save_vars(&Local::at(dirname), filename.as_deref(), &vars, &whole)
+            io::save_vars(&*io::open_store(dirname)?, filename.as_deref(), &vars, &whole)
         })
     }
 
@@ -141,6 +147,35 @@ impl Transpiler {
             saving::fetch_whole(&remote, &Client::of(&runtime.inner), trainer, &scope.inner)
         })?;
         Ok(Scope { inner })
+    }
+
+    /// Saves a checkpoint of the whole job; every worker calls it. Returns when training may go on.
+    #[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
+    fn save_checkpoint(
+        &self,
+        py: Python<'_>,
+        runtime: &Runtime,
+        scope: &Scope,
+        dir: &str,
+        epoch: u64,
+        step: u64,
+        notes: BTreeMap<String, String>,
+        keep: usize,
+    ) -> PyResult<()> {
+        let saves = JobSaves { transpiler: &self.inner, dir, keep };
+        runtime.compute(py, || saves.save(&runtime.inner, &scope.inner, &Position { epoch, step, notes }))
+    }
+
+    /// Brings a worker back to the newest checkpoint: epoch, step and notes, or nothing.
+    fn restore_worker(&self, py: Python<'_>, runtime: &Runtime, scope: &Scope, dir: &str) -> PyResult<Option<Stood>> {
+        let saves = JobSaves { transpiler: &self.inner, dir, keep: 1 };
+        let position = runtime.compute(py, || saves.restore(&runtime.inner, &scope.inner))?;
+        Ok(position.map(|p| (p.epoch, p.step, p.notes)))
+    }
+
+    /// Waits until the checkpoint under way is complete.
+    fn finish_checkpoint(&self, py: Python<'_>, runtime: &Runtime) -> PyResult<()> {
+        runtime.compute(py, || fleet::finish_checkpoint(&runtime.inner))
     }
 
     /// Loads the parts of the server at `endpoint` from files of whole variables; returns the names of those that were not
@@ -159,9 +194,14 @@ impl Transpiler {
         let server = servers.iter().position(|s| s == endpoint).ok_or_else(|| {
             PyValueError::new_err(format!("{endpoint} is not one of the servers: {}", servers.join(", ")))
         })?;
+        let asked = |kept: &&Kept| names.as_ref().is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
+        let wanted: Vec<Kept> = kept.iter().filter(asked).cloned().collect();
         let load = || {
-            let store = Local::at(dirname);
-            saving::load_parts(&store, filename.as_deref(), &kept, server, names.as_deref(), &scope.inner)
+            let store = io::open_store(dirname)?;
+            if let Some(checkpoint) = JobCheckpoints::at(dirname)?.latest()? {
+                return checkpoint.load(&wanted, server, servers.len(), &scope.inner).map(|()| Vec::new());
+            }
+            saving::load_parts(&*store, filename.as_deref(), &kept, server, names.as_deref(), &scope.inner)
         };
         py.detach(load).py()
     }
@@ -277,4 +317,16 @@ impl Custom {
         self.made = Some(made);
         answers
     }
+}
+
+/// Is there a complete checkpoint of a job in this folder?
+#[pyfunction]
+pub(crate) fn has_checkpoint(dir: &str) -> PyResult<bool> {
+    Ok(JobCheckpoints::at(dir).and_then(|saved| saved.latest()).py()?.is_some())
+}
+
+/// Deletes all checkpoints of a job: it is over, and the next one starts from the beginning.
+#[pyfunction]
+pub(crate) fn clear_checkpoints(dir: &str) -> PyResult<()> {
+    JobCheckpoints::at(dir).and_then(|saved| saved.clear()).py()
 }

@@ -1,6 +1,7 @@
 //! Level of detail: how rows of a tensor group into sequences, and sequences into longer ones.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Error, Result};
@@ -71,6 +72,34 @@ impl Lod {
         self.levels().iter().map(|l| l.windows(2).map(|w| w[1] - w[0]).collect()).collect()
     }
 
+    /// Some sequences of the outermost level alone, and the rows that they are. Without levels, every row is a sequence.
+    pub fn part(&self, sequences: Range<usize>) -> (Lod, Range<usize>) {
+        let mut range = sequences;
+        let mut levels = Vec::with_capacity(self.len());
+        for level in self.levels() {
+            let first = level[range.start];
+            levels.push(level[range.start..=range.end].iter().map(|at| at - first).collect());
+            range = first..level[range.end];
+        }
+        (Lod::new(levels), range)
+    }
+
+    /// The LoD of tensors put one after the other; `None` if they do not have the same number of levels.
+    pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Lod>) -> Option<Lod> {
+        let mut parts = parts.into_iter();
+        let mut levels = parts.next()?.levels().to_vec();
+        for part in parts {
+            if part.len() != levels.len() {
+                return None;
+            }
+            for (level, more) in levels.iter_mut().zip(part.levels()) {
+                let end = level.last().copied().unwrap_or(0);
+                level.extend(more.iter().skip(1).map(|at| end + at));
+            }
+        }
+        Some(Lod::new(levels))
+    }
+
     /// Is this a LoD for `rows` rows? Checks outside data: starts at 0, ascends, each level ends where the next one begins.
     pub fn check(&self, rows: usize) -> Result<()> {
         let fail = |level, why| Err(Error::Lod { level, why });
@@ -106,4 +135,18 @@ fn checks_name_the_level() {
     assert_eq!(Lod::from_lengths(&[vec![1, 2], vec![2, 0, 3]]), lod);
     let bad = Lod::new(vec![vec![0, 4, 2]]);
     assert_eq!(bad.check(2).unwrap_err().to_string(), "LoD level 0 does not ascend: [0, 4, 2]");
+}
+
+#[test]
+fn parts_of_sequences_join_to_the_whole() {
+    // Three documents of 2, 1 and 1 sentences, with 3, 1, 2 and 4 words.
+    let whole = Lod::from_lengths(&[vec![2, 1, 1], vec![3, 1, 2, 4]]);
+    let (first, rows) = whole.part(0..1);
+    assert_eq!((first.lengths(), rows), (vec![vec![2], vec![3, 1]], 0..4));
+    let (rest, rows) = whole.part(1..3);
+    assert_eq!((rest.lengths(), rows), (vec![vec![1, 1], vec![2, 4]], 4..10));
+    assert_eq!(Lod::joined([&first, &rest]), Some(whole.clone()));
+    assert_eq!(Lod::joined([&whole, &Lod::NONE]), None);
+    assert_eq!(Lod::NONE.part(2..5), (Lod::NONE, 2..5));
+    assert_eq!(Lod::joined([&Lod::NONE, &Lod::NONE]), Some(Lod::NONE));
 }

@@ -50,6 +50,28 @@ impl Pool {
         self.together(tasks, || take().map(&task).is_some());
     }
 
+    /// Runs `task` on every item at the same time, each on a thread of its own, so that they may wait for each other. False, and
+    /// nothing is run, if there are more items than threads or the system refuses threads.
+    pub fn at_once<W: Send>(&self, items: &mut [W], task: impl Fn(usize, &mut W) + Sync) -> bool {
+        let task = &task;
+        match items {
+            [] => true,
+            [only] => {
+                task(0, only);
+                true
+            }
+            [first, others @ ..] if others.len() < self.threads => {
+                let Some(pool) = self.pool() else { return false };
+                pool.in_place_scope(|s| {
+                    others.iter_mut().enumerate().for_each(|(i, item)| s.spawn(move |_| task(i + 1, item)));
+                    task(0, first);
+                });
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Lets all threads, the calling one included, take work until `take_one` finds no more. Threads that come late
     /// find less, so unequal pieces and busy cores even out.
     fn together(&self, tasks: usize, take_one: impl Fn() -> bool + Sync) {
@@ -94,4 +116,17 @@ fn every_task_runs_once() {
         pool.pieces(&mut data, 3, |i, part| part.fill(i));
         assert_eq!(data, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
     }
+}
+
+#[test]
+fn what_runs_at_once_can_wait_for_each_other() {
+    let pool = Pool::new(3);
+    let barrier = std::sync::Barrier::new(3);
+    let mut items = [0; 3];
+    assert!(pool.at_once(&mut items, |i, item| {
+        barrier.wait();
+        *item = i + 1;
+    }));
+    assert_eq!(items, [1, 2, 3]);
+    assert!(!pool.at_once(&mut [0; 4], |_, _| unreachable!("there are not so many threads")));
 }

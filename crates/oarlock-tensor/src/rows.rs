@@ -29,6 +29,22 @@ impl SelectedRows {
         self.value.dims().with_rows(self.height.max(0) as usize)
     }
 
+    /// Adds the rows of others, which are rows of the same matrix. Panics if they have another width or type.
+    pub fn append(&mut self, others: &[&SelectedRows]) {
+        let rows = self.rows.len() + others.iter().map(|o| o.rows.len()).sum::<usize>();
+        let mut whole = Tensor::new();
+        whole.resize(self.value.dtype(), self.value.dims().with_rows(rows));
+        let mut rest = whole.bytes_mut();
+        for part in std::iter::once(&self.value).chain(others.iter().map(|o| &o.value)) {
+            let (mine, more) = rest.split_at_mut(part.bytes().len());
+            mine.copy_from_slice(part.bytes());
+            rest = more;
+        }
+        assert!(rest.is_empty(), "rows of different matrices");
+        self.value = whole;
+        others.iter().for_each(|o| self.rows.extend_from_slice(&o.rows));
+    }
+
     /// Becomes a copy of `other`, reusing memory.
     pub fn copy_from(&mut self, other: &SelectedRows) {
         self.rows.clear();
@@ -42,4 +58,16 @@ impl Default for SelectedRows {
     fn default() -> SelectedRows {
         SelectedRows::new()
     }
+}
+
+#[test]
+fn rows_are_appended() {
+    let of = |rows: &[i64], values: &[f32]| SelectedRows {
+        rows: rows.to_vec(),
+        height: 9,
+        value: Tensor::from_slice([rows.len(), 2], values).unwrap(),
+    };
+    let mut all = of(&[3], &[1.0, 2.0]);
+    all.append(&[&of(&[], &[]), &of(&[3, 5], &[3.0, 4.0, 5.0, 6.0])]);
+    assert_eq!(all, of(&[3, 3, 5], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
 }

@@ -1,6 +1,7 @@
 //! Dense tensors.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::buf::Foreign;
 use crate::{Buf, DType, Dims, Element, Error, Lod, Result};
@@ -144,6 +145,20 @@ impl Tensor {
         self.buf.bytes_mut().copy_from_slice(other.bytes());
     }
 
+    /// How many samples a batch holds: sequences of the outermost level, or rows.
+    pub fn samples(&self) -> usize {
+        self.lod.levels().first().map_or(self.rows(), |level| level.len() - 1)
+    }
+
+    /// Becomes a copy of some samples of `other`, reusing memory. Panics if it has not so many.
+    pub fn copy_samples(&mut self, other: &Tensor, samples: Range<usize>) {
+        let (lod, rows) = other.lod.part(samples);
+        let row = other.bytes().len() / other.rows().max(1);
+        self.resize(other.dtype, other.dims.with_rows(rows.len()));
+        self.buf.bytes_mut().copy_from_slice(&other.bytes()[rows.start * row..rows.end * row]);
+        self.lod = lod;
+    }
+
     /// Bytes allocated for the elements.
     pub fn capacity(&self) -> usize {
         self.buf.capacity()
@@ -180,4 +195,16 @@ impl fmt::Debug for Tensor {
         let all = self.to_f64();
         if all.len() <= 64 { write!(f, " {all:?}") } else { write!(f, " {:?}...", &all[..16]) }
     }
+}
+
+#[test]
+fn samples_are_rows_or_sequences() {
+    let mut t = Tensor::from_slice([4, 1], &[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    let mut part = Tensor::new();
+    part.copy_samples(&t, 1..3);
+    assert_eq!((t.samples(), part.to_f64()), (4, vec![2.0, 3.0]));
+    t.set_lod(Lod::from_lengths(&[vec![1, 3]]));
+    part.copy_samples(&t, 1..2);
+    assert_eq!((t.samples(), part.to_f64()), (2, vec![2.0, 3.0, 4.0]));
+    assert_eq!(part.lod().lengths(), [[3]]);
 }

@@ -7,9 +7,10 @@ fn main() {
     println!("# Options of Fluid scripts\n");
     println!("Written by `cargo xtask codegen` from `crates/oarlock/src/settings.rs`; do not edit.\n");
     println!(
-        "Every option that a script can set is in one of three classes. *Honoured*: it does what it says. *Accepted*: it cannot\n\
+        "Every option that a script can set is in one of four classes. *Honoured*: it does what it says. *Accepted*: it cannot\n\
          change results here; the reason is logged once, by the logger `oarlock` at level INFO, when a script sets it to something\n\
          else than its default. *Refused*: results would differ, so any value but the default is an error with the advice below.\n\
+         *Renamed*: an error that says what it is called now.\n\
          An unknown name is an error that names the nearest known one.\n"
     );
     for place in PLACES {
@@ -27,6 +28,7 @@ fn print_row(setting: &Setting) {
         Class::Honoured(text) => ("honoured", text),
         Class::Accepted(text) => ("accepted", text),
         Class::Refused(text) => ("refused", text),
+        Class::Renamed(text) => ("renamed", text),
     };
     let only = setting.only.map(|v| format!(" = {v}")).unwrap_or_default();
     println!("| `{}{only}` | `{}` | {class} | {text} |", setting.name, setting.default);

@@ -1,6 +1,11 @@
 //! Fleet: what the words of Fluid's `fleet` mean. Who a process is, by its environment; which settings of the transpiler and
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
+mod checkpoint;
+mod meet;
+mod member;
+mod plan;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,6 +14,11 @@ use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOpt
 use oarlock_dist::transpile::{Config, DistributeTranspiler};
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
+
+pub use checkpoint::{JobSaves, finish_checkpoint};
+pub use meet::{Fold, Meeting};
+pub use member::Member;
+pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 
 use crate::launch::{self, Cluster};
 
@@ -165,7 +175,8 @@ pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
 /// Ends the part of this process in a job: what waits is sent, and servers hear that the trainer leaves. False if there was
 /// nobody to leave.
 pub fn leave(runtime: &Runtime) -> Result<bool> {
-    let sent = stop_communicator(runtime);
+    // Servers end when all have left, and a checkpoint under way needs them.
+    let sent = finish_checkpoint(runtime).and(stop_communicator(runtime));
     let Some(client) = runtime.withdraw::<Client>().filter(|client| client.is_connected()) else {
         return sent.map(|()| false);
     };
@@ -194,6 +205,8 @@ pub struct Place {
     pub workers: usize,
     /// The endpoints of the servers.
     pub servers: Vec<String>,
+    /// The endpoints of the workers, if they are known: equal workers need them.
+    pub worker_endpoints: Vec<String>,
 }
 
 /// Environment variables by name.
@@ -209,11 +222,39 @@ impl Place {
                 Error::new(Kind::Missing, what).help("start the job with `oarlock launch`, which sets all variables")
             );
         };
+        Ok(Place::of(cluster))
+    }
+
+    fn of(cluster: Cluster) -> Place {
         let (role, index) = match cluster.role {
             launch::Role::Worker(index) => (Role::Worker, index),
             launch::Role::Server(index) => (Role::Server, index),
         };
-        Ok(Place { role, index, workers: cluster.workers, servers: cluster.servers })
+        let Cluster { workers, servers, worker_endpoints, .. } = cluster;
+        Place { role, index, workers, servers, worker_endpoints }
+    }
+
+    /// What Fleet 2.0 means by the variables of launchers and schedulers. Where they tell of no job, a process trains alone.
+    pub fn from_launcher(vars: &Vars, is_collective: bool) -> Result<Place> {
+        let Some(cluster) = Cluster::parse(|name| vars.get(name).cloned())? else {
+            let (servers, worker_endpoints) = (Vec::new(), Vec::new());
+            return Ok(Place { role: Role::Worker, index: 0, workers: 1, servers, worker_endpoints });
+        };
+        match (is_collective, cluster.servers.is_empty()) {
+            (true, false) => {
+                let what =
+                    format!("is_collective=True, but the environment names servers: {}", cluster.servers.join(", "));
+                Err(Error::new(Kind::Argument, what)
+                    .help("call fleet.init() without is_collective, or launch the job without --server_num"))
+            }
+            (false, true) if cluster.workers > 1 => {
+                let what = format!("the environment names {} workers and no server", cluster.workers);
+                Err(Error::new(Kind::Missing, what).help(
+                    "launch with --server_num, or call fleet.init(is_collective=True) for workers without servers",
+                ))
+            }
+            _ => Ok(Place::of(cluster)),
+        }
     }
 
     /// As `mpirun` says: of every two processes the first is a server, the second a worker. All run on this machine.
@@ -241,7 +282,7 @@ impl Place {
         let pairs = size / 2;
         let servers = (0..pairs).map(|i| format!("127.0.0.1:{}", FIRST_MPI_PORT + i)).collect();
         let role = if rank.is_multiple_of(2) { Role::Server } else { Role::Worker };
-        Ok(Place { role, index: rank / 2, workers: pairs, servers })
+        Ok(Place { role, index: rank / 2, workers: pairs, servers, worker_endpoints: Vec::new() })
     }
 
     /// What `fleet.init()` without a role maker means: `mpirun`, or a complete environment of the launcher.
@@ -336,6 +377,20 @@ mod tests {
         assert_eq!((place("0").role, place("0").index), (Role::Server, 0));
         assert_eq!((place("3").role, place("3").index), (Role::Worker, 1));
         assert_eq!(place("3").servers, ["127.0.0.1:60001", "127.0.0.1:60002"]);
+    }
+
+    #[test]
+    fn fleet_2_trains_alone_without_a_job() {
+        let alone = Place::from_launcher(&Vars::new(), false).unwrap();
+        assert_eq!((alone.role, alone.workers, alone.servers.len()), (Role::Worker, 1, 0));
+        assert_eq!(Place::from_launcher(&vars(&WORKER), false).unwrap().index, 1);
+        let error = Place::from_launcher(&vars(&WORKER), true).unwrap_err().to_string();
+        assert!(error.contains("the environment names servers: h0:1, h1:2"), "{error}");
+        let equal = vars(&[("PADDLE_TRAINER_ENDPOINTS", "h0:1,h1:2"), ("PADDLE_TRAINER_ID", "1")]);
+        let place = Place::from_launcher(&equal, true).unwrap();
+        assert_eq!((place.index, place.worker_endpoints.len()), (1, 2));
+        let error = Place::from_launcher(&equal, false).unwrap_err().to_string();
+        assert!(error.contains("2 workers and no server") && error.contains("is_collective=True"), "{error}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use site::Site;
 pub use var_ref::VarRef;
 
 pub use oarlock_dist as dist;
-pub use oarlock_exec::{ExecOptions, Executor, Scope, Session};
+pub use oarlock_exec::{ExecOptions, Executor, Scope, Session, replicas};
 pub use oarlock_io::{self as io, data};
 pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
 pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};

@@ -158,6 +158,18 @@ impl Metric for Recall {
     }
 }
 
+/// The area under the ROC curve, from how many positive and negative examples fell into each bucket of predictions, the smallest
+/// predictions first. Counts of several processes can be added up before. 0 without positives or negatives.
+pub fn area_under_curve(positive: &[f64], negative: &[f64]) -> f64 {
+    let (mut pos, mut neg, mut area) = (0.0, 0.0, 0.0);
+    for (p, n) in positive.iter().zip(negative).rev() {
+        area += n * (pos + pos + p) / 2.0;
+        pos += p;
+        neg += n;
+    }
+    if pos > 0.0 && neg > 0.0 { area / pos / neg } else { 0.0 }
+}
+
 /// `Auc(name, curve='ROC', num_thresholds=4095)`: the area under the curve of the second column of predictions. Like Fluid's it
 /// knows the ROC curve only, whatever `curve` it is given there.
 #[derive(Debug, Clone)]
@@ -200,13 +212,7 @@ impl Metric for Auc {
     }
 
     fn eval(&self) -> f64 {
-        let (mut pos, mut neg, mut area) = (0.0, 0.0, 0.0);
-        for (p, n) in self.positive.iter().zip(&self.negative).rev() {
-            area += n * (pos + pos + p) / 2.0;
-            pos += p;
-            neg += n;
-        }
-        if pos > 0.0 && neg > 0.0 { area / pos / neg } else { 0.0 }
+        area_under_curve(&self.positive, &self.negative)
     }
 
     fn reset(&mut self) {

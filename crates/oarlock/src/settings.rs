@@ -1,6 +1,8 @@
 //! Every option that a Fluid script can set, and what becomes of it: the one table behind the Python package's checks and
 //! `docs/options.md`. What an option does is decided where it is read; this module only knows that it is.
 
+mod strategy;
+
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -10,6 +12,8 @@ pub enum Class {
     Accepted(&'static str),
     /// Results would differ: any value but the default is an error with this advice.
     Refused(&'static str),
+    /// It has another name now: this one.
+    Renamed(&'static str),
 }
 
 /// A value that an option can have.
@@ -86,6 +90,16 @@ pub const PLACES: &[Place] = &[
         settings: LAYER_ARGUMENTS,
     },
     Place { name: "memory_optimize", doc: "an argument of `fluid.memory_optimize`", settings: MEMORY_OPTIMIZE },
+    Place {
+        name: "fleet.DistributedStrategy",
+        doc: "a field of `paddle.distributed.fleet.DistributedStrategy()`; `x_configs.y` is the key `y` of the dict `x_configs`",
+        settings: strategy::FIELDS,
+    },
+    Place {
+        name: "paddle.distributed.fleet",
+        doc: "a name of Fleet 1.x that scripts look for in `paddle.distributed.fleet`",
+        settings: strategy::OLD_NAMES,
+    },
 ];
 
 const NO_GPU: &str = "there is no GPU in a run";
@@ -93,7 +107,8 @@ const MEMORY: &str = "memory is planned with the program, and temporaries share 
 const THREADS: &str = "the number of threads does not change results; OARLOCK_THREADS sets it";
 const FUSED: &str = "operators are fused whenever that gives the same bits";
 const ONE_EXCHANGE: &str = "one exchange per server carries all variables of a step";
-const ONE_REPLICA: &str = "one replica has nothing to exchange with others";
+const SUMS: &str = "replicas add up all gradients at once, in place and in one order";
+const ONE_UPDATE: &str = "the update runs once, on the parameters that all replicas read";
 
 const FLAGS: &[Setting] = &[
     on("FLAGS_check_nan_inf", Value::Bool(false), "stops at the operator that first wrote a nan or an infinity"),
@@ -160,8 +175,8 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_fraction_of_gpu_memory_to_use", Value::Float(0.92), NO_GPU),
     ok("FLAGS_free_idle_chunk", Value::Bool(false), MEMORY),
     ok("FLAGS_free_when_no_cache_hit", Value::Bool(false), MEMORY),
-    ok("FLAGS_fuse_parameter_groups_size", Value::Int(1), ONE_REPLICA),
-    ok("FLAGS_fuse_parameter_memory_size", Value::Float(-1.0), ONE_REPLICA),
+    ok("FLAGS_fuse_parameter_groups_size", Value::Int(1), SUMS),
+    ok("FLAGS_fuse_parameter_memory_size", Value::Float(-1.0), SUMS),
     ok("FLAGS_gpu_allocator_retry_time", Value::Int(2000), NO_GPU),
     ok("FLAGS_init_allocated_mem", Value::Bool(false), "no operator reads memory that nothing has written"),
     ok("FLAGS_initial_cpu_memory_in_mb", Value::Int(500), MEMORY),
@@ -173,7 +188,11 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_reallocate_gpu_memory_in_mb", Value::Int(0), NO_GPU),
     ok("FLAGS_selected_gpus", Value::Text(""), NO_GPU),
     ok("FLAGS_sort_sum_gradient", Value::Bool(false), "gradients are always summed in the same order"),
-    ok("FLAGS_sync_nccl_allreduce", Value::Bool(true), NO_GPU),
+    ok(
+        "FLAGS_sync_nccl_allreduce",
+        Value::Bool(true),
+        "there is no GPU in a run; Fleet 2.0 calls it `DistributedStrategy.sync_nccl_allreduce`",
+    ),
     ok("FLAGS_use_mkldnn", Value::Bool(false), "there is one CPU library"),
     ok("FLAGS_use_ngraph", Value::Bool(false), "there is one CPU library"),
     ok("FLAGS_use_pinned_memory", Value::Bool(true), NO_GPU),
@@ -190,40 +209,51 @@ const FLAGS: &[Setting] = &[
 ];
 
 const BUILD_STRATEGY: &[Setting] = &[
-    ok("reduce_strategy", Value::Int(0), ONE_REPLICA),
-    ok("gradient_scale_strategy", Value::Int(0), "with one replica, CoeffNumDevice and One are the same"),
-    Setting {
-        only: Some(Value::Int(2)),
-        ..no(
-            "gradient_scale_strategy",
-            Value::Int(0),
-            "the loss's gradient cannot be fed yet: multiply the loss instead",
-        )
-    },
+    ok("reduce_strategy", Value::Int(0), ONE_UPDATE),
+    on(
+        "gradient_scale_strategy",
+        Value::Int(0),
+        "how the loss of a replica counts: 1 / replicas (CoeffNumDevice), 1 (One), or what is fed as its gradient (Customized)",
+    ),
     ok("memory_optimize", Value::None, MEMORY),
     ok("enable_inplace", Value::Bool(true), MEMORY),
-    ok("fuse_all_reduce_ops", Value::Bool(true), ONE_REPLICA),
+    ok("fuse_all_reduce_ops", Value::Bool(true), SUMS),
     ok("fuse_all_optimizer_ops", Value::Bool(false), FUSED),
     ok("fuse_elewise_add_act_ops", Value::Bool(false), FUSED),
     ok("fuse_bn_act_ops", Value::Bool(false), FUSED),
     ok("fuse_relu_depthwise_conv", Value::Bool(false), FUSED),
-    ok("fuse_broadcast_ops", Value::Bool(true), ONE_REPLICA),
+    ok("fuse_broadcast_ops", Value::Bool(true), ONE_UPDATE),
     ok("enable_auto_fusion", Value::Bool(false), FUSED),
-    ok("sync_batch_norm", Value::Bool(false), ONE_REPLICA),
+    on(
+        "sync_batch_norm",
+        Value::Bool(false),
+        "batch normalisation over the samples of all replicas; otherwise each over its own",
+    ),
     ok("remove_unnecessary_lock", Value::Bool(true), "no lock is taken per operator"),
     ok("enable_sequential_execution", Value::Bool(false), "operators always run in the program's order"),
     ok("enable_backward_optimizer_op_deps", Value::Bool(true), "operators always run in the program's order"),
     ok("cache_runtime_context", Value::Bool(false), "a program is planned once"),
     ok("mkldnn_enabled_op_types", Value::Empty, "there is one CPU library"),
-    ok("use_hierarchical_allreduce", Value::Bool(false), ONE_REPLICA),
-    ok("hierarchical_allreduce_inter_nranks", Value::Int(0), ONE_REPLICA),
+    ok("use_hierarchical_allreduce", Value::Bool(false), SUMS),
+    ok("hierarchical_allreduce_inter_nranks", Value::Int(0), SUMS),
     ok("nccl_comm_num", Value::Int(1), NO_GPU),
     no("debug_graphviz_path", Value::Text(""), "no graph is written: print the program"),
     no("num_trainers", Value::Int(1), "several trainers cannot be used from Python yet"),
     no("trainer_id", Value::Int(0), "several trainers cannot be used from Python yet"),
     no("trainers_endpoints", Value::Empty, "several trainers cannot be used from Python yet"),
     no("is_distribution", Value::Bool(false), "several trainers cannot be used from Python yet"),
-    ok("async_mode", Value::Bool(false), "the program says who waits for whom"),
+    ok(
+        "async_mode",
+        Value::Bool(false),
+        "the replicas of a trainer add up their gradients and send once; the program says who waits for whom",
+    ),
+    ok("fuse_bn_add_act_ops", Value::Bool(true), FUSED),
+    ok("fuse_gemm_epilogue", Value::Bool(false), FUSED),
+    ok("fused_attention", Value::Bool(false), FUSED),
+    ok("fused_feedforward", Value::Bool(false), FUSED),
+    ok("enable_addto", Value::Bool(false), MEMORY),
+    ok("fix_op_run_order", Value::Bool(false), "operators always run in the program's order"),
+    ok("allow_cuda_graph_capture", Value::Bool(false), NO_GPU),
 ];
 
 const TRANSPILER_CONFIG: &[Setting] = &[
@@ -254,11 +284,11 @@ const TRANSPILER_CONFIG: &[Setting] = &[
 const EXECUTION_STRATEGY: &[Setting] = &[
     ok("num_threads", Value::Int(0), THREADS),
     ok("num_iteration_per_drop_scope", Value::Int(100), MEMORY),
-    ok("use_thread_barrier", Value::Bool(false), ONE_REPLICA),
+    ok("use_thread_barrier", Value::Bool(false), "replicas always finish a step together"),
     ok("allow_op_delay", Value::Bool(false), "operators always run in the program's order"),
     ok("use_experimental_executor", Value::Bool(true), "there is one executor"),
     ok("use_cuda", Value::Bool(true), "the place of the executor counts"),
-    no("num_iteration_per_run", Value::Int(1), "call exe.run in a loop: a run is one step"),
+    ok("num_iteration_per_run", Value::Int(1), "a run is one step, as in Fluid; call exe.run in a loop"),
 ];
 
 const EXECUTOR_RUN: &[Setting] = &[
@@ -271,7 +301,7 @@ const EXECUTOR_RUN: &[Setting] = &[
     ok("feed_var_name", Value::Text("feed"), "feeds are not variables of a scope here"),
     ok("fetch_var_name", Value::Text("fetch"), "fetches are not variables of a scope here"),
     ok("use_program_cache", Value::Bool(false), "a program is planned once"),
-    ok("return_merged", Value::Bool(true), ONE_REPLICA),
+    on("return_merged", Value::Bool(true), "the values of all replicas one after the other; False: a list of them"),
 ];
 
 const NOT_READ: &str = "Fluid does not read it either";

@@ -12,6 +12,8 @@ mod nets;
 mod optimizers;
 mod programs;
 mod recurrent;
+mod replicas;
+mod start_orders;
 mod steady;
 mod train;
 mod trainer;

@@ -2,7 +2,7 @@
 
 from . import (
     average, backward, clip, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
-    layers, lod_tensor, metrics, nets, optimizer, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
+    layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
@@ -20,6 +20,7 @@ from .initializer import init_on_cpu
 from .input import data, embedding, one_hot
 from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .parallel_executor import ParallelExecutor
 from .reader import DataLoader, PyReader
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .inferencer import Inferencer
@@ -34,7 +35,7 @@ learning_rate_decay = layers.learning_rate_scheduler
 __all__ = [
     "BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Inferencer", "Trainer",
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory",
-    "DistributeTranspiler", "DistributeTranspilerConfig", "PyReader",
+    "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "contrib", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
@@ -47,9 +48,7 @@ __all__ = [
 ]
 
 # Names that scripts may ask for, and what they belong to.
-_NOT_YET = {
-    "DataFeedDesc": "Dataset", "ParallelExecutor": "data parallel replicas",
-}
+_NOT_YET = {"DataFeedDesc": "Dataset"}
 
 _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")
 

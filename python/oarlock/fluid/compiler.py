@@ -6,7 +6,7 @@ __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
 
 class CompiledProgram:
-    """A program to run as it is: every program is compiled when it first runs."""
+    """A program to run as it is, since every program is compiled when it first runs; or, ``with_data_parallel``, on replicas."""
 
     def __init__(self, program_or_graph, build_strategy=None):
         from .framework import Program
@@ -15,6 +15,12 @@ class CompiledProgram:
             raise TypeError("CompiledProgram takes a Program, not %r" % (program_or_graph,))
         self._program = program_or_graph
         self._predictor = None
+        self._is_data_parallel = False
+        self._build_strategy = build_strategy
+        self._share_vars_from = None
+        self._places = None
+        # What it ran in: those who share its variables run there, too.
+        self._scope = None
         _check(build_strategy)
 
     @property
@@ -25,22 +31,74 @@ class CompiledProgram:
         """Runs as a predictor: ``exe.run(compiled, feed=[PaddleTensor, ...])`` returns a list of PaddleTensors."""
         from .inference import create_paddle_predictor
 
+        if self._is_data_parallel:
+            raise ValueError("a program cannot be compiled both with data parallel and for inference")
         self._predictor = create_paddle_predictor(config)
         return self
 
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None, places=None):
-        """Many replicas on one machine are not there yet; one replica is the program itself."""
-        from .framework import cpu_places
+        """Runs on replicas, one for each place: threads that share the samples of a batch and add up their gradients. Without
+        ``places`` there are as many as the environment variable ``CPU_NUM`` says when it first runs, or as there are cores.
 
+        ``share_vars_from`` is another such program, which ran before: its parameters are this one's."""
+        if self._is_data_parallel:
+            raise ValueError("with_data_parallel was called before: a program is compiled once")
+        if self._is_inference:
+            raise ValueError("a program cannot be compiled both with data parallel and for inference")
+        self._check_loss(loss_name)
         _check(build_strategy)
         _check(exec_strategy)
-        count = len(places) if places is not None else len(cpu_places())
-        if count > 1:
-            raise NotImplementedError(
-                "data parallel training with %d replicas is not there yet: set CPU_NUM=1, or run the program itself, "
-                "whose operators use all threads" % count
-            )
+        if share_vars_from is not None and not getattr(share_vars_from, "_is_data_parallel", False):
+            raise ValueError("The shared Program is not data parallel, cannot share variables from it.")
+        if places is not None:
+            places = list(places) if isinstance(places, (list, tuple)) else [places]
+            if not places:
+                raise ValueError("places is empty: a program needs at least one")
+            for place in places:
+                if not hasattr(place, "_refuse"):
+                    raise TypeError("places takes places such as fluid.CPUPlace(), not %r" % (place,))
+                place._refuse()
+        self._is_data_parallel = True
+        self._build_strategy = build_strategy if build_strategy is not None else self._build_strategy
+        self._share_vars_from = share_vars_from
+        self._places = places
         return self
+
+    def _check_loss(self, loss_name):
+        if loss_name is None:
+            if any(op.type.endswith("_grad") for op in self._program.global_block().ops):
+                raise ValueError("the program learns, so with_data_parallel needs loss_name, the name of the loss it learns from")
+            return
+        name = getattr(loss_name, "name", loss_name)
+        if not self._program.global_block().has_var(name):
+            raise ValueError("loss_name is %r, but the program has no such variable" % (name,))
+
+    def _replicas(self, merged):
+        """How it runs on replicas: how many, how their losses count, and whether batch normalisation is over all; None if the program
+        itself does the same."""
+        from .framework import cpu_places
+
+        if not self._is_data_parallel:
+            return None
+        if self._places is None:
+            self._places = cpu_places()
+        strategy = self._build_strategy if self._build_strategy is not None else BuildStrategy()
+        scale = int(strategy.gradient_scale_strategy)
+        if len(self._places) == 1 and merged and scale != BuildStrategy.GradientScaleStrategy.Customized:
+            return None
+        return len(self._places), scale, bool(strategy.sync_batch_norm)
+
+    def _run_in(self, scope):
+        """The scope to run in."""
+        if self._share_vars_from is not None:
+            scope = self._share_vars_from._scope
+            if scope is None:
+                raise ValueError(
+                    "The shared Program is not compiled and executed, so there is no variables to share. "
+                    "Run the program of share_vars_from first."
+                )
+        self._scope = scope
+        return scope
 
 
 def _check(strategy):

@@ -65,6 +65,10 @@ class _Number(np.ndarray):
         return int(self.item())
 
 
+def _as_number(value):
+    return value.view(_Number) if isinstance(value, np.ndarray) and value.size == 1 else value
+
+
 def _is_a_number(array):
     try:
         float(array)
@@ -150,7 +154,7 @@ class Executor:
         """Runs a program once: arrays by name in, arrays in the order of ``fetch_list`` out."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
-        hints = (feed_var_name, fetch_var_name, use_program_cache, return_merged)
+        hints = (feed_var_name, fetch_var_name, use_program_cache)
         if hints not in _checked_hints:
             _check_hints(*hints)
         if program is None:
@@ -158,6 +162,11 @@ class Executor:
         if type(program) is not Program:
             if getattr(program, "_predictor", None) is not None:
                 return program._predictor.run(feed)
+            if getattr(program, "_is_data_parallel", False):
+                scope = program._run_in(_scope if scope is None else scope)
+                replicas = program._replicas(return_merged)
+                if replicas is not None:
+                    return self._run_replicas(program._program, replicas, feed, fetch_list, scope, return_numpy, return_merged, use_prune)
             program = self._resolve(program)
             if program is None:
                 raise TypeError("Executor.run takes a Program or a CompiledProgram")
@@ -169,9 +178,7 @@ class Executor:
             feed = {}
             for loader in program._loaders:
                 feed.update(loader._next_feed())
-        if flags.is_set and flags.value("FLAGS_check_nan_inf") != self._check_nan_inf:
-            self._check_nan_inf = not self._check_nan_inf
-            self._core = _core.Executor(runtime(), check_nan_inf=self._check_nan_inf)
+        self._look_at_flags()
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
         if use_prune:
@@ -183,7 +190,40 @@ class Executor:
                 reader._raise_failure()
             raise
         if return_numpy and not _ARRAYS_ARE_NUMBERS:
-            fetched = [v.view(_Number) if isinstance(v, np.ndarray) and v.size == 1 else v for v in fetched]
+            fetched = [_as_number(v) for v in fetched]
+        return fetched if fetch_list is not None else []
+
+    def _look_at_flags(self):
+        if flags.is_set and flags.value("FLAGS_check_nan_inf") != self._check_nan_inf:
+            self._check_nan_inf = not self._check_nan_inf
+            self._core = _core.Executor(runtime(), check_nan_inf=self._check_nan_inf)
+
+    def _run_replicas(self, program, replicas, feed, fetch_list, scope, return_numpy, return_merged, use_prune):
+        """Runs a program on replicas: a feed for all, whose samples are dealt out, or a list with one for each."""
+        if isinstance(feed, (list, tuple)):
+            for each in feed:
+                if not isinstance(each, dict):
+                    raise TypeError("Each element of feed list should be a dict, not %r" % (each,))
+            feed = list(feed)
+        elif not feed and program._loaders:
+            feed = []
+            for _ in range(replicas[0]):
+                feed.append({name: value for loader in program._loaders for name, value in loader._next_feed().items()})
+        elif feed is not None and not isinstance(feed, dict):
+            raise TypeError("feed takes a dict, or a list with a dict for each of %d replicas, not %s" % (replicas[0], type(feed)))
+        feed = {} if feed is None else feed
+        self._look_at_flags()
+        fetches = _fetch_names(fetch_list)
+        if use_prune:
+            program = _pruned(program, feed[0] if isinstance(feed, list) else feed, fetches)
+        try:
+            fetched = self._core.run_replicas(program.desc, replicas, feed, fetches, scope, return_numpy, return_merged)
+        except EOFException:
+            for reader in program._readers:
+                reader._raise_failure()
+            raise
+        if return_numpy and not _ARRAYS_ARE_NUMBERS:
+            fetched = [_as_number(v) if return_merged else [_as_number(part) for part in v] for v in fetched]
         return fetched if fetch_list is not None else []
 
     def _resolve(self, program):
@@ -228,11 +268,11 @@ class Executor:
         runtime().leave()
 
 
-_checked_hints = {("feed", "fetch", False, True)}
+_checked_hints = {("feed", "fetch", False)}
 
 
 def _check_hints(*hints):
-    for name, value in zip(("feed_var_name", "fetch_var_name", "use_program_cache", "return_merged"), hints):
+    for name, value in zip(("feed_var_name", "fetch_var_name", "use_program_cache"), hints):
         options.check("Executor.run", name, value)
     _checked_hints.add(hints)
 

@@ -759,12 +759,32 @@ def device_guard(device=None):
     yield
 
 
-def cpu_places(device_count=None):
-    """As many CPU places as ``CPU_NUM`` says, or as there are cores."""
+_said_cores = False
+
+
+def _cpu_num():
+    """How many replicas programs run on: ``CPU_NUM``, or as many as there are cores, which is said once."""
+    import logging
     import os
 
-    count = device_count or int(os.environ.get("CPU_NUM") or 0) or os.cpu_count() or 1
-    return [CPUPlace()] * count
+    global _said_cores
+    number = os.environ.get("CPU_NUM", "").strip()
+    if number:
+        if not number.isdigit() or int(number) == 0:
+            raise ValueError("the environment variable CPU_NUM must be a number from 1 on, not %r" % number)
+        return int(number)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not _said_cores:
+        _said_cores = True
+        logging.getLogger("oarlock").warning(
+            "CPU_NUM is not set: data parallel programs run on %d replicas, one for each core, and batches need at least as many "
+            "samples. Set the environment variable CPU_NUM to choose another number", cores)
+    return cores
+
+
+def cpu_places(device_count=None):
+    """As many CPU places as ``CPU_NUM`` says, or as there are cores."""
+    return [CPUPlace()] * (_cpu_num() if device_count is None else device_count)
 
 
 def cuda_places(device_ids=None):
@@ -790,5 +810,3 @@ def require_version(min_version, max_version=None):
     if max_version is not None and [int(p) for p in str(max_version).split(".")[:3]] < [1, 0]:
         raise Exception("this API is that of Fluid 1.8.5, but the script needs at most %s" % max_version)
 
-
-_cpu_num = lambda: len(cpu_places())

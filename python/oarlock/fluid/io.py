@@ -66,7 +66,7 @@ def _saves(job, dirname):
 def _plain(program):
     program = program if program is not None else default_main_program()
     if getattr(program, "_program", None) is not None:
-        raise TypeError("a CompiledProgram cannot be saved: save the Program it was made of")
+        raise TypeError("a CompiledProgram cannot be saved: save the original, the Program it was made of")
     if not isinstance(program, Program):
         raise TypeError("main_program should be a Program, not %r" % (program,))
     return program

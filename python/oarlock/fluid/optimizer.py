@@ -30,6 +30,8 @@ class Optimizer:
         self.regularization = settings.get("regularization")
         self._grad_clip = settings.get("grad_clip")
         self._name = settings.get("name")
+        # What another optimizer may take over.
+        self._settings = settings
         self._core = _core.Optimizer(self._rule, settings)
 
     def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
@@ -123,13 +125,17 @@ class RecomputeOptimizer(_Around):
 
     def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
         """Appends the gradient, with what is computed again."""
+        self._ready(loss)
+        return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def _ready(self, loss):
+        """Checkpoints may be names, which only the program of the loss can tell."""
         if not self._checkpoints:
             raise ValueError("You should set checkpoints first: optimizer._set_checkpoints([...])")
         if not hasattr(self, "_core"):
             block = loss.block
             named = [c if isinstance(c, Variable) else block.var(c) for c in self._checkpoints]
             self._around("recompute", checkpoints=named)
-        return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
 
 
 class GradientMergeOptimizer(_Around):

@@ -22,7 +22,10 @@ def _table():
 
 def defaults(place):
     """The options of a place with their defaults."""
-    return {name: list(default) if isinstance(default, list) else default for name, (default, _) in _table()[place].items()}
+    return {
+        name: list(default) if isinstance(default, list) else default
+        for name, (default, rows) in _table()[place].items() if rows[0][0] != "renamed"
+    }
 
 
 def default(place, name):
@@ -53,11 +56,19 @@ def unknown(place, name):
     _log_once(place, name, _unknown(place, name))
 
 
+def check_renamed(place, name):
+    """Raises if the name belongs to the past; says what took its place."""
+    kind, text, _ = _table()[place].get(name, (None, [(None, None, None)]))[1][0]
+    if kind == "renamed":
+        raise AttributeError("%s: there is no %s any more; use %s" % (place, name, text))
+
+
 def check(place, name, value):
-    """Raises if the option is unknown or refused; logs once why it cannot matter."""
+    """Raises if the option is unknown, renamed or refused; logs once why it cannot matter."""
     known = _table()[place]
     if name not in known:
         raise ValueError(_unknown(place, name))
+    check_renamed(place, name)
     default, rows = known[name]
     # A Variable's == builds an operator.
     is_variable = isinstance(value, _core.VarHandle)

@@ -146,7 +146,7 @@ class _Pass:
 class _Loader:
     """What ``DataLoader.from_generator`` and ``PyReader`` are."""
 
-    def __init__(self, feed_list, capacity, iterable, return_list, process=False):
+    def __init__(self, feed_list, capacity, iterable, return_list, process=False, drop_last=True):
         if not feed_list:
             raise ValueError("a loader needs feed_list, the variables it feeds")
         if capacity is None or capacity <= 0:
@@ -163,6 +163,7 @@ class _Loader:
         self._places = 1
         self._running = None
         self._process = process
+        self._drop_last = drop_last
         if not iterable:
             # Runs of this program take their feeds from here once the loader is started.
             feed_list[0].block.program._loaders.append(self)
@@ -237,8 +238,10 @@ class _Loader:
                 while len(feeds) < self._places:
                     feed = reading.next()
                     if feed is None:
-                        return
+                        break
                     feeds.append(feed)
+                if not feeds or self._drop_last and len(feeds) < self._places:
+                    return
                 # One feed for each place, as the executor takes them.
                 yield [[np.asarray(f[n]) for n in self._names] for f in feeds] if self._return_list else feeds
         finally:
@@ -340,8 +343,9 @@ class DataLoader:
     @staticmethod
     def from_generator(feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
                        use_multiprocess=False, drop_last=True):
-        """A loader of what a generator yields. It is read in a thread, or with ``use_multiprocess`` in a process."""
-        return _Loader(feed_list, capacity, iterable, return_list, use_multiprocess)
+        """A loader of what a generator yields. It is read in a thread, or with ``use_multiprocess`` in a process. With several places
+        and ``drop_last=False``, the last turn may have fewer batches than places: test programs take them, training does not."""
+        return _Loader(feed_list, capacity, iterable, return_list, use_multiprocess, drop_last)
 
     @staticmethod
     def from_dataset(dataset, places, drop_last=True):

@@ -1,16 +1,19 @@
 """Training as a whole: ``Trainer`` builds a network, trains it, tells of events, and goes on where it was interrupted."""
 
+import atexit
 import json
 import os
 import random
+import sys
 
 import numpy as np
 
 from .. import _core
 from . import io, unique_name
+from .compiler import CompiledProgram
 from .core import CPUPlace, Scope
 from .data_feeder import DataFeeder
-from .executor import Executor, scope_guard
+from .executor import Executor, runtime, scope_guard
 from .framework import Program, program_guard
 from .optimizer import Optimizer
 
@@ -80,28 +83,57 @@ class _Chance:
         np.random.set_state((name, np.array(keys, "uint32"), position, has_gauss, cached))
 
 
+def _leave():
+    if not hasattr(sys, "last_exc") and not hasattr(sys, "last_type"):
+        runtime().leave()
+
+
 class Trainer:
     """Trains the network that ``train_func`` builds.
 
     ``train_func`` returns the loss, or a list that starts with it; ``optimizer_func`` returns an optimizer. Training starts
     from the variables saved in ``param_path``, if there are any; with a ``checkpoint_config`` a run that was killed goes on
-    from its newest checkpoint as if it had not been.
+    from its newest checkpoint as if it had not been. With ``parallel``, replicas share every batch (``CPU_NUM``), and metrics are
+    those of each.
+
+    The environment of a launcher says what a process does: in a job with parameter servers, a server serves inside ``train``, and
+    the workers finish every step together; checkpoints are then those of the whole job, in a folder that all processes see.
     """
 
     def __init__(self, train_func, optimizer_func, param_path=None, place=None, parallel=False, checkpoint_config=None):
         if checkpoint_config is not None and not isinstance(checkpoint_config, CheckpointConfig):
             raise TypeError("The checkpoint_config should be a CheckpointConfig, not %r" % (checkpoint_config,))
-        if parallel:
-            raise NotImplementedError("Trainer(parallel=True): one process computes on the threads of OARLOCK_THREADS")
         self._stop = False
         self.parallel = parallel
         self.place = CPUPlace() if place is None else place
         self.checkpoint_cfg = checkpoint_config
         self.scope = Scope()
+        self._place, workers = _core.find_fleet_place(dict(os.environ), False)
+        self._job = None
         self._build(train_func, optimizer_func)
         self.exe = Executor(self.place)
+        if self._place[3]:
+            self._join()
         self._start(param_path)
         self._resume = self._recover()
+
+    @property
+    def _serves(self):
+        return self._place[0]
+
+    def _join(self):
+        """Makes the programs of this process in a job with servers."""
+        from .transpiler import DistributeTranspiler
+
+        is_server, index, workers, servers = self._place
+        self._job = DistributeTranspiler()
+        self._job.transpile(0 if is_server else index, self.train_program, ",".join(servers), workers, startup_program=self.startup_program)
+        if is_server:
+            self.train_program, self.startup_program = self._job.get_pserver_programs(servers[index])
+        else:
+            self._job.get_trainer_program()
+            # Who saves or tests after training needs the servers: they are left when the process ends.
+            atexit.register(_leave)
 
     def _build(self, train_func, optimizer_func):
         self.startup_program, self.train_program = Program(), Program()
@@ -113,6 +145,9 @@ class Trainer:
             if not isinstance(optimizer, Optimizer):
                 raise TypeError("The optimizer should be an instance of Optimizer, not %r" % (optimizer,))
             optimizer.minimize(self.train_func_outputs[0])
+        self._trained = self.train_program
+        if self.parallel:
+            self._trained = CompiledProgram(self.train_program).with_data_parallel(loss_name=self.train_func_outputs[0].name)
 
     def _start(self, param_path):
         with scope_guard(self.scope):
@@ -124,9 +159,19 @@ class Trainer:
         """Where a killed run goes on: (epoch, steps of it that are done, notes)."""
         if self.checkpoint_cfg is None:
             return 0, 0, {}
+        if self._job is not None:
+            return self._recover_job(str(self.checkpoint_cfg.checkpoint_dir))
         seed = self.train_program.random_seed or random.SystemRandom().getrandbits(63)
         found = self.checkpoint_cfg._core.restore(self.train_program.desc, self.scope, self.exe._core, seed)
         return found if found is not None else (0, 0, {})
+
+    def _recover_job(self, folder):
+        if not self._serves:
+            return self._job._core.restore_worker(runtime(), self.scope, folder) or (0, 0, {})
+        if _core.has_checkpoint(folder):
+            with scope_guard(self.scope):
+                io.load_persistables(self.exe, folder, self.train_program)
+        return 0, 0, {}
 
     def stop(self):
         """Ends the training before its next step. The checkpoints are deleted, as after a complete training."""
@@ -138,6 +183,9 @@ class Trainer:
         A run that goes on after a kill reads the batches it had done and passes over them, with the random numbers of Python
         and numpy as they were at the start of that epoch: a reader that shuffles gives the same batches again.
         """
+        if self._serves:
+            self.exe.run(self.train_program, scope=self.scope)
+            return
         if reader is None:
             raise ValueError("Trainer.train needs a reader")
         feeder = DataFeeder(self._feed_vars(self.train_program, feed_order), self.place)
@@ -150,7 +198,11 @@ class Trainer:
             if not self._epoch(epoch, done if epoch == first else 0, notes, reader, feeder, event_handler):
                 break
             event_handler(EndEpochEvent(epoch))
-        if self.checkpoint_cfg is not None:
+        if self._job is not None:
+            self._job._core.finish_checkpoint(runtime())
+            if self.checkpoint_cfg is not None and self._place[1] == 0:
+                _core.clear_checkpoints(str(self.checkpoint_cfg.checkpoint_dir))
+        elif self.checkpoint_cfg is not None:
             self.checkpoint_cfg._core.finish()
 
     def _epoch(self, epoch, done, notes, reader, feeder, event_handler):
@@ -170,10 +222,14 @@ class Trainer:
         begin = BeginStepEvent(epoch, step)
         event_handler(begin)
         fetches = [v.name for v in self.train_func_outputs] if begin.fetch_metrics else []
-        metrics = self.exe.run(self.train_program, feed=feed, fetch_list=fetches, scope=self.scope)
+        metrics = self.exe.run(self._trained, feed=feed, fetch_list=fetches, scope=self.scope)
         event_handler(EndStepEvent(epoch, step, metrics))
         if self.checkpoint_cfg is not None and self.checkpoint_cfg._core.is_due(epoch, step):
             notes = {"epoch_chance": chance, "chance": _Chance.note()}
+            if self._job is not None:
+                folder, keep = str(self.checkpoint_cfg.checkpoint_dir), self.checkpoint_cfg.max_num_checkpoints
+                self._job._core.save_checkpoint(runtime(), self.scope, folder, epoch, step + 1, notes, keep)
+                return
             self.checkpoint_cfg._core.save(epoch, step, self.train_program.desc, self.scope, self.exe._core, notes)
 
     def test(self, reader, feed_order=None):

@@ -4,8 +4,10 @@
 //! is alive, repeats requests whose reply was lost, and gives up at a deadline with an error that names the server and
 //! what was asked.
 
+mod cut;
 mod inbox;
 mod life;
+mod meet;
 mod peer;
 mod rows;
 mod step;
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use parking_lot::Mutex;
 
+pub use cut::CutRequest;
 pub(crate) use inbox::Inbox;
 use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
@@ -104,6 +107,8 @@ pub struct Client {
     resumed: Mutex<bool>,
     /// Held by the thread that waits for the other trainers: a trainer is in one step at a time.
     barrier: Mutex<()>,
+    /// How many meetings this process came to; held during one.
+    meetings: Mutex<u64>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
     trades: Mutex<Trades>,
@@ -122,6 +127,7 @@ impl Client {
             done: AtomicU64::new(0),
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
+            meetings: Mutex::new(0),
             fingerprint: Mutex::new(options.fingerprint.clone()),
             trades: Mutex::default(),
             options,
@@ -252,6 +258,24 @@ impl Client {
         let pushed = link.welcome.map_or(0, |w| w.pushed);
         peer.give_back(link);
         Ok(pushed)
+    }
+
+    /// Sends a request to one server, and reads its reply.
+    fn ask_one<T>(
+        &self,
+        trainer: u32,
+        server: &str,
+        request: &Request<'_>,
+        read: impl FnOnce(&Incoming) -> Result<T>,
+    ) -> Result<T> {
+        let peer = self.peer(server, trainer);
+        let mut link = peer.take();
+        let deadline = self.deadline();
+        peer.begin(&mut link, request, deadline)?;
+        peer.finish(&mut link, request, deadline)?;
+        let result = read(&link.reply);
+        peer.give_back(link);
+        result
     }
 
     /// Sends all requests, then reads all replies.

@@ -3,23 +3,31 @@
 //! A message is a frame of [`wire`](crate::wire): `meta` says what it is about, sections carry tensors as they lie in
 //! memory. Nothing in a message is trusted: decoding checks every count and length.
 
+mod cut;
 mod failure;
 mod hello;
 #[cfg(test)]
 pub(crate) mod hostile;
 mod leave;
 mod lookup;
+mod meet;
+mod note;
 mod pull;
 mod push;
+mod save_table;
 mod trade;
 mod values;
 
+pub(crate) use cut::Cut;
 pub(crate) use failure::{decode_failure, encode_failure};
 pub(crate) use hello::{Hello, Purpose, Welcome};
 pub(crate) use leave::Leave;
 pub(crate) use lookup::Lookup;
+pub(crate) use meet::{Awaited, Meet};
+pub(crate) use note::Notes;
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
+pub(crate) use save_table::SaveTable;
 pub(crate) use trade::Trade;
 pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
 
@@ -47,4 +55,14 @@ pub(crate) mod kind {
     pub(crate) const DONE: u16 = 10;
     /// Bytes from trainer to trainer. Answered alike.
     pub(crate) const TRADE: u16 = 11;
+    /// A trainer's part of a meeting.
+    pub(crate) const MEET: u16 = 12;
+    /// The answer to it while others are missing.
+    pub(crate) const AWAITED: u16 = 13;
+    /// A server is to save what it keeps.
+    pub(crate) const CUT: u16 = 14;
+    /// Where a trainer stands. Answered with the notes of all.
+    pub(crate) const NOTE: u16 = 15;
+    /// A server is to save its rows of one table.
+    pub(crate) const SAVE_TABLE: u16 = 16;
 }

@@ -1,8 +1,9 @@
-//! `checkpoint_notify`: tells the servers to save their parts of a table.
+//! `checkpoint_notify`: tells the servers to save their parts of a table, each to `<dir>/__lookup_table__/<table>_<server>`.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::{COMMUNICATES, needs_cluster};
+use super::COMMUNICATES;
+use crate::client::Client;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&CheckpointNotify];
 
@@ -10,10 +11,11 @@ struct CheckpointNotify;
 
 impl OpDef for CheckpointNotify {
     fn sig(&self) -> Sig {
-        Sig::new("checkpoint_notify", "every server saves its part of a table")
+        Sig::new("checkpoint_notify", "every server saves its part of a table, as selected rows")
             .required_attr("epmap", "all servers")
             .required_attr("dir", "where to save")
             .required_attr("lookup_table", "which table")
+            .attr("trainer_id", 0, "who asks")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -21,7 +23,11 @@ impl OpDef for CheckpointNotify {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "parameter servers")
+        let attrs = p.attrs();
+        let servers = attrs.strs("epmap")?.to_vec();
+        let (dir, table) = (attrs.str("dir")?.to_string(), attrs.str("lookup_table")?.to_string());
+        let trainer = attrs.count("trainer_id")? as u32;
+        kernel(move |io| Client::of(io.runtime()).save_table(trainer, &servers, &dir, &table))
     }
 
     fn traits(&self) -> Traits {

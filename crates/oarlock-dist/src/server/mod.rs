@@ -4,6 +4,8 @@
 //! of the program say. A watch thread notices trainers that fell silent.
 
 mod changes;
+mod cut;
+mod meeting;
 mod pace;
 mod previous;
 pub mod round;
@@ -12,7 +14,7 @@ mod tables;
 mod trades;
 mod updates;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -21,9 +23,11 @@ use std::time::{Duration, Instant};
 use oarlock_exec::{ExecOptions, Executor, ProgramHost, Scope};
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 use oarlock_tensor::Value;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use changes::Changes;
+use cut::Cuts;
+use meeting::Meetings;
 use pace::Pace;
 pub use pace::Staleness;
 use previous::Previous;
@@ -34,6 +38,7 @@ use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
 
+use crate::checkpoint::steps_before;
 use crate::log::Log;
 use crate::threads::spawn;
 use crate::wire::{Conn, Listener, NetOptions, now};
@@ -99,6 +104,8 @@ struct Shared {
     updates: Updates,
     options: ServerOptions,
     state: Mutex<State>,
+    /// Held while a push is applied at once; a cut falls between pushes.
+    fence: RwLock<()>,
     /// Notified when a step is complete, somebody leaves, or the job fails.
     changed: Condvar,
     stop: AtomicBool,
@@ -118,6 +125,10 @@ struct State {
     round: Round,
     trades: Trades,
     pace: Pace,
+    meetings: Meetings,
+    cuts: Cuts,
+    /// Where trainers said they stand.
+    notes: BTreeMap<u32, Vec<u8>>,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
     /// When the first trainer came: the others must come within the deadline.
@@ -148,9 +159,12 @@ impl Server {
         let endpoint = listener.endpoint().to_string();
         let trainers = updates.trainers;
         let state = State {
-            round: Round::new(trainers, options.policy),
+            round: Round::after(steps_before(scope), trainers, options.policy),
             trades: Trades::new(trainers),
             pace: Pace::new(trainers),
+            meetings: Meetings::default(),
+            cuts: Cuts::default(),
+            notes: BTreeMap::new(),
             seen: vec![None; trainers],
             begun: None,
             deserted: None,
@@ -162,6 +176,7 @@ impl Server {
             previous: Previous::new(options.policy == Policy::Wait),
             updates,
             state: Mutex::new(state),
+            fence: RwLock::new(()),
             changed: Condvar::new(),
             stop: AtomicBool::new(false),
             pushes: AtomicU64::new(0),
@@ -232,7 +247,8 @@ impl Server {
     fn end(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.changed.notify_all();
-        for thread in self.threads.drain(..) {
+        let writers = self.shared.state.lock().cuts.take_threads();
+        for thread in self.threads.drain(..).chain(writers) {
             // A thread that panicked has said so already.
             let _ = thread.join();
         }

@@ -184,6 +184,14 @@ impl Round {
         Round { policy, members: vec![member; trainers], done: 0, failed: None }
     }
 
+    /// For trainers who go on after so many steps.
+    pub fn after(steps: u64, trainers: usize, policy: Policy) -> Round {
+        let mut round = Round::new(trainers, policy);
+        round.done = steps;
+        round.members.iter_mut().for_each(|member| member.pushed = steps);
+        round
+    }
+
     /// How many steps are complete.
     pub fn done(&self) -> u64 {
         self.done

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
-use oarlock_tensor::Value;
+use oarlock_tensor::{Tensor, Value};
 
+use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Hello, Leave, Lookup, Named, Pull, Purpose, Push, Rounded, Trade, ValueReader, ValueWriter, Welcome,
-    encode_failure, kind,
+    Awaited, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, SaveTable, Trade,
+    ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
@@ -120,6 +121,10 @@ impl Session {
             kind::PUSH if hello.purpose == Purpose::Work => self.push(hello),
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
+            kind::MEET if hello.purpose == Purpose::Work => self.meet(hello),
+            kind::CUT if hello.purpose == Purpose::Work => self.cut(hello),
+            kind::SAVE_TABLE if hello.purpose == Purpose::Work => self.save_table(hello),
+            kind::NOTE if hello.purpose == Purpose::Work => self.note(hello),
             kind::TRADE if hello.purpose == Purpose::Work => self.trade(hello),
             kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
@@ -172,11 +177,13 @@ impl Session {
             self.shared.repeats.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
+        let whole = self.shared.fence.read();
         for (name, value) in &mut self.brought[..count] {
             self.shared.updates.apply(hello.trainer as usize, name, value)?;
             self.shared.changes.note(&self.shared.updates, name, value);
         }
         *applied = id;
+        drop(whole);
         drop(applied);
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
         self.shared.keep_pace(hello)
@@ -289,6 +296,73 @@ impl Session {
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
+    /// Saves what this server keeps, or says whether it has.
+    fn cut(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let cut = Cut::decode(&mut Reader::new(self.request.meta(), "a checkpoint"))?;
+        let id = self.request.id();
+        if self.shared.cut(&cut)? {
+            return self.send(kind::DONE, id, &[], &[]);
+        }
+        let mut meta = Writer::new();
+        Awaited { trainers: Vec::new() }.encode(&mut meta);
+        self.send(kind::AWAITED, id, meta.as_bytes(), &[])
+    }
+
+    /// Saves the rows of one table.
+    fn save_table(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let save = SaveTable::decode(&mut Reader::new(self.request.meta(), "a save"))?;
+        self.shared.save_table(&save)?;
+        self.send(kind::DONE, self.request.id(), &[], &[])
+    }
+
+    /// Keeps where a trainer stands; replies with what all said.
+    fn note(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let note = self.request.section(0).unwrap_or_default().to_vec();
+        let notes = {
+            let mut state = self.shared.state.lock();
+            state.notes.insert(hello.trainer, note);
+            state.notes.clone()
+        };
+        let mut meta = Writer::new();
+        Notes { trainers: notes.keys().copied().collect() }.encode(&mut meta);
+        let sections: Vec<&[u8]> = notes.values().map(Vec::as_slice).collect();
+        self.send(kind::NOTE, self.request.id(), meta.as_bytes(), &sections)
+    }
+
+    /// A trainer meets the others. Waits a while for those who are missing, then says who they are.
+    fn meet(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let mut meta = Reader::new(self.request.meta(), "a meeting");
+        let meet = Meet::decode(&mut meta)?;
+        let mut reader = ValueReader::new(&self.request, &mut meta)?;
+        let mut value = Value::Empty;
+        if reader.next(&mut meta)?.is_none() {
+            return Err(Error::new(Kind::Format, "a trainer came to a meeting with nothing"));
+        }
+        reader.value(&mut meta, &mut value)?;
+        let value = match value {
+            Value::Dense(tensor) => tensor,
+            other => return Err(Error::new(Kind::Format, format!("a meeting is no place for {}", other.kind()))),
+        };
+        match self.shared.gather(hello, &meet, value)? {
+            Ok(brought) => {
+                self.values.clear();
+                let named = |(trainer, part): (&usize, &Part)| (trainer.to_string(), Value::Dense(part.value.clone()));
+                self.values.extend(brought.iter().map(named));
+                self.shared.check_size(self.values.iter().map(|(_, value)| size(value)).sum())?;
+                self.send_values(self.values.len(), Floats::F32)
+            }
+            Err(missing) => {
+                let mut meta = Writer::new();
+                Awaited { trainers: missing.iter().map(|t| *t as u32).collect() }.encode(&mut meta);
+                self.send(kind::AWAITED, self.request.id(), meta.as_bytes(), &[])
+            }
+        }
+    }
+
     /// Takes a trainer's parts of an exchange, waits for those of the others, and replies with what is for this one.
     fn trade(&mut self, hello: &Hello) -> Result<()> {
         self.shared.check_here(hello)?;
@@ -343,6 +417,9 @@ impl Session {
         self.conn.send(&Outgoing { kind, id, meta, sections }, now() + SEND_PATIENCE)
     }
 }
+
+/// How long a meeting waits before it tells a trainer who is missing.
+const MEET_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a connection may take to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
@@ -435,6 +512,30 @@ impl Shared {
     fn note_fetch(&self, hello: &Hello, only_rows: bool) {
         if self.updates.mode != ServerMode::Sync && hello.purpose == Purpose::Work {
             self.state.lock().pace.fetched(hello.trainer as usize, only_rows);
+        }
+    }
+
+    /// What all brought to a meeting, or who is missing.
+    fn gather(&self, hello: &Hello, meet: &Meet, value: Tensor) -> Result<std::result::Result<Brought, Vec<usize>>> {
+        let (trainer, number) = (hello.trainer as usize, (hello.incarnation, meet.number));
+        let part = Part { incarnation: hello.incarnation, number: meet.number, value };
+        let mut guard = self.state.lock();
+        guard.meetings.come(trainer, &meet.purpose, part)?;
+        let until = now() + MEET_PATIENCE;
+        loop {
+            let state = &mut *guard;
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+            let (round, of) = (&state.round, self.updates.trainers);
+            if let Some(brought) = state.meetings.result(trainer, number, |t| round.is_awaited(t), of) {
+                self.changed.notify_all();
+                return Ok(Ok(brought));
+            }
+            if self.stop.load(Ordering::Acquire) || self.changed.wait_until(&mut guard, until).timed_out() {
+                let state = &*guard;
+                return Ok(Err(state.meetings.missing(|t| state.round.is_awaited(t), of)));
+            }
         }
     }
 

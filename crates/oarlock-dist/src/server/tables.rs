@@ -68,6 +68,7 @@ impl Tables {
             let spec = spec(program, &param, &states, &initial)?;
             let width = spec.width;
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
+            restore(&rows, scope, &param, &states)?;
             let index = tables.tables.len();
             tables.by_name.insert(param.clone(), index);
             tables.by_value.insert(param.clone(), (index, None));
@@ -138,7 +139,12 @@ impl Tables {
             let one = [0];
             let of = if table.from.len() > 1 { of } else { &one };
             let mut grads: Vec<Value> = of.iter().map(|t| std::mem::take(&mut *table.held[*t].lock())).collect();
-            table.apply(of, &mut grads)?;
+            let nothing = |grad: &Value| grad.rows().is_ok_and(|rows| rows.rows.is_empty());
+            if grads.iter().all(nothing) {
+                table.pass_step(of, &mut grads)?;
+            } else {
+                table.apply(of, &mut grads)?;
+            }
             for (t, grad) in of.iter().zip(grads) {
                 // Its memory serves the next step.
                 *table.held[*t].lock() = grad;
@@ -177,9 +183,138 @@ impl Tables {
         }
     }
 
+    /// Does a variable of this name consist of a table's rows?
+    pub(super) fn has_value(&self, name: &str) -> bool {
+        self.by_value.contains_key(name)
+    }
+
+    /// Sets a fence in all tables: [`Tables::read_cut`] reads them as they are now.
+    pub(super) fn begin_cut(&self, number: u64) -> Result<Vec<CutTable>> {
+        for table in &self.tables {
+            if let Err(e) = table.rows.begin_cut(number) {
+                self.end_cut();
+                return Err(in_table(e));
+            }
+        }
+        Ok((0..self.tables.len()).map(CutTable).collect())
+    }
+
+    /// Hands over the rows of a table as they were at the fence, some shards at a time: its weights and states by name.
+    pub(super) fn read_cut(&self, table: &CutTable, take: &mut TakeRows<'_>) -> Result<()> {
+        let table = &self.tables[table.0];
+        let names = {
+            let update = table.update.lock();
+            [std::slice::from_ref(&update.param), &update.states[..]].concat()
+        };
+        for group in 0..CUT_GROUPS {
+            let mut group_rows = GroupRows::new(names.len(), table.rows.spec().width);
+            for shard in group * SHARDS / CUT_GROUPS..(group + 1) * SHARDS / CUT_GROUPS {
+                table
+                    .rows
+                    .cut_shard(shard, |id, _, weights, states| group_rows.add(id, weights, states))
+                    .map_err(in_table)?;
+            }
+            if !group_rows.ids.is_empty() {
+                take(group, &group_rows.finish(&names)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the fence go.
+    pub(super) fn end_cut(&self) {
+        self.tables.iter().for_each(|table| table.rows.end_cut());
+    }
+
     /// A line about each table: rows and memory.
     pub(super) fn report(&self) -> impl Iterator<Item = String> {
         self.tables.iter().map(|t| t.rows.memory().to_string())
+    }
+}
+
+/// Takes rows of some shards: the number of their group, and variables by name.
+pub(super) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> + 'a;
+
+/// A table whose cut is open.
+pub(super) struct CutTable(usize);
+
+/// A checkpoint holds a table in so many files per variable, so that no more than one of them is in memory at a time.
+const CUT_GROUPS: usize = 16;
+
+/// Rows of some shards.
+struct GroupRows {
+    width: usize,
+    ids: Vec<i64>,
+    values: Vec<Vec<f32>>,
+}
+
+impl GroupRows {
+    fn new(values: usize, width: usize) -> GroupRows {
+        GroupRows { width, ids: Vec::new(), values: vec![Vec::new(); values] }
+    }
+
+    fn add(&mut self, id: i64, weights: &[f32], states: &[f32]) {
+        self.ids.push(id);
+        let rows = [weights].into_iter().chain(states.chunks(self.width));
+        self.values.iter_mut().zip(rows).for_each(|(to, row)| to.extend_from_slice(row));
+    }
+
+    fn finish(self, names: &[Name]) -> Result<Vec<(Name, Value)>> {
+        let (count, width) = (self.ids.len(), self.width);
+        let rows = |(name, data): (&Name, Vec<f32>)| {
+            let value = Tensor::from_slice([count, width], &data).map_err(in_table)?;
+            Ok((name.clone(), Value::Rows(SelectedRows { rows: self.ids.clone(), height: count as i64, value })))
+        };
+        names.iter().zip(self.values).map(rows).collect()
+    }
+}
+
+/// Puts rows that were loaded before the server started into its table: weights, and states as far as they were loaded.
+fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) -> Result<()> {
+    let Some(loaded) = take_rows(scope, param) else { return Ok(()) };
+    let states: Vec<Option<SelectedRows>> = states.iter().map(|name| take_rows(scope, name)).collect();
+    let width = table.spec().width;
+    if loaded.value.numel() != loaded.rows.len() * width {
+        let what = format!("the rows that were loaded for `{param}` do not have {width} elements");
+        return Err(Error::new(Kind::Shape, what).help("load what was saved from this program"));
+    }
+    let data = loaded.value.data::<f32>().map_err(in_table)?;
+    let at: HashMap<i64, usize> = loaded.rows.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let state_width = table.spec().state_width();
+    for (ids, rows) in loaded.rows.chunks(RESTORED_AT_ONCE).zip(data.chunks(RESTORED_AT_ONCE * width)) {
+        let (mut weights, mut state) = (vec![0.0; ids.len() * width], vec![0.0; ids.len() * state_width]);
+        table.take(ids, &mut weights, &mut state).map(drop).map_err(in_table)?;
+        for (k, from) in states.iter().enumerate() {
+            let Some(from) = from.as_ref().filter(|from| from.rows.len() == loaded.rows.len()) else { continue };
+            let values = from.value.data::<f32>().map_err(in_table)?;
+            // States lie state by state, each row after row.
+            let to = &mut state[k * ids.len() * width..(k + 1) * ids.len() * width];
+            for (id, to) in ids.iter().zip(to.chunks_mut(width)) {
+                let same = from.rows.get(at[id]).is_some_and(|other| other == id);
+                let row = if same { Some(at[id]) } else { from.rows.iter().position(|other| other == id) };
+                if let Some(row) = row.and_then(|row| values.get(row * width..(row + 1) * width)) {
+                    to.copy_from_slice(row);
+                }
+            }
+        }
+        table.put(ids, 0, rows, &state).map(drop).map_err(in_table)?;
+    }
+    Ok(())
+}
+
+/// How many rows are restored at a time.
+const RESTORED_AT_ONCE: usize = 4096;
+
+/// Takes rows out of a scope, if there are some.
+fn take_rows(scope: &Scope, name: &Name) -> Option<SelectedRows> {
+    let var = scope.find(name)?;
+    let value = std::mem::take(&mut *var.write());
+    match value {
+        Value::Rows(rows) => Some(rows),
+        other => {
+            *var.write() = other;
+            None
+        }
     }
 }
 
@@ -204,6 +339,27 @@ impl Table {
         rows.value = Tensor::from_slice([ids.len(), width], &data).map_err(in_table)?;
         rows.rows = ids;
         Ok(())
+    }
+
+    /// A step that touches no row of this server is a step all the same: what counts steps, such as powers of beta, goes on. The
+    /// block runs on a row of zeros that is in no table.
+    fn pass_step(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {
+        let mut update = self.update.lock();
+        let spec = self.rows.spec();
+        set(&update.scope, &update.param, 1, update.width, &vec![0.0; update.width]);
+        for (name, state) in update.states.iter().zip(&spec.state) {
+            set(&update.scope, name, 1, state.width, &vec![0.0; state.width]);
+        }
+        let mut zeros = Vec::new();
+        for _ in grads.iter() {
+            let value = Tensor::zeros(DType::F32, [1, update.width]);
+            zeros.push(Value::Rows(SelectedRows { rows: vec![0], height: 1, value }));
+        }
+        update.ids = vec![0];
+        update.lend_gradients(&self.from, of, &mut zeros);
+        let run = update.run(&self.from, of);
+        update.return_gradients(&self.from, of, &mut zeros);
+        run
     }
 
     fn apply(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {

@@ -54,7 +54,7 @@ pub(super) fn geo_trainer_startup(job: &Job) -> Result<Program> {
 /// A `send` that only reaches the trainer's own communicator.
 fn notify(job: &Job, program: &mut Program, variables: Vec<Name>, dummy: &Name, names: &[Name]) {
     let op = send(variables, dummy, Vec::new(), job.trainer_attr()).attr("send_varnames", strings(names));
-    program.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
+    program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
 }
 
 /// A server's program: every block adds a delta to a parameter.

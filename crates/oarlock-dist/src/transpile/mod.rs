@@ -193,6 +193,12 @@ impl DistributeTranspiler {
         Ok(&self.job()?.main)
     }
 
+    /// Do all trainers finish a step together?
+    pub fn is_in_step(&self) -> bool {
+        let waits = self.config.sync_mode || self.config.completely_not_async;
+        waits && !self.config.geo_sgd_mode
+    }
+
     /// Which trainer this is.
     pub fn trainer_id(&self) -> Result<usize> {
         Ok(self.job()?.trainer_id)

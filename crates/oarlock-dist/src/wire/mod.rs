@@ -22,6 +22,7 @@ pub(crate) mod hostile;
 mod listen;
 mod options;
 mod receive;
+mod seal;
 mod secure;
 mod send;
 mod stream;
@@ -36,6 +37,7 @@ pub use frame::{ALIGN, Incoming, MAX_META, MAX_SECTIONS, Outgoing, VERSION};
 pub use listen::Listener;
 pub use options::{NetOptions, TlsFiles};
 pub use receive::{Received, Receiver};
+pub use seal::{fingerprint, nonce, same_seal, seal};
 pub use send::Sender;
 
 /// The time; deadlines are compared with it.

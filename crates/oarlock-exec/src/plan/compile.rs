@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oarlock_ir::{
-    EMPTY, Error, FuseBlock, GRAD, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, Shape, Var, VarKind,
-    VarType, nearest, verify,
+    Attr, EMPTY, Error, FuseBlock, GRAD, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, Shape, Var,
+    VarKind, VarType, nearest, verify,
 };
 use oarlock_tensor::DType;
 
@@ -396,6 +396,7 @@ pub(crate) fn kernels(
     blocks: &[PlanBlock],
     layout: &PlanLayout<'_>,
     options: &ExecOptions,
+    replica: usize,
 ) -> Result<Vec<Vec<Box<dyn Kernel>>>> {
     let one = |b: usize, i: usize, p: &PlanOp| {
         let entry = options.registry.entry(&p.op.op_type)?;
@@ -404,17 +405,33 @@ pub(crate) fn kernels(
             .iter()
             .filter_map(|(from, to)| p.names.iter().find(|(_, s)| s == to).map(|(n, _)| (n.clone(), *from)))
             .collect();
-        let prepare = Prepare::new(&p.op, &entry.sig, b, layout, &redirect);
+        let reseeded = if entry.def.traits().random { reseeded(&p.op, replica) } else { None };
+        let prepare = Prepare::new(reseeded.as_ref().unwrap_or(&p.op), &entry.sig, b, layout, &redirect);
         entry.def.prepare(&prepare).map_err(|e| e.at(|| p.op.place(b, i)))
     };
     let all = |(b, block): (usize, &PlanBlock)| block.ops.iter().enumerate().map(|(i, p)| one(b, i, p)).collect();
     blocks.iter().enumerate().map(all).collect()
 }
 
+/// A random operator with a fixed seed, as a replica has it: the samples of all replicas are one batch, so each draws its own
+/// numbers.
+fn reseeded(op: &Op, replica: usize) -> Option<Op> {
+    match op.attrs.get("seed") {
+        Some(Attr::Int(seed)) if replica > 0 => {
+            let is_fixed = match op.attrs.get("fix_seed") {
+                Some(Attr::Bool(fixed)) => *fixed,
+                _ => *seed != 0,
+            };
+            is_fixed.then(|| op.clone().attr("seed", seed.wrapping_add(replica as i32)))
+        }
+        _ => None,
+    }
+}
+
 /// From which operator on every kernel can be checked first and then cannot fail. Such an operator must not read what another of
 /// them computes, or it could not be checked before that one ran.
 fn commit_from(plan: &Plan, options: &ExecOptions) -> Result<usize> {
-    let kernels = plan.kernels(options)?;
+    let kernels = plan.kernels(options, 0)?;
     let ops = &plan.blocks[0].ops;
     let persistable: HashSet<usize> = plan.bound.iter().filter(|b| b.persistable).map(|b| b.slot).collect();
     let mut inputs: HashSet<usize> = HashSet::new();

@@ -13,6 +13,9 @@ use oarlock_ir::{Kernel, Layout, Name, Op, Program, Result, Var};
 
 use crate::executor::ExecOptions;
 
+pub(crate) use analysis::{Access, Key, accesses};
+pub(crate) use memory::traits_of;
+
 /// A program compiled for one set of feeds and fetches.
 pub(crate) struct Plan {
     /// What was compiled: the program's blocks after fusion.
@@ -111,9 +114,10 @@ impl Plan {
         compile::compile(program, feeds, fetches, options)
     }
 
-    /// Makes the kernels of all blocks. Each instance of a plan has its own, since kernels keep scratch memory.
-    pub(crate) fn kernels(&self, options: &ExecOptions) -> Result<Vec<Vec<Box<dyn Kernel>>>> {
+    /// Makes the kernels of all blocks. Each instance of a plan has its own, since kernels keep scratch memory. Those of one replica
+    /// draw other random numbers than those of another.
+    pub(crate) fn kernels(&self, options: &ExecOptions, replica: usize) -> Result<Vec<Vec<Box<dyn Kernel>>>> {
         let layout = PlanLayout { program: &self.program, map: &self.layout };
-        compile::kernels(&self.blocks, &layout, options)
+        compile::kernels(&self.blocks, &layout, options, replica)
     }
 }

@@ -1,8 +1,8 @@
 //! `batch_norm`: every channel moved and scaled to mean 0 and variance 1 over the batch, then to a learned mean and scale.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Replica, Result, Sig, Traits, VarType,
+    by_float, fail, kernel,
 };
 use oarlock_tensor::{Dims, Float, Pool, simd};
 
@@ -108,68 +108,88 @@ impl OpDef for BatchNorm {
     fn sig(&self) -> Sig {
         let doc =
             "Y = Scale * (X - mean) / sqrt(variance + epsilon) + Bias, with statistics of each channel over the batch";
-        let sig = Sig::new("batch_norm", doc)
-            .input("X", "[n, channels, ...] or [n, ..., channels]")
-            .input("Scale", "[channels]")
-            .input("Bias", "[channels]")
-            .input("Mean", "[channels], running mean")
-            .input("Variance", "[channels], running variance")
-            .optional_input("MomentumTensor", "[1]; replaces `momentum`")
-            .output("Y", "like `X`")
-            .output("MeanOut", "the running mean with this batch; usually `Mean` itself")
-            .output("VarianceOut", "the running variance with this batch; usually `Variance` itself")
-            .output("SavedMean", "[channels], mean of the batch")
-            .output("SavedVariance", "[channels], 1 / sqrt(variance of the batch + epsilon)")
-            .optional_output("ReserveSpace", "never made");
-        attrs(sig)
+        forward_sig("batch_norm", doc)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.float("X")?;
-        let params = Params::new(&cx.attrs())?;
-        if !(2..=5).contains(&x.shape.rank()) {
-            return Err(cx.shape_error(format_args!("needs two to five sizes, but has {}", cx.describe("X"))));
-        }
-        let channels = x.shape[params.axis(x.shape.rank())];
-        for slot in ["Scale", "Bias", "Mean", "Variance"] {
-            let ty = cx.float(slot)?;
-            if ty.shape.rank() != 1 || !ty.shape[0].fits(channels) {
-                let what = format!("needs one value per channel of {} in {}", cx.describe("X"), cx.describe(slot));
-                return Err(cx.shape_error(what));
-            }
-        }
-        let each = VarType::tensor(x.dtype, vec![channels.or(cx.input("Scale")?.shape[0])]);
-        cx.set("Y", x);
-        for slot in ["MeanOut", "VarianceOut", "SavedMean", "SavedVariance"] {
-            cx.set(slot, each.clone());
-        }
-        cx.set("ReserveSpace", each.with_shape(vec![Dim::Any]));
-        Ok(())
+        infer_forward(cx)
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots::new(p)?;
-        let params = Params::new(&p.attrs())?;
-        by_float!(p.float("X")?, T => {
-            let mut scratch = [const { Vec::<T>::new() }; 2];
-            kernel(move |io| forward(io, &slots, params, &mut scratch))
-        })
+        prepare_forward(p, false)
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = ["Bias", "SavedMean", "SavedVariance", "Scale", "X", "Y@GRAD"];
-        let mut op = g.make("batch_norm_grad", &reads, &["Bias@GRAD", "Scale@GRAD", "X@GRAD"]);
-        // The batch's statistics were not used then.
-        if self.sig().attrs(g.op()).bool("use_global_stats")? {
-            op.inputs.set("Mean", g.arguments("MeanOut"));
-            op.inputs.set("Variance", g.arguments("VarianceOut"));
-        }
-        g.push(op)
+        emit_grad(g, "batch_norm_grad")
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Mean", "MeanOut"), ("Variance", "VarianceOut")])
+        RUNNING_IN_PLACE.synchronized("sync_batch_norm")
     }
+}
+
+/// Running statistics are usually updated where they are.
+pub(super) const RUNNING_IN_PLACE: Traits = Traits::NONE.in_place(&[("Mean", "MeanOut"), ("Variance", "VarianceOut")]);
+
+pub(super) fn forward_sig(op_type: &'static str, doc: &'static str) -> Sig {
+    let sig = Sig::new(op_type, doc)
+        .input("X", "[n, channels, ...] or [n, ..., channels]")
+        .input("Scale", "[channels]")
+        .input("Bias", "[channels]")
+        .input("Mean", "[channels], running mean")
+        .input("Variance", "[channels], running variance")
+        .optional_input("MomentumTensor", "[1]; replaces `momentum`")
+        .output("Y", "like `X`")
+        .output("MeanOut", "the running mean with this batch; usually `Mean` itself")
+        .output("VarianceOut", "the running variance with this batch; usually `Variance` itself")
+        .output("SavedMean", "[channels], mean of the batch")
+        .output("SavedVariance", "[channels], 1 / sqrt(variance of the batch + epsilon)")
+        .optional_output("ReserveSpace", "never made");
+    attrs(sig)
+}
+
+pub(super) fn infer_forward(cx: &mut Infer<'_>) -> Result<()> {
+    let x = cx.float("X")?;
+    let params = Params::new(&cx.attrs())?;
+    if !(2..=5).contains(&x.shape.rank()) {
+        return Err(cx.shape_error(format_args!("needs two to five sizes, but has {}", cx.describe("X"))));
+    }
+    let channels = x.shape[params.axis(x.shape.rank())];
+    for slot in ["Scale", "Bias", "Mean", "Variance"] {
+        let ty = cx.float(slot)?;
+        if ty.shape.rank() != 1 || !ty.shape[0].fits(channels) {
+            let what = format!("needs one value per channel of {} in {}", cx.describe("X"), cx.describe(slot));
+            return Err(cx.shape_error(what));
+        }
+    }
+    let each = VarType::tensor(x.dtype, vec![channels.or(cx.input("Scale")?.shape[0])]);
+    cx.set("Y", x);
+    for slot in ["MeanOut", "VarianceOut", "SavedMean", "SavedVariance"] {
+        cx.set(slot, each.clone());
+    }
+    cx.set("ReserveSpace", each.with_shape(vec![Dim::Any]));
+    Ok(())
+}
+
+/// A kernel; with `sync`, statistics are those of all replicas.
+pub(super) fn prepare_forward(p: &Prepare<'_>, sync: bool) -> Result<Box<dyn Kernel>> {
+    let slots = Slots::new(p)?;
+    let params = Params::new(&p.attrs())?;
+    by_float!(p.float("X")?, T => {
+        let mut scratch = [const { Vec::<T>::new() }; 2];
+        kernel(move |io| forward(io, &slots, params, sync, &mut scratch))
+    })
+}
+
+pub(super) fn emit_grad(g: &mut Grad<'_>, op_type: &str) -> Result<()> {
+    let reads = ["Bias", "SavedMean", "SavedVariance", "Scale", "X", "Y@GRAD"];
+    let mut op = g.make(op_type, &reads, &["Bias@GRAD", "Scale@GRAD", "X@GRAD"]);
+    // The batch's statistics were not used then.
+    if forward_sig("batch_norm", "").attrs(g.op()).bool("use_global_stats")? {
+        op.inputs.set("Mean", g.arguments("MeanOut"));
+        op.inputs.set("Variance", g.arguments("VarianceOut"));
+    }
+    g.push(op)
 }
 
 struct Slots {
@@ -197,7 +217,14 @@ impl Slots {
     }
 }
 
-fn forward<T: Float>(io: &Io<'_>, s: &Slots, params: Params, [mean, inverse]: &mut [Vec<T>; 2]) -> Result<()> {
+fn forward<T: Float>(
+    io: &Io<'_>,
+    s: &Slots,
+    params: Params,
+    sync: bool,
+    [mean, inverse]: &mut [Vec<T>; 2],
+) -> Result<()> {
+    let replica = io.runtime().replica().filter(|_| sync);
     let (x_tensor, scale_tensor, bias_tensor) = (io.dense(s.x)?, io.dense(s.scale)?, io.dense(s.bias)?);
     let layout = Layout::new(io, s.x, &params, x_tensor.dims())?;
     let x = io.data::<T>(s.x, &x_tensor)?;
@@ -224,14 +251,14 @@ fn forward<T: Float>(io: &Io<'_>, s: &Slots, params: Params, [mean, inverse]: &m
     if params.global {
         mean.copy_from_slice(running[0]);
         inverse.iter_mut().zip(&*running[1]).for_each(|(i, v)| *i = T::ONE / (*v + epsilon).sqrt());
-    } else if layout.count() <= 1 {
+    } else if layout.count() <= 1 && replica.is_none() {
         // One value has no variance; Fluid passes it through and leaves the statistics alone.
         y.copy_from_slice(x);
         mean.fill(T::ZERO);
         inverse.fill(T::ZERO);
         return save(io, s, &[mean, inverse]);
     } else {
-        statistics(layout, io.pool(), x, mean, inverse);
+        statistics(layout, io.pool(), x, mean, inverse, replica)?;
         let momentum = T::of(s.momentum.map_or(Ok(params.momentum.into()), |m| io.scalar(m))?);
         for (running, batch) in running.into_iter().zip([&*mean, &*inverse]) {
             let pairs = running.iter_mut().zip(batch);
@@ -266,12 +293,23 @@ fn save<T: Float>(io: &Io<'_>, s: &Slots, values: &[&[T]; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Mean and (biased) variance of every channel.
-fn statistics<T: Float>(layout: Layout, pool: &Pool, x: &[T], mean: &mut [T], variance: &mut [T]) {
-    let count = T::of(layout.count() as f64);
+/// Mean and (biased) variance of every channel, over the samples of all replicas if there are some.
+fn statistics<T: Float>(
+    layout: Layout,
+    pool: &Pool,
+    x: &[T],
+    mean: &mut [T],
+    variance: &mut [T],
+    replica: Option<&Replica>,
+) -> Result<()> {
     if layout.inner == 1 {
         simd::column_sums(mean, x);
-        mean.iter_mut().for_each(|m| *m /= count);
+    } else {
+        layout.sums(pool, mean, x, |_, plane| simd::sum(plane));
+    }
+    let count = add_up(replica, layout.count(), &mut [&mut *mean])?;
+    mean.iter_mut().for_each(|m| *m /= count);
+    if layout.inner == 1 {
         variance.fill(T::ZERO);
         for row in x.chunks_exact(layout.channels) {
             for ((v, x), m) in variance.iter_mut().zip(row).zip(&*mean) {
@@ -279,11 +317,24 @@ fn statistics<T: Float>(layout: Layout, pool: &Pool, x: &[T], mean: &mut [T], va
             }
         }
     } else {
-        layout.sums(pool, mean, x, |_, plane| simd::sum(plane));
-        mean.iter_mut().for_each(|m| *m /= count);
         layout.sums(pool, variance, x, |c, plane| simd::sum_of_squared_deviations(plane, mean[c]));
     }
+    let count = add_up(replica, layout.count(), &mut [&mut *variance])?;
     variance.iter_mut().for_each(|v| *v /= count);
+    Ok(())
+}
+
+/// Adds up a count and sums over all replicas; returns the count.
+fn add_up<T: Float>(replica: Option<&Replica>, count: usize, sums: &mut [&mut [T]]) -> Result<T> {
+    let Some(replica) = replica else { return Ok(T::of(count as f64)) };
+    let mut all = vec![count as f64];
+    sums.iter().for_each(|sums| all.extend(sums.iter().map(|v| v.to_f64())));
+    replica.sum(&mut all)?;
+    let mut totals = all[1..].iter();
+    for (sum, total) in sums.iter_mut().flat_map(|sums| sums.iter_mut()).zip(&mut totals) {
+        *sum = T::of(*total);
+    }
+    Ok(T::of(all[0]))
 }
 
 /// y = x * factor + offset, both per channel.
@@ -305,54 +356,69 @@ struct BatchNormGrad;
 
 impl OpDef for BatchNormGrad {
     fn sig(&self) -> Sig {
-        let sig =
-            Sig::new("batch_norm_grad", "gradients of `batch_norm`, through the batch's statistics if those were used")
-                .input("X", "of the forward operator")
-                .input("Scale", "of the forward operator")
-                .optional_input("Bias", "of the forward operator")
-                .optional_input("SavedMean", "of the forward operator, without `use_global_stats`")
-                .optional_input("SavedVariance", "of the forward operator, without `use_global_stats`")
-                .optional_input("Mean", "the running mean, with `use_global_stats`")
-                .optional_input("Variance", "the running variance, with `use_global_stats`")
-                .input("Y@GRAD", "gradient of `Y`")
-                .optional_output("X@GRAD", "gradient of `X`")
-                .optional_output("Scale@GRAD", "gradient of `Scale`")
-                .optional_output("Bias@GRAD", "gradient of `Bias`");
-        attrs(sig)
+        grad_sig("batch_norm_grad", "gradients of `batch_norm`, through the batch's statistics if those were used")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Scale"])?;
-        cx.same("Bias@GRAD", "Scale")
+        infer_grad(cx)
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let params = Params::new(&p.attrs())?;
-        if params.global && !p.attrs().bool("use_global_stats")? {
-            fail!(
-                Kind::NoGradient,
-                "`batch_norm` with `is_test` has no gradient; train a program that was not cloned for tests"
-            );
-        }
-        let statistics = if params.global { ["Mean", "Variance"] } else { ["SavedMean", "SavedVariance"] };
-        let slots = GradSlots {
-            x: p.input("X")?,
-            scale: p.input("Scale")?,
-            statistics: [p.input(statistics[0])?, p.input(statistics[1])?],
-            dy: p.input("Y@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dscale: p.maybe_output("Scale@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
-        by_float!(p.float("X")?, T => {
-            let mut scratch = [const { Vec::<T>::new() }; 3];
-            kernel(move |io| backward(io, &slots, params, &mut scratch))
-        })
+        prepare_grad(p, false)
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Bias"])
+        BIAS_SIZES.synchronized("sync_batch_norm_grad")
     }
+}
+
+/// Of the bias the gradient needs its sizes alone.
+pub(super) const BIAS_SIZES: Traits = Traits::NONE.shape_only(&["Bias"]);
+
+pub(super) fn grad_sig(op_type: &'static str, doc: &'static str) -> Sig {
+    let sig = Sig::new(op_type, doc)
+        .input("X", "of the forward operator")
+        .input("Scale", "of the forward operator")
+        .optional_input("Bias", "of the forward operator")
+        .optional_input("SavedMean", "of the forward operator, without `use_global_stats`")
+        .optional_input("SavedVariance", "of the forward operator, without `use_global_stats`")
+        .optional_input("Mean", "the running mean, with `use_global_stats`")
+        .optional_input("Variance", "the running variance, with `use_global_stats`")
+        .input("Y@GRAD", "gradient of `Y`")
+        .optional_output("X@GRAD", "gradient of `X`")
+        .optional_output("Scale@GRAD", "gradient of `Scale`")
+        .optional_output("Bias@GRAD", "gradient of `Bias`");
+    attrs(sig)
+}
+
+pub(super) fn infer_grad(cx: &mut Infer<'_>) -> Result<()> {
+    cx.grads_of(&["X", "Scale"])?;
+    cx.same("Bias@GRAD", "Scale")
+}
+
+/// A kernel; with `sync`, statistics were those of all replicas.
+pub(super) fn prepare_grad(p: &Prepare<'_>, sync: bool) -> Result<Box<dyn Kernel>> {
+    let params = Params::new(&p.attrs())?;
+    if params.global && !p.attrs().bool("use_global_stats")? {
+        fail!(
+            Kind::NoGradient,
+            "`batch_norm` with `is_test` has no gradient; train a program that was not cloned for tests"
+        );
+    }
+    let statistics = if params.global { ["Mean", "Variance"] } else { ["SavedMean", "SavedVariance"] };
+    let slots = GradSlots {
+        x: p.input("X")?,
+        scale: p.input("Scale")?,
+        statistics: [p.input(statistics[0])?, p.input(statistics[1])?],
+        dy: p.input("Y@GRAD")?,
+        dx: p.maybe_output("X@GRAD")?,
+        dscale: p.maybe_output("Scale@GRAD")?,
+        dbias: p.maybe_output("Bias@GRAD")?,
+    };
+    by_float!(p.float("X")?, T => {
+        let mut scratch = [const { Vec::<T>::new() }; 3];
+        kernel(move |io| backward(io, &slots, params, sync, &mut scratch))
+    })
 }
 
 struct GradSlots {
@@ -366,7 +432,8 @@ struct GradSlots {
     dbias: Option<Out>,
 }
 
-fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: Params, scratch: &mut [Vec<T>; 3]) -> Result<()> {
+fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: Params, sync: bool, scratch: &mut [Vec<T>; 3]) -> Result<()> {
+    let replica = io.runtime().replica().filter(|_| sync && !params.global);
     let (x_tensor, scale_tensor, dy_tensor) = (io.dense(s.x)?, io.dense(s.scale)?, io.dense(s.dy)?);
     let [mean_tensor, variance_tensor] = [io.dense(s.statistics[0])?, io.dense(s.statistics[1])?];
     let layout = Layout::new(io, s.x, &params, x_tensor.dims())?;
@@ -383,7 +450,7 @@ fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: Params, scratch: &mut 
     inverse.extend(variance.iter().map(|&v| if params.global { T::ONE / (v + epsilon).sqrt() } else { v }));
     gradient_sums(layout, io.pool(), x, d, mean, dscale, dbias);
     dscale.iter_mut().zip(&*inverse).for_each(|(d, i)| *d *= *i);
-    let passed_through = !params.global && layout.count() <= 1;
+    let passed_through = !params.global && layout.count() <= 1 && replica.is_none();
     if passed_through {
         dscale.fill(T::ZERO);
         dbias.fill(T::ZERO);
@@ -402,7 +469,8 @@ fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: Params, scratch: &mut 
         dx.copy_from_slice(d);
         return Ok(());
     }
-    let count = T::of(layout.count() as f64);
+    // The statistics depend on the samples of all replicas, and so do all gradients on the sums.
+    let count = add_up(replica, layout.count(), &mut [dscale, dbias])?;
     // dx = factor * (d - mean of d - normalised x * mean of d * normalised x); constant statistics leave the first term.
     input_gradient(layout, io.pool(), (x, d, mean), dx, |c| {
         let factor = scale[c] * inverse[c];

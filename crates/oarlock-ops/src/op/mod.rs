@@ -308,6 +308,7 @@ pub(crate) mod stanh;
 pub(crate) mod strided_slice;
 pub(crate) mod sum;
 pub(crate) mod swish;
+pub(crate) mod sync_batch_norm;
 pub(crate) mod tanh;
 pub(crate) mod tanh_shrink;
 pub(crate) mod tdm_child;
@@ -647,6 +648,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     strided_slice::OPS,
     sum::OPS,
     swish::OPS,
+    sync_batch_norm::OPS,
     tanh::OPS,
     tanh_shrink::OPS,
     tdm_child::OPS,

@@ -1,6 +1,6 @@
 //! Dense layers, activations, elementwise arithmetic, reductions, comparisons, metrics.
 
-use oarlock::layers::Compare;
+use oarlock::layers::{Compare, Entry};
 use oarlock::prelude::*;
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use super::{layers, refs};
 use crate::args::Args;
 use crate::builder::Made;
+use crate::error::raise;
 
 fn elementwise(a: &Args<'_>) -> PyResult<Elementwise> {
     Ok(Elementwise::new().axis(a.i32("axis")?).act(a.act("act")?))
@@ -22,6 +23,7 @@ fn embedding(a: &Args<'_>) -> PyResult<Embedding> {
         .is_sparse(a.bool("is_sparse")?)
         .is_distributed(a.bool("is_distributed")?)
         .padding_idx(a.opt("padding_idx", Args::i64)?)
+        .entry(Entry::parse(&a.opt("entry", Args::str)?.unwrap_or_default()).map_err(raise)?)
         .param_attr(a.param("param_attr")?)
         .dtype(a.dtype("dtype")?))
 }

@@ -60,7 +60,7 @@ fn node_from_vars(ask: &mut Ask, get: impl Fn(&str) -> Option<String>) -> Result
     ask.worker_num = ask.worker_num.or(count("PADDLE_TRAINER_NUM")?);
     ask.node = ask.node.take().or_else(|| get("POD_IP"));
     let job = get("PADDLE_JOB_ID").unwrap_or_default();
-    Ok(Some(Meeting { master, nodes, rank: None, job, patience: Meeting::PATIENCE }))
+    Ok(Some(Meeting { master, nodes, rank: None, job, ..Meeting::default() }))
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T> {

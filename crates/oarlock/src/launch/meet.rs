@@ -2,21 +2,23 @@
 //!
 //! One launcher listens at the meeting point, which is an address of its host. Each of the others connects and says in a line which
 //! processes it will run; when all have come, each is told all of them. Lists are in the order of the nodes' ranks, or of
-//! their arrival if they have none.
+//! their arrival if they have none. With a token (`OARLOCK_TOKEN`) each side proves that it knows it, and that nobody changed what was
+//! said. Nodes of another release, or with another program, are refused by name.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock_dist::wire::{nonce, same_seal, seal};
 use oarlock_ir::{Error, Kind, Result};
 
 use super::cluster::split;
 use super::plan::Ask;
-use super::{host, list, now};
+use super::{host, list, now, var};
 
 /// The first word of every line, with the version of this exchange.
-const WORD: &str = "oarlock-meet-1";
+const WORD: &str = "oarlock-meet-2";
 
 /// Pause between two attempts, and the limit of one.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -40,6 +42,25 @@ pub struct Meeting {
     pub job: String,
     /// How long to wait for all nodes.
     pub patience: Duration,
+    /// What all nodes of the job know and nobody else.
+    pub token: Option<String>,
+    /// What the node runs, as a digest; nodes that run something else are refused. Empty: not compared.
+    pub program: String,
+}
+
+impl Default for Meeting {
+    /// Nowhere, with the usual patience and the token of the environment.
+    fn default() -> Meeting {
+        Meeting {
+            master: String::new(),
+            nodes: 1,
+            rank: None,
+            job: String::new(),
+            patience: Meeting::PATIENCE,
+            token: var("OARLOCK_TOKEN"),
+            program: String::new(),
+        }
+    }
 }
 
 impl Meeting {
@@ -51,6 +72,9 @@ impl Meeting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Node {
     job: String,
+    /// The release of Oarlock, and a digest of the program.
+    version: String,
+    program: String,
     rank: Option<usize>,
     servers: Vec<String>,
     workers: Vec<String>,
@@ -60,16 +84,48 @@ impl Node {
     fn line(&self) -> String {
         let rank = self.rank.map_or("-".to_string(), |rank| rank.to_string());
         let list = |endpoints: &[String]| if endpoints.is_empty() { "-".to_string() } else { endpoints.join(",") };
-        format!("{WORD} {} {rank} {} {}\n", self.job, list(&self.servers), list(&self.workers))
+        let (servers, workers) = (list(&self.servers), list(&self.workers));
+        let program = if self.program.is_empty() { "-" } else { &self.program };
+        format!("{WORD} {} {} {program} {rank} {servers} {workers}", self.job, self.version)
     }
 
     fn parse(line: &str) -> Option<Node> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [WORD, job, rank, servers, workers] = words[..] else { return None };
+        let [WORD, job, version, program, rank, servers, workers] = words[..] else { return None };
         let endpoints = |text: &str| if text == "-" { Vec::new() } else { list(text) };
         let rank = if rank == "-" { None } else { Some(rank.parse().ok()?) };
-        Some(Node { job: job.to_string(), rank, servers: endpoints(servers), workers: endpoints(workers) })
+        let program = if program == "-" { String::new() } else { program.to_string() };
+        let (job, version) = (job.to_string(), version.to_string());
+        Some(Node { job, version, program, rank, servers: endpoints(servers), workers: endpoints(workers) })
     }
+
+    /// Why a node cannot be of the same job, if so.
+    fn differs(&self, other: &Node) -> Option<String> {
+        if self.version != other.version {
+            return Some(format!(
+                "it has Oarlock {}, and the node at the meeting point {}",
+                other.version, self.version
+            ));
+        }
+        let both = !self.program.is_empty() && !other.program.is_empty();
+        (both && self.program != other.program).then(|| {
+            format!(
+                "its program has the fingerprint {}, and that of the node at the meeting point {}",
+                other.program, self.program
+            )
+        })
+    }
+}
+
+/// A line with the proof that its sender knows the token; `said` is what the other end said before, so that no line can be used again.
+fn sealed(line: &str, token: Option<&str>, said: &str) -> String {
+    format!("{line} {}\n", seal(token, &[said.as_bytes(), line.as_bytes()]))
+}
+
+/// The line inside a sealed one; `None` if the seal is wrong.
+fn open(text: &str, token: Option<&str>, said: &str) -> Option<String> {
+    let (line, proof) = text.trim_end().rsplit_once(' ')?;
+    same_seal(proof, &seal(token, &[said.as_bytes(), line.as_bytes()])).then(|| line.to_string())
 }
 
 /// Agrees with the other nodes: `ask` says how many servers and workers this node runs, the result lists those of all. `say` is told
@@ -95,7 +151,14 @@ pub fn meet(ask: Ask, meeting: &Meeting, say: impl Fn(String)) -> Result<Ask> {
     let endpoints: Vec<String> = ports.iter().map(|port| format!("{node}:{port}")).collect();
     let (servers, workers) = endpoints.split_at(servers.min(endpoints.len()));
     let job = if meeting.job.is_empty() { "-".to_string() } else { meeting.job.split_whitespace().collect() };
-    let this = Node { job, rank: meeting.rank, servers: servers.to_vec(), workers: workers.to_vec() };
+    let this = Node {
+        job,
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        program: meeting.program.clone(),
+        rank: meeting.rank,
+        servers: servers.to_vec(),
+        workers: workers.to_vec(),
+    };
     let all = match listener {
         Some(listener) => gather(&listener, this, meeting, deadline, &say)?,
         None => join(&this, meeting, deadline, &say)?,
@@ -142,12 +205,13 @@ fn gather(
     say: &impl Fn(String),
 ) -> Result<Node> {
     listener.set_nonblocking(true).map_err(|e| broken(meeting, &e))?;
-    let mut nodes = vec![(this, None)];
+    let first = this.clone();
+    let mut nodes: Vec<(Node, Option<(TcpStream, String)>)> = vec![(this, None)];
     let mut remind = now() + REMIND;
     while nodes.len() < meeting.nodes {
         match listener.accept() {
             Ok((stream, _)) => {
-                nodes.extend(hear(stream, &meeting_job(&nodes)).map(|(node, stream)| (node, Some(stream))))
+                nodes.extend(hear(stream, &first, meeting, say).map(|(node, end)| (node, Some(end))));
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
             Err(e) => return Err(broken(meeting, &e)),
@@ -165,39 +229,66 @@ fn gather(
     // Nodes without a rank come after those with one, in the order of their arrival.
     nodes.sort_by_key(|(node, _)| node.rank.unwrap_or(usize::MAX));
     let all = Node {
-        job: meeting_job(&nodes),
         rank: None,
         servers: nodes.iter().flat_map(|(node, _)| node.servers.clone()).collect(),
         workers: nodes.iter().flat_map(|(node, _)| node.workers.clone()).collect(),
+        ..first
     };
-    for stream in nodes.into_iter().filter_map(|(_, stream)| stream) {
+    for (stream, said) in nodes.into_iter().filter_map(|(_, end)| end) {
         // A node that went away meanwhile is missed by those who need it.
-        let _ = (&stream).write_all(all.line().as_bytes());
+        let _ = (&stream).write_all(sealed(&all.line(), meeting.token.as_deref(), &said).as_bytes());
     }
     Ok(all)
 }
 
-fn meeting_job<T>(nodes: &[(Node, T)]) -> String {
-    nodes.first().map_or(String::new(), |(node, _)| node.job.clone())
+/// What a node says, if it is one of this job. Others are hung up on: they try until their deadline and then say so. One that could
+/// not work with the others is told why.
+fn hear(
+    stream: TcpStream,
+    first: &Node,
+    meeting: &Meeting,
+    say: &impl Fn(String),
+) -> Option<(Node, (TcpStream, String))> {
+    stream.set_nonblocking(false).ok()?;
+    let (token, nonce) = (meeting.token.as_deref(), nonce());
+    (&stream).write_all(format!("{WORD} {nonce}\n").as_bytes()).ok()?;
+    let said = read_line(&stream, now(), || {}).ok()?;
+    let Some(line) = open(&said, token, &nonce) else {
+        if said.starts_with(WORD) {
+            let peer = stream.peer_addr().map_or_else(|_| "somebody".to_string(), |peer| peer.ip().to_string());
+            say(format!("{peer} came to {} without the token of this job, and was turned away", meeting.master));
+        }
+        return None;
+    };
+    let node = Node::parse(&line).filter(|node| node.job == first.job)?;
+    if let Some(why) = first.differs(&node) {
+        let refusal = format!("{REFUSED} {}", why.replace(' ', "_"));
+        let _ = (&stream).write_all(sealed(&refusal, token, &said).as_bytes());
+        say(format!("a node was refused: {why}"));
+        return None;
+    }
+    Some((node, (stream, said)))
 }
 
-/// What a node says, if it is one of this job. Others are hung up on: they try until their deadline and then say so.
-fn hear(stream: TcpStream, job: &str) -> Option<(Node, TcpStream)> {
-    stream.set_nonblocking(false).ok()?;
-    let node = Node::parse(&read_line(&stream, now(), || {}).ok()?)?;
-    (node.job == job).then_some((node, stream))
-}
+/// The first word of the answer to a node that cannot take part; why stands behind it.
+const REFUSED: &str = "oarlock-refused";
 
 /// Tells the meeting point what this node runs, and hears what all run.
 fn join(this: &Node, meeting: &Meeting, deadline: Instant, say: &impl Fn(String)) -> Result<Node> {
     loop {
         let stream = reach(meeting, deadline, say)?;
-        let answer = (&stream).write_all(this.line().as_bytes()).and_then(|()| {
-            let waiting = || say(format!("waiting at {} for the other nodes", meeting.master));
-            read_line(&stream, deadline, waiting)
-        });
-        if let Some(all) = answer.ok().and_then(|line| Node::parse(&line)) {
-            return Ok(all);
+        match ask(&stream, this, meeting, deadline, say) {
+            Ok(answer) if answer.starts_with(REFUSED) => {
+                let why = answer[REFUSED.len()..].trim().replace('_', " ");
+                return Err(Error::new(Kind::Argument, format!("this node was refused at {}: {why}", meeting.master))
+                    .help("install one release of Oarlock and one copy of the program on all nodes"));
+            }
+            Ok(answer) => {
+                if let Some(all) = Node::parse(&answer) {
+                    return Ok(all);
+                }
+            }
+            Err(_) => {}
         }
         if now() >= deadline {
             let what = format!("the nodes of the job did not all come to {}", meeting.master);
@@ -207,6 +298,23 @@ fn join(this: &Node, meeting: &Meeting, deadline: Instant, say: &impl Fn(String)
         say(format!("{} does not answer as a launcher of this job does; trying again", meeting.master));
         thread::sleep(SPEAK);
     }
+}
+
+/// Says who this node is, with the proof that it knows the token; returns the answer, if that has such a proof.
+fn ask(
+    stream: &TcpStream,
+    this: &Node,
+    meeting: &Meeting,
+    deadline: Instant,
+    say: &impl Fn(String),
+) -> io::Result<String> {
+    let token = meeting.token.as_deref();
+    let greeting = read_line(stream, now() + SPEAK, || {})?;
+    let nonce = greeting.strip_prefix(WORD).map(str::trim).unwrap_or_default();
+    let said = sealed(&this.line(), token, nonce);
+    (&*stream).write_all(said.as_bytes())?;
+    let answer = read_line(stream, deadline, || say(format!("waiting at {} for the other nodes", meeting.master)))?;
+    open(&answer, token, &said).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 /// A connection to the meeting point, as soon as somebody is there.
@@ -262,9 +370,64 @@ mod tests {
 
     #[test]
     fn lines_are_read_back() {
-        let node = Node { job: "j".into(), rank: Some(2), servers: vec!["a:1".into()], workers: Vec::new() };
+        let node = node("1", "p");
         assert_eq!(Node::parse(&node.line()), Some(node));
         assert_eq!(Node::parse("GET / HTTP/1.1"), None);
+    }
+
+    fn node(version: &str, program: &str) -> Node {
+        let (version, program) = (version.to_string(), program.to_string());
+        Node { job: "j".into(), version, program, rank: Some(2), servers: vec!["a:1".into()], workers: Vec::new() }
+    }
+
+    #[test]
+    fn a_seal_needs_the_token_and_what_was_said() {
+        let text = sealed("a line", Some("secret"), "nonce");
+        assert_eq!(open(&text, Some("secret"), "nonce").as_deref(), Some("a line"));
+        for (token, said) in [(Some("other"), "nonce"), (None, "nonce"), (Some("secret"), "earlier")] {
+            assert_eq!(open(&text, token, said), None, "{token:?} {said}");
+        }
+        assert_eq!(open(&text.replace("a line", "b line"), Some("secret"), "nonce"), None);
+        assert_eq!(open(&sealed("a line", None, "nonce"), Some("secret"), "nonce"), None);
+    }
+
+    #[test]
+    fn nodes_that_cannot_work_together_say_why() {
+        assert_eq!(node("1", "p").differs(&node("1", "")), None);
+        assert_eq!(
+            node("1", "p").differs(&node("2", "p")).unwrap(),
+            "it has Oarlock 2, and the node at the meeting point 1"
+        );
+        assert!(node("1", "p").differs(&node("1", "q")).unwrap().contains("fingerprint q"));
+    }
+
+    fn two_nodes(tokens: [Option<&str>; 2], programs: [&str; 2]) -> Vec<Result<Ask>> {
+        let port = free_port();
+        let start = |rank: usize| {
+            let meeting = Meeting {
+                master: format!("127.0.0.1:{port}"),
+                nodes: 2,
+                rank: Some(rank),
+                job: "job".into(),
+                patience: Duration::from_secs(2),
+                token: tokens[rank].map(str::to_string),
+                program: programs[rank].to_string(),
+            };
+            let node = Some(format!("127.0.0.{}", rank + 1));
+            let ask = Ask { per_node: Some(1), node, ..Ask::default() };
+            thread::sleep(Duration::from_millis(100));
+            thread::spawn(move || meet(ask, &meeting, |_| {}))
+        };
+        let nodes: Vec<_> = (0..2).map(start).collect();
+        nodes.into_iter().map(|node| node.join().unwrap()).collect()
+    }
+
+    #[test]
+    fn nodes_meet_with_one_token_and_one_program_only() {
+        assert!(two_nodes([Some("secret"); 2], ["p"; 2]).iter().all(Result::is_ok));
+        assert!(two_nodes([Some("secret"), None], ["p"; 2]).iter().all(Result::is_err));
+        let refused = two_nodes([None; 2], ["p", "q"]).remove(1).unwrap_err();
+        assert!(refused.report().what.contains("its program has the fingerprint q"), "{refused}");
     }
 
     /// One that the system gives to nobody else soon.
@@ -285,6 +448,8 @@ mod tests {
                     rank: Some(rank),
                     job: "job".into(),
                     patience: Duration::from_secs(30),
+                    token: None,
+                    program: String::new(),
                 };
                 let ask = Ask {
                     server_num: Some(1),
@@ -316,6 +481,8 @@ mod tests {
             rank: None,
             job: String::new(),
             patience: Duration::from_millis(300),
+            token: None,
+            program: String::new(),
         };
         let e = meet(Ask { per_node: Some(1), ..Ask::default() }, &meeting, |_| {}).unwrap_err();
         assert_eq!(e.report().what, format!("1 of 2 nodes have come to 127.0.0.1:{port} in 0 s"));

@@ -42,6 +42,20 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// What a program's text says: `count_filter_entry:N` or `probability_entry:P`.
+    pub fn parse(text: &str) -> Result<Entry> {
+        let parsed = match text.split_once(':') {
+            None if text.is_empty() => Some(Entry::Every),
+            Some(("count_filter_entry", count)) => count.parse().ok().map(Entry::Count),
+            Some(("probability_entry", probability)) => probability.parse().ok().map(Entry::Probability),
+            _ => None,
+        };
+        match parsed {
+            Some(entry) => Ok(entry),
+            None => fail!(Kind::Argument, "{text:?} does not say which ids get a row of a table"),
+        }
+    }
+
     /// As programs say it.
     fn attr(self) -> Option<String> {
         match self {

@@ -95,7 +95,7 @@ class Fleet(abc.ABC):
         """Makes this process ready to train."""
 
     @abc.abstractmethod
-    def init_server(self, model_dir=None):
+    def init_server(self, model_dir=None, checkpoint=None):
         """Makes this process ready to serve."""
 
     @abc.abstractmethod

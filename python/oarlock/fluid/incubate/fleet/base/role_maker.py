@@ -104,41 +104,42 @@ class RoleMakerBase:
 
         return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
 
-    def _arrays(self, array):
-        """An array of every worker."""
-        array = np.asarray(array)
-        if self.worker_num() == 1:
-            return [array]
-        about = ("%s %s|" % (array.dtype.str, array.shape)).encode()
-        parts = self._partners().gather(about + array.tobytes())
-        if not all(part.startswith(about) for part in parts):
-            raise ValueError("workers exchange arrays of one type and shape, and not all have %s%s" % (array.dtype, list(array.shape)))
-        return [np.frombuffer(part[len(about):], array.dtype).reshape(array.shape) for part in parts]
+    def _meet(self, how, value):
+        """Brings an array to a meeting of all workers, who meet at the first server."""
+        if not self.is_worker():
+            raise RuntimeError("workers meet, and this process is a server")
+        from ....executor import runtime
+
+        place = (self.worker_index(), self.worker_num(), self.get_pserver_endpoints())
+        return [np.array(met) for met in _core.meet(runtime(), *place, how, value)]
 
     def all_gather(self, input):
-        """The numbers or arrays of all workers, in their order. Every worker must call it."""
-        arrays = self._arrays(input)
-        return arrays if isinstance(input, np.ndarray) else [array.item() if array.ndim == 0 else array.tolist() for array in arrays]
+        """The values of all workers, in their order."""
+        return [_like(input, met) for met in self._meet("gather", np.asarray(input))]
+
+    def all_reduce(self, input, mode="sum"):
+        """The numbers of all workers, joined element by element: ``sum``, ``max`` or ``min``."""
+        return _like(input, self._meet(mode, np.asarray(input))[0])
 
     def all_reduce_worker(self, input, output, mode="sum"):
-        """Joins arrays of all workers, by ``sum``, ``max`` or ``min``, in ``output``. Every worker must call it."""
-        joins = {"sum": np.sum, "max": np.max, "min": np.min}
-        if mode not in joins:
-            raise ValueError("workers join arrays by %s, not %r" % (", ".join(joins), mode))
-        joined = joins[mode](np.stack(self._arrays(input)), axis=0)
-        if isinstance(output, np.ndarray):
-            output[...] = joined
-        else:
-            output[:] = joined.tolist()
+        """Joins arrays of all workers."""
+        output[:] = self.all_reduce(input if isinstance(output, np.ndarray) else list(input), mode)
 
     def barrier_worker(self):
         """Waits for all workers."""
-        self._arrays(np.zeros(0, np.uint8))
+        self._meet("barrier", np.zeros(1, "int32"))
 
     def barrier_all(self):
         """Waits for everybody: a server waits for its workers by itself, so workers wait for each other."""
         if self.is_worker():
             self.barrier_worker()
+
+
+def _like(input, met):
+    """A result in the form of what was brought: an array, a list or a number."""
+    if isinstance(input, np.ndarray):
+        return met.reshape(input.shape)
+    return met.tolist() if isinstance(input, (list, tuple)) else met.reshape(-1)[0].item()
 
 
 class UserDefinedRoleMaker(RoleMakerBase):

@@ -70,8 +70,9 @@ class DistributedTranspiler(Fleet):
             runtime(), self._strategy._name, job._core, self.main_program.desc, global_scope(), knobs, _cpu_num()
         )
 
-    def init_server(self, model_dir=None):
-        """Runs the startup program, then loads this server's part of a save."""
+    def init_server(self, model_dir=None, checkpoint=None):
+        """Runs the startup program, then loads this server's part of a save. ``checkpoint`` is where ``save_checkpoint`` saves: the
+        newest one is loaded, if there is one."""
         if not self.is_server():
             raise RuntimeError("init_server is for servers, and this process is a worker")
         self._minimized()
@@ -80,6 +81,8 @@ class DistributedTranspiler(Fleet):
             if not os.path.isdir(model_dir):
                 raise ValueError("There is no directory named '%s'" % model_dir)
             io.load_persistables(self._executor, model_dir, self.main_program)
+        if checkpoint and _core.has_checkpoint(checkpoint):
+            io.load_persistables(self._executor, checkpoint, self.main_program)
 
     def run_server(self):
         """Serves until every worker has left."""
@@ -110,6 +113,19 @@ class DistributedTranspiler(Fleet):
         if program._transpiled is None:
             raise TypeError("main_program must be fleet.main_program, not a program that was never transpiled")
         io.save_persistables(executor, dirname, program)
+
+    def save_checkpoint(self, dirname, epoch=0, step=0, notes=None, max_num=3):
+        """Saves a checkpoint of the whole job in ``dirname``, which all processes see: what servers keep, and of each worker its
+        position, random state and variables of its own. Every worker calls it, at the same step if workers are in step. Returns as soon as
+        training may go on; servers write meanwhile. ``notes`` are texts by name, such as where a reader stands."""
+        texts = {str(name): str(text) for name, text in (notes or {}).items()}
+        self._minimized()._core.save_checkpoint(runtime(), global_scope(), dirname, epoch, step, texts, max_num)
+
+    def load_checkpoint(self, dirname):
+        """Brings this worker back to the newest checkpoint, after the startup program: ``{"epoch", "step", "notes"}``, or None if there
+        is none. Servers load their parts by ``init_server(checkpoint=dirname)``."""
+        found = self._minimized()._core.restore_worker(runtime(), global_scope(), dirname)
+        return found and dict(zip(("epoch", "step", "notes"), found))
 
     def _check_executor(self, executor):
         if not isinstance(executor, Executor):

@@ -1,0 +1,413 @@
+//! Checkpoints of a whole job in one folder.
+//!
+//! `checkpoint_N/server_I` holds what server I kept at one moment, `checkpoint_N/trainer_T` where trainer T stood, and
+//! `checkpoint_N/job.json` says which rows of which variable are where. The last is written when all else is there: a checkpoint
+//! exists once it does. Since it knows the rows, any number of servers can load it.
+
+use oarlock_exec::Scope;
+use oarlock_io::{Store, View, decode_rows, decode_tensor, open_store};
+use oarlock_ir::{Error, Kind, Name, Result};
+use oarlock_tensor::{DType, SelectedRows, Tensor, Value};
+use serde_json::{Value as Json, json};
+
+use crate::placement::server_of_id;
+use crate::saving::join;
+use crate::transpile::{Kept, Part};
+
+const STEM: &str = "checkpoint_";
+const JOB: &str = "job.json";
+
+/// The file of a server's folder that tells how many steps were made.
+pub(crate) const STEP: &str = "step";
+
+/// The variable in which a server finds how many steps were made before it was started.
+pub(crate) const STEP_VAR: &str = "@OARLOCK_STEP@";
+
+/// The file of some rows of a table's variable.
+pub(crate) fn part_file(name: &str, group: usize) -> String {
+    format!("{name}.part-{group:05}")
+}
+
+/// The folder of one server's part.
+pub(crate) fn server_folder(store: &dyn Store, number: u64, server: usize) -> Result<Box<dyn Store>> {
+    store.folder(&format!("{STEM}{number}"))?.folder(&format!("server_{server}"))
+}
+
+/// The checkpoints of a job.
+pub struct JobCheckpoints {
+    store: Box<dyn Store>,
+}
+
+/// A complete checkpoint: what `job.json` says.
+pub struct JobCheckpoint {
+    /// Its number.
+    pub number: u64,
+    /// Steps of synchronous training that were made.
+    pub step: u64,
+    /// How many servers saved it.
+    pub servers: usize,
+    /// How many trainers.
+    pub trainers: usize,
+    kept: Vec<KeptThen>,
+    store: Box<dyn Store>,
+}
+
+/// Where a variable was.
+struct KeptThen {
+    name: String,
+    hashed: bool,
+    parts: Vec<PartThen>,
+}
+
+struct PartThen {
+    server: usize,
+    name: String,
+    first_row: usize,
+    rows: Option<usize>,
+}
+
+impl JobCheckpoints {
+    /// Of a folder: a path or a URL.
+    pub fn at(dir: &str) -> Result<JobCheckpoints> {
+        Ok(JobCheckpoints { store: open_store(dir)? })
+    }
+
+    /// Of a store.
+    pub fn of(store: Box<dyn Store>) -> JobCheckpoints {
+        JobCheckpoints { store }
+    }
+
+    /// The numbers of all checkpoints, complete or not, ascending.
+    fn numbers(&self) -> Result<Vec<u64>> {
+        let folders = self.store.folders()?;
+        let mut numbers: Vec<u64> = folders.iter().filter_map(|f| f.strip_prefix(STEM)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The number for the next checkpoint.
+    pub fn next_number(&self) -> Result<u64> {
+        Ok(self.numbers()?.last().map_or(0, |last| last + 1))
+    }
+
+    fn folder(&self, number: u64) -> Result<Box<dyn Store>> {
+        self.store.folder(&format!("{STEM}{number}"))
+    }
+
+    /// The newest complete checkpoint.
+    pub fn latest(&self) -> Result<Option<JobCheckpoint>> {
+        for number in self.numbers()?.into_iter().rev() {
+            if let Some(found) = self.open(number)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All complete checkpoints, the oldest first.
+    pub fn list(&self) -> Result<Vec<JobCheckpoint>> {
+        let opened = self.numbers()?.into_iter().map(|number| self.open(number));
+        Ok(opened.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// A checkpoint, if it is complete.
+    pub fn open(&self, number: u64) -> Result<Option<JobCheckpoint>> {
+        let store = self.folder(number)?;
+        let view = store.view()?;
+        if !view.manifest().is_some_and(|m| m.files.contains_key(JOB)) {
+            return Ok(None);
+        }
+        let file = view.open(JOB)?;
+        let origin = file.origin().to_string();
+        let job = serde_json::from_slice(&file.bytes()?).ok().as_ref().and_then(parse);
+        drop(view);
+        match job {
+            Some((step, servers, trainers, kept)) => {
+                Ok(Some(JobCheckpoint { number, step, servers, trainers, kept, store }))
+            }
+            None => Err(Error::new(Kind::Format, format!("{origin} does not say what the checkpoint holds"))),
+        }
+    }
+
+    /// Completes a checkpoint that all servers have saved, then deletes all but the newest `keep`. `kept` is where servers keep
+    /// what, `trainers` what each trainer needs to go on.
+    pub fn complete(
+        &self,
+        number: u64,
+        kept: &[Kept],
+        servers: usize,
+        trainers: &[Vec<u8>],
+        keep: usize,
+    ) -> Result<()> {
+        let step = read_step(&*server_folder(&*self.store, number, 0)?.view()?)?;
+        let text = format!("{:#}\n", describe(step, servers, trainers.len(), kept));
+        self.write(number, &text, trainers)?;
+        let complete: Vec<u64> = self.list()?.iter().map(|c| c.number).collect();
+        let oldest = complete.iter().rev().nth(keep.max(1) - 1).copied().unwrap_or(0);
+        for old in self.numbers()?.into_iter().filter(|n| *n < oldest) {
+            self.store.remove_folder(&format!("{STEM}{old}"))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, number: u64, job: &str, trainers: &[Vec<u8>]) -> Result<()> {
+        let mut staging = self.folder(number)?.begin()?;
+        for (trainer, bytes) in trainers.iter().enumerate() {
+            staging.file(&format!("trainer_{trainer}"), &[], &mut |out| out.write_all(bytes))?;
+        }
+        staging.file(JOB, &[], &mut |out| out.write_all(job.as_bytes()))?;
+        staging.commit()
+    }
+
+    /// Deletes all checkpoints, the oldest first.
+    pub fn clear(&self) -> Result<()> {
+        self.numbers()?.iter().try_for_each(|number| self.store.remove_folder(&format!("{STEM}{number}")))
+    }
+
+    /// Rewrites a checkpoint for another number of servers, as the next one. Every server can load any checkpoint; one that was
+    /// written for as many servers is read faster, and by each server only in part.
+    pub fn reshard(&self, from: &JobCheckpoint, servers: usize) -> Result<u64> {
+        let number = self.next_number()?;
+        let mut kept = Vec::new();
+        let mut staged: Vec<Vec<(String, Value)>> = (0..servers).map(|_| Vec::new()).collect();
+        for then in &from.kept {
+            kept.push(from.deal(then, servers, &mut staged)?);
+        }
+        for (server, values) in staged.iter().enumerate() {
+            let mut staging = server_folder(&*self.store, number, server)?.begin()?;
+            for (file, value) in values {
+                staging.file(file, &[], &mut |out| match value {
+                    Value::Dense(tensor) => oarlock_io::write_tensor(tensor, out),
+                    Value::Rows(rows) => oarlock_io::write_rows(rows, out),
+                    _ => Ok(()),
+                })?;
+            }
+            let step = from.step.to_string();
+            staging.file(STEP, &[], &mut |out| out.write_all(step.as_bytes()))?;
+            staging.commit()?;
+        }
+        let trainers = (0..from.trainers).map(|t| from.trainer(t)).collect::<Result<Vec<_>>>()?;
+        let text = format!("{:#}\n", job_json(from.step, servers, from.trainers, &kept));
+        self.write(number, &text, &trainers)?;
+        Ok(number)
+    }
+}
+
+impl JobCheckpoint {
+    fn view(&self, server: usize) -> Result<Box<dyn View>> {
+        self.store.folder(&format!("server_{server}"))?.view()
+    }
+
+    /// What a trainer left.
+    pub fn trainer(&self, trainer: usize) -> Result<Vec<u8>> {
+        self.store.view()?.open(&format!("trainer_{trainer}"))?.bytes()
+    }
+
+    /// Reads every file and compares its checksum.
+    pub fn verify(&self) -> Result<()> {
+        let verify = |view: Box<dyn View>| {
+            let names: Vec<String> = view.manifest().into_iter().flat_map(|m| m.files.keys().cloned()).collect();
+            names.iter().try_for_each(|name| view.open(name)?.verify())
+        };
+        verify(self.store.view()?)?;
+        (0..self.servers).try_for_each(|server| verify(self.view(server)?))
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> Result<u64> {
+        let size =
+            |view: Box<dyn View>| view.manifest().map_or(0, |m| m.files.values().map(|seal| seal.size).sum::<u64>());
+        let mut all = size(self.store.view()?);
+        for server in 0..self.servers {
+            all += size(self.view(server)?);
+        }
+        Ok(all)
+    }
+
+    /// Sets the parts of server `server` of `servers` in its scope, before it starts. All are set, or none.
+    pub fn load(&self, kept: &[Kept], server: usize, servers: usize, scope: &Scope) -> Result<()> {
+        let mut loaded: Vec<(Name, Value)> = Vec::new();
+        for kept in kept {
+            for part in kept.parts.iter().filter(|part| part.server == server) {
+                let then = self.kept.iter().find(|then| kept.var.name.as_str() == then.name).ok_or_else(|| {
+                    let what = format!("checkpoint {} does not hold `{}`", self.number, kept.var.name);
+                    Error::new(Kind::Missing, what).help("go on with the program that the checkpoint was saved from")
+                })?;
+                loaded.push((part.name.clone(), self.read(then, kept, part, servers)?));
+            }
+        }
+        let step = Tensor::from_slice([1], &[self.step as i64]).map_err(|e| Error::internal(e.to_string()))?;
+        loaded.push((STEP_VAR.into(), Value::Dense(step)));
+        oarlock_io::set_all(scope, loaded);
+        Ok(())
+    }
+
+    fn read(&self, then: &KeptThen, kept: &Kept, part: &Part, servers: usize) -> Result<Value> {
+        if then.hashed != kept.hashed {
+            let what =
+                format!("`{}` was {} when it was saved", then.name, if then.hashed { "hashed" } else { "not hashed" });
+            return Err(Error::new(Kind::Argument, what).help("set is_distributed as it was"));
+        }
+        if kept.hashed {
+            return self.hashed(then, |id| server_of_id(id, servers) == part.server).map(Value::Rows);
+        }
+        match part.rows {
+            None => self.dense(&then.parts[0]).map(Value::Dense),
+            Some(rows) => self.rows(then, part.first_row, rows).map(Value::Dense),
+        }
+    }
+
+    fn dense(&self, part: &PartThen) -> Result<Tensor> {
+        let file = self.view(part.server)?.open(&part.name)?;
+        let origin = file.origin().to_string();
+        Ok(decode_tensor(&file.bytes()?, &origin)?.0)
+    }
+
+    /// Rows of a variable, out of the parts that have some of them.
+    fn rows(&self, then: &KeptThen, first: usize, rows: usize) -> Result<Tensor> {
+        let mut pieces = Vec::new();
+        for part in &then.parts {
+            let Some(count) = part.rows else { continue };
+            let (from, to) = (first.max(part.first_row), (first + rows).min(part.first_row + count));
+            if from >= to {
+                continue;
+            }
+            let tensor = self.dense(part)?;
+            let width = tensor.bytes().len().checked_div(tensor.rows()).unwrap_or(0);
+            let mut piece = Tensor::zeros(tensor.dtype(), tensor.dims().with_rows(to - from));
+            let at = (from - part.first_row) * width;
+            let bytes = tensor.bytes().get(at..at + (to - from) * width);
+            let Some(bytes) = bytes else {
+                let what = format!("`{}` of server {} has fewer rows than job.json says", part.name, part.server);
+                return Err(Error::new(Kind::Format, what));
+            };
+            piece.bytes_mut().copy_from_slice(bytes);
+            pieces.push(Value::Dense(piece));
+        }
+        let whole = join(&then.name.as_str().into(), pieces)?;
+        if whole.rows() != rows {
+            let what = format!(
+                "checkpoint {} holds {} of the {rows} rows from {first} on of `{}`",
+                self.number,
+                whole.rows(),
+                then.name
+            );
+            return Err(Error::new(Kind::Shape, what).help("go on with the program that the checkpoint was saved from"));
+        }
+        Ok(whole)
+    }
+
+    /// The rows of a table whose id is wanted.
+    fn hashed(&self, then: &KeptThen, wanted: impl Fn(i64) -> bool) -> Result<SelectedRows> {
+        let (mut ids, mut data, mut width) = (Vec::new(), Vec::new(), 1);
+        for part in &then.parts {
+            let view = self.view(part.server)?;
+            let stem = format!("{}.part-", part.name);
+            for name in view.files()?.iter().filter(|name| name.starts_with(&stem)) {
+                let file = view.open(name)?;
+                let origin = file.origin().to_string();
+                let (rows, _) = decode_rows(&file.bytes()?, &origin)?;
+                width = rows.value.dims().matrix(1).1.max(1);
+                let values = rows.value.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("{origin} {e}")))?;
+                for (id, row) in rows.rows.iter().zip(values.chunks(width)).filter(|(id, _)| wanted(**id)) {
+                    ids.push(*id);
+                    data.extend_from_slice(row);
+                }
+            }
+        }
+        let value = Tensor::from_slice([ids.len(), width], &data).map_err(|e| Error::internal(e.to_string()))?;
+        Ok(SelectedRows { height: ids.len() as i64, rows: ids, value })
+    }
+
+    /// Deals a variable out to so many servers: equal runs of rows, or rows by their ids.
+    fn deal(&self, then: &KeptThen, servers: usize, staged: &mut [Vec<(String, Value)>]) -> Result<KeptThen> {
+        let mut parts = Vec::new();
+        if then.hashed {
+            for (server, values) in staged.iter_mut().enumerate() {
+                let rows = self.hashed(then, |id| server_of_id(id, servers) == server)?;
+                values.push((part_file(&then.name, 0), Value::Rows(rows)));
+                parts.push(PartThen { server, name: then.name.clone(), first_row: 0, rows: None });
+            }
+        } else if then.parts.iter().any(|part| part.rows.is_none()) {
+            for (server, values) in staged.iter_mut().enumerate() {
+                values.push((then.name.clone(), Value::Dense(self.dense(&then.parts[0])?)));
+                parts.push(PartThen { server, name: then.name.clone(), first_row: 0, rows: None });
+            }
+        } else {
+            let rows: usize = then.parts.iter().filter_map(|part| part.rows).sum();
+            for (server, values) in staged.iter_mut().enumerate() {
+                let (first, end) = (rows * server / servers, rows * (server + 1) / servers);
+                if end > first {
+                    values.push((then.name.clone(), Value::Dense(self.rows(then, first, end - first)?)));
+                    parts.push(PartThen { server, name: then.name.clone(), first_row: first, rows: Some(end - first) });
+                }
+            }
+        }
+        Ok(KeptThen { name: then.name.clone(), hashed: then.hashed, parts })
+    }
+}
+
+/// How many steps a server had made when it was started.
+pub(crate) fn steps_before(scope: &Scope) -> u64 {
+    scope.tensor(STEP_VAR).and_then(|t| t.data::<i64>().ok()?.first().copied()).map_or(0, |step| step.max(0) as u64)
+}
+
+fn read_step(view: &dyn View) -> Result<u64> {
+    let file = view.open(STEP)?;
+    let origin = file.origin().to_string();
+    let text = file.bytes()?;
+    let step = std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok());
+    step.ok_or_else(|| Error::new(Kind::Format, format!("{origin} does not hold a number of steps")))
+}
+
+fn describe(step: u64, servers: usize, trainers: usize, kept: &[Kept]) -> Json {
+    let part = |part: &Part| PartThen {
+        server: part.server,
+        name: part.name.to_string(),
+        first_row: part.first_row,
+        rows: part.rows,
+    };
+    let then = |kept: &Kept| KeptThen {
+        name: kept.var.name.to_string(),
+        hashed: kept.hashed,
+        parts: kept.parts.iter().map(part).collect(),
+    };
+    job_json(step, servers, trainers, &kept.iter().map(then).collect::<Vec<_>>())
+}
+
+fn job_json(step: u64, servers: usize, trainers: usize, kept: &[KeptThen]) -> Json {
+    let part = |part: &PartThen| json!({"server": part.server, "name": part.name, "first_row": part.first_row, "rows": part.rows});
+    let kept: Vec<Json> = kept
+        .iter()
+        .map(|kept| {
+            let parts: Vec<Json> = kept.parts.iter().map(part).collect();
+            json!({"name": kept.name, "hashed": kept.hashed, "parts": parts})
+        })
+        .collect();
+    json!({"step": step, "servers": servers, "trainers": trainers, "variables": kept})
+}
+
+type Job = (u64, usize, usize, Vec<KeptThen>);
+
+fn parse(job: &Json) -> Option<Job> {
+    let number = |json: &Json| json.as_u64().and_then(|n| usize::try_from(n).ok());
+    let part = |part: &Json| {
+        let rows = if part["rows"].is_null() { None } else { Some(number(&part["rows"])?) };
+        let name = part["name"].as_str()?.to_string();
+        Some(PartThen { server: number(&part["server"])?, name, first_row: number(&part["first_row"])?, rows })
+    };
+    let kept = |kept: &Json| {
+        let parts = kept["parts"].as_array()?.iter().map(part).collect::<Option<Vec<_>>>()?;
+        let name = kept["name"].as_str()?.to_string();
+        (!parts.is_empty()).then_some(KeptThen { name, hashed: kept["hashed"].as_bool()?, parts })
+    };
+    let all = job["variables"].as_array()?.iter().map(kept).collect::<Option<Vec<_>>>()?;
+    Some((job["step"].as_u64()?, number(&job["servers"])?, number(&job["trainers"])?, all))
+}
+
+/// Bytes as a tensor, for a meeting.
+pub(crate) fn as_tensor(bytes: &[u8]) -> Tensor {
+    let mut tensor = Tensor::zeros(DType::U8, [bytes.len()]);
+    tensor.bytes_mut().copy_from_slice(bytes);
+    tensor
+}

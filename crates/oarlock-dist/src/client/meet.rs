@@ -1,0 +1,71 @@
+//! Meetings with the other trainers, at a server.
+
+use std::time::Duration;
+
+use oarlock_ir::{Error, Kind, Result};
+use oarlock_tensor::{Tensor, Value};
+
+use super::{Client, Request};
+use crate::message::{Awaited, Meet, Rounded, ValueReader, ValueWriter, kind};
+use crate::wire::codec::{Reader, Writer};
+use crate::wire::{Floats, now};
+
+/// How long others may take. They show that they are alive meanwhile, so it can be long: one may have more data than another.
+const PATIENCE: Duration = Duration::from_secs(6 * 3600);
+
+/// How often to say for whom this trainer waits.
+const SAY_EVERY: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// Brings a value to a meeting of all trainers at a server; returns what each brought, in the order of their numbers.
+    /// `purpose` is what the meeting is for, and the same for all.
+    pub fn meet(&self, trainer: u32, server: &str, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
+        let value = &Value::Dense(value.clone());
+        let mut number = self.meetings.lock();
+        *number += 1;
+        let mut meta = Writer::new();
+        Meet { number: *number, purpose: purpose.to_string() }.encode(&mut meta);
+        let mut values = ValueWriter::default();
+        let rounded = Rounded::of(Floats::F32, [value].into_iter());
+        values.write(&mut meta, [("", value)].into_iter(), &rounded)?;
+        let about = || format!("the other trainers at {purpose}");
+        let request = Request { kind: kind::MEET, meta: meta.as_bytes(), sections: values.sections(), about: &about };
+        let peer = self.peer(server, trainer);
+        let mut link = peer.take();
+        let (begun, mut said) = (now(), now());
+        loop {
+            let deadline = self.deadline();
+            peer.begin(&mut link, &request, deadline)?;
+            peer.finish(&mut link, &request, deadline)?;
+            let mut meta = Reader::new(link.reply.meta(), "a meeting");
+            if link.reply.kind() != kind::AWAITED {
+                let mut reader = ValueReader::new(&link.reply, &mut meta)?;
+                let mut all = Vec::new();
+                while reader.next(&mut meta)?.is_some() {
+                    let mut value = Value::Empty;
+                    reader.value(&mut meta, &mut value)?;
+                    all.push(
+                        value.dense().map_err(|e| Error::new(Kind::Format, format!("a trainer's part {e}")))?.clone(),
+                    );
+                }
+                peer.give_back(link);
+                return Ok(all);
+            }
+            let missing = Awaited::decode(&mut meta)?.trainers;
+            let who = missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            if begun.elapsed() > PATIENCE {
+                let hours = PATIENCE.as_secs() / 3600;
+                return Err(Error::new(
+                    Kind::Timeout,
+                    format!("trainer {trainer} waited {hours} h for trainer {who} at {purpose}"),
+                )
+                .help("see what that trainer does"));
+            }
+            if said.elapsed() > SAY_EVERY {
+                said = now();
+                let seconds = begun.elapsed().as_secs();
+                self.options.log.line(format!("trainer {trainer} waits for trainer {who} at {purpose} ({seconds} s)"));
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A trainer's part of a meeting: all trainers bring a value, and all get the values of all.
+//!
+//! The reply is either the values, named by the trainers' numbers, or [`Awaited`]: a trainer that waits asks again, so that it can
+//! say for whom it waits.
+
+use oarlock_ir::Result;
+
+use crate::wire::codec::{Reader, Writer};
+
+/// What stands before the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meet {
+    /// Which of the meetings of this process, counted from 1: who asks again does not come twice.
+    pub(crate) number: u64,
+    /// What it is for. Trainers that mean different things must not meet.
+    pub(crate) purpose: String,
+}
+
+impl Meet {
+    pub(crate) fn encode(&self, meta: &mut Writer) {
+        meta.u64(self.number);
+        meta.str(&self.purpose);
+    }
+
+    pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Meet> {
+        Ok(Meet { number: meta.u64()?, purpose: meta.str()?.to_string() })
+    }
+}
+
+/// Some have not come yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    /// Who.
+    pub(crate) trainers: Vec<u32>,
+}
+
+impl Awaited {
+    pub(crate) fn encode(&self, meta: &mut Writer) {
+        meta.list(&self.trainers, |meta, trainer| {
+            meta.u32(*trainer);
+        });
+    }
+
+    pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Awaited> {
+        Ok(Awaited { trainers: meta.list(|meta| meta.u32())? })
+    }
+}

@@ -1,0 +1,132 @@
+//! Meetings of trainers at a server: everybody brings a value and gets those of all. A state machine without clock or socket.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use oarlock_ir::{Error, Kind, Result};
+use oarlock_tensor::Tensor;
+
+/// What trainers brought, by their numbers.
+pub(super) type Brought = Arc<BTreeMap<usize, Part>>;
+
+/// What one trainer brought.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// Of which process.
+    pub(super) incarnation: u64,
+    /// Which of its meetings.
+    pub(super) number: u64,
+    pub(super) value: Tensor,
+}
+
+impl Part {
+    fn is(&self, other: &Part) -> bool {
+        (self.incarnation, self.number) == (other.incarnation, other.number)
+    }
+}
+
+/// The meeting that is gathering, and the last one: somebody may not have heard of its end yet.
+#[derive(Debug, Default)]
+pub(super) struct Meetings {
+    purpose: String,
+    here: BTreeMap<usize, Part>,
+    last: Brought,
+}
+
+impl Meetings {
+    /// A trainer comes, or asks again. Trainers that mean different things do not meet.
+    pub(super) fn come(&mut self, trainer: usize, purpose: &str, part: Part) -> Result<()> {
+        if self.last.get(&trainer).is_some_and(|earlier| earlier.is(&part)) {
+            return Ok(());
+        }
+        if let Some(other) = self.here.keys().find(|other| **other != trainer)
+            && self.purpose != purpose
+        {
+            let what = format!("trainer {trainer} is at {purpose}, and trainer {other} at {}", self.purpose);
+            return Err(Error::new(Kind::Argument, what)
+                .help("all trainers must call the same functions of fleet in the same order"));
+        }
+        purpose.clone_into(&mut self.purpose);
+        // A process that took over a number comes in place of the earlier one.
+        if !self.here.get(&trainer).is_some_and(|earlier| earlier.is(&part)) {
+            self.here.insert(trainer, part);
+        }
+        Ok(())
+    }
+
+    /// What all brought to the meeting that this part belongs to, once nobody is missing.
+    pub(super) fn result(
+        &mut self,
+        trainer: usize,
+        number: (u64, u64),
+        is_awaited: impl Fn(usize) -> bool,
+        of: usize,
+    ) -> Option<Brought> {
+        if self.missing(&is_awaited, of).is_empty() && !self.here.is_empty() {
+            self.last = Arc::new(std::mem::take(&mut self.here));
+        }
+        let mine = self.last.get(&trainer).is_some_and(|part| (part.incarnation, part.number) == number);
+        mine.then(|| self.last.clone())
+    }
+
+    /// Who has not come yet.
+    pub(super) fn missing(&self, is_awaited: impl Fn(usize) -> bool, of: usize) -> Vec<usize> {
+        (0..of).filter(|trainer| is_awaited(*trainer) && !self.here.contains_key(trainer)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(incarnation: u64, number: u64) -> Part {
+        Part { incarnation, number, value: Tensor::zeros(oarlock_tensor::DType::F32, [1]) }
+    }
+
+    fn come(meetings: &mut Meetings, trainer: usize, number: u64) -> Option<usize> {
+        meetings.come(trainer, "barrier", part(1, number)).unwrap();
+        meetings.result(trainer, (1, number), |_| true, 2).map(|all| all.len())
+    }
+
+    #[test]
+    fn the_last_one_ends_it_and_all_hear_of_it() {
+        let mut meetings = Meetings::default();
+        assert_eq!(come(&mut meetings, 1, 1), None);
+        assert_eq!(meetings.missing(|_| true, 2), [0]);
+        assert_eq!(come(&mut meetings, 0, 1), Some(2));
+        // Trainer 0 is at the next meeting already when trainer 1 asks again.
+        assert_eq!(come(&mut meetings, 0, 2), None);
+        assert_eq!(come(&mut meetings, 1, 1), Some(2));
+        assert_eq!(come(&mut meetings, 1, 2), Some(2));
+        assert_eq!(come(&mut meetings, 0, 2), Some(2));
+    }
+
+    #[test]
+    fn who_left_is_not_waited_for() {
+        let mut meetings = Meetings::default();
+        meetings.come(0, "barrier", part(1, 1)).unwrap();
+        assert!(meetings.result(0, (1, 1), |_| true, 2).is_none());
+        assert_eq!(meetings.result(0, (1, 1), |trainer| trainer == 0, 2).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_later_process_comes_in_place_of_an_earlier() {
+        let mut meetings = Meetings::default();
+        meetings.come(0, "barrier", part(1, 5)).unwrap();
+        meetings.come(0, "barrier", part(2, 1)).unwrap();
+        meetings.come(1, "barrier", part(1, 1)).unwrap();
+        assert_eq!(meetings.result(0, (2, 1), |_| true, 2).unwrap()[&0].incarnation, 2);
+    }
+
+    #[test]
+    fn different_things_do_not_meet() {
+        let mut meetings = Meetings::default();
+        meetings.come(0, "barrier", part(1, 1)).unwrap();
+        let error = meetings.come(1, "all_reduce sum", part(1, 1)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "error[argument]: trainer 1 is at all_reduce sum, and trainer 0 at barrier\n  \
+             help: all trainers must call the same functions of fleet in the same order"
+        );
+    }
+}

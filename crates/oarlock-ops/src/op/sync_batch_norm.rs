@@ -1,0 +1,98 @@
+//! `sync_batch_norm`: `batch_norm` whose statistics are those of the samples of all replicas of a run.
+//!
+//! Without replicas it is `batch_norm`. Replicas add up counts and sums, in their order, so all have the same statistics and the
+//! gradients lead back to the samples of all. Gradients of scale and bias are those of a replica's own samples, like those of any
+//! other parameter.
+
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+
+use super::batch_norm::{
+    BIAS_SIZES, RUNNING_IN_PLACE, emit_grad, forward_sig, grad_sig, infer_forward, infer_grad, prepare_forward,
+    prepare_grad,
+};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&SyncBatchNorm, &SyncBatchNormGrad];
+
+struct SyncBatchNorm;
+
+impl OpDef for SyncBatchNorm {
+    fn sig(&self) -> Sig {
+        forward_sig("sync_batch_norm", "`batch_norm` with statistics over the samples of all replicas")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        infer_forward(cx)
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        prepare_forward(p, true)
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        emit_grad(g, "sync_batch_norm_grad")
+    }
+
+    fn traits(&self) -> Traits {
+        RUNNING_IN_PLACE
+    }
+}
+
+struct SyncBatchNormGrad;
+
+impl OpDef for SyncBatchNormGrad {
+    fn sig(&self) -> Sig {
+        grad_sig("sync_batch_norm_grad", "gradients of `sync_batch_norm`, through the statistics of all replicas")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        infer_grad(cx)
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        prepare_grad(p, true)
+    }
+
+    fn traits(&self) -> Traits {
+        BIAS_SIZES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{check, noise, tensor};
+
+    #[test]
+    fn alone_it_is_batch_norm() {
+        check("sync_batch_norm")
+            .input("X", tensor([2, 2], &[1.0, 2.0, 3.0, 6.0]))
+            .input("Scale", tensor([2], &[1.0, 2.0]))
+            .input("Bias", tensor([2], &[0.0, 1.0]))
+            .input("Mean", tensor([2], &[0.5, 0.0]))
+            .input("Variance", tensor([2], &[1.0, 4.0]))
+            .attr("epsilon", 0.0f32)
+            .output("Y", tensor([2, 2], &[-1.0, -1.0, 1.0, 3.0]))
+            .output("MeanOut", tensor([2], &[0.65, 0.4]))
+            .output("VarianceOut", tensor([2], &[1.0, 4.0]))
+            .output("SavedMean", tensor([2], &[2.0, 4.0]))
+            .output("SavedVariance", tensor([2], &[1.0, 0.5]))
+            .run();
+    }
+
+    #[test]
+    fn gradients() {
+        check("sync_batch_norm")
+            .input("X", noise([2, 2, 3], 1))
+            .input("Scale", tensor([2], &[1.0, 2.0]))
+            .input("Bias", tensor([2], &[0.0, 1.0]))
+            .input("Mean", tensor([2], &[0.5, 0.0]))
+            .input("Variance", tensor([2], &[1.0, 4.0]))
+            .in_place("Mean", "MeanOut")
+            .in_place("Variance", "VarianceOut")
+            .any_output("Y")
+            .any_output("SavedMean")
+            .any_output("SavedVariance")
+            .counting(&["Y"])
+            .grad(&["X", "Scale", "Bias"])
+            .run();
+    }
+}

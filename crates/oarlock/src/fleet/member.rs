@@ -1,0 +1,122 @@
+//! One process of a job with parameter servers, for Rust: what `fleet` is for a Python script.
+
+use std::collections::BTreeMap;
+
+use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
+use oarlock_dist::saving;
+use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock_exec::{Executor, Scope};
+use oarlock_io::{InferenceModel, ModelFiles, Store, is_persistable};
+use oarlock_ir::{Program, Result};
+
+use super::{Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator};
+use crate::Net;
+
+/// A process, its part of the network, and how it trains with the others.
+#[derive(Debug)]
+pub struct Member {
+    place: Place,
+    strategy: Strategy,
+    transpiler: DistributeTranspiler,
+    startup: Program,
+    program: Program,
+}
+
+impl Member {
+    /// The part of `net`, which an optimizer has completed, that belongs at this place. All processes of a job must build the same
+    /// network. `config` is about how parameters are cut and placed; what the strategy means is set in it.
+    pub fn new(place: Place, net: &Net, strategy: Strategy, config: Config) -> Result<Member> {
+        place.check()?;
+        let mut transpiler = DistributeTranspiler::new(strategy.config(config));
+        let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
+        transpiler.transpile(Arguments {
+            trainer_id: if place.role == Role::Worker { place.index } else { 0 },
+            program: &mut main,
+            startup_program: &mut startup,
+            pservers: &place.servers.join(","),
+            trainers: Trainers::Count(place.workers),
+            sync_mode: false,
+            current_endpoint: "",
+            slice_var_up: None,
+            split_method: None,
+        })?;
+        let program = match place.role {
+            Role::Worker => transpiler.get_trainer_program()?,
+            Role::Server => {
+                let (program, own) = transpiler.get_pserver_programs(&place.servers[place.index])?;
+                startup = own;
+                program
+            }
+        };
+        Ok(Member { place, strategy, transpiler, startup, program })
+    }
+
+    /// Who this process is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What it runs: a worker in every step, a server until all workers have left.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Makes a server ready: runs its startup program, and loads its part of a save, if one is given.
+    pub fn init_server(&self, exe: &Executor, scope: &Scope, from: Option<&dyn Store>) -> Result<()> {
+        exe.run(&self.startup, &[], &[], scope)?;
+        if let Some(store) = from {
+            saving::load_parts(store, None, &self.transpiler.kept()?, self.place.index, None, scope)?;
+        }
+        Ok(())
+    }
+
+    /// Serves until every worker has left.
+    pub fn run_server(&self, exe: &Executor, scope: &Scope) -> Result<()> {
+        exe.run(&self.program, &[], &[], scope).map(drop)
+    }
+
+    /// Makes a worker ready: waits for the servers, fetches parameters, starts the exchange.
+    pub fn init_worker(&self, exe: &Executor, scope: &Scope) -> Result<()> {
+        let runtime = exe.runtime();
+        wait_for_servers(self.transpiler.wait_for(true)?, &ClientOptions::of(runtime))?;
+        exe.run(&self.startup, &[], &[], scope)?;
+        let options = communicator_options(self.strategy, &self.transpiler, &BTreeMap::new(), 1)?;
+        start_communicator(runtime, &self.program, scope, options).map(drop)
+    }
+
+    /// Ends training and gets the parameters that all workers made together: what waits is sent, all workers meet, and the startup
+    /// program fetches everything anew, counters of metrics included.
+    pub fn finish_training(&self, exe: &Executor, scope: &Scope) -> Result<()> {
+        stop_communicator(exe.runtime())?;
+        self.meeting().barrier(exe.runtime())?;
+        exe.run(&self.startup, &[], &[], scope).map(drop)
+    }
+
+    /// What workers tell each other besides gradients.
+    pub fn meeting(&self) -> Meeting {
+        let Place { index, workers, servers, .. } = &self.place;
+        Meeting { worker: *index, workers: *workers, servers: servers.clone() }
+    }
+
+    /// Saves what predicts `targets` from `feeds`, with the parameters that servers keep. One worker does it for all.
+    pub fn save_inference_model(
+        &self,
+        exe: &Executor,
+        scope: &Scope,
+        store: &dyn Store,
+        feeds: &[&str],
+        targets: &[&str],
+    ) -> Result<()> {
+        let model = InferenceModel::export(self.transpiler.program()?, feeds, targets)?;
+        let kept = self.transpiler.away()?;
+        let needed = |kept: &&Kept| model.program.vars().any(|v| v.name == kept.var.name && is_persistable(v));
+        let remote: Vec<&Kept> = kept.iter().filter(needed).collect();
+        let whole = saving::fetch_whole(&remote, &Client::of(exe.runtime()), self.place.index, scope)?;
+        model.save(store, &ModelFiles::separate(), &whole)
+    }
+
+    /// Leaves the servers.
+    pub fn stop_worker(&self, exe: &Executor) -> Result<()> {
+        leave(exe.runtime()).map(drop)
+    }
+}

@@ -1,0 +1,5 @@
+"""What Fleet is made of, by the names of Paddle's modules."""
+
+from . import distributed_strategy, role_maker, util_factory
+
+__all__ = ["distributed_strategy", "role_maker", "util_factory"]

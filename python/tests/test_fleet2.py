@@ -1,0 +1,384 @@
+"""Fleet 2.0 with static programs: every field of a strategy shows, and jobs of real processes train, evaluate and save."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import oarlock.fluid as fluid
+from oarlock import optimizer, static
+from oarlock.distributed import fleet
+from oarlock.fluid import options
+from test_ps import HERE, LIMIT, free_ports, wait_for_step
+
+SERVERS = ["127.0.0.1:1", "127.0.0.1:2"]
+WORKERS = ["127.0.0.1:3", "127.0.0.1:4"]
+
+
+def role(kind):
+    """A worker of a job with servers, of equal workers, or alone."""
+    if kind == "servers":
+        return fleet.UserDefinedRoleMaker(current_id=1, worker_num=2, server_endpoints=SERVERS)
+    if kind == "equal":
+        return fleet.UserDefinedRoleMaker(is_collective=True, current_id=1, worker_endpoints=WORKERS)
+    return None
+
+
+def made(kind, rule, fields):
+    """The programs of a worker, as text."""
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup), fluid.unique_name.guard():
+        x = static.data("x", [None, 8])
+        hidden = static.nn.fc(x, 8, name="hidden")
+        loss = fluid.layers.mean(static.nn.fc(hidden, 1, name="out"))
+        fleet.init(role(kind))
+        strategy = fleet.DistributedStrategy()
+        strategy.a_sync_configs = {"launch_barrier": False}
+        for name, value in fields:
+            field, _, key = name.partition(".")
+            setattr(strategy, field, {key: value} if key else value)
+        rate = {"SGD": 0.1, "Momentum": 0.1, "Adam": 0.1}[rule]
+        fleet.distributed_optimizer(getattr(optimizer, rule)(rate), strategy).minimize(loss)
+        return "%s\n%s" % (main, startup)
+
+
+def checkpoint(name="hidden.tmp_0"):
+    return [("recompute", True), ("recompute_configs.checkpoints", [name])]
+
+
+# The kind of job, the optimizer, what is set first, and then the field with a value that shows.
+FIELDS = {
+    "a_sync": ("servers", "SGD", [], False),
+    "a_sync_configs.k_steps": ("servers", "SGD", [("a_sync", True)], 5),
+    "recompute": ("", "SGD", [("recompute_configs.checkpoints", ["hidden.tmp_1"])], True),
+    "recompute_configs.checkpoints": ("", "SGD", checkpoint(), ["hidden.tmp_1"]),
+    "gradient_merge": ("", "SGD", [], True),
+    "gradient_merge_configs.k_steps": ("", "SGD", [("gradient_merge", True)], 4),
+    "gradient_merge_configs.avg": ("", "SGD", [("gradient_merge", True), ("gradient_merge_configs.k_steps", 2)], False),
+    "lars": ("", "Momentum", [], True),
+    "lars_configs.lars_coeff": ("", "Momentum", [("lars", True)], 0.5),
+    "lars_configs.lars_weight_decay": ("servers", "Momentum", [("lars", True)], 0.5),
+    "lamb": ("servers", "Adam", [], True),
+    "lamb_configs.lamb_weight_decay": ("", "Adam", [("lamb", True)], 0.5),
+    "lamb_configs.exclude_from_weight_decay": ("", "Adam", [("lamb", True)], ["hidden"]),
+    "dgc": ("equal", "Momentum", [], True),
+    "dgc_configs.rampup_begin_step": ("", "Momentum", [("dgc", True)], 7),
+    "dgc_configs.rampup_step": ("", "Momentum", [("dgc", True)], 7),
+    "dgc_configs.sparsity": ("", "Momentum", [("dgc", True)], [0.5]),
+    "localsgd": ("equal", "SGD", [], True),
+    "nccl_comm_num": ("equal", "SGD", [], 2),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_of_a_strategy_show(name):
+    kind, rule, first, value = FIELDS[name]
+    if kind == "servers" and name.startswith("l"):
+        # What servers do shows in their programs.
+        fields = [dict(first), dict(first, **{name: value})]
+        assert served(rule, list(fields[0].items())) != served(rule, list(fields[1].items()))
+        return
+    assert made(kind, rule, first) != made(kind, rule, first + [(name, value)])
+
+
+def served(rule, fields):
+    """The programs of a server, as text."""
+    made("servers", rule, fields)
+    programs = fleet.fleet._transpiler.get_pserver_programs(SERVERS[0])
+    return "\n".join(str(program) for program in programs)
+
+
+KNOBS = {"max_merge_var_num": 3, "send_queue_size": 7, "independent_recv_thread": True, "min_send_grad_num_before_recv": 4,
+         "send_wait_times": 2}
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_knobs_reach_the_communicator(name):
+    strategy = fleet.DistributedStrategy()
+    assert strategy._knobs() == {}
+    strategy.a_sync_configs = {name: KNOBS[name]}
+    assert strategy._knobs() == {name: str(KNOBS[name])}
+
+
+def test_launch_barrier_waits_for_servers():
+    script = """
+import sys, oarlock.static as static, oarlock.fluid as fluid
+from oarlock.distributed import fleet
+fluid.set_flags({'FLAGS_rpc_deadline': 300})
+fleet.init(fleet.UserDefinedRoleMaker(worker_num=1, server_endpoints=['127.0.0.1:9']))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync_configs = {'launch_barrier': sys.argv[1] == 'wait'}
+loss = fluid.layers.mean(static.nn.fc(static.data('x', [None, 1]), 1))
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
+"""
+    ended = [subprocess.run([sys.executable, "-c", script, how], capture_output=True, text=True, timeout=60) for how in ("wait", "go")]
+    assert "TimeoutError" in ended[0].stderr and ended[1].returncode == 0, ended
+
+
+@pytest.mark.parametrize("name,field", [("build_strategy", "debug_graphviz_path"), ("execution_strategy", "num_iteration_per_run")])
+def test_strategies_inside_are_checked(name, field):
+    inner = static.BuildStrategy() if name == "build_strategy" else static.ExecutionStrategy()
+    made("", "SGD", [(name, inner)])
+    setattr(inner, field, "x" if name == "build_strategy" else 2)
+    with pytest.raises(NotImplementedError, match=field):
+        made("", "SGD", [(name, inner)])
+    with pytest.raises(TypeError, match="must be a paddle.static"):
+        made("", "SGD", [(name, {})])
+
+
+def test_every_honoured_field_is_shown():
+    here = {"a_sync_configs." + name for name in KNOBS} | {"a_sync_configs.launch_barrier", "build_strategy", "execution_strategy"}
+    assert set(FIELDS) | here == set(options.names("fleet.DistributedStrategy", "honoured"))
+
+
+def test_the_table_has_every_field_of_paddle():
+    """The fields of 2.6.2's message, as it lists them."""
+    with open(os.path.join(HERE, "fleet_fields.txt")) as f:
+        theirs = set(f.read().split())
+    assert theirs <= set(options._table()["fleet.DistributedStrategy"]), theirs - set(options._table()["fleet.DistributedStrategy"])
+
+
+def test_what_does_not_go_together_is_named():
+    with pytest.raises(NotImplementedError, match="`gradient_merge` is about workers without parameter servers"):
+        made("servers", "SGD", [("gradient_merge", True)])
+    with pytest.raises(ValueError, match="`lamb` replaces adam, and the optimizer is sgd"):
+        made("", "SGD", [("lamb", True)])
+    with pytest.raises(ValueError, match="`a_sync` is off, and `k_steps` is 4"):
+        made("servers", "SGD", [("a_sync", False), ("a_sync_configs.k_steps", 4)])
+    with pytest.raises(ValueError, match="there is no a_sync_configs.k_step; did you mean a_sync_configs.k_steps"):
+        made("", "SGD", [("a_sync_configs.k_step", 4)])
+    with pytest.raises(TypeError, match="must be a paddle.distributed.fleet.DistributedStrategy"):
+        fleet.init(strategy=fluid.DistributeTranspilerConfig())
+
+
+def test_methods_know_their_role():
+    fleet.init(role("servers"))
+    with pytest.raises(RuntimeError, match="minimize.loss. before fleet.init_worker"):
+        fleet.init_worker()
+    made("servers", "SGD", [])
+    with pytest.raises(RuntimeError, match="run_server is for servers, and this process is a worker"):
+        fleet.run_server()
+    assert (fleet.worker_index(), fleet.worker_num(), fleet.server_num(), fleet.is_first_worker()) == (1, 2, 2, False)
+    assert fleet.server_endpoints(to_string=True) == ",".join(SERVERS)
+    with pytest.raises(NotImplementedError, match="fleet.distributed_model is not supported: it belongs to eager mode"):
+        fleet.distributed_model
+    with pytest.raises(fluid.core.EnforceNotMet, match="fleet.init_worker.. came before the startup program"):
+        fleet.init_worker()
+
+
+class Job:
+    """The processes of a job under the environment of a launcher."""
+
+    def __init__(self, workers=2, servers=2, **job):
+        self.endpoints = ["127.0.0.1:%d" % port for port in free_ports(servers)]
+        self.env = {}
+        self.workers, self.job = workers, dict({"steps": 12, "rate": 0.5}, **job)
+
+    def _start(self, **own):
+        paths = os.pathsep.join([os.path.join(HERE, ".."), os.environ.get("PYTHONPATH", "")])
+        env = dict(os.environ, OARLOCK_THREADS="1", PYTHONPATH=paths, PADDLE_TRAINERS_NUM=str(self.workers),
+                   PADDLE_PSERVERS_IP_PORT_LIST=",".join(self.endpoints), **self.env, **own)
+        command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(self.job)]
+        return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def start(self):
+        """All processes, servers first."""
+        processes = []
+        for endpoint in self.endpoints:
+            host, _, port = endpoint.partition(":")
+            processes.append(self._start(TRAINING_ROLE="PSERVER", POD_IP=host, PADDLE_PORT=port))
+        return processes + [self._start(TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i)) for i in range(self.workers)]
+
+    def kill_at(self, step):
+        """Starts it, and kills every process, as a power failure does, when the first worker reaches a step."""
+        processes = self.start()
+        try:
+            wait_for_step(self.job["progress"] + ".0", step)
+        finally:
+            for process in processes:
+                process.kill()
+            said = [process.communicate() for process in processes]
+        return said
+
+    def run(self, code=0):
+        """Runs it to its end; returns what workers printed and what everybody said."""
+        processes = self.start()
+        try:
+            ended = [process.communicate(timeout=LIMIT) for process in processes[len(self.endpoints):]]
+            if code:
+                return ended
+            ended = [process.communicate(timeout=LIMIT) for process in processes[:len(self.endpoints)]] + ended
+        finally:
+            for process in processes:
+                process.kill()
+                process.communicate()
+        assert [process.returncode for process in processes] == [0] * len(processes), ended
+        return [json.loads(out.splitlines()[-1]) for out, _ in ended[len(self.endpoints):]]
+
+
+def alone(**job):
+    """The same script in one process, without a launcher."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_")}
+    env.update(OARLOCK_THREADS="1", PYTHONPATH=os.pathsep.join([os.path.join(HERE, ".."), env.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(dict({"steps": 12, "rate": 0.5}, **job))]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+METRICS = ("mean_loss", "acc", "auc")
+
+
+def test_sync_training_and_evaluation_equal_one_process(tmp_path):
+    one = alone()
+    workers = Job(strategy={"a_sync": False}, save=str(tmp_path / "saved"), predict=True).run()
+    for worker in workers:
+        np.testing.assert_allclose([worker[name] for name in METRICS], [one[name] for name in METRICS], rtol=2e-5)
+        assert worker["gathered"] == [0, 1] and worker["most"] == [20]
+    assert [worker["files"] for worker in workers] == [["a", "b"], ["c"]]
+    saved = sorted(os.listdir(tmp_path / "saved"))
+    assert "table" in saved and "hidden.w_0" in saved and "learning_rate_0" in saved
+    assert {"ctr.pdiparams", "ctr.pdmodel"} <= set(os.listdir(tmp_path / "saved_prefix"))
+    exe = static.Executor()
+    program, feeds, fetches = static.load_inference_model(str(tmp_path / "saved_prefix" / "ctr"), exe)
+    old = fluid.io.load_inference_model(str(tmp_path / "saved_model"), exe)
+    feed = {"x": np.ones([3, 4], "float32"), "ids": np.arange(3).reshape(3, 1)}
+    both = [exe.run(p, feed=feed, fetch_list=f)[0] for p, f in ((program, fetches), (old[0], old[2]))]
+    assert feeds == ["x", "ids"] and both[0].shape == (3, 2) and (both[0] == both[1]).all()
+
+
+MODES = {
+    "sync": {"a_sync": False}, "async": {"a_sync": True},
+    "geo": {"a_sync": True, "a_sync_configs": {"k_steps": 2}},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_evaluation_over_unequal_shards_equals_one_process(mode):
+    """Nothing is learned at a rate of 0, so that every mode must count what one process counts."""
+    one = alone(rate=0.0)
+    workers = Job(strategy=MODES[mode], rate=0.0, shares=[7, 33]).run()
+    for worker in workers:
+        np.testing.assert_allclose([worker[name] for name in METRICS], [one[name] for name in METRICS], rtol=1e-6)
+        assert worker["most"] == [33]
+
+
+def test_a_sparse_embedding_lives_on_servers_and_learns():
+    one = alone(sparse=True)
+    workers = Job(strategy={"a_sync": False}, sparse=True).run()
+    np.testing.assert_allclose(np.mean([worker["losses"] for worker in workers], axis=0), one["losses"], rtol=2e-5)
+    assert len(Job(strategy={"a_sync": True}, sparse=True).run()[0]["losses"]) == 12
+
+
+def test_ids_enter_a_table_as_its_entry_says():
+    import oarlock.distributed as distributed
+    import oarlock.static as static
+    from oarlock import fluid
+
+    def text(entry):
+        program = fluid.Program()
+        with fluid.program_guard(program, fluid.Program()):
+            static.nn.sparse_embedding(fluid.data("ids", [None, 1], "int64"), [10, 2], entry=entry)
+        return [op.attr("entry") for op in program.global_block().ops if op.type.startswith("lookup")]
+
+    assert text(distributed.CountFilterEntry(3)) == ["count_filter_entry:3"]
+    assert text(distributed.ProbabilityEntry(0.25)) == ["probability_entry:0.25"]
+    for wrong in (lambda: distributed.ProbabilityEntry(2.0), lambda: distributed.CountFilterEntry(-1)):
+        with pytest.raises(ValueError):
+            wrong()
+
+
+def test_servers_load_what_is_asked_for(tmp_path):
+    saved = str(tmp_path / "saved")
+    Job(strategy={"a_sync": False}, save=saved).run()
+    rest = Job(strategy={"a_sync": False}, rate=0.0, load=[saved], steps=1).run()
+    fresh = Job(strategy={"a_sync": False}, rate=0.0, steps=1).run()
+    some = Job(strategy={"a_sync": False}, rate=0.0, load=[saved, ["table"]], steps=1).run()
+    losses = [run[0]["mean_loss"] for run in (rest, some, fresh)]
+    assert len(set(losses)) == 3 and losses[0] == min(losses), losses
+
+
+def test_the_wrong_order_names_the_right_one():
+    ended = Job(strategy={"a_sync": False}, wrong_order=True).run(code=1)
+    for _, err in ended:
+        assert "call exe.run(paddle.static.default_startup_program()) first, then fleet.init_worker()" in err, err
+
+
+def resumed(tmp_path, strategy, servers=2, **job):
+    """A job that is killed entirely at step 17 with checkpoints every 5 steps, and started again, perhaps with other servers."""
+    job = dict(job, strategy=strategy, steps=30, every=5, checkpoint=str(tmp_path / "ckpt"), progress=str(tmp_path / "progress"))
+    said = Job(pause=0.02, **job).kill_at(17)
+    left = sorted(os.listdir(job["checkpoint"])) if os.path.isdir(job["checkpoint"]) else said
+    os.remove(job["progress"] + ".0")
+    again = Job(servers=servers, **job).run()
+    assert all(worker["first"] in (5, 10, 15) and worker["notes"] == {"reader": "batch %d" % worker["first"]} for worker in again), left
+    return again
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_killed_job_goes_on_bit_by_bit(tmp_path, sparse):
+    sync = {"a_sync": False}
+    never = Job(strategy=sync, steps=30, optimizer="Adam", rate=0.05, sparse=sparse, dropout=False).run()
+    again = resumed(tmp_path, sync, optimizer="Adam", rate=0.05, sparse=sparse, dropout=False)
+    for whole, rest in zip(never, again):
+        assert rest["losses"] == whole["losses"][rest["first"]:]
+        # Counts of the AUC are each worker's own; they are back, too.
+        assert rest["auc"] == whole["auc"]
+    assert len(os.listdir(tmp_path / "ckpt")) <= 3
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_another_number_of_servers_goes_on(tmp_path, servers):
+    sync = {"a_sync": False}
+    never = Job(strategy=sync, steps=30, optimizer="Adam", rate=0.05, sparse=True).run()
+    again = resumed(tmp_path, sync, servers=servers, optimizer="Adam", rate=0.05, sparse=True)
+    for whole, rest in zip(never, again):
+        np.testing.assert_allclose(rest["losses"], whole["losses"][rest["first"]:], rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["async", "geo"])
+def test_who_does_not_wait_goes_on_from_a_cut(tmp_path, mode):
+    job = dict(strategy=MODES[mode], steps=30, every=5, checkpoint=str(tmp_path / "ckpt"), progress=str(tmp_path / "progress"))
+    Job(pause=0.05, **job).kill_at(17)
+    workers = Job(**job).run()
+    # The first worker takes the cuts; where another stood is known from its note, if it had left one.
+    assert workers[0]["first"] in (5, 10, 15) and workers[1]["first"] in (0, 5, 10, 15, 20), workers
+    assert all(len(worker["losses"]) == 30 - worker["first"] for worker in workers)
+
+
+def test_a_checkpoint_is_rewritten_for_other_servers(tmp_path):
+    ckpt = str(tmp_path / "ckpt")
+    Job(strategy={"a_sync": False}, steps=12, every=5, checkpoint=ckpt, sparse=True).run()
+
+    def oarlock(*arguments):
+        done = subprocess.run([sys.executable, "-m", "oarlock", "ckpt", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "2 servers" in oarlock("list", ckpt)
+    assert "for 3 servers" in oarlock("reshard", ckpt, "--servers", "3")
+    assert "3 servers" in oarlock("list", ckpt)
+    assert "good" in oarlock("verify", ckpt)
+    rest = Job(servers=3, strategy={"a_sync": False}, steps=12, every=5, checkpoint=ckpt, sparse=True).run()
+    whole = Job(strategy={"a_sync": False}, steps=12, sparse=True).run()
+    np.testing.assert_allclose(rest[0]["losses"], whole[0]["losses"][rest[0]["first"]:], rtol=1e-5)
+
+
+def test_servers_load_a_save_with_a_hashed_table(tmp_path):
+    saved = str(tmp_path / "saved")
+    Job(strategy={"a_sync": False}, sparse=True, save=saved, optimizer="Adam", rate=0.05, steps=10).run()
+    fresh = Job(strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1).run()
+    loaded = Job(servers=3, strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1, load=[saved, ["table"]]).run()
+    assert loaded[0]["mean_loss"] != fresh[0]["mean_loss"]
+
+
+def test_servers_save_their_tables_when_they_are_told(tmp_path):
+    Job(strategy={"a_sync": False}, sparse=True, notify=str(tmp_path), save=str(tmp_path / "saved"), steps=5).run()
+    assert sorted(os.listdir(tmp_path / "__lookup_table__")) == ["table_0", "table_1"]
+    whole = os.path.getsize(tmp_path / "saved" / "table")
+    parts = [os.path.getsize(tmp_path / "__lookup_table__" / name) for name in ("table_0", "table_1")]
+    # Two files have two headers, and the same rows.
+    assert 0 < sum(parts) - whole < 200, (parts, whole)
