@@ -37,4 +37,4 @@ def test_a_failing_script_is_told(tmp_path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert run.returncode == 4
     assert "failed with exit code 4" in run.stderr
-    assert os.path.exists(tmp_path / "log" / "workerlog.0")
+    assert os.path.exists(tmp_path / "mylog" / "workerlog.0")

@@ -11,6 +11,7 @@ import replica_models as models
 import oarlock.fluid as fluid
 from oarlock.distributed import fleet
 from oarlock.fluid import layers, options
+from oarlock.fluid.incubate.fleet.collective import DistributedStrategy
 
 # Another value than the default, of the same type.
 OTHER = {bool: lambda v: not v, int: lambda v: v + 1, float: lambda v: v + 0.5, str: lambda v: v + "x", list: lambda v: ["x"],
@@ -89,6 +90,10 @@ def set_field_of_transpiler_config(name, value):
     setattr(fluid.DistributeTranspilerConfig(), name, value)
 
 
+def set_field_of_collective_strategy(name, value):
+    setattr(DistributedStrategy(), name, value)
+
+
 def set_field_of_fleet_strategy(name, value):
     field, _, key = name.partition(".")
     strategy = fleet.DistributedStrategy()
@@ -104,6 +109,7 @@ SET = {
     "fleet.DistributedStrategy": set_field_of_fleet_strategy,
     "paddle.distributed.fleet": use_old_name,
     "flag": set_flag,
+    "DistributedStrategy": set_field_of_collective_strategy,
     "DistributeTranspilerConfig": set_field_of_transpiler_config,
     "BuildStrategy": set_field(fluid.BuildStrategy),
     "ExecutionStrategy": set_field(fluid.ExecutionStrategy),
@@ -267,7 +273,7 @@ FIELDS = {
     "completely_not_async": (True, dict(ASYNC, runtime_split_send_recv=True)), "geo_sgd_mode": (True, ASYNC),
     "nccl_comm_num": (2, WORKERS), "use_hierarchical_allreduce": (True, WORKERS),
     "hierarchical_allreduce_inter_nranks": (2, dict(WORKERS, use_hierarchical_allreduce=True)),
-    "collective_mode": ("local_sgd", {"mode": "collective"}), "max_staleness": (3, ASYNC),
+    "collective_mode": ("local_sgd", {"mode": "collective"}), "fuse_grad_size_in_MB": (1.0, WORKERS), "max_staleness": (3, ASYNC),
 }
 
 
@@ -314,8 +320,8 @@ def test_renamed_options_say_what_they_are_called_now(place, name):
             setattr(owner, name, True)
 
 
-# Fields that have tests of their own: here, and in test_fleet2.
-ELSEWHERE = ("DistributeTranspilerConfig", "fleet.DistributedStrategy")
+# Fields that have tests of their own: here, in test_collective and in test_fleet2.
+ELSEWHERE = ("DistributeTranspilerConfig", "DistributedStrategy", "fleet.DistributedStrategy")
 
 
 @pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place not in ELSEWHERE])

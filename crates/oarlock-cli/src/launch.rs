@@ -20,9 +20,9 @@ const REFUSED: [(&str, &str); 9] = [
     ("http-port", "nothing is exchanged over HTTP: leave it out"),
     ("gloo-port", "there is no Gloo: leave it out"),
     ("with-gloo", "there is no Gloo: leave it out"),
-    ("elastic-level", "the number of workers is fixed; --max-restart starts a failed one again"),
-    ("elastic-timeout", "the number of workers is fixed; --max-restart starts a failed one again"),
-    ("elastic-server", "the number of workers is fixed, and no etcd is needed"),
+    ("elastic-level", "give --elastic: those who are left go on, and a failed worker is started again"),
+    ("elastic-timeout", "give --elastic: those who are left go on at once"),
+    ("elastic-server", "give --elastic: workers find each other without etcd"),
 ];
 
 /// What a job consists of.
@@ -49,6 +49,9 @@ struct Job {
     /// One equal worker for each device listed. Oarlock computes on CPUs: only their number counts.
     #[arg(long, aliases = ["selected-gpus", "selected_gpus", "devices"], value_delimiter = ',', value_name = "LIST")]
     gpus: Vec<String>,
+    /// The network device that the processes of equal workers use; NCCL_SOCKET_IFNAME says the same.
+    #[arg(long, value_name = "DEVICE")]
+    iface: Option<String>,
     /// Which of the hosts this is, as it is written in the lists. Found out from the addresses of this machine if left out.
     #[arg(long, aliases = ["node_ip", "host"], value_name = "HOST")]
     node_ip: Option<String>,
@@ -87,17 +90,35 @@ enum RunMode {
     Collective,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// Shared memory on one host, TCP between hosts.
+    Auto,
+    /// TCP, also on one host.
+    Tcp,
+    /// An installed MPI; needs a build with the feature `mpi`.
+    Mpi,
+    /// NCCL; needs a build for GPUs.
+    Nccl,
+}
+
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(crate) struct Launch {
     #[command(flatten)]
     job: Job,
-    /// Where to write `serverlog.N` and `workerlog.N`; empty for no logs.
-    #[arg(long, alias = "log_dir", default_value = "log", value_name = "DIR")]
-    log_dir: PathBuf,
-    /// How often each worker is started again if it fails. More than 0 makes servers wait for it.
-    #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], default_value_t = 0, value_name = "N")]
-    max_restart: u32,
+    /// Where to write `serverlog.N` and `workerlog.N`; empty for no logs. If left out: `mylog` for equal workers, otherwise `log`.
+    #[arg(long, alias = "log_dir", value_name = "DIR")]
+    log_dir: Option<PathBuf>,
+    /// What carries the values that equal workers exchange.
+    #[arg(long, default_value = "auto", value_name = "BACKEND")]
+    backend: Backend,
+    /// How often each worker is started again if it fails; 0 if left out, 3 with --elastic. More than 0 makes servers wait for it.
+    #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], value_name = "N")]
+    max_restart: Option<u32>,
+    /// Equal workers go on when one of them dies, from the last step; one that is started again gets what the others have.
+    #[arg(long)]
+    elastic: bool,
     /// Seconds until a server must listen; workers are started then. 0 starts them at once.
     #[arg(long, alias = "ready_timeout", default_value_t = 180, value_name = "SECONDS")]
     ready_timeout: u64,
@@ -163,7 +184,23 @@ impl Job {
         if self.use_paddlecloud {
             ask = launch::paddlecloud(ask)?;
         }
+        if let Some(device) = self.device() {
+            let address = launch::device_address(&device)?.to_string();
+            if ask.hosts.is_empty() && ask.per_node.is_some() {
+                ask.hosts = vec![address];
+            } else if ask.node.is_none() && ask.hosts.contains(&address) {
+                ask.node = Some(address);
+            }
+        }
         Ok(ask)
+    }
+
+    /// The network device to use, if one is named.
+    fn device(&self) -> Option<String> {
+        self.iface
+            .clone()
+            .or_else(|| launch::var("NCCL_SOCKET_IFNAME"))
+            .map(|name| name.trim_start_matches('=').to_string())
     }
 
     /// Where to meet the launchers of other hosts, if that is how they find each other.
@@ -201,20 +238,56 @@ impl Job {
 impl Launch {
     /// Runs the job; returns its exit code.
     pub(crate) fn run(self) -> Result<u8> {
+        let settings = self.settings()?;
         let mut words = self.program.into_iter();
         // Clap asks for at least one.
         let name = words.next().unwrap_or_default();
         let file = PathBuf::from(&name);
         let program = Program::find(name, words.collect(), &self.job.python)?;
+        let notes = self.print_config && self.log_level <= INFO;
+        if notes && !self.job.gpus.is_empty() {
+            let count = self.job.gpus.len();
+            eprintln!("oarlock: --gpus lists {count}: this build computes on CPUs, and starts {count} CPU workers");
+        }
+        let plan = self.job.plan(Some(&file))?;
+        let equal = plan.ranks.iter().all(|rank| rank.servers.is_empty());
+        let log_dir = self.log_dir.unwrap_or_else(|| PathBuf::from(if equal { "mylog" } else { "log" }));
         launch::run(&launch::Launch {
             program,
-            plan: self.job.plan(Some(&file))?,
-            log_dir: (!self.log_dir.as_os_str().is_empty()).then_some(self.log_dir),
-            max_restart: self.max_restart,
+            plan,
+            log_dir: (!log_dir.as_os_str().is_empty()).then_some(log_dir),
+            settings,
+            max_restart: self.max_restart.unwrap_or(if self.elastic { 3 } else { 0 }),
+            elastic: self.elastic,
             ready: Duration::from_secs(self.ready_timeout),
-            notes: self.print_config && self.log_level <= INFO,
+            notes,
             job: self.job.job_id,
         })
+    }
+
+    /// What processes are told of how to exchange values.
+    fn settings(&self) -> Result<Vec<(String, String)>> {
+        let mut settings = Vec::new();
+        match self.backend {
+            Backend::Auto => {}
+            Backend::Tcp => settings.push(("OARLOCK_SHARED_MEMORY".to_string(), "0".to_string())),
+            Backend::Mpi => {
+                return Err(Error::new(Kind::Unsupported, "--backend mpi needs an Oarlock that was built with MPI").help(
+                    "leave --backend out: workers exchange values through shared memory and TCP; mpirun can still start them",
+                ));
+            }
+            Backend::Nccl => {
+                return Err(Error::new(Kind::Unsupported, "--backend nccl needs an Oarlock that was built for GPUs")
+                    .help("leave --backend out: workers exchange values through shared memory and TCP"));
+            }
+        }
+        if self.elastic {
+            settings.push(("OARLOCK_ELASTIC".to_string(), "1".to_string()));
+        }
+        if let Some(device) = self.job.device() {
+            settings.push(("OARLOCK_NET_DEVICE".to_string(), device));
+        }
+        Ok(settings)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use oarlock_ir::{Error, Kind, Result};
 
 use crate::client::ClientOptions;
+use crate::collective::GroupOptions;
 use crate::server::{Policy, ServerOptions};
 use crate::wire::{Floats, NetOptions};
 
@@ -52,6 +53,54 @@ impl ClientOptions {
     }
 }
 
+impl GroupOptions {
+    /// Settings for groups that a runtime's operators join, as the environment says: `FLAGS_rpc_deadline` and `OARLOCK_SILENCE`
+    /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to so many MiB), `OARLOCK_SHARED_MEMORY` and
+    /// `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART`, `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
+    /// [`NetOptions::from_env`] reads.
+    pub fn from_env() -> Result<GroupOptions> {
+        GroupOptions::from_vars(&get)
+    }
+
+    fn from_vars(get: &dyn Fn(&str) -> Option<String>) -> Result<GroupOptions> {
+        let default = GroupOptions::new(0, Vec::new());
+        let mut net = NetOptions::from_env()?;
+        // NCCL takes lists and patterns; one device by its name is what is asked for in practice.
+        net.device =
+            net.device.or_else(|| get("NCCL_SOCKET_IFNAME").map(|name| name.trim_start_matches('=').to_string()));
+        let fuse_bytes = match get("OARLOCK_FUSE_MB") {
+            None => default.fuse_bytes,
+            Some(text) => match text.trim().parse::<f64>() {
+                Ok(mb) if (0.0..=4096.0).contains(&mb) => (mb * f64::from(1 << 20)) as usize,
+                _ => {
+                    let what = format!("OARLOCK_FUSE_MB must be a number from 0 to 4096, but it is {text:?}");
+                    return Err(Error::new(Kind::Argument, what));
+                }
+            },
+        };
+        Ok(GroupOptions {
+            net,
+            deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
+            silence: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.silence),
+            shared_memory: flag(get, "OARLOCK_SHARED_MEMORY")?.unwrap_or(default.shared_memory),
+            hierarchical: flag(get, "OARLOCK_HIERARCHICAL")?.unwrap_or(default.hierarchical),
+            elastic: flag(get, "OARLOCK_ELASTIC")?.unwrap_or(default.elastic),
+            late: get("OARLOCK_RESTART").is_some_and(|count| count.trim() != "0"),
+            fuse_bytes,
+            ..default
+        })
+    }
+}
+
+fn flag(get: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Option<bool>> {
+    match get(name).as_deref().map(str::trim) {
+        None => Ok(None),
+        Some("0" | "false" | "False") => Ok(Some(false)),
+        Some("1" | "true" | "True") => Ok(Some(true)),
+        Some(other) => Err(Error::new(Kind::Argument, format!("{name} must be 0 or 1, but it is {other:?}"))),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one place of servers and clients that reads the environment")]
 fn get(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
@@ -89,6 +138,17 @@ mod tests {
         assert_eq!(options.policy, Policy::Shrink);
         let options = ClientOptions::from_vars(&with("FLAGS_rpc_deadline", "1500")).unwrap();
         assert_eq!(options.deadline, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn groups_are_set_too() {
+        let options = GroupOptions::from_vars(&with("OARLOCK_FUSE_MB", "0.5")).unwrap();
+        assert_eq!(options.fuse_bytes, 1 << 19);
+        assert!(!GroupOptions::from_vars(&with("OARLOCK_SHARED_MEMORY", "0")).unwrap().shared_memory);
+        let options = GroupOptions::from_vars(&with("NCCL_SOCKET_IFNAME", "eth0")).unwrap();
+        assert_eq!(options.net.device.as_deref(), Some("eth0"));
+        let error = GroupOptions::from_vars(&with("OARLOCK_HIERARCHICAL", "maybe")).unwrap_err();
+        assert_eq!(error.report().what, "OARLOCK_HIERARCHICAL must be 0 or 1, but it is \"maybe\"");
     }
 
     #[test]

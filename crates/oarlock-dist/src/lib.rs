@@ -7,8 +7,11 @@
 
 pub mod checkpoint;
 pub mod client;
+pub mod collective;
 pub mod communicator;
+pub mod elastic;
 mod env;
+mod finish;
 #[cfg(test)]
 mod hostile;
 mod log;
@@ -22,5 +25,6 @@ mod threads;
 pub mod transpile;
 pub mod wire;
 
+pub use finish::finish;
 pub use log::Log;
 pub use op::ops;

@@ -46,6 +46,12 @@ impl Executor {
         Ok(Executor { inner, runtime, warnings })
     }
 
+    /// Takes part in the steps of the other workers without data, until nobody has any; returns how many steps that were.
+    fn finish(&self, py: Python<'_>, program: &Program, scope: &Scope) -> PyResult<u64> {
+        let program = program.get();
+        self.runtime.get().compute(py, || oarlock::dist::finish(&self.inner, &program, &scope.inner))
+    }
+
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
     fn run<'py>(
         &self,
@@ -61,7 +67,10 @@ impl Executor {
         let feeds = by_name(&feeds);
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
-        let values = self.compute(py, || self.inner.run(&program, &feeds, &fetches, &scope.inner))?;
+        let mut values = Vec::new();
+        self.compute(py, || {
+            oarlock::dist::elastic::run_into(&self.inner, &program, &feeds, &fetches, &scope.inner, &mut values)
+        })?;
         for text in std::mem::take(&mut *self.warnings.lock()) {
             py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 2))?;
         }

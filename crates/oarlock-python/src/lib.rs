@@ -7,6 +7,7 @@
 
 mod args;
 mod builder;
+mod collective;
 mod command;
 mod control;
 mod dataset;
@@ -57,6 +58,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(executor::watch_signals, m)?)?;
     m.add_function(wrap_pyfunction!(py_func::keep_function, m)?)?;
     m.add_function(wrap_pyfunction!(settings::settings, m)?)?;
+    collective::register(m)?;
     control::register(m)?;
     files::register(m)?;
     fleet::register(m)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oarlock::dist::client::{Client, ClientOptions};
+use oarlock::dist::collective::{GroupOptions, Rings};
 use oarlock::dist::server::ServerOptions;
 use oarlock::{Kind, Options, fleet, ir};
 use pyo3::prelude::*;
@@ -25,7 +26,12 @@ impl Runtime {
     #[new]
     fn new() -> PyResult<Runtime> {
         let inner = Arc::new(ir::Runtime::new(Options::from_env().py()?.threads));
-        oarlock::equip(&inner, ServerOptions::from_env().py()?, ClientOptions::from_env().py()?);
+        oarlock::equip(
+            &inner,
+            ServerOptions::from_env().py()?,
+            ClientOptions::from_env().py()?,
+            GroupOptions::from_env().py()?,
+        );
         let running = Arc::default();
         watch(&inner.stop_flag(), &running);
         Ok(Runtime { inner, running })
@@ -34,6 +40,11 @@ impl Runtime {
     /// Does this process take part in a job as a trainer?
     fn is_connected(&self) -> bool {
         self.inner.get::<Client>().is_some_and(|client| client.is_connected())
+    }
+
+    /// Does this process exchange values with other workers?
+    fn has_workers(&self) -> bool {
+        Rings::of(&self.inner).active().is_some()
     }
 
     /// Complete steps of synchronous training, those of an earlier process with this trainer's number included. Known after the
@@ -50,6 +61,7 @@ impl Runtime {
     /// Breaks all connections without a word, as a process does that ends in an error: its servers do what their policy says.
     fn abandon(&self, py: Python<'_>) {
         py.detach(|| {
+            Rings::of(&self.inner).abandon();
             if let Some(client) = self.inner.withdraw::<Client>() {
                 client.abandon();
             }

@@ -239,6 +239,7 @@ pub(crate) fn config_of(fields: &Bound<'_, PyDict>) -> PyResult<Config> {
             "nccl_comm_num" => config.nccl_comm_num = value.extract()?,
             "use_hierarchical_allreduce" => config.use_hierarchical_allreduce = value.extract()?,
             "hierarchical_allreduce_inter_nranks" => config.hierarchical_allreduce_inter_nranks = value.extract()?,
+            "fuse_grad_size_in_MB" => config.fuse_grad_size_in_mb = value.extract()?,
             "collective_mode" if value.is_none() => {}
             "collective_mode" => config.collective_mode = Some(collective_mode_of(&value)?),
             other => return Err(PyValueError::new_err(format!("DistributeTranspilerConfig has no field {other}"))),

@@ -3,11 +3,13 @@
 
 mod net;
 mod process;
+mod shared;
 
 use std::mem::MaybeUninit;
 
 pub use net::network_devices;
 pub use process::{Caught, Signals, spawn_bound};
+pub use shared::{SharedMemory, sleep_while, wake_all};
 
 /// Bytes of a huge page on the systems we run on.
 pub const HUGE_PAGE: usize = 2 << 20;

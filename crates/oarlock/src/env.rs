@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use oarlock_dist::client::ClientOptions;
+use oarlock_dist::collective::GroupOptions;
 use oarlock_dist::server::{ServerHost, ServerOptions};
 use oarlock_exec::{ExecOptions, Executor, Hosts};
 use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
@@ -53,15 +54,16 @@ impl Options {
     /// An executor that knows all operators and can be part of a cluster.
     pub fn executor(&self) -> Executor {
         let executor = Executor::new(self.exec_options(Arc::new(crate::registry())));
-        equip(executor.runtime(), ServerOptions::default(), ClientOptions::default());
+        equip(executor.runtime(), ServerOptions::default(), ClientOptions::default(), GroupOptions::new(0, Vec::new()));
         executor
     }
 }
 
-/// Lets executors of this runtime serve, and be trainers, in a cluster.
-pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions) {
+/// Lets executors of this runtime serve, be trainers, and be equal workers in a cluster.
+pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions, group: GroupOptions) {
     runtime.provide(Arc::new(Hosts(vec![Box::new(ServerHost::new(server))])));
     runtime.provide(Arc::new(client));
+    runtime.provide(Arc::new(group));
 }
 
 impl Show {

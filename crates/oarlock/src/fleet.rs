@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use oarlock_dist::client::Client;
+use oarlock_dist::collective::Rings;
 use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
 use oarlock_dist::transpile::{Config, DistributeTranspiler};
 use oarlock_exec::Scope;
@@ -172,13 +173,14 @@ pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
     }
 }
 
-/// Ends the part of this process in a job: what waits is sent, and servers hear that the trainer leaves. False if there was
-/// nobody to leave.
+/// Ends the part of this process in a job: what waits is sent, and servers, or the other workers, hear that it leaves. False if
+/// there was nobody to leave.
 pub fn leave(runtime: &Runtime) -> Result<bool> {
     // Servers end when all have left, and a checkpoint under way needs them.
     let sent = finish_checkpoint(runtime).and(stop_communicator(runtime));
+    let worked = Rings::of(runtime).leave();
     let Some(client) = runtime.withdraw::<Client>().filter(|client| client.is_connected()) else {
-        return sent.map(|()| false);
+        return sent.map(|()| worked);
     };
     // The servers are told even if the last gradients were not taken.
     let left = client.leave();
@@ -319,6 +321,34 @@ impl Place {
     }
 }
 
+/// Which of the equal workers of a job a process is, and where they all listen: as the variables of launchers and schedulers say.
+pub fn equal_worker(vars: &Vars) -> Result<(usize, Vec<String>)> {
+    let Some(cluster) = Cluster::parse(|name| vars.get(name).cloned())? else {
+        // A script that is run by itself is a job of one.
+        return Ok((0, vec![ALONE.to_string()]));
+    };
+    let launch::Role::Worker(rank) = cluster.role else {
+        return Err(Error::new(Kind::Argument, "this process is a server, and collective training has none")
+            .help("start it with `oarlock launch --nproc_per_node N`"));
+    };
+    if !cluster.worker_endpoints.is_empty() {
+        return Ok((rank, cluster.worker_endpoints));
+    }
+    let all_here = vars.get("OMPI_COMM_WORLD_LOCAL_SIZE").is_some_and(|here| *here == cluster.workers.to_string());
+    match cluster.workers {
+        1 => Ok((0, vec![ALONE.to_string()])),
+        workers if all_here => Ok((rank, (0..workers).map(|i| format!("127.0.0.1:{}", FIRST_MPI_PORT + i)).collect())),
+        workers => {
+            let what = format!("this is worker {rank} of {workers}, and nothing says where the others are");
+            Err(Error::new(Kind::Missing, what)
+                .help("set PADDLE_TRAINER_ENDPOINTS, or start them with `oarlock launch`"))
+        }
+    }
+}
+
+/// The endpoint of the one worker of a job of one; nobody connects to it.
+const ALONE: &str = "127.0.0.1:0";
+
 /// What launchers of MPI tell their processes: rank and size.
 const MPI: [(&str, &str); 3] =
     [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "PMIX_SIZE")];
@@ -367,6 +397,16 @@ mod tests {
         assert!(error.report().notes[0].contains("TRAINING_ROLE=TRAINER"), "{error}");
         let error = Place::found(&Vars::new()).unwrap_err().to_string();
         assert!(error.contains("OMPI_COMM_WORLD_RANK") && error.contains("PADDLE_PSERVERS_IP_PORT_LIST"), "{error}");
+    }
+
+    #[test]
+    fn equal_workers_know_each_other() {
+        let launched = vars(&[("PADDLE_TRAINER_ENDPOINTS", "a:1,b:1"), ("PADDLE_TRAINER_ID", "1")]);
+        assert_eq!(equal_worker(&launched).unwrap(), (1, vec!["a:1".to_string(), "b:1".to_string()]));
+        assert_eq!(equal_worker(&Vars::new()).unwrap().1.len(), 1);
+        let mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
+        assert_eq!(equal_worker(&vars(&mpi)).unwrap().1, ["127.0.0.1:60001", "127.0.0.1:60002"]);
+        assert!(equal_worker(&vars(&mpi[..2])).unwrap_err().report().what.contains("where the others are"));
     }
 
     #[test]

@@ -81,6 +81,11 @@ pub const PLACES: &[Place] = &[
         doc: "a field of `fluid.DistributeTranspilerConfig()`",
         settings: TRANSPILER_CONFIG,
     },
+    Place {
+        name: "DistributedStrategy",
+        doc: "a field of `fluid.incubate.fleet.collective.DistributedStrategy()`; it has those of `BuildStrategy`, too",
+        settings: COLLECTIVE_STRATEGY,
+    },
     Place { name: "BuildStrategy", doc: "a field of `fluid.BuildStrategy()`", settings: BUILD_STRATEGY },
     Place { name: "ExecutionStrategy", doc: "a field of `fluid.ExecutionStrategy()`", settings: EXECUTION_STRATEGY },
     Place { name: "Executor.run", doc: "an argument of `exe.run`", settings: EXECUTOR_RUN },
@@ -108,6 +113,7 @@ const THREADS: &str = "the number of threads does not change results; OARLOCK_TH
 const FUSED: &str = "operators are fused whenever that gives the same bits";
 const ONE_EXCHANGE: &str = "one exchange per server carries all variables of a step";
 const SUMS: &str = "replicas add up all gradients at once, in place and in one order";
+const TRANSPILED: &str = "a program that was transpiled knows the workers of its job";
 const ONE_UPDATE: &str = "the update runs once, on the parameters that all replicas read";
 
 const FLAGS: &[Setting] = &[
@@ -238,10 +244,10 @@ const BUILD_STRATEGY: &[Setting] = &[
     ok("hierarchical_allreduce_inter_nranks", Value::Int(0), SUMS),
     ok("nccl_comm_num", Value::Int(1), NO_GPU),
     no("debug_graphviz_path", Value::Text(""), "no graph is written: print the program"),
-    no("num_trainers", Value::Int(1), "several trainers cannot be used from Python yet"),
-    no("trainer_id", Value::Int(0), "several trainers cannot be used from Python yet"),
-    no("trainers_endpoints", Value::Empty, "several trainers cannot be used from Python yet"),
-    no("is_distribution", Value::Bool(false), "several trainers cannot be used from Python yet"),
+    ok("num_trainers", Value::Int(1), TRANSPILED),
+    ok("trainer_id", Value::Int(0), TRANSPILED),
+    ok("trainers_endpoints", Value::Empty, TRANSPILED),
+    ok("is_distribution", Value::Bool(false), TRANSPILED),
     ok(
         "async_mode",
         Value::Bool(false),
@@ -279,6 +285,29 @@ const TRANSPILER_CONFIG: &[Setting] = &[
     on("use_hierarchical_allreduce", Value::Bool(false), "rings inside machines and between them"),
     on("hierarchical_allreduce_inter_nranks", Value::Int(0), "how many workers a machine has"),
     on("collective_mode", Value::None, "what equal workers exchange: grad_allreduce or local_sgd"),
+    on("fuse_grad_size_in_MB", Value::None, "equal workers exchange gradients together up to so many MiB (4)"),
+];
+
+const COLLECTIVE_STRATEGY: &[Setting] = &[
+    on("use_local_sgd", Value::Bool(false), "workers update on their own, and move to the mean of where they went"),
+    on("mode", Value::Text("nccl2"), "nccl2 or collective: both exchange gradients, with the same result"),
+    on("collective_mode", Value::None, "what workers exchange: grad_allreduce or local_sgd"),
+    on("nccl_comm_num", Value::Int(1), "how many rings workers use"),
+    on("use_hierarchical_allreduce", Value::Bool(false), "the workers of a machine first, then one of each machine"),
+    ok("hierarchical_allreduce_inter_nranks", Value::Int(0), "which workers share a machine is found out"),
+    on("fuse_grad_size_in_MB", Value::None, "gradients are exchanged together up to so many MiB (4)"),
+    on("forward_recompute", Value::Bool(false), "computes again what lies between recompute_checkpoints"),
+    on("recompute_checkpoints", Value::Empty, "what is kept of the forward pass, for forward_recompute"),
+    on(
+        "uneven",
+        Value::Text("zero_weight"),
+        "how fleet.even_reader makes shards even: zero_weight (not at all: who runs out takes part without weight), pad or shortest",
+    ),
+    ok("exec_strategy", Value::None, THREADS),
+    no("use_dist_fc", Value::Bool(false), "layers are not cut: every worker has all parameters"),
+    no("dist_fc_config", Value::None, "layers are not cut: every worker has all parameters"),
+    no("use_amp", Value::Bool(false), "a CPU computes in float32"),
+    ok("amp_loss_scaling", Value::Float(32768.0), "it counts with use_amp only"),
 ];
 
 const EXECUTION_STRATEGY: &[Setting] = &[

@@ -1,6 +1,56 @@
-"""Jobs of several processes: their launchers, and Fleet."""
+"""Jobs of several processes: their launchers, Fleet, and data that is not the same for all."""
 
-__all__ = ["CountFilterEntry", "InMemoryDataset", "ProbabilityEntry", "QueueDataset", "fleet"]
+import os
+import random
+
+__all__ = ["CountFilterEntry", "InMemoryDataset", "ProbabilityEntry", "QueueDataset", "even_reader", "fleet"]
+
+_KEPT = 64
+
+
+def even_reader(reader, how="pad", seed=0, rank=None, endpoints=None):
+    """A reader of batches that gives all workers of a job as many: the workers agree before each batch who still has one.
+
+    ``pad``: a worker that runs out repeats batches it had, drawn by chance, until the longest shard has ended. ``shortest``: all
+    stop when the first runs out. ``zero_weight``: the reader itself; a worker that runs out goes on without weight in
+    ``Executor.close`` or ``fleet.stop_worker``, which is what happens anyway.
+
+    Take batches in the thread that trains: workers do everything in one order. ``rank`` and ``endpoints`` come from the
+    launcher's variables unless they are given."""
+    if how not in ("zero_weight", "pad", "shortest"):
+        raise ValueError("how is zero_weight, pad or shortest, not %r" % (how,))
+    if how == "zero_weight":
+        return reader
+
+    def batches():
+        from .. import _core
+        from ..fluid.executor import runtime
+
+        place = _core.equal_worker(dict(os.environ)) if endpoints is None else (rank, endpoints)
+        if len(place[1]) == 1:
+            yield from reader()
+            return
+        workers = _core.Workers(runtime(), *place)
+        chance, kept, source, count = random.Random(seed + place[0]), [], iter(reader()), 0
+        while True:
+            batch = next(source, None)
+            active = workers.sum([float(batch is not None)])[0]
+            if active == 0 or (how == "shortest" and active < len(place[1])):
+                return
+            if batch is None:
+                if not kept:
+                    raise ValueError("worker %d has no batch at all that it could repeat" % place[0])
+                batch = chance.choice(kept)
+            else:
+                count += 1
+                # Every batch so far is kept with the same chance.
+                if len(kept) < _KEPT:
+                    kept.append(batch)
+                elif chance.randrange(count) < _KEPT:
+                    kept[chance.randrange(_KEPT)] = batch
+            yield batch
+
+    return batches
 
 
 def __getattr__(name):

@@ -84,6 +84,8 @@ with warnings.catch_warnings():
 
 _signals_watched = False
 _runtime = None
+# What was last trained together with other workers: the executor of the core, the program and the scope.
+_trained = None
 
 
 def runtime():
@@ -99,9 +101,12 @@ def runtime():
 
 def _leave_at_exit():
     """A trainer that forgot to close its executor leaves; one that failed is lost, and its servers decide what that means."""
+    failed = hasattr(sys, "last_exc") or hasattr(sys, "last_type")
+    if _runtime.has_workers():
+        _runtime.abandon() if failed else _leave()
     if not _runtime.is_connected():
         return
-    if hasattr(sys, "last_exc") or hasattr(sys, "last_type"):
+    if failed:
         print("oarlock: this trainer ends in an error; its servers hear nothing more of it", file=sys.stderr)
         _runtime.abandon()
         return
@@ -111,6 +116,22 @@ def _leave_at_exit():
     except Exception as e:
         print("oarlock: warning: %s" % e, file=sys.stderr)
 
+
+
+def _note_trained(core, program, scope):
+    global _trained
+    _trained = (core, program, scope)
+
+
+def _leave():
+    """Ends the part of this process in its job. A worker whose data ended before that of others takes part without weight until
+    theirs has ended, too."""
+    global _trained
+    if _trained is not None and _runtime.has_workers():
+        core, program, scope = _trained
+        _trained = None
+        core.finish(program.desc, scope)
+    runtime().leave()
 
 
 def _watch_signals():
@@ -165,11 +186,18 @@ class Executor:
             if getattr(program, "_is_data_parallel", False):
                 scope = program._run_in(_scope if scope is None else scope)
                 replicas = program._replicas(return_merged)
+                if replicas is not None and (program._program._workers or program._program._exchanges):
+                    raise ValueError(
+                        "a worker that exchanges gradients with others runs one replica, and this would be %d: set CPU_NUM=1 and "
+                        "start more workers" % replicas[0]
+                    )
                 if replicas is not None:
                     return self._run_replicas(program._program, replicas, feed, fetch_list, scope, return_numpy, return_merged, use_prune)
             program = self._resolve(program)
             if program is None:
                 raise TypeError("Executor.run takes a Program or a CompiledProgram")
+        if program._workers:
+            program = program._exchanging()
         if feed is None:
             feed = {}
         elif type(feed) is not dict:
@@ -181,6 +209,8 @@ class Executor:
         self._look_at_flags()
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
+        if program._exchanges:
+            _note_trained(self._core, program, scope)
         if use_prune:
             program = _pruned(program, feed, fetches)
         try:
@@ -249,6 +279,12 @@ class Executor:
         program = self._resolve(default_main_program() if program is None else program)
         if program is None:
             raise TypeError("train_from_dataset takes a Program or a CompiledProgram")
+        if program._workers and not infer:
+            program = program._exchanging()
+        if program._exchanges and not infer:
+            if dataset._threads(thread) > 1:
+                raise ValueError("a program that exchanges gradients with other workers trains with one thread: start more workers instead")
+            _note_trained(self._core, program, _scope if scope is None else scope)
         names = _fetch_names(fetch_list)
         labels = names if fetch_info is None else list(fetch_info)
         if len(labels) != len(names):
@@ -263,9 +299,10 @@ class Executor:
                           % (done[2], done[0] + done[2]))
 
     def close(self):
-        """Ends it; no program runs in it any more. A trainer sends what waits and leaves its parameter servers."""
+        """Ends it; no program runs in it any more. A trainer sends what waits and leaves its parameter servers; a worker among equals
+        takes part without weight until nobody has data, and leaves."""
         self._closed = True
-        runtime().leave()
+        _leave()
 
 
 _checked_hints = {("feed", "fetch", False)}

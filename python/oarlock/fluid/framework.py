@@ -583,8 +583,20 @@ class Program:
         self._readers = []
         # If it is part of a job: the core's transpiler, and the endpoint of a server or None for a trainer.
         self._transpiled = None
+        # If its runs exchange values with other workers: how many there are, if that is left to whoever runs it.
+        self._exchanges = False
+        self._workers = 0
+        self._exchanging_for = None
         # What the last run with use_prune needed of it.
         self._pruned_for = None
+
+    def _exchanging(self):
+        """The program with the exchange of gradients that mode nccl2 leaves to whoever runs it."""
+        if self._exchanging_for is None or self._exchanging_for[0] != self.desc.version:
+            exchanging = Program(_core.exchange_gradients(self.desc, self._workers))
+            exchanging._exchanges, exchanging._loaders, exchanging._readers = True, self._loaders, self._readers
+            self._exchanging_for = (self.desc.version, exchanging)
+        return self._exchanging_for[1]
 
     def _wrap(self, block, name):
         """What Python sees of a variable; one object per variable, so that what users set on it stays."""
@@ -658,7 +670,10 @@ class Program:
 
     def clone(self, for_test=False):
         """A copy; ``for_test`` without gradients and optimizers, and with operators that behave as in a test."""
-        return Program(self.desc.clone(for_test))
+        copy = Program(self.desc.clone(for_test))
+        if not for_test:
+            copy._exchanges, copy._workers = self._exchanges, self._workers
+        return copy
 
     def _prune(self, targets):
         return self._prune_with_input([], targets)

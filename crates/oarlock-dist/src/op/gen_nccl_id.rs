@@ -1,26 +1,28 @@
 //! `gen_nccl_id`: the workers of a job agree on the rings over which they exchange gradients.
 
-use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::{COMMUNICATES, needs_cluster};
+use super::COMMUNICATES;
+use super::comm_init::{FUSE, Group, HIERARCHICAL, PROGRAM, options_of, ring_value};
+use crate::collective::Rings;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&GenNcclId];
 
 /// Which rings there are.
-pub(crate) struct Rings {
+pub(crate) struct RingPlan {
     pub(crate) count: i32,
     pub(crate) hierarchical: bool,
     pub(crate) inter_ranks: i32,
 }
 
 /// A `gen_nccl_id` of one worker of many.
-pub(crate) fn gen_nccl_id(id: &Name, trainers: Vec<String>, trainer_id: i32, rings: &Rings) -> Op {
+pub(crate) fn gen_nccl_id(id: &Name, trainers: Vec<String>, trainer_id: i32, rings: &RingPlan) -> Op {
     Op::new("gen_nccl_id")
         .output("NCCLID", [id])
         .attr("trainers", trainers)
         .attr("trainer_id", trainer_id)
         .attr("nccl_comm_num", rings.count)
-        .attr("use_hierarchical_allreduce", rings.hierarchical)
+        .attr(HIERARCHICAL, rings.hierarchical)
         .attr("hierarchical_allreduce_inter_nranks", rings.inter_ranks)
 }
 
@@ -33,8 +35,10 @@ impl OpDef for GenNcclId {
             .required_attr("trainers", "the endpoints of all workers")
             .required_attr("trainer_id", "which of them this is")
             .attr("nccl_comm_num", 1, "how many rings")
-            .attr("use_hierarchical_allreduce", false, "rings inside nodes and between them")
-            .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node")
+            .attr(HIERARCHICAL, false, "rings inside nodes and between them")
+            .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node; found out here")
+            .attr(PROGRAM, Vec::<String>::new(), "what all workers must have in common")
+            .attr(FUSE, -1.0f32, "gradients are exchanged together up to so many MiB; below 0: as the runtime is set")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -42,7 +46,18 @@ impl OpDef for GenNcclId {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        needs_cluster(p, "the other workers")
+        let (attrs, out) = (p.attrs(), p.output("NCCLID")?);
+        let (endpoints, rank) = (attrs.strs("trainers")?.to_vec(), attrs.count("trainer_id")?);
+        let (count, hierarchical) = (attrs.count("nccl_comm_num")?, attrs.bool(HIERARCHICAL)?);
+        let group =
+            Group { rank, endpoints, program: attrs.strs(PROGRAM)?.to_vec(), fuse_mb: attrs.f32(FUSE)?, hierarchical };
+        kernel(move |io| {
+            let rings = Rings::of(io.runtime());
+            rings.join(options_of(io.runtime(), &group))?;
+            (0..count.max(1)).try_for_each(|ring| rings.open(ring as i32))?;
+            *io.write(out)? = ring_value(group.endpoints.len());
+            Ok(())
+        })
     }
 
     fn traits(&self) -> Traits {

@@ -3,8 +3,10 @@
 //! Operators that only rearrange what is sent or received (`split_ids`, `merge_ids`, `split_selected_rows`, ...) compute
 //! nothing but local values and live with the other operators.
 
+mod barrier;
 mod checkpoint_notify;
 mod collective;
+mod comm_init;
 mod distributed_lookup_table;
 mod fake_init;
 mod fetch_barrier;
@@ -17,28 +19,33 @@ mod recv_save;
 mod ref_by_trainer_id;
 mod send;
 mod send_barrier;
+mod sync_stream;
 
 use oarlock_ir::{Attr, Error, Kernel, Kind, Name, Op, OpDef, Prepare, Program, Result, Role, Traits};
 
 use crate::client::Wants;
 
-pub(crate) use collective::{collective, sync_stream};
+pub(crate) use collective::{WEIGHT, collective, is_exchange};
+pub(crate) use comm_init::{FUSE, HIERARCHICAL, PROGRAM};
 pub(crate) use distributed_lookup_table::distributed_lookup_table;
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;
-pub(crate) use gen_nccl_id::{Rings, gen_nccl_id};
+pub(crate) use gen_nccl_id::{RingPlan, gen_nccl_id};
 pub(crate) use listen_and_serv::{MAX_STALENESS, Serve, listen_and_serv};
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
 pub(crate) use send::{Sends, copy, send};
 pub(crate) use send_barrier::send_barrier;
+pub(crate) use sync_stream::{sync_stream, waits_for_exchanges};
 
 /// The operators of this crate.
 pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
-    const FILES: [&[&dyn OpDef]; 14] = [
+    const FILES: [&[&dyn OpDef]; 17] = [
+        barrier::OPS,
         checkpoint_notify::OPS,
         collective::OPS,
+        comm_init::OPS,
         distributed_lookup_table::OPS,
         fake_init::OPS,
         fetch_barrier::OPS,
@@ -51,6 +58,7 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
         ref_by_trainer_id::OPS,
         send::OPS,
         send_barrier::OPS,
+        sync_stream::OPS,
     ];
     FILES.into_iter().flatten().copied()
 }

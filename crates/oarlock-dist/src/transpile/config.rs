@@ -65,6 +65,8 @@ pub struct Config {
     pub hierarchical_allreduce_inter_nranks: usize,
     /// What equal workers exchange.
     pub collective_mode: Option<CollectiveMode>,
+    /// Gradients of equal workers are exchanged together up to so many MiB; as their runtime is set if not given.
+    pub fuse_grad_size_in_mb: Option<f32>,
 }
 
 impl Config {
@@ -89,6 +91,7 @@ impl Config {
             use_hierarchical_allreduce: false,
             hierarchical_allreduce_inter_nranks: 0,
             collective_mode: None,
+            fuse_grad_size_in_mb: None,
         }
     }
 }

@@ -4,13 +4,24 @@
 use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
 
 use super::workers::{Workers, check_dense, ring_id, scale};
-use crate::op::{NO_VARS, collective, sync_stream, with_role};
+use crate::op::{FUSE, HIERARCHICAL, NO_VARS, PROGRAM, WEIGHT, collective, sync_stream, with_role};
 
 /// Joins the rings, and gives every worker the first one's parameters.
-pub(super) fn start_workers(workers: &Workers, one_process: bool, startup: &mut Program, parameters: &[Name]) {
+pub(super) fn start_workers(
+    workers: &Workers,
+    one_process: bool,
+    startup: &mut Program,
+    parameters: &[Name],
+    common: &[String],
+) {
     for ring in 0..workers.rings {
-        join_ring(workers, one_process, ring as i32, startup);
+        join_ring(workers, one_process, ring as i32, startup, common);
     }
+    share_parameters(workers, startup, parameters);
+}
+
+/// Gives every worker the first one's parameters.
+pub(super) fn share_parameters(workers: &Workers, startup: &mut Program, parameters: &[Name]) {
     for (turn, parameter) in parameters.iter().enumerate() {
         let op = collective("c_broadcast", parameter, workers.ring(turn)).attr("root", 0);
         startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
@@ -21,7 +32,7 @@ pub(super) fn start_workers(workers: &Workers, one_process: bool, startup: &mut 
     }
 }
 
-fn join_ring(workers: &Workers, one_process: bool, ring: i32, startup: &mut Program) {
+fn join_ring(workers: &Workers, one_process: bool, ring: i32, startup: &mut Program, common: &[String]) {
     let mut push = |op: Op| startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
     if one_process {
         push(Op::new("c_comm_init_all").attr("ring_id", ring));
@@ -33,7 +44,10 @@ fn join_ring(workers: &Workers, one_process: bool, ring: i32, startup: &mut Prog
         .output("Out", [&id])
         .attr("rank", rank)
         .attr("endpoint", workers.endpoints[workers.rank].as_str())
-        .attr("other_endpoints", workers.others());
+        .attr("other_endpoints", workers.others())
+        .attr(PROGRAM, common.to_vec())
+        .attr(FUSE, workers.fuse_mb)
+        .attr(HIERARCHICAL, workers.hierarchical);
     let join = Op::new("c_comm_init")
         .input("X", [&id])
         .attr("nranks", workers.endpoints.len() as i32)
@@ -61,7 +75,7 @@ pub(super) fn allreduce_gradients(workers: &Workers, program: &mut Program) -> R
         for grad in completed(op) {
             check_dense(program, &grad).map_err(|e| e.at(|| op.place(0, i)))?;
             let wait = sync_stream("c_sync_calc_stream", vec![grad.clone()]);
-            let sum = collective("c_allreduce_sum", &grad, workers.ring(turn));
+            let sum = collective("c_allreduce_sum", &grad, workers.ring(turn)).attr(WEIGHT, 1.0f32);
             ops.extend([wait, sum].map(|op| with_role(op, Role::BACKWARD, NO_VARS)));
             exchanged.push(grad);
             turn += 1;

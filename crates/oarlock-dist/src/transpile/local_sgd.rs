@@ -6,7 +6,7 @@ use super::grad_allreduce::wait_for_rings;
 use super::job::like;
 use super::updates::Updates;
 use super::workers::{Workers, scale};
-use crate::op::{NO_VARS, collective, sync_stream, with_role};
+use crate::op::{NO_VARS, WEIGHT, collective, sync_stream, with_role};
 
 fn snapshot(param: &Name) -> Name {
     format!("{param}@SNAPSHOT").into()
@@ -49,7 +49,7 @@ pub(super) fn average_parameters(workers: &Workers, updates: &Updates, program: 
             let param = &params[turn];
             ops.push(binary("elementwise_sub", &snapshot(param), param, param));
             let wait = sync_stream("c_sync_calc_stream", vec![param.clone()]);
-            let sum = collective("c_allreduce_sum", param, workers.ring(turn));
+            let sum = collective("c_allreduce_sum", param, workers.ring(turn)).attr(WEIGHT, 1.0f32);
             ops.extend([wait, sum].map(|op| with_role(op, Role::OPTIMIZE, NO_VARS)));
         }
     }

@@ -10,6 +10,7 @@ mod config;
 mod dc_asgd;
 mod geo;
 mod grad_allreduce;
+mod idle;
 mod job;
 mod kept;
 mod local_sgd;
@@ -29,7 +30,8 @@ use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
 pub(crate) use dc_asgd::{TRAINER_ID, backup};
-use grad_allreduce::{allreduce_gradients, start_workers};
+use grad_allreduce::{allreduce_gradients, share_parameters, start_workers};
+pub use idle::{Idle, idle};
 pub(crate) use job::empty_dead_blocks;
 use job::{Job, known_dims};
 pub use kept::{Kept, Part};
@@ -37,7 +39,7 @@ use local_sgd::{average_parameters, take_snapshots};
 use lookup::remote_tables;
 use table::distributed_tables;
 use updates::{Update, find_updates};
-use workers::{Workers, set_up_rings};
+use workers::{Workers, in_common, set_up_rings};
 
 use crate::communicator::{GeoBlock, GeoVar};
 use crate::placement::{Cut, Placeable, Placed, Placement, SplitMethod, shuffle};
@@ -54,8 +56,8 @@ pub struct DistributeTranspiler {
 enum Made {
     /// Programs of trainers and servers are made from this when they are asked for.
     Job(Box<Job>),
-    /// The program of one of many equal workers, and whom the first of them waits for.
-    Worker(Box<Program>, Vec<String>),
+    /// The program of one of many equal workers, who wait for each other where they meet.
+    Worker(Box<Program>),
 }
 
 impl DistributeTranspiler {
@@ -92,14 +94,22 @@ impl DistributeTranspiler {
         verify(&program, None)?;
         match self.config.mode {
             Mode::Collective => self.collective(&workers, &mut program, &mut startup)?,
-            _ => set_up_rings(&self.config, &workers, &mut startup),
+            _ => self.nccl2(&workers, &program, &mut startup)?,
         }
         verify(&program, None)?;
         verify(&startup, None)?;
-        let wait_for = if workers.rank == 0 { workers.others() } else { Vec::new() };
         *arguments.startup_program = startup;
         *arguments.program = program.clone();
-        Ok(Made::Worker(Box::new(program), wait_for))
+        Ok(Made::Worker(Box::new(program)))
+    }
+
+    /// The program stays as it is: whoever runs it on all workers ([`exchange_gradients`]) adds what it needs.
+    fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program) -> Result<()> {
+        let updates = find_updates(program)?;
+        let params: Vec<Name> = updates.updates.iter().map(|u| u.param.clone()).collect();
+        set_up_rings(&self.config, workers, startup, in_common(program, &updates)?);
+        share_parameters(workers, startup, &params);
+        Ok(())
     }
 
     fn collective(&self, workers: &Workers, program: &mut Program, startup: &mut Program) -> Result<()> {
@@ -109,7 +119,8 @@ impl DistributeTranspiler {
             return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
                 .help("choose grad_allreduce, local_sgd or single_process_multi_thread"));
         };
-        start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params);
+        let common = in_common(program, &updates)?;
+        start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params, &common);
         if mode == CollectiveMode::LocalSgd {
             take_snapshots(startup, &params)?;
             return average_parameters(workers, &updates, program);
@@ -213,7 +224,7 @@ impl DistributeTranspiler {
     pub fn wait_for(&self, wait_port: bool) -> Result<&[String]> {
         let all: &[String] = match self.made()? {
             Made::Job(job) => job.placement.servers(),
-            Made::Worker(_, others) => others,
+            Made::Worker(_) => &[],
         };
         Ok(if wait_port && self.config.wait_port { all } else { &[] })
     }
@@ -222,7 +233,7 @@ impl DistributeTranspiler {
     pub fn get_trainer_program(&self) -> Result<Program> {
         match self.made()? {
             Made::Job(job) => trainer_of(job),
-            Made::Worker(program, _) => Ok((**program).clone()),
+            Made::Worker(program) => Ok((**program).clone()),
         }
     }
 
@@ -269,6 +280,19 @@ impl DistributeTranspiler {
                 .help("ask for one of those, spelt as in `pservers`")
         })
     }
+}
+
+/// The program as each of so many workers runs it: gradients are summed over all of them before the update. For mode "nccl2",
+/// which leaves the program to whoever runs it.
+pub fn exchange_gradients(program: &Program, workers: usize) -> Result<Program> {
+    let mut program = program.clone();
+    verify(&program, None)?;
+    allreduce_gradients(
+        &Workers { endpoints: vec![String::new(); workers], rank: 0, rings: 1, fuse_mb: -1.0, hierarchical: false },
+        &mut program,
+    )?;
+    verify(&program, None)?;
+    Ok(program)
 }
 
 fn trainer_of(job: &Job) -> Result<Program> {

@@ -3,8 +3,9 @@
 use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
 
 use super::config::{Arguments, Config, Trainers, endpoints};
-use super::job::raw;
-use crate::op::{NO_VARS, Rings, gen_nccl_id, with_role};
+use super::job::{known_dims, raw};
+use super::updates::Updates;
+use crate::op::{FUSE, NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
 
 /// The workers of a job, and which of them this is.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +13,10 @@ pub(super) struct Workers {
     pub(super) endpoints: Vec<String>,
     pub(super) rank: usize,
     pub(super) rings: usize,
+    /// Gradients are exchanged together up to so many MiB; below 0 as the runtime is set.
+    pub(super) fuse_mb: f32,
+    /// The workers of a machine exchange values first.
+    pub(super) hierarchical: bool,
 }
 
 impl Workers {
@@ -35,7 +40,13 @@ impl Workers {
                 format!("worker {} does not listen on `{}`: {list}", arguments.trainer_id, arguments.current_endpoint);
             return wrong(what, "make `current_endpoint` number `trainer_id` of the list, counted from 0");
         }
-        Ok(Workers { endpoints, rank: arguments.trainer_id, rings: config.nccl_comm_num.max(1) })
+        Ok(Workers {
+            endpoints,
+            rank: arguments.trainer_id,
+            rings: config.nccl_comm_num.max(1),
+            fuse_mb: config.fuse_grad_size_in_mb.unwrap_or(-1.0),
+            hierarchical: config.use_hierarchical_allreduce,
+        })
     }
 
     /// All but this one.
@@ -62,10 +73,29 @@ pub(super) fn ring_id(name: &str) -> Var {
     var
 }
 
+/// What all workers must have in common, line by line: what is updated, its size, and how.
+pub(super) fn in_common(program: &Program, updates: &Updates) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for update in &updates.updates {
+        let var = program.expect_var(0, &update.param)?;
+        let by: Vec<&str> = update.ops.iter().map(|i| program.global().ops[*i].op_type.as_str()).collect();
+        lines.push(format!("{} {} ({})", update.param, var.ty(), by.join(", ")));
+    }
+    Ok(lines)
+}
+
 /// Multiplies a variable in place.
 pub(super) fn scale(variable: &Name, factor: f32, role: Role) -> Op {
     let op = Op::new("scale").input("X", [variable]).output("Out", [variable]).attr("scale", factor);
     with_role(op.attr("bias", 0.0f32).attr("bias_after_scale", true), role, NO_VARS)
+}
+
+/// Makes a variable of zeros. Its sizes are known: it is the gradient of a parameter.
+pub(super) fn zeros(program: &Program, name: &Name) -> Result<Op> {
+    let var = program.expect_var(0, name)?;
+    let shape: Vec<i64> = known_dims(var)?.into_iter().map(|size| size as i64).collect();
+    let op = Op::new("fill_constant").output("Out", [name]).attr("shape", shape).attr("value", 0.0f32);
+    Ok(with_role(op.attr("dtype", var.ty().dtype.proto()), Role::BACKWARD, NO_VARS))
 }
 
 /// A dense variable; row-sparse ones cannot be summed over a ring.
@@ -78,7 +108,7 @@ pub(super) fn check_dense(program: &Program, name: &Name) -> Result<()> {
 }
 
 /// Mode "nccl2": the startup program sets up the rings; the data-parallel executor does the rest.
-pub(super) fn set_up_rings(config: &Config, workers: &Workers, startup: &mut Program) {
+pub(super) fn set_up_rings(config: &Config, workers: &Workers, startup: &mut Program, common: Vec<String>) {
     let mut ids = vec!["NCCLID".to_string()];
     ids.extend((1..workers.rings).map(|ring| format!("NCCLID_{ring}")));
     if config.use_hierarchical_allreduce {
@@ -88,11 +118,15 @@ pub(super) fn set_up_rings(config: &Config, workers: &Workers, startup: &mut Pro
     for id in &ids {
         startup.global_mut().set_var(ring_id(id));
     }
-    let rings = Rings {
+    let rings = RingPlan {
         count: workers.rings as i32,
         hierarchical: config.use_hierarchical_allreduce,
         inter_ranks: config.hierarchical_allreduce_inter_nranks as i32,
     };
     let op = gen_nccl_id(&"NCCLID".into(), workers.endpoints.clone(), workers.rank as i32, &rings);
-    startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
+    startup.global_mut().ops.push(with_role(
+        op.attr(PROGRAM, common).attr(FUSE, workers.fuse_mb),
+        Role::FORWARD,
+        NO_VARS,
+    ));
 }

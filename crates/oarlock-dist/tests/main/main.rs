@@ -5,3 +5,4 @@ mod golden_programs;
 mod simulate;
 mod trades;
 mod transpile;
+mod workers;

@@ -429,8 +429,8 @@ fn equal_workers() {
         &startup,
         &["gen_nccl_id"],
         expect![[r#"
-        NCCLID: NCCLID = gen_nccl_id() {trainers: ["w0:1", "w1:1"], trainer_id: 1, nccl_comm_num: 2, use_hierarchical_allreduce: false, hierarchical_allreduce_inter_nranks: 0}
-    "#]],
+            NCCLID: NCCLID = gen_nccl_id() {trainers: ["w0:1", "w1:1"], trainer_id: 1, nccl_comm_num: 2, use_hierarchical_allreduce: false, hierarchical_allreduce_inter_nranks: 0, oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0}
+        "#]],
     );
     assert!(["NCCLID", "NCCLID_1"].iter().all(|id| startup.global().var(id).is_some()));
     let collective = |mode| Config { mode: Mode::Collective, collective_mode: Some(mode), ..Config::fluid() };
@@ -439,35 +439,35 @@ fn equal_workers() {
         &startup,
         &set_up,
         expect![[r#"
-        nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"]}
-        c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
-        fc_0.b_0 = c_broadcast(X: fc_0.b_0) {ring_id: 0, root: 0}
-        fc_0.w_0 = c_broadcast(X: fc_0.w_0) {ring_id: 0, root: 0}
-        fc_1.b_0 = c_broadcast(X: fc_1.b_0) {ring_id: 0, root: 0}
-        fc_1.w_0 = c_broadcast(X: fc_1.w_0) {ring_id: 0, root: 0}
-        Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
-    "#]],
+            nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0, use_hierarchical_allreduce: false}
+            c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
+            fc_0.b_0 = c_broadcast(X: fc_0.b_0) {ring_id: 0, root: 0}
+            fc_0.w_0 = c_broadcast(X: fc_0.w_0) {ring_id: 0, root: 0}
+            fc_1.b_0 = c_broadcast(X: fc_1.b_0) {ring_id: 0, root: 0}
+            fc_1.w_0 = c_broadcast(X: fc_1.w_0) {ring_id: 0, root: 0}
+            Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
+        "#]],
     );
     about(
         &main,
         &exchange,
         expect![[r#"
-        square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
-        mean_0.tmp_0@GRAD = scale(X: mean_0.tmp_0@GRAD) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-        fc_1.b_0@GRAD = c_sync_calc_stream(X: fc_1.b_0@GRAD)
-        fc_1.b_0@GRAD = c_allreduce_sum(X: fc_1.b_0@GRAD) {ring_id: 0}
-        fc_1.w_0@GRAD = c_sync_calc_stream(X: fc_1.w_0@GRAD)
-        fc_1.w_0@GRAD = c_allreduce_sum(X: fc_1.w_0@GRAD) {ring_id: 0}
-        fc_0.b_0@GRAD = c_sync_calc_stream(X: fc_0.b_0@GRAD)
-        fc_0.b_0@GRAD = c_allreduce_sum(X: fc_0.b_0@GRAD) {ring_id: 0}
-        fc_0.w_0@GRAD = c_sync_calc_stream(X: fc_0.w_0@GRAD)
-        fc_0.w_0@GRAD = c_allreduce_sum(X: fc_0.w_0@GRAD) {ring_id: 0}
-        Out: [fc_1.b_0@GRAD, fc_1.w_0@GRAD, fc_0.b_0@GRAD, fc_0.w_0@GRAD] = c_sync_comm_stream(X: [fc_1.b_0@GRAD, fc_1.w_0@GRAD, fc_0.b_0@GRAD, fc_0.w_0@GRAD]) {ring_id: 0}
-        ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
-        ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
-        ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
-        ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
-    "#]],
+            square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
+            mean_0.tmp_0@GRAD = scale(X: mean_0.tmp_0@GRAD) {scale: 0.5, bias: 0.0, bias_after_scale: true}
+            fc_1.b_0@GRAD = c_sync_calc_stream(X: fc_1.b_0@GRAD)
+            fc_1.b_0@GRAD = c_allreduce_sum(X: fc_1.b_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
+            fc_1.w_0@GRAD = c_sync_calc_stream(X: fc_1.w_0@GRAD)
+            fc_1.w_0@GRAD = c_allreduce_sum(X: fc_1.w_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
+            fc_0.b_0@GRAD = c_sync_calc_stream(X: fc_0.b_0@GRAD)
+            fc_0.b_0@GRAD = c_allreduce_sum(X: fc_0.b_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
+            fc_0.w_0@GRAD = c_sync_calc_stream(X: fc_0.w_0@GRAD)
+            fc_0.w_0@GRAD = c_allreduce_sum(X: fc_0.w_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
+            Out: [fc_1.b_0@GRAD, fc_1.w_0@GRAD, fc_0.b_0@GRAD, fc_0.w_0@GRAD] = c_sync_comm_stream(X: [fc_1.b_0@GRAD, fc_1.w_0@GRAD, fc_0.b_0@GRAD, fc_0.w_0@GRAD]) {ring_id: 0}
+            ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
+            ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
+            ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
+            ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
+        "#]],
     );
     let (main, startup) = worker(collective(CollectiveMode::LocalSgd)).unwrap();
     about(
@@ -484,37 +484,37 @@ fn equal_workers() {
         &main,
         &exchange,
         expect![[r#"
-        square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
-        ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
-        fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
-        fc_0.b_0 = c_sync_calc_stream(X: fc_0.b_0)
-        fc_0.b_0 = c_allreduce_sum(X: fc_0.b_0) {ring_id: 0}
-        ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
-        fc_0.w_0 = elementwise_sub(X: fc_0.w_0@SNAPSHOT, Y: fc_0.w_0) {axis: -1}
-        fc_0.w_0 = c_sync_calc_stream(X: fc_0.w_0)
-        fc_0.w_0 = c_allreduce_sum(X: fc_0.w_0) {ring_id: 0}
-        ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
-        fc_1.b_0 = elementwise_sub(X: fc_1.b_0@SNAPSHOT, Y: fc_1.b_0) {axis: -1}
-        fc_1.b_0 = c_sync_calc_stream(X: fc_1.b_0)
-        fc_1.b_0 = c_allreduce_sum(X: fc_1.b_0) {ring_id: 0}
-        ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
-        fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
-        fc_1.w_0 = c_sync_calc_stream(X: fc_1.w_0)
-        fc_1.w_0 = c_allreduce_sum(X: fc_1.w_0) {ring_id: 0}
-        Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
-        fc_0.b_0 = scale(X: fc_0.b_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-        fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
-        fc_0.b_0@SNAPSHOT = assign(X: fc_0.b_0)
-        fc_0.w_0 = scale(X: fc_0.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-        fc_0.w_0 = elementwise_sub(X: fc_0.w_0@SNAPSHOT, Y: fc_0.w_0) {axis: -1}
-        fc_0.w_0@SNAPSHOT = assign(X: fc_0.w_0)
-        fc_1.b_0 = scale(X: fc_1.b_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-        fc_1.b_0 = elementwise_sub(X: fc_1.b_0@SNAPSHOT, Y: fc_1.b_0) {axis: -1}
-        fc_1.b_0@SNAPSHOT = assign(X: fc_1.b_0)
-        fc_1.w_0 = scale(X: fc_1.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-        fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
-        fc_1.w_0@SNAPSHOT = assign(X: fc_1.w_0)
-    "#]],
+            square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
+            ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
+            fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
+            fc_0.b_0 = c_sync_calc_stream(X: fc_0.b_0)
+            fc_0.b_0 = c_allreduce_sum(X: fc_0.b_0) {ring_id: 0, oarlock_weight: 1.0}
+            ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
+            fc_0.w_0 = elementwise_sub(X: fc_0.w_0@SNAPSHOT, Y: fc_0.w_0) {axis: -1}
+            fc_0.w_0 = c_sync_calc_stream(X: fc_0.w_0)
+            fc_0.w_0 = c_allreduce_sum(X: fc_0.w_0) {ring_id: 0, oarlock_weight: 1.0}
+            ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
+            fc_1.b_0 = elementwise_sub(X: fc_1.b_0@SNAPSHOT, Y: fc_1.b_0) {axis: -1}
+            fc_1.b_0 = c_sync_calc_stream(X: fc_1.b_0)
+            fc_1.b_0 = c_allreduce_sum(X: fc_1.b_0) {ring_id: 0, oarlock_weight: 1.0}
+            ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
+            fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
+            fc_1.w_0 = c_sync_calc_stream(X: fc_1.w_0)
+            fc_1.w_0 = c_allreduce_sum(X: fc_1.w_0) {ring_id: 0, oarlock_weight: 1.0}
+            Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
+            fc_0.b_0 = scale(X: fc_0.b_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
+            fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
+            fc_0.b_0@SNAPSHOT = assign(X: fc_0.b_0)
+            fc_0.w_0 = scale(X: fc_0.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
+            fc_0.w_0 = elementwise_sub(X: fc_0.w_0@SNAPSHOT, Y: fc_0.w_0) {axis: -1}
+            fc_0.w_0@SNAPSHOT = assign(X: fc_0.w_0)
+            fc_1.b_0 = scale(X: fc_1.b_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
+            fc_1.b_0 = elementwise_sub(X: fc_1.b_0@SNAPSHOT, Y: fc_1.b_0) {axis: -1}
+            fc_1.b_0@SNAPSHOT = assign(X: fc_1.b_0)
+            fc_1.w_0 = scale(X: fc_1.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
+            fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
+            fc_1.w_0@SNAPSHOT = assign(X: fc_1.w_0)
+        "#]],
     );
 }
 

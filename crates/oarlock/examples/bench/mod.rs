@@ -84,7 +84,7 @@ impl Peer {
 
     /// Runs it: the rates of its windows, and its peak memory in MB.
     pub(crate) fn run(&self, args: &[&str]) -> Option<(Rates, f64)> {
-        let text = self.text(args)?;
+        let text = self.output(args)?;
         let numbers = numbers(&text, "RESULT ")?;
         let (memory, rates) = numbers.split_first()?;
         Some((Rates(rates.to_vec()), *memory))
@@ -92,20 +92,21 @@ impl Peer {
 
     /// Runs it, and finds the AUC that it prints besides.
     pub(crate) fn run_with_auc(&self, args: &[&str]) -> Option<(Rates, f64)> {
-        let text = self.text(args)?;
+        let text = self.output(args)?;
         let rates = numbers(&text, "RESULT ")?.split_off(1);
         Some((Rates(rates), *numbers(&text, "AUC ")?.first()?))
     }
 
     /// Runs it as a cluster: rates, AUC, and what each process used.
     pub(crate) fn run_cluster(&self, args: &[&str]) -> Option<(Rates, f64, String)> {
-        let text = self.text(args)?;
+        let text = self.output(args)?;
         let rates = numbers(&text, "RESULT ")?.split_off(1);
         let used = text.lines().find_map(|l| l.strip_prefix("USED "))?.to_string();
         Some((Rates(rates), *numbers(&text, "AUC ")?.first()?, used))
     }
 
-    fn text(&self, args: &[&str]) -> Option<String> {
+    /// Runs it: what it prints.
+    pub(crate) fn output(&self, args: &[&str]) -> Option<String> {
         let script = format!("{}/../../benches/peers/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let under = self.under.iter().flat_map(|module| ["-m", module]);
         // Peers are told by their scripts to use one thread; the wheel takes all cores if nothing says otherwise.

@@ -19,6 +19,20 @@ pub(super) fn addresses() -> Result<Vec<IpAddr>> {
     Ok(devices.into_iter().map(|(_, address)| address).collect())
 }
 
+/// The address of a network device of this machine; one that is not known is answered with those that are.
+pub fn device_address(device: &str) -> Result<IpAddr> {
+    let devices = oarlock_sys::network_devices()
+        .map_err(|e| Error::new(Kind::Io, format!("the network devices of this machine cannot be listed: {e}")))?;
+    let mut own = devices.iter().filter(|(name, _)| name == device).map(|(_, address)| *address);
+    let first = own.clone().find(IpAddr::is_ipv4).or_else(|| own.next());
+    first.ok_or_else(|| {
+        let found: Vec<String> = devices.iter().map(|(name, address)| format!("{name} ({address})")).collect();
+        Error::new(Kind::Argument, format!("this machine has no network device {device:?} with an address"))
+            .note(format!("it has {}", found.join(", ")))
+            .help("give one of these to --iface (or NCCL_SOCKET_IFNAME), or none to let the system choose")
+    })
+}
+
 /// The addresses of a host. Asking the system's resolver may take a while.
 pub(super) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');

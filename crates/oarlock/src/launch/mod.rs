@@ -23,6 +23,7 @@ use std::time::Instant;
 pub use check::{Finding, check};
 pub use cloud::{node_from_env, paddlecloud};
 pub use cluster::{Cluster, Role, VARIABLES};
+pub use host::device_address;
 pub use meet::{Meeting, meet};
 pub use plan::{Ask, Plan, plan};
 pub use program::Program;
@@ -37,7 +38,7 @@ fn now() -> Instant {
 
 /// A variable of the environment of this process, unless it is empty.
 #[expect(clippy::disallowed_methods, reason = "the one place of the launcher that reads the environment")]
-pub(crate) fn var(name: &str) -> Option<String> {
+pub fn var(name: &str) -> Option<String> {
     let value = std::env::var_os(name)?.to_string_lossy().into_owned();
     (!value.trim().is_empty()).then_some(value)
 }

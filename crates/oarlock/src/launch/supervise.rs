@@ -41,10 +41,14 @@ pub struct Launch {
     pub log_dir: Option<PathBuf>,
     /// How often each worker is started again if it fails.
     pub max_restart: u32,
+    /// Go on without a worker that failed for good, as long as others work.
+    pub elastic: bool,
     /// How long servers may take until they listen; workers are started then. Zero: nobody waits for them.
     pub ready: Duration,
     /// Whether to say what is being done. Failures are always told.
     pub notes: bool,
+    /// Variables that every process gets besides, by name.
+    pub settings: Vec<(String, String)>,
     /// The name of the job, which keeps it apart from others; made up if the job has one host only.
     pub job: Option<String>,
 }
@@ -239,7 +243,18 @@ impl<'a> Supervisor<'a> {
             command.env("OARLOCK_ON_LOSS", "wait");
         }
         command.env("OARLOCK_RESTART", member.restarts.to_string());
+        if member.cluster.servers.is_empty() {
+            command.envs(self.share_of_cores().into_iter().filter(|(name, _)| var(name).is_none()));
+        }
+        command.envs(self.launch.settings.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// Equal workers of one host share its cores; each is one replica.
+    fn share_of_cores(&self) -> [(&'static str, String); 2] {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let each = (cores / self.members.len().max(1)).max(1);
+        [("OARLOCK_THREADS", each.to_string()), ("CPU_NUM", "1".to_string())]
     }
 
     fn log_path(&self, member: &Member<'_>) -> Option<PathBuf> {
@@ -317,7 +332,7 @@ impl<'a> Supervisor<'a> {
             let member = &self.members[index];
             if member.end.is_some_and(|end| end.success()) {
                 self.screen.note(format!("{} is done", member.cluster.role));
-            } else if !self.restart(index)? {
+            } else if !self.restart(index)? && !self.goes_on_without(index) {
                 failed.push(index);
             }
         }
@@ -359,6 +374,18 @@ impl<'a> Supervisor<'a> {
         self.screen.alert(format!("{role} {end}; it is started again ({} of {most})", member.restarts));
         self.start(index)?;
         Ok(true)
+    }
+
+    /// Do the others go on without a worker that failed for good?
+    fn goes_on_without(&self, index: usize) -> bool {
+        let member = &self.members[index];
+        let others = self.members.iter().any(|other| !other.is_server() && other.is_running());
+        let goes_on = self.launch.elastic && !member.is_server() && others;
+        if goes_on {
+            let end = member.end.map_or(String::new(), how);
+            self.screen.alert(format!("{} {end}; the others go on without it", member.cluster.role));
+        }
+        goes_on
     }
 
     fn show_progress(&self) {

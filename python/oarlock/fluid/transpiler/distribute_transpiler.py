@@ -43,6 +43,8 @@ class DistributeTranspiler:
             slice_var_up, split_method,
         )
         self._startup = startup
+        self._program._exchanges = self.config.mode == "collective"
+        self._program._workers = len(trainers.split(",")) if self.config.mode == "nccl2" else 0
         if self.config.print_log and self.config.mode == "pserver":
             print(self._core.placement(), end="")
 

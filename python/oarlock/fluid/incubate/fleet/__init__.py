@@ -1,5 +1,5 @@
 """Fleet: the same script on every process of a job."""
 
-from . import base, parameter_server
+from . import base, collective, parameter_server
 
-__all__ = ["base", "parameter_server"]
+__all__ = ["base", "collective", "parameter_server"]

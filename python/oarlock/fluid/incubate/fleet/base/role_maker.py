@@ -92,15 +92,13 @@ class RoleMakerBase:
         )
 
     def _partners(self):
-        """The workers of the job, which meet at its servers."""
+        """The workers of the job, which meet at its servers, or directly if it has none."""
         if not self.is_worker():
             raise RuntimeError("only workers exchange values with each other, and this is server %d" % self._current_id)
-        if not self._server_endpoints:
-            raise NotImplementedError(
-                "%d workers exchange values through parameter servers, and this job has none: give each worker files of its own"
-                % self._worker_num
-            )
         from .....fluid.executor import runtime
+
+        if not self._server_endpoints:
+            return _core.Workers(runtime(), self._current_id, self._worker_endpoints)
 
         return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
 
@@ -169,12 +167,16 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
     def __init__(self, is_collective=False):
         super().__init__()
-        if is_collective:
-            raise NotImplementedError("collectives cannot be used from Python yet: is_collective=False means parameter servers")
+        self._is_collective = is_collective
 
     def generate_role(self):
         """Reads the environment."""
-        self._take(_core.find_place("cloud", dict(os.environ)))
+        if not self._is_collective:
+            self._take(_core.find_place("cloud", dict(os.environ)))
+            return
+        self._current_id, self._worker_endpoints = _core.equal_worker(dict(os.environ))
+        self._role, self._worker_num = Role.WORKER, len(self._worker_endpoints)
+        self._role_is_generated = True
 
 
 class MPISymetricRoleMaker(RoleMakerBase):

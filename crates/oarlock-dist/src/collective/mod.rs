@@ -1,0 +1,29 @@
+//! Workers that are equal and exchange values among themselves: sums, copies, barriers.
+//!
+//! [`Group`] is what users see. `form` joins its workers, with rank 0 as the place where they meet; `watch` notices who dies, and
+//! `fate` is where whoever waits learns it. An `engine` moves the values: `shared` through memory of one machine, `wired` by
+//! messages over a `transport`, `layered` both. `stream` exchanges gradients beside the computation.
+//!
+//! Must not know of programs and operators: those of `op` call it.
+
+mod call;
+mod door;
+mod engine;
+mod fate;
+mod form;
+mod group;
+mod layered;
+mod reduce;
+mod rings;
+mod shared;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod watch;
+mod wired;
+
+pub use group::{Group, GroupOptions};
+pub use reduce::Reduce;
+pub use rings::Rings;
+pub(crate) use stream::{Item, Stream};

@@ -1,0 +1,234 @@
+//! Exchanges by messages: a ring for many bytes, doubling for few.
+//!
+//! In a ring every worker joins one slice of everybody's values, which comes by with all that was joined before; then the slices
+//! go round once more. Each byte crosses each link about twice, however many workers there are. Few bytes are not worth so
+//! many steps: pairs exchange all they have, then pairs of pairs, and so on. Both ways give all workers the same bits.
+
+use std::ops::Range;
+
+use oarlock_ir::Result;
+
+use super::call::Wait;
+use super::engine::{Engine, fold_of};
+use super::transport::Transport;
+
+/// Up to so many bytes, doubling.
+const SHORT: usize = 32 << 10;
+
+/// A slice travels in messages of so many bytes, so that one is joined while the next is under way.
+const PART: usize = 256 << 10;
+
+/// Slices begin at multiples of this.
+const ALIGN: usize = 64;
+
+/// Workers that send messages to each other.
+pub(super) struct Wired<T> {
+    transport: T,
+}
+
+/// Is there a connection between workers `a` and `b` of `count`? Their distance is a power of two, one way round or the other.
+pub(super) fn linked(a: usize, b: usize, count: usize) -> bool {
+    let distance = a.abs_diff(b);
+    distance != 0 && (distance.is_power_of_two() || (count - distance).is_power_of_two())
+}
+
+impl<T: Transport> Wired<T> {
+    pub(super) fn new(transport: T) -> Wired<T> {
+        Wired { transport }
+    }
+
+    fn next(&self) -> usize {
+        (self.transport.me() + 1) % self.transport.count()
+    }
+
+    fn before(&self) -> usize {
+        (self.transport.me() + self.transport.count() - 1) % self.transport.count()
+    }
+
+    /// Sends all of `bytes` in parts.
+    fn send(&mut self, wait: &Wait<'_>, to: usize, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return self.transport.send(wait, to, bytes);
+        }
+        bytes.chunks(PART).try_for_each(|part| self.transport.send(wait, to, part))
+    }
+
+    /// Receives what [`Wired::send`] sends.
+    fn receive(
+        &mut self,
+        wait: &Wait<'_>,
+        from: usize,
+        into: &mut [u8],
+        mut take: impl FnMut(&mut [u8], &[u8]),
+    ) -> Result<()> {
+        if into.is_empty() {
+            return self.transport.receive(wait, from, 0, &mut |_| {});
+        }
+        for part in into.chunks_mut(PART) {
+            let len = part.len();
+            self.transport.receive(wait, from, len, &mut |bytes| take(part, bytes))?;
+        }
+        Ok(())
+    }
+
+    /// One step of the ring: a slice goes to the next worker while another comes from the one before, part by part.
+    fn step(
+        &mut self,
+        wait: &Wait<'_>,
+        data: &mut [u8],
+        out: Range<usize>,
+        into: Range<usize>,
+        mut take: impl FnMut(&mut [u8], &[u8]),
+    ) -> Result<()> {
+        let (next, before) = (self.next(), self.before());
+        let parts = out.len().max(into.len()).div_ceil(PART);
+        for i in 0..parts {
+            let cut = |slice: &Range<usize>| {
+                (slice.start + i * PART).min(slice.end)..(slice.start + (i + 1) * PART).min(slice.end)
+            };
+            let (out, into) = (cut(&out), cut(&into));
+            if !out.is_empty() {
+                self.transport.send(wait, next, &data[out])?;
+            }
+            if !into.is_empty() {
+                let len = into.len();
+                let part = &mut data[into];
+                self.transport.receive(wait, before, len, &mut |bytes| take(part, bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every worker has joined its own slice afterwards: the slice of its place.
+    fn ring_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8], slices: &[Range<usize>]) -> Result<()> {
+        let (me, count, fold) = (self.transport.me(), self.transport.count(), fold_of(&wait.call)?);
+        for step in 1..count {
+            let (out, into) = ((me + count - step) % count, (me + 2 * count - step - 1) % count);
+            self.step(wait, data, slices[out].clone(), slices[into].clone(), fold)?;
+        }
+        Ok(())
+    }
+
+    /// Every worker's slice goes round.
+    fn ring_gather(&mut self, wait: &Wait<'_>, data: &mut [u8], slices: &[Range<usize>]) -> Result<()> {
+        let (me, count) = (self.transport.me(), self.transport.count());
+        for step in 0..count - 1 {
+            let (out, into) = ((me + count - step) % count, (me + 2 * count - step - 1) % count);
+            self.step(wait, data, slices[out].clone(), slices[into].clone(), |part, bytes| {
+                part.copy_from_slice(bytes)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Pairs exchange all they have, then pairs of pairs. What is beyond a power of two is joined first, and told last.
+    fn double(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
+        let (me, count, fold) = (self.transport.me(), self.transport.count(), fold_of(&wait.call)?);
+        let pairs = 1 << count.ilog2();
+        if me >= pairs {
+            self.send(wait, me - pairs, data)?;
+            return self.receive(wait, me - pairs, data, |part, bytes| part.copy_from_slice(bytes));
+        }
+        let beyond = me + pairs;
+        if beyond < count {
+            self.receive(wait, beyond, data, fold)?;
+        }
+        let mut distance = 1;
+        while distance < pairs {
+            self.send(wait, me ^ distance, data)?;
+            self.receive(wait, me ^ distance, data, fold)?;
+            distance *= 2;
+        }
+        if beyond < count {
+            self.send(wait, beyond, data)?;
+        }
+        Ok(())
+    }
+}
+
+/// As many slices as workers, almost equal.
+fn slices(len: usize, count: usize) -> Vec<Range<usize>> {
+    let each = len.div_ceil(count).next_multiple_of(ALIGN);
+    (0..count).map(|i| (i * each).min(len)..((i + 1) * each).min(len)).collect()
+}
+
+/// Slices of `len` bytes each.
+fn equal(len: usize, count: usize) -> Vec<Range<usize>> {
+    (0..count).map(|i| i * len..(i + 1) * len).collect()
+}
+
+impl<T: Transport> Engine for Wired<T> {
+    fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
+        if data.len() <= SHORT {
+            return self.double(wait, data);
+        }
+        let slices = slices(data.len(), self.transport.count());
+        self.ring_reduce(wait, data, &slices)?;
+        self.ring_gather(wait, data, &slices)
+    }
+
+    fn reduce_scatter(&mut self, wait: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()> {
+        let slices = equal(own.len(), self.transport.count());
+        let mut all = data.to_vec();
+        self.ring_reduce(wait, &mut all, &slices)?;
+        own.copy_from_slice(&all[slices[self.transport.me()].clone()]);
+        Ok(())
+    }
+
+    fn all_gather(&mut self, wait: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()> {
+        let slices = equal(own.len(), self.transport.count());
+        all[slices[self.transport.me()].clone()].copy_from_slice(own);
+        self.ring_gather(wait, all, &slices)
+    }
+
+    /// A tree: with every step twice as many workers have the values.
+    fn broadcast(&mut self, wait: &Wait<'_>, root: usize, data: &mut [u8]) -> Result<()> {
+        let (me, count) = (self.transport.me(), self.transport.count());
+        let place = (me + count - root) % count;
+        let rank = |place: usize| (place + root) % count;
+        let mut distance = 1;
+        while distance < count {
+            if place < distance && place + distance < count {
+                self.send(wait, rank(place + distance), data)?;
+            } else if (distance..2 * distance).contains(&place) {
+                self.receive(wait, rank(place - distance), data, |part, bytes| part.copy_from_slice(bytes))?;
+            }
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        self.transport.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_cover_everything() {
+        for (len, count) in [(100_000, 3), (64, 4), (40_000, 7)] {
+            let slices = slices(len, count);
+            assert_eq!((slices[0].start, slices[count - 1].end), (0, len));
+        }
+    }
+
+    #[test]
+    fn every_step_has_its_connection() {
+        for count in 2..40_usize {
+            let pairs = 1 << count.ilog2();
+            for me in 0..count {
+                assert!(linked(me, (me + 1) % count, count));
+                let mut distance = 1;
+                while distance < count {
+                    assert!(linked(me, (me + distance) % count, count), "{me} {distance} {count}");
+                    assert!(me >= pairs || distance >= pairs || linked(me, me ^ distance, count));
+                    distance *= 2;
+                }
+                assert!(me < pairs || linked(me, me - pairs, count));
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Equal workers for Python: who they are, what they exchange, and how a worker without data goes on.
+
+use std::collections::BTreeMap;
+
+use oarlock::dist::collective::{Group, Rings};
+use oarlock::dist::transpile;
+use oarlock::{Error, Kind, fleet};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::IntoPy;
+use crate::program::Program;
+use crate::runtime::Runtime;
+
+/// Adds the functions to the module.
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(equal_worker, m)?)?;
+    m.add_function(wrap_pyfunction!(exchange_gradients, m)?)?;
+    m.add_class::<Workers>()
+}
+
+/// Which of the equal workers this process is, and where they all listen.
+#[pyfunction]
+fn equal_worker(vars: BTreeMap<String, String>) -> PyResult<(usize, Vec<String>)> {
+    fleet::equal_worker(&vars).py()
+}
+
+/// The program as each of so many workers runs it: gradients are summed over all before the update.
+#[pyfunction]
+fn exchange_gradients(program: &Program, workers: usize) -> PyResult<Program> {
+    Ok(Program::of(transpile::exchange_gradients(&program.get(), workers).py()?))
+}
+
+/// The equal workers of a job, seen from one of them.
+#[pyclass(frozen)]
+pub(crate) struct Workers {
+    runtime: Py<Runtime>,
+}
+
+#[pymethods]
+impl Workers {
+    /// Joins them, unless this process has already.
+    #[new]
+    fn new(py: Python<'_>, runtime: Py<Runtime>, rank: usize, endpoints: Vec<String>) -> PyResult<Workers> {
+        let inner = runtime.get().inner.clone();
+        runtime.get().compute(py, || Rings::of(&inner).meet(&inner, rank, endpoints))?;
+        Ok(Workers { runtime })
+    }
+
+    /// The bytes of all workers, in their order, once all have given theirs.
+    fn gather<'py>(&self, py: Python<'py>, mine: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let all = self.with(py, |group| group.gather(mine))?;
+        Ok(all.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+
+    /// Numbers of all workers, added up.
+    fn sum(&self, py: Python<'_>, mut numbers: Vec<f64>) -> PyResult<Vec<f64>> {
+        self.with(py, |group| group.all_reduce(&mut numbers, oarlock::dist::collective::Reduce::Sum))?;
+        Ok(numbers)
+    }
+
+    /// How values travel, for people.
+    fn route(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.with(py, |group| Ok(group.route()))
+    }
+}
+
+impl Workers {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Group) -> oarlock::Result<T> + Send) -> PyResult<T> {
+        let runtime = self.runtime.get();
+        let left = || Error::new(Kind::Argument, "this process has left the other workers");
+        runtime.compute(py, || Rings::of(&runtime.inner).with_group(work)?.ok_or_else(left))
+    }
+}

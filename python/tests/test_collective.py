@@ -1,0 +1,214 @@
+"""Equal workers as processes: launched as users launch them, on free ports of this machine, and all waited for."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import oarlock.fluid as fluid
+from oarlock import distributed
+from oarlock.fluid import options
+from oarlock.fluid.incubate.fleet.base import role_maker
+from oarlock.fluid.incubate.fleet.collective import Collective, DistributedStrategy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 120
+
+sys.path.insert(0, HERE)
+import ps_job  # noqa: E402
+from test_ps import free_ports  # noqa: E402
+
+
+def launch(path, job, workers=2, flags=(), env=()):
+    """Runs a job; returns what the launcher wrote."""
+    command = [sys.executable, "-m", "oarlock.distributed.launch", "--nproc_per_node", str(workers), *flags,
+               os.path.join(HERE, "collective_job.py"), json.dumps(job)]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([HERE, os.environ.get("PYTHONPATH", "")]), **dict(env))
+    return subprocess.run(command, cwd=path, capture_output=True, text=True, timeout=LIMIT, env=environment)
+
+
+def train(path, job, workers=2, flags=(), env=()):
+    """Runs a job that ends well; returns the result of each worker."""
+    run = launch(path, job, workers, flags, env)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return [json.loads((path / ("result.%d" % rank)).read_text()) for rank in range(workers)]
+
+
+def alone(steps, rows):
+    """Losses and parameters of one process that has, in each step, these rows of the batch."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        loss, data = ps_job.build({"net": "line"})
+        fluid.optimizer.SGD(0.01).minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        losses = []
+        for step in range(steps):
+            chosen = rows(step)
+            feed = {name: array[step][chosen] for name, array in data.items()}
+            losses.append(float(exe.run(main, feed=feed, fetch_list=[loss])[0]))
+        scope = fluid.global_scope()
+        return losses, {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.all_parameters()}
+
+
+def same(results, expected):
+    for name, value in expected.items():
+        for result in results:
+            np.testing.assert_allclose(np.array(result["params"][name]), value, rtol=1e-5, atol=1e-6, err_msg=name)
+        assert all(result["params"][name] == results[0]["params"][name] for result in results)
+
+
+WHOLE = slice(0, ps_job.BATCH)
+
+
+@pytest.mark.parametrize("job", [
+    {"how": "fleet"},
+    {"how": "fleet", "strategy": {"use_local_sgd": True}},
+    {"how": "fleet", "strategy": {"mode": "collective", "nccl_comm_num": 2, "fuse_grad_size_in_MB": 0.001}},
+    {"how": "transpiler", "config": {"mode": "collective", "collective_mode": "grad_allreduce"}},
+    {"how": "transpiler", "config": {"mode": "nccl2"}},
+    {"how": "transpiler", "config": {"mode": "nccl2"}, "compiled": True},
+])
+def test_workers_train_as_one_process(tmp_path, job):
+    results = train(tmp_path, dict(job, steps=[10, 10], seeds=True))
+    losses, params = alone(10, lambda step: WHOLE)
+    np.testing.assert_allclose(np.mean([r["losses"] for r in results], 0), losses, rtol=1e-5)
+    same(results, params)
+
+
+def test_golden_losses_of_the_predecessor(tmp_path):
+    with open(os.path.join(HERE, "dist_losses.json")) as file:
+        golden = np.array(json.load(file)["fit_a_line"])
+    job = {"how": "transpiler", "config": {"mode": "collective", "collective_mode": "grad_allreduce"}}
+    results = train(tmp_path, dict(job, net="golden:fit_a_line", steps=[20, 20]))
+    np.testing.assert_allclose(np.array([r["losses"] for r in results]), golden, rtol=1e-5)
+
+
+@pytest.mark.parametrize("job", [{}, {"forgets": True}])
+def test_a_worker_that_runs_out_takes_part_without_weight(tmp_path, job):
+    results = train(tmp_path, dict(job, how="fleet", steps=[3, 6]))
+    _, params = alone(6, lambda step: WHOLE if step < 3 else slice(ps_job.BATCH // 2, ps_job.BATCH))
+    # One that forgot to stop looks at its parameters before it goes on without data.
+    same(results[1:] if job else results, params)
+
+
+def test_all_stop_with_the_shortest(tmp_path):
+    results = train(tmp_path, {"how": "fleet", "steps": [3, 6], "even": "shortest"})
+    assert [len(r["losses"]) for r in results] == [3, 3]
+    same(results, alone(3, lambda step: WHOLE)[1])
+
+
+def test_short_shards_are_padded(tmp_path):
+    results = train(tmp_path, {"how": "fleet", "steps": [3, 6], "even": "pad"})
+    assert [len(r["losses"]) for r in results] == [6, 6]
+    same(results, {name: np.array(value) for name, value in results[0]["params"].items()})
+
+
+def test_fleet_joins_arrays_without_servers(tmp_path):
+    results = train(tmp_path, {"how": "fleet", "steps": [1, 1, 1], "sum": True}, workers=3)
+    assert all(r["sum"] == [6.0, 3.0] for r in results)
+
+
+def test_logs_and_devices(tmp_path):
+    (tmp_path / "show.py").write_text("import os; print(os.environ['PADDLE_TRAINER_ID'], os.environ['CPU_NUM'])")
+    command = [sys.executable, "-m", "oarlock.distributed.launch", "--selected_gpus=0,1", "show.py"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
+    assert run.returncode == 0, run.stderr
+    assert "--gpus lists 2: this build computes on CPUs, and starts 2 CPU workers" in run.stderr
+    assert [(tmp_path / "mylog" / ("workerlog.%d" % r)).read_text() for r in (0, 1)] == ["0 1\n", "1 1\n"]
+
+
+def test_a_device_that_is_not_there_is_answered_with_those_that_are(tmp_path):
+    for flags, env in ((["--iface", "nope0"], {}), ([], {"NCCL_SOCKET_IFNAME": "nope0"})):
+        run = launch(tmp_path, {"how": "fleet", "steps": [1, 1]}, flags=flags, env=env)
+        assert run.returncode != 0
+        assert 'no network device "nope0"' in run.stderr and "lo (127.0.0.1)" in run.stderr, run.stderr
+    train(tmp_path, {"how": "fleet", "steps": [1, 1]}, flags=["--iface", "lo", "--backend", "tcp"])
+
+
+def test_backends_that_this_build_has_not(tmp_path):
+    run = launch(tmp_path, {"how": "fleet", "steps": [1, 1]}, flags=["--backend", "nccl"])
+    assert run.returncode != 0 and "needs an Oarlock that was built for GPUs" in run.stderr
+
+
+@pytest.mark.parametrize("end", ["dies", "fails"])
+def test_the_others_name_a_worker_that_ends(tmp_path, end):
+    """Workers that no launcher looks after: nobody ends the others."""
+    ports = free_ports(3)
+    endpoints = ",".join("127.0.0.1:%d" % port for port in ports)
+    job = {"how": "fleet", "steps": [20, 20, 20], end: [1, 3]}
+
+    def start(rank):
+        env = dict(os.environ, PADDLE_TRAINER_ID=str(rank), PADDLE_TRAINERS_NUM="3", PADDLE_TRAINER_ENDPOINTS=endpoints,
+                   PADDLE_CURRENT_ENDPOINT=endpoints.split(",")[rank], OARLOCK_THREADS="1", CPU_NUM="1")
+        return subprocess.Popen([sys.executable, os.path.join(HERE, "collective_job.py"), json.dumps(job)],
+                                cwd=tmp_path, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    processes = [start(rank) for rank in range(3)]
+    try:
+        outputs = [process.communicate(timeout=LIMIT) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    for rank in (0, 2):
+        assert processes[rank].returncode == 1
+        assert "rank 1 (127.0.0.1:%d) has died" % ports[1] in outputs[rank][1], outputs[rank][1]
+
+
+def test_who_a_worker_is():
+    alone_role = role_maker.PaddleCloudRoleMaker(is_collective=True)
+    if "PADDLE_TRAINER_ENDPOINTS" not in os.environ:
+        assert (alone_role.worker_num(), alone_role.is_first_worker()) == (1, True)
+    role = role_maker.UserDefinedCollectiveRoleMaker(1, ["a:1", "b:1"])
+    assert (role.worker_index(), role.get_trainer_endpoints()) == (1, ["a:1", "b:1"])
+
+
+# Fields of the strategy with a value that shows, and what must be set with it.
+FIELDS = {
+    "use_local_sgd": (True, {}), "collective_mode": ("local_sgd", {}), "nccl_comm_num": (2, {}), "use_hierarchical_allreduce": (True, {}),
+    "fuse_grad_size_in_MB": (1.0, {}), "forward_recompute": (True, {"recompute_checkpoints": ["fc_0.tmp_1"]}),
+}
+
+
+def programs(fields):
+    """The programs of a worker, as text."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 4])
+        loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.fc(x, 4, act="relu"), 1))
+        strategy = DistributedStrategy()
+        for name, value in fields.items():
+            setattr(strategy, name, value)
+        job = Collective()
+        job.init(role_maker.UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:1", "127.0.0.1:2"]))
+        job.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
+        return "%s\n%s" % (job.main_program, job.startup_program)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_of_the_strategy_show(name):
+    value, more = FIELDS[name]
+    assert programs(dict(more, **{name: value})) != programs(more)
+
+
+def test_all_fields_of_the_strategy_are_shown():
+    # Both values of mode mean the same; even_reader is seen above.
+    elsewhere = {"mode", "uneven", "recompute_checkpoints"}
+    assert set(FIELDS) | elsewhere == set(options.names("DistributedStrategy", "honoured"))
+
+
+def test_options_of_the_strategy():
+    strategy = DistributedStrategy()
+    assert (strategy.mode, strategy.use_local_sgd, strategy.uneven) == ("nccl2", False, "zero_weight")
+    strategy.fuse_all_reduce_ops = True
+    with pytest.raises(NotImplementedError, match="float32"):
+        strategy.use_amp = True
+    with pytest.raises(ValueError, match="zero_weight, pad, shortest"):
+        strategy.uneven = "hang"
+    with pytest.raises(ValueError, match="there is no use_local_sdg"):
+        strategy.use_local_sdg = True
+    with pytest.raises(ValueError, match="zero_weight, pad or shortest"):
+        distributed.even_reader(lambda: iter(()), "maybe")
