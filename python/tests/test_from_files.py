@@ -423,5 +423,5 @@ def test_mistakes_in_csv_files_are_named(tmp_path):
     with pytest.raises(ValueError, match="one ASCII character"):
         dataset.load_into_memory()
     dataset.set_parquet()
-    with pytest.raises((NotImplementedError, ValueError), match="Parquet"):
+    with pytest.raises((NotImplementedError, fluid.core.EnforceNotMet), match="Parquet"):
         dataset.load_into_memory()

@@ -411,3 +411,135 @@ pub(crate) fn as_tensor(bytes: &[u8]) -> Tensor {
     tensor.bytes_mut().copy_from_slice(bytes);
     tensor
 }
+
+#[cfg(test)]
+mod tests {
+    use oarlock_io::Local;
+    use oarlock_ir::{Shape, Var, VarType};
+
+    use super::*;
+
+    /// A folder that goes away with the test.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let dir = std::env::temp_dir().join(format!("oarlock-job-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&dir).unwrap();
+            Folder(dir)
+        }
+
+        fn checkpoints(&self) -> JobCheckpoints {
+            JobCheckpoints::of(Box::new(Local::at(&self.0)))
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    /// A variable of six rows that two servers keep four and two rows of, a table, and a rate that both have.
+    fn kept(first: usize) -> Vec<Kept> {
+        let var = |name: &str, dims: &[i64]| Var::new(name, VarType::tensor(DType::F32, Shape::from_i64(dims)));
+        let part = |server: usize, name: &str, first_row, rows| {
+            let endpoint = format!("s{server}:1");
+            Part { server, endpoint, name: name.into(), first_row, rows }
+        };
+        let each = |name: &str| vec![part(0, name, 0, None), part(1, name, 0, None)];
+        vec![
+            Kept {
+                var: var("w", &[6, 1]),
+                parts: vec![part(0, "w.block0", 0, Some(first)), part(1, "w.block1", first, Some(6 - first))],
+                hashed: false,
+                updated: true,
+            },
+            Kept { var: var("table", &[100, 1]), parts: each("table"), hashed: true, updated: true },
+            Kept { var: var("rate", &[1]), parts: each("rate"), hashed: false, updated: false },
+        ]
+    }
+
+    fn save(checkpoints: &JobCheckpoints, number: u64) {
+        for server in 0..2 {
+            let mut staging = server_folder(&*checkpoints.store, number, server).unwrap().begin().unwrap();
+            let rows: Vec<f32> = if server == 0 { vec![0.0, 1.0, 2.0, 3.0] } else { vec![4.0, 5.0] };
+            let w = Tensor::from_slice([rows.len(), 1], &rows).unwrap();
+            let rate = Tensor::from_slice([1], &[0.5_f32]).unwrap();
+            let ids: Vec<i64> = (0..20).filter(|id| server_of_id(*id, 2) == server).collect();
+            let values: Vec<f32> = ids.iter().map(|id| *id as f32).collect();
+            let value = Tensor::from_slice([ids.len(), 1], &values).unwrap();
+            let table = SelectedRows { height: 20, rows: ids, value };
+            staging.file(&format!("w.block{server}"), &[], &mut |out| oarlock_io::write_tensor(&w, out)).unwrap();
+            staging.file("rate", &[], &mut |out| oarlock_io::write_tensor(&rate, out)).unwrap();
+            staging.file(&part_file("table", 3), &[], &mut |out| oarlock_io::write_rows(&table, out)).unwrap();
+            staging.file(STEP, &[], &mut |out| out.write_all(b"7")).unwrap();
+            staging.commit().unwrap();
+        }
+    }
+
+    fn numbers(scope: &Scope, name: &str) -> Vec<f64> {
+        scope.tensor(name).unwrap().to_f64()
+    }
+
+    #[test]
+    fn a_checkpoint_exists_once_it_is_complete() {
+        let folder = Folder::new("complete");
+        let checkpoints = folder.checkpoints();
+        save(&checkpoints, 0);
+        assert!(checkpoints.latest().unwrap().is_none());
+        checkpoints.complete(0, &kept(4), 2, &[b"here".to_vec(), Vec::new()], 1).unwrap();
+        let found = checkpoints.latest().unwrap().unwrap();
+        assert_eq!((found.number, found.step, found.servers, found.trainers), (0, 7, 2, 2));
+        assert_eq!(found.trainer(0).unwrap(), b"here");
+        found.verify().unwrap();
+        // The next one replaces it; one that was never completed is in nobody's way.
+        save(&checkpoints, 1);
+        save(&checkpoints, 2);
+        checkpoints.complete(2, &kept(4), 2, &[Vec::new()], 1).unwrap();
+        assert_eq!(checkpoints.list().unwrap().iter().map(|c| c.number).collect::<Vec<_>>(), [2]);
+        assert_eq!(checkpoints.next_number().unwrap(), 3);
+    }
+
+    #[test]
+    fn any_number_of_servers_loads_it() {
+        let folder = Folder::new("load");
+        let checkpoints = folder.checkpoints();
+        save(&checkpoints, 0);
+        checkpoints.complete(0, &kept(4), 2, &[Vec::new()], 1).unwrap();
+        let three = checkpoints.reshard(&checkpoints.latest().unwrap().unwrap(), 3).unwrap();
+        for number in [0, three] {
+            let found = checkpoints.open(number).unwrap().unwrap();
+            let mut ids = Vec::new();
+            for server in 0..2 {
+                let scope = Scope::new();
+                // Cut elsewhere than it was saved.
+                found.load(&kept(1), server, 2, &scope).unwrap();
+                let expected: &[f64] = if server == 0 { &[0.0] } else { &[1.0, 2.0, 3.0, 4.0, 5.0] };
+                assert_eq!(numbers(&scope, &format!("w.block{server}")), expected);
+                assert_eq!((numbers(&scope, "rate"), steps_before(&scope)), (vec![0.5], 7));
+                let var = scope.find("table").unwrap();
+                let rows = var.read();
+                let rows = rows.rows().unwrap();
+                assert!(rows.rows.iter().all(|id| server_of_id(*id, 2) == server));
+                assert!(rows.rows.iter().zip(rows.value.to_f64()).all(|(id, value)| *id as f64 == value));
+                ids.extend(rows.rows.iter().copied());
+            }
+            ids.sort_unstable();
+            assert_eq!(ids, (0..20).collect::<Vec<i64>>());
+        }
+    }
+
+    #[test]
+    fn what_it_lacks_is_named() {
+        let folder = Folder::new("lacks");
+        let checkpoints = folder.checkpoints();
+        save(&checkpoints, 0);
+        checkpoints.complete(0, &kept(4)[1..], 2, &[Vec::new()], 1).unwrap();
+        let error = checkpoints.latest().unwrap().unwrap().load(&kept(4), 0, 2, &Scope::new()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "error[missing]: checkpoint 0 does not hold `w`\n  help: go on with the program that the checkpoint was saved from"
+        );
+    }
+}

@@ -144,7 +144,6 @@ fn check_started(startup: &Program, scope: &Scope) -> PyResult<()> {
 /// Brings an array to a meeting of workers: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
 /// otherwise there is one.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
 fn meet(
     py: Python<'_>,
     runtime: &Runtime,

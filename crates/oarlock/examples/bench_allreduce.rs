@@ -1,5 +1,6 @@
 //! All-reduce of two processes on this machine, from 4 KB to 64 MB, through shared memory and through loopback sockets.
 //! Peers: `OARLOCK_PEER_TORCH` names a Python interpreter whose torch has gloo; `mpicc` and `mpirun` are used if they are installed.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]
 
 mod bench;
 

@@ -102,6 +102,7 @@ struct Cluster {
 }
 
 impl Cluster {
+    #[expect(clippy::zombie_processes, reason = "`end` waits for it")]
     fn start(what: &str, rows: usize) -> Result<Cluster> {
         let held = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let endpoint = held.local_addr().expect("an address").to_string();

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use oarlock::data::{CriteoOptions, Format, QueueDataset, Source, criteo_slots, write_criteo};
 use oarlock::dist::client::ClientOptions;
+use oarlock::dist::collective::GroupOptions;
 use oarlock::dist::server::ServerOptions;
 use oarlock::dist::transpile::Config;
 use oarlock::fleet::{self, Fold, Member, Place, Strategy};
@@ -59,6 +60,8 @@ fn whole_job() -> Outcome<()> {
         ready: Duration::from_secs(60),
         notes: true,
         job: None,
+        elastic: false,
+        settings: Vec::new(),
     };
     let code = launch::run(&job)?;
     if code != 0 {
@@ -97,7 +100,7 @@ fn one_process() -> Outcome<()> {
     let place = Place::from_cloud(&std::env::vars().collect())?;
     let member = Member::new(place, &net, Strategy::Async, Config::fluid())?;
     let (exe, scope) = (Options { threads: 1, ..Options::from_env()? }.executor(), Scope::new());
-    oarlock::equip(exe.runtime(), ServerOptions::from_env()?, ClientOptions::from_env()?);
+    oarlock::equip(exe.runtime(), ServerOptions::from_env()?, ClientOptions::from_env()?, GroupOptions::from_env()?);
     match member.place().role {
         fleet::Role::Server => {
             member.init_server(&exe, &scope, None)?;

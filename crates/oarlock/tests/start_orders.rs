@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oarlock::dist::client::ClientOptions;
+use oarlock::dist::collective::GroupOptions;
 use oarlock::dist::server::ServerOptions;
 use oarlock::dist::transpile::Config;
 use oarlock::fleet::{Member, Place, Role, Strategy};
@@ -43,7 +44,12 @@ fn process() {
     let place = Place::from_cloud(&std::env::vars().collect()).unwrap();
     let member = Member::new(place, &net, Strategy::Sync, Config::fluid()).unwrap();
     let (exe, scope) = (Options { threads: 1, check_nan_inf: false }.executor(), Scope::new());
-    oarlock::equip(exe.runtime(), ServerOptions::from_env().unwrap(), ClientOptions::from_env().unwrap());
+    oarlock::equip(
+        exe.runtime(),
+        ServerOptions::from_env().unwrap(),
+        ClientOptions::from_env().unwrap(),
+        GroupOptions::from_env().unwrap(),
+    );
     if member.place().role == Role::Server {
         member.init_server(&exe, &scope, None).unwrap();
         return member.run_server(&exe, &scope).unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -78,6 +79,12 @@ fn failed(name: &str, e: &ParquetError) -> Error {
         .help("is it complete? bad rows can be skipped, bad files cannot")
 }
 
+/// The library panics at some kinds of damage; for whoever reads a file they are damage like any other.
+fn guarded<T>(work: impl FnOnce() -> parquet::errors::Result<T>) -> parquet::errors::Result<T> {
+    panic::catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(ParquetError::General("it is damaged where its decoder does not expect it".into())))
+}
+
 impl ParquetRows {
     pub(super) fn open(input: Input, name: &str, table: &Table, format: &Format) -> Result<ParquetRows> {
         let file: Box<dyn FileReader> = match input {
@@ -104,7 +111,7 @@ impl ParquetRows {
         slots: &[SlotSpec],
         columns: &mut Columns,
     ) -> Result<Option<OrFault<()>>> {
-        if self.ready == 0 && !self.decode().map_err(|e| failed(name, &e))? {
+        if self.ready == 0 && !guarded(|| self.decode()).map_err(|e| failed(name, &e))? {
             return Ok(None);
         }
         self.ready -= 1;
@@ -157,7 +164,7 @@ impl ParquetRows {
 }
 
 fn on_disk(file: File, name: &str) -> Result<Box<dyn FileReader>> {
-    Ok(Box::new(SerializedFileReader::new(file).map_err(|e| failed(name, &e))?))
+    Ok(Box::new(guarded(|| SerializedFileReader::new(file)).map_err(|e| failed(name, &e))?))
 }
 
 fn in_memory(stream: Box<dyn Read + Send>, name: &str) -> Result<Box<dyn FileReader>> {
@@ -168,7 +175,7 @@ fn in_memory(stream: Box<dyn Read + Send>, name: &str) -> Result<Box<dyn FileRea
         let what = format!("{name}: a Parquet file that is not on a disk may have at most {LARGEST} bytes");
         return Err(Error::new(Kind::Range, what).help("copy it to a disk, or cut it into several files"));
     }
-    Ok(Box::new(SerializedFileReader::new(Bytes::from(bytes)).map_err(|e| failed(name, &e))?))
+    Ok(Box::new(guarded(|| SerializedFileReader::new(Bytes::from(bytes))).map_err(|e| failed(name, &e))?))
 }
 
 /// Finds a column by its name, or by its whole path such as `ids.list.element`.

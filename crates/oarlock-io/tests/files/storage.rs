@@ -59,8 +59,12 @@ impl Server {
     fn request(&self, what: &str, body: &[u8]) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let length = body.len();
-        let head =
-            format!("{what} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        // The server looks at who asks, not at the signature.
+        let who =
+            "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
+        let head = format!(
+            "{what} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {who}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
         stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -227,7 +231,7 @@ fn what_was_replaced_behind_our_back_is_noticed() {
         let file = match form {
             "combined" => "all",
             "program" => "m.pdparams",
-            "checkpoint" => "checkpoint_0/vars",
+            "checkpoint" => "checkpoint_0/__params__",
             _ => "w",
         };
         server.request(&format!("PUT /bucket/damaged-{form}/{file}"), b"something else");
