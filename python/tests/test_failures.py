@@ -13,11 +13,9 @@ import pytest
 from test_fleet2 import Job
 from test_ps import HERE, LIMIT, wait_for_step
 
-PYTHON = os.path.join(HERE, "..")
-
 
 def environment(**more):
-    paths = os.pathsep.join([PYTHON, HERE, os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([HERE, os.environ.get("PYTHONPATH", "")])
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "OMPI_", "TRAINING_"))}
     return dict(kept, OARLOCK_THREADS="1", PYTHONPATH=paths, **more)
 

@@ -118,15 +118,15 @@ fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
     assert "TimeoutError" in ended[0].stderr and ended[1].returncode == 0, ended
 
 
-@pytest.mark.parametrize("name,field", [("build_strategy", "debug_graphviz_path"), ("execution_strategy", "num_iteration_per_run")])
-def test_strategies_inside_are_checked(name, field):
-    inner = static.BuildStrategy() if name == "build_strategy" else static.ExecutionStrategy()
-    made("", "SGD", [(name, inner)])
-    setattr(inner, field, "x" if name == "build_strategy" else 2)
-    with pytest.raises(NotImplementedError, match=field):
-        made("", "SGD", [(name, inner)])
-    with pytest.raises(TypeError, match="must be a paddle.static"):
-        made("", "SGD", [(name, {})])
+def test_strategies_inside_are_checked():
+    build = static.BuildStrategy()
+    made("", "SGD", [("build_strategy", build), ("execution_strategy", static.ExecutionStrategy())])
+    build.debug_graphviz_path = "x"
+    with pytest.raises(NotImplementedError, match="debug_graphviz_path"):
+        made("", "SGD", [("build_strategy", build)])
+    for name in ("build_strategy", "execution_strategy"):
+        with pytest.raises(TypeError, match="must be a paddle.static"):
+            made("", "SGD", [(name, {})])
 
 
 def test_every_honoured_field_is_shown():
@@ -178,8 +178,7 @@ class Job:
         self.workers, self.job = workers, dict({"steps": 12, "rate": 0.5}, **job)
 
     def _start(self, **own):
-        paths = os.pathsep.join([os.path.join(HERE, ".."), os.environ.get("PYTHONPATH", "")])
-        env = dict(os.environ, OARLOCK_THREADS="1", PYTHONPATH=paths, PADDLE_TRAINERS_NUM=str(self.workers),
+        env = dict(os.environ, OARLOCK_THREADS="1", PADDLE_TRAINERS_NUM=str(self.workers),
                    PADDLE_PSERVERS_IP_PORT_LIST=",".join(self.endpoints), **self.env, **own)
         command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(self.job)]
         return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -222,7 +221,7 @@ class Job:
 def alone(**job):
     """The same script in one process, without a launcher."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_")}
-    env.update(OARLOCK_THREADS="1", PYTHONPATH=os.pathsep.join([os.path.join(HERE, ".."), env.get("PYTHONPATH", "")]))
+    env.update(OARLOCK_THREADS="1")
     command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(dict({"steps": 12, "rate": 0.5}, **job))]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr

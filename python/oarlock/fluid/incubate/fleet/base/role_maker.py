@@ -103,13 +103,24 @@ class RoleMakerBase:
         return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
 
     def _meet(self, how, value):
-        """Brings an array to a meeting of all workers, who meet at the first server."""
+        """Brings an array to a meeting of all workers, who meet at the first server, or directly if there is none."""
         if not self.is_worker():
             raise RuntimeError("workers meet, and this process is a server")
         from ....executor import runtime
 
+        if self.worker_num() > 1 and not self.get_pserver_endpoints():
+            return self._meet_directly(how, np.ascontiguousarray(value))
         place = (self.worker_index(), self.worker_num(), self.get_pserver_endpoints())
         return [np.array(met) for met in _core.meet(runtime(), *place, how, value)]
+
+    def _meet_directly(self, how, value):
+        met = [np.frombuffer(one, value.dtype).reshape(value.shape) for one in self._partners().gather(value.tobytes())]
+        if how == "gather":
+            return met
+        if how == "sum" and value.dtype == np.float32:
+            # As servers do: added up as float64, in the order of workers.
+            return [np.sum([one.astype("float64") for one in met], axis=0).astype("float32")]
+        return [{"sum": np.add, "max": np.maximum, "min": np.minimum, "barrier": np.maximum}[how].reduce(met)]
 
     def all_gather(self, input):
         """The values of all workers, in their order."""
