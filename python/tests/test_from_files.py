@@ -177,7 +177,7 @@ def test_preloading_and_memory_limits(tmp_path):
         dataset.load_into_memory()
 
     fleet.init(UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:1", "127.0.0.1:2"]))
-    with pytest.raises(NotImplementedError, match="2 workers exchange values through parameter servers, and this job has none"):
+    with pytest.raises(NotImplementedError, match="2 workers exchange samples through parameter servers, and this job has none"):
         dataset.global_shuffle(fleet)
 
 
