@@ -9,7 +9,7 @@ mod text;
 mod work;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -192,7 +192,15 @@ impl Trainer<'_> {
             meeting.set_threads(threads);
         }
         let (events, heard) = mpsc::channel();
-        let job = Job { fed, wants: &wants, events, stop, watcher: thread::current(), counts: Counts::default() };
+        let job = Job {
+            fed,
+            wants: &wants,
+            events,
+            stop,
+            watcher: thread::current(),
+            speaker: OnceLock::new(),
+            counts: Counts::default(),
+        };
         let watch = Watch { trainer: self, pass: &pass, counts: &job.counts, heard };
         thread::scope(|s| {
             let hands = workers.into_iter().zip(sources).enumerate();

@@ -1,5 +1,6 @@
 //! What one worker thread does: take a batch, run the program on it, say what was asked for.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::Thread;
@@ -94,6 +95,8 @@ pub(crate) struct Job<'a> {
     /// Ends the pass: nobody takes another batch.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) watcher: Thread,
+    /// Whose batches are counted and shown.
+    pub(crate) speaker: OnceLock<usize>,
     pub(crate) counts: Counts,
 }
 
@@ -117,17 +120,22 @@ impl Job<'_> {
         done
     }
 
+    /// One worker speaks for all: the one that got the first batch.
+    fn speaks(&self, index: usize) -> bool {
+        *self.speaker.get_or_init(|| index) == index
+    }
+
     fn work(&self, index: usize, mut worker: Worker, mut source: Box<dyn BatchSource>) -> Result<()> {
         let mut batch = Batch::new();
         let mut count = 0;
         while !self.stop.load(Ordering::Relaxed) && source.next(&mut batch)? {
             let feeds: Vec<(&str, &Tensor)> =
                 self.fed.iter().map(|(at, name)| (*name, &batch.tensors()[*at])).collect();
-            // The first worker speaks for all.
-            let handed = index == 0 && self.wants.due.swap(false, Ordering::Relaxed);
+            let speaks = self.speaks(index);
+            let handed = speaks && self.wants.due.swap(false, Ordering::Relaxed);
             let print = self.wants.printed > 0 && count % self.wants.print_period == 0;
             let status = self.wants.status && count % STATUS_PERIOD == 0;
-            if index == 0 && (handed || print || status) {
+            if speaks && (handed || print || status) {
                 let mut values = Vec::new();
                 worker.run(&feeds, Some(&mut values))?;
                 // If nobody listens any more, the pass has ended.
