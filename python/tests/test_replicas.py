@@ -224,8 +224,6 @@ def test_parallel_executor(monkeypatch):
     assert found.shape == (2,)
     (tensor,) = train.run([predicted.name], feed=batch(), return_numpy=False)
     assert isinstance(tensor, fluid.LoDTensor)
-    with pytest.raises(NotImplementedError, match="num_trainers = 2"):
-        fluid.ParallelExecutor(False, loss.name, main, num_trainers=2, trainer_id=1)
 
 
 def test_parallel_executor_in_another_scope(monkeypatch):
