@@ -66,9 +66,12 @@ impl Shared {
                 let _between_pushes = self.fence.write();
                 self.take(cut, state.round.done())?
             };
-            state.cuts.known.insert(key.clone(), Status::Writing);
             let (shared, saved) = (self.clone(), key.clone());
-            let thread = spawn("oarlock-cut", "a checkpoint", move || shared.write(taken, &saved))?;
+            let thread = spawn("oarlock-cut", "a checkpoint", move || shared.write(taken, &saved))
+                // The next cut must find no fence.
+                .inspect_err(|_| self.updates.tables.end_cut())?;
+            // The thread cannot say that it is done before the state is let go.
+            state.cuts.known.insert(key.clone(), Status::Writing);
             state.cuts.threads.push(thread);
         }
         let until = now() + PATIENCE;

@@ -1,5 +1,6 @@
 //! One connection of a server: reads requests, serves them, replies.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -299,6 +300,7 @@ impl Session {
     /// Saves what this server keeps, or says whether it has.
     fn cut(&mut self, hello: &Hello) -> Result<()> {
         self.shared.check_here(hello)?;
+        self.check_may_write()?;
         let cut = Cut::decode(&mut Reader::new(self.request.meta(), "a checkpoint"))?;
         let id = self.request.id();
         if self.shared.cut(&cut)? {
@@ -309,9 +311,21 @@ impl Session {
         self.send(kind::AWAITED, id, meta.as_bytes(), &[])
     }
 
+    /// A trainer names the folder that a server writes into. Nobody on another machine may who has not proved to belong to the job.
+    fn check_may_write(&self) -> Result<()> {
+        let near = self.conn.peer().parse::<SocketAddr>().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        if near || self.shared.options.net.token.is_some() || self.shared.options.net.tls.is_some() {
+            return Ok(());
+        }
+        let what = format!("{} asks server {} to write files", self.conn.peer(), self.shared.updates.endpoint);
+        Err(Error::new(Kind::Argument, format!("{what}, and this job has no token"))
+            .help("set OARLOCK_TOKEN to the same secret in all processes of the job"))
+    }
+
     /// Saves the rows of one table.
     fn save_table(&mut self, hello: &Hello) -> Result<()> {
         self.shared.check_here(hello)?;
+        self.check_may_write()?;
         let save = SaveTable::decode(&mut Reader::new(self.request.meta(), "a save"))?;
         self.shared.save_table(&save)?;
         self.send(kind::DONE, self.request.id(), &[], &[])
