@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use oarlock::dist::client::ClientOptions;
 use oarlock::io::{read_npz, write_npz};
 use oarlock::tensor::{DType, Lod, Tensor};
-use oarlock::{Error, Kind, Options, Predictor, Result};
+use oarlock::{Error, Kind, Options, Predictor, Result, fleet};
 use serde_json::{Map, Value as Json, json};
 
 /// Sequences of `x` are given by their offsets, as an array `x.lod0`.
@@ -23,6 +24,9 @@ pub(crate) struct Predict {
     /// Arrays by the names of the model's inputs, as `numpy.savez` writes them. Offsets of sequences of `x` are `x.lod0`.
     #[arg(long)]
     input: PathBuf,
+    /// Look rows of sparse tables up on these servers (`host:port,...`), all of a job that runs, instead of loading the tables.
+    #[arg(long, value_delimiter = ',')]
+    servers: Vec<String>,
     /// Write the outputs to this `.npz` file instead of printing them.
     #[arg(long)]
     output: Option<PathBuf>,
@@ -38,7 +42,10 @@ impl Predict {
     pub(crate) fn run(self) -> Result<String> {
         let inputs = read_inputs(&self.input)?;
         let options = Options { threads: self.threads.max(1), ..Options::from_env()? };
-        let mut predictor = Predictor::load(&self.model, &options)?;
+        let mut predictor = match &self.servers[..] {
+            [] => Predictor::load(&self.model, &options)?,
+            servers => fleet::predict_with_servers(&self.model, servers, ClientOptions::from_env()?, &options)?,
+        };
         let inputs: Vec<(&str, &Tensor)> = inputs.iter().map(|(name, t)| (name.as_str(), t)).collect();
         let outputs = predictor.predict(&inputs)?;
         let named: Vec<_> = predictor.outputs().iter().cloned().zip(&outputs).collect();

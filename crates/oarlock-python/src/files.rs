@@ -1,5 +1,6 @@
 //! Files: parameters and models, between scopes and directories.
 
+use oarlock::fleet;
 use oarlock::io::{self, InferenceModel, ModelFiles, ParamFiles};
 use oarlock::ir::Var;
 use pyo3::prelude::*;
@@ -7,6 +8,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
 use crate::program::Program;
+use crate::runtime::Runtime;
 use crate::scope::Scope;
 use crate::tensor::{array_of, tensor_of};
 
@@ -101,27 +103,37 @@ fn save_program_only(dirname: &str, file: &str, program: &Program) -> PyResult<(
     write().py()
 }
 
-/// Loads a network and its parameters; returns it with the names of feeds and fetches.
+/// The files that a model's names mean.
+fn model_files(
+    dirname: &str,
+    model: Option<String>,
+    params: Option<String>,
+) -> oarlock::Result<(Box<dyn io::Store>, ModelFiles)> {
+    if model.is_none() && params.is_none() {
+        return io::find_model(dirname);
+    }
+    let params = params.map_or(ParamFiles::Separate, ParamFiles::Combined);
+    Ok((io::open_store(dirname)?, ModelFiles { model: model.unwrap_or_else(|| "__model__".into()), params }))
+}
+
+/// Loads a network and its parameters; returns it with the names of feeds and fetches. Tables on `servers` stay there.
 #[pyfunction]
 fn load_model(
     py: Python<'_>,
+    runtime: &Runtime,
     dirname: &str,
     model_filename: Option<String>,
     params_filename: Option<String>,
+    servers: Vec<String>,
     scope: &Scope,
 ) -> PyResult<(Program, Vec<String>, Vec<String>)> {
-    let work = || match (model_filename, params_filename) {
-        (None, None) => {
-            let (store, files) = io::find_model(dirname)?;
-            InferenceModel::load(&*store, &files, &scope.inner)
+    let model = runtime.compute(py, || {
+        let (store, files) = model_files(dirname, model_filename, params_filename)?;
+        if servers.is_empty() {
+            return InferenceModel::load(&*store, &files, &scope.inner);
         }
-        (model, params) => {
-            let params = params.map_or(ParamFiles::Separate, ParamFiles::Combined);
-            let files = ModelFiles { model: model.unwrap_or_else(|| "__model__".into()), params };
-            InferenceModel::load(&*io::open_store(dirname)?, &files, &scope.inner)
-        }
-    };
-    let model = py.detach(work).py()?;
+        fleet::load_with_servers(&*store, &files, &servers, &runtime.inner, &scope.inner)
+    })?;
     let names = |list: &[oarlock::ir::Name]| list.iter().map(|n| n.to_string()).collect();
     let (feeds, fetches) = (names(&model.feeds), names(&model.fetches));
     Ok((Program::of(model.program), feeds, fetches))

@@ -8,6 +8,7 @@ mod golden_runs;
 mod high_level;
 mod inference_models;
 mod layers;
+mod members;
 mod nets;
 mod optimizers;
 mod programs;

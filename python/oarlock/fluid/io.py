@@ -163,14 +163,15 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
 
 
 def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
-    """Loads an inference model: ``[program, names of feeds, Variables to fetch]``."""
-    if pserver_endpoints:
-        raise NotImplementedError("predicting against running parameter servers is not there yet")
+    """Loads an inference model: ``[program, names of feeds, Variables to fetch]``. With ``pserver_endpoints``, all servers of a job
+    that runs, sparse tables are not loaded: runs look their rows up there and change nothing."""
+    servers = pserver_endpoints or []
+    servers = servers.split(",") if isinstance(servers, str) else [str(server) for server in servers]
     if dirname is not None and not os.path.exists(dirname) and model_filename is None and params_filename is None:
         parent = os.path.dirname(dirname) or "."
         if not os.path.isdir(parent):
             raise ValueError("There is no directory named '%s'" % dirname)
-    desc, feeds, fetches = _core.load_model(dirname, model_filename, params_filename, global_scope())
+    desc, feeds, fetches = _core.load_model(runtime(), dirname, model_filename, params_filename, servers, global_scope())
     program = Program(desc)
     return [program, feeds, [program.global_block().var(name) for name in fetches]]
 

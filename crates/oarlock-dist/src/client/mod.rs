@@ -11,6 +11,7 @@ mod meet;
 mod peer;
 mod rows;
 mod step;
+mod tables;
 mod trade;
 mod wait;
 
@@ -29,6 +30,8 @@ use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
 pub(crate) use rows::{NO_ROW, Route, RowPlan};
 pub(crate) use step::Step;
+pub(crate) use tables::Onlooker;
+pub use tables::find_tables;
 pub use trade::Partners;
 use trade::Trades;
 pub use wait::wait_for_servers;
@@ -341,7 +344,8 @@ impl Client {
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
     fn as_of(&self) -> u64 {
-        if *self.resumed.lock() { self.done() } else { u64::MAX }
+        let repeats = *self.resumed.lock() && !self.identity.lock().looks;
+        if repeats { self.done() } else { u64::MAX }
     }
 
     /// Fetches rows of tables: `asked[k]` is a server, a table there and ids. Rows of the k-th go to `rows[k]`.

@@ -62,6 +62,9 @@ fn attack_small() {
     attack_meta("lookup", &written(|m| lookup.encode(m)), |m| Lookup::decode(m).is_ok());
     let pull = Pull { after_step: 3, changed_only: true, names: names() };
     attack_meta("pull", &written(|m| pull.encode(m)), |m| Pull::decode(m).is_ok());
+    let served = Served { name: "emb".into(), width: 8, rows: 100, hashed: true };
+    let tables = Tables { server: Some(1), servers: 2, tables: vec![served] };
+    attack_meta("tables", &written(|m| tables.encode(m)), |m| Tables::decode(m).is_ok());
     attack_meta("leave", &written(|m| Leave { steps: 9 }.encode(m)), |m| Leave::decode(m).is_ok());
 }
 

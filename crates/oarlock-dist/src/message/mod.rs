@@ -15,6 +15,7 @@ mod note;
 mod pull;
 mod push;
 mod save_table;
+mod tables;
 mod trade;
 mod values;
 
@@ -28,6 +29,7 @@ pub(crate) use note::Notes;
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
 pub(crate) use save_table::SaveTable;
+pub(crate) use tables::{Served, Tables};
 pub(crate) use trade::Trade;
 pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
 
@@ -65,4 +67,6 @@ pub(crate) mod kind {
     pub(crate) const NOTE: u16 = 15;
     /// A server is to save its rows of one table.
     pub(crate) const SAVE_TABLE: u16 = 16;
+    /// What a server can be asked for rows of. Answered alike.
+    pub(crate) const TABLES: u16 = 17;
 }

@@ -8,13 +8,19 @@ use oarlock_ir::{
 use oarlock_tensor::{DType, Dims, Tensor};
 
 use super::{COMMUNICATES, fingerprint, servers};
-use crate::client::{Client, NO_ROW, Route, RowPlan};
+use crate::client::{Client, NO_ROW, Onlooker, Route, RowPlan};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&DistributedLookupTable];
 
+/// Its type.
+pub(crate) const LOOKUP: &str = "distributed_lookup_table";
+
+/// The lookups of somebody who only reads.
+pub(crate) const READ_ONLY: &str = "oarlock_read_only";
+
 /// A lookup of `ids` in `table`. Where its blocks live is added by attribute.
 pub(crate) fn distributed_lookup_table(ids: Vec<Name>, table: &Name, rows: Vec<Name>, dtype: DType) -> Op {
-    Op::new("distributed_lookup_table")
+    Op::new(LOOKUP)
         .input("Ids", ids)
         .input("W", [table])
         .output("Outputs", rows)
@@ -25,7 +31,7 @@ struct DistributedLookupTable;
 
 impl OpDef for DistributedLookupTable {
     fn sig(&self) -> Sig {
-        Sig::new("distributed_lookup_table", "Outputs[k] = the rows of the table for Ids[k]")
+        Sig::new(LOOKUP, "Outputs[k] = the rows of the table for Ids[k]")
             .inputs("Ids", "i64 ids")
             .input("W", "the table as declared; it is on the servers, and only its width is read")
             .outputs("Outputs", "one per tensor of ids")
@@ -35,6 +41,7 @@ impl OpDef for DistributedLookupTable {
             .attr("padding_idx", -1i64, "the row of this id is zero")
             .attr("trainer_id", 0, "who asks")
             .attr("lookup_table_version", "lookup_table", "which of the two lookups this one replaces")
+            .attr(READ_ONLY, false, "whoever asks is no trainer: rows that do not exist are zero and are not made")
             .attr("dtype", DType::F32.proto(), "the element type of the rows")
     }
 
@@ -73,6 +80,7 @@ struct RemoteLookup {
     drops_last: bool,
     padding: Option<i64>,
     trainer: u32,
+    read_only: bool,
     /// Each part of the table: its server, and its name there.
     parts: Vec<(String, String)>,
     servers: Vec<String>,
@@ -110,6 +118,7 @@ impl RemoteLookup {
             drops_last: attrs.str("lookup_table_version")? == "lookup_table",
             padding: (padding != -1).then_some(padding),
             trainer: attrs.count("trainer_id")? as u32,
+            read_only: attrs.bool(READ_ONLY)?,
             parts: endpoints.iter().cloned().zip(names.iter().cloned()).collect(),
             servers: servers(p.program()),
             fingerprint: fingerprint(p.program()),
@@ -137,8 +146,15 @@ impl RemoteLookup {
     }
 
     fn fetch(&mut self, io: &Io<'_>) -> Result<()> {
+        if self.read_only {
+            return self.fetch_from(&Onlooker::of(io.runtime()).0, io);
+        }
         let client = Client::of(io.runtime());
         client.resume(self.trainer, &self.servers, &self.fingerprint)?;
+        self.fetch_from(&client, io)
+    }
+
+    fn fetch_from(&mut self, client: &Client, io: &Io<'_>) -> Result<()> {
         let width = self.width;
         self.rows.resize(self.plan.rows() * width, 0.0);
         let asked: Vec<(usize, &str, &str, &[i64])> = self

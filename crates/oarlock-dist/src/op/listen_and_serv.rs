@@ -11,6 +11,7 @@ pub(crate) struct Serve {
     pub(crate) received: Vec<Name>,
     pub(crate) endpoint: String,
     pub(crate) server: i32,
+    pub(crate) servers: usize,
     pub(crate) trainers: i32,
     pub(crate) mode: i32,
     pub(crate) optimize_blocks: Vec<usize>,
@@ -25,6 +26,9 @@ pub(crate) struct Serve {
 
 /// By how many steps trainers that do not wait for each other may be apart.
 pub(crate) const MAX_STALENESS: &str = "max_staleness";
+
+/// How many servers the job has.
+pub(crate) const SERVERS: &str = "oarlock_servers";
 
 /// Threads per kind of request, as Fluid's flags `rpc_*_thread_num` say; Oarlock's servers choose for themselves.
 const THREADS: i32 = 12;
@@ -45,6 +49,7 @@ pub(crate) fn listen_and_serv(serve: Serve) -> Op {
         .attr("prefetch_var_name_to_block_id", serve.prefetch_to_block)
         .attr("dc_asgd", serve.dc_asgd)
         .attr(FINGERPRINT, serve.fingerprint)
+        .attr(SERVERS, i32::try_from(serve.servers).unwrap_or(i32::MAX))
         .attr("rpc_get_thread_num", THREADS)
         .attr("rpc_send_thread_num", THREADS)
         .attr("rpc_prefetch_thread_num", THREADS);
@@ -74,6 +79,7 @@ impl OpDef for ListenAndServ {
             .attr("dc_asgd", false, "updates are compensated for their delay")
             .attr(MAX_STALENESS, -1, "a trainer waits when it is more pushes than this ahead of another; -1: never")
             .attr(FINGERPRINT, "", "what the program is; trainers of another are refused")
+            .attr(SERVERS, 0, "how many servers the job has; 0 if that is not known")
             .hints(&["rpc_get_thread_num", "rpc_send_thread_num", "rpc_prefetch_thread_num"])
     }
 

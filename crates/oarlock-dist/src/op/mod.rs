@@ -27,11 +27,11 @@ use crate::client::Wants;
 
 pub(crate) use collective::{WEIGHT, collective, is_exchange};
 pub(crate) use comm_init::{FUSE, HIERARCHICAL, PROGRAM};
-pub(crate) use distributed_lookup_table::distributed_lookup_table;
+pub(crate) use distributed_lookup_table::{LOOKUP, READ_ONLY, distributed_lookup_table};
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;
 pub(crate) use gen_nccl_id::{RingPlan, gen_nccl_id};
-pub(crate) use listen_and_serv::{MAX_STALENESS, Serve, listen_and_serv};
+pub(crate) use listen_and_serv::{MAX_STALENESS, SERVERS, Serve, listen_and_serv};
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;

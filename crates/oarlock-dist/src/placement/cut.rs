@@ -39,13 +39,18 @@ impl VarBlock {
 
     /// The name of the same block of a variable that is cut alike, such as the gradient.
     pub fn name_of(&self, var: &str) -> Name {
-        if self.is_whole() { var.into() } else { format!("{var}.block{}", self.index).into() }
+        if self.is_whole() { var.into() } else { block_name(var, self.index) }
     }
 
     /// How many rows it has.
     pub fn rows(&self) -> usize {
         self.dims.first().copied().unwrap_or(1)
     }
+}
+
+/// The name of a block of a variable that is cut.
+pub(crate) fn block_name(var: &str, index: usize) -> Name {
+    format!("{var}.block{index}").into()
 }
 
 /// Cuts a variable: as evenly as whole rows allow, and never finer than `rule` says.

@@ -13,6 +13,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use oarlock_ir::{Error, Kind, Name, Result};
 
+pub(crate) use cut::block_name;
 pub use cut::{Cut, VarBlock, cut};
 pub use dispatch::{Dispatcher, HashName, MakeDispatcher, RoundRobin, SplitMethod};
 pub use shard::server_of_id;

@@ -122,6 +122,7 @@ impl Session {
             kind::PUSH if hello.purpose == Purpose::Work => self.push(hello),
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
+            kind::TABLES => self.tables(),
             kind::MEET if hello.purpose == Purpose::Work => self.meet(hello),
             kind::CUT if hello.purpose == Purpose::Work => self.cut(hello),
             kind::SAVE_TABLE if hello.purpose == Purpose::Work => self.save_table(hello),
@@ -252,7 +253,9 @@ impl Session {
             self.shared.copy_after(name, after_step, value)?;
             bytes += size(value);
             self.shared.check_size(bytes)?;
-            self.shared.updates.remember(hello.trainer as usize, name, value)?;
+            if hello.purpose == Purpose::Work {
+                self.shared.updates.remember(hello.trainer as usize, name, value)?;
+            }
         }
         if !names.is_empty() {
             self.shared.note_fetch(hello, false);
@@ -295,6 +298,13 @@ impl Session {
         let rows = lookup.floats.encode(&self.rows, &mut room);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
         self.conn.send(&out, now() + SEND_PATIENCE)
+    }
+
+    /// Says what can be asked for rows of.
+    fn tables(&mut self) -> Result<()> {
+        let mut meta = Writer::new();
+        self.shared.updates.served().encode(&mut meta);
+        self.send(kind::TABLES, self.request.id(), meta.as_bytes(), &[])
     }
 
     /// Saves what this server keeps, or says whether it has.

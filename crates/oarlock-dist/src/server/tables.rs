@@ -13,6 +13,7 @@ use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
 use super::updates::{Runner, grad_to_block, lower, merged_from};
+use crate::message::Served;
 
 /// The tables of a server.
 #[derive(Default)]
@@ -102,6 +103,15 @@ impl Tables {
     /// How many elements the rows of a table have, if there is such a table.
     pub(super) fn width(&self, table: &str) -> Option<usize> {
         self.by_name.get(table).map(|at| self.tables[*at].rows.spec().width)
+    }
+
+    /// What can be asked for rows of.
+    pub(super) fn served(&self) -> impl Iterator<Item = Served> {
+        self.tables.iter().map(|table| {
+            let spec = table.rows.spec();
+            let rows = spec.max_rows.unwrap_or(u64::MAX);
+            Served { name: spec.name.clone(), width: spec.width as u64, rows, hashed: true }
+        })
     }
 
     /// How long rows are in the table that a gradient changes, and its name.

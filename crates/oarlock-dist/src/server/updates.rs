@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Runtime};
-use oarlock_tensor::{Tensor, Value, simd};
+use oarlock_tensor::{DType, Tensor, Value, simd};
 use parking_lot::Mutex;
 
 use super::tables::Tables;
-use crate::op::{FINGERPRINT, MAX_STALENESS};
+use crate::message;
+use crate::op::{FINGERPRINT, MAX_STALENESS, SERVERS};
 use crate::transpile::{TRAINER_ID, backup};
 
 /// How a server treats what arrives: the attribute `distributed_mode`.
@@ -48,6 +49,8 @@ pub(super) struct Updates {
     pub(super) trainers: usize,
     /// What the program is; trainers of another are refused.
     pub(super) fingerprint: String,
+    /// Which of the servers this is, and how many there are, as far as the program says.
+    place: (Option<u32>, u32),
     /// Where the program says to listen.
     pub(super) endpoint: String,
     /// Tables whose rows are created on first use.
@@ -132,6 +135,10 @@ impl Updates {
             mode,
             trainers,
             fingerprint: text(op, FINGERPRINT).to_string(),
+            place: (
+                attr("pserver_id").transpose()?.and_then(|id| u32::try_from(id).ok()),
+                attr(SERVERS).transpose()?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+            ),
             endpoint: text(op, "endpoint").to_string(),
             tables: Tables::new(program, op, scope, options, runtime)?,
             learning_rate: None,
@@ -323,6 +330,22 @@ impl Updates {
         }
         let copy = self.scope.var(&backup(&name.into(), trainer));
         copy.write().copy_from(value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))
+    }
+
+    /// What can be asked for rows of.
+    pub(super) fn served(&self) -> message::Tables {
+        let mut tables: Vec<message::Served> = self.tables.served().collect();
+        for name in self.updates.iter().filter_map(|update| update.param.as_ref()) {
+            let Some(var) = self.scope.find(name) else { continue };
+            let value = var.read();
+            let Some(tensor) = value.dense().ok().filter(|t| t.dtype() == DType::F32 && t.dims().rank() > 1) else {
+                continue;
+            };
+            let (rows, width) = tensor.dims().matrix(1);
+            let (rows, width) = (rows as u64, width as u64);
+            tables.push(message::Served { name: name.to_string(), width, rows, hashed: false });
+        }
+        message::Tables { server: self.place.0, servers: self.place.1, tables }
     }
 
     /// The parameters that the next step changes; of a table, the rows, ascending.

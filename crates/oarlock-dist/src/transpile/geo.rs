@@ -85,6 +85,7 @@ pub(super) fn geo_server(job: &Job, server: usize) -> Result<Program> {
         received: Vec::new(),
         endpoint: job.placement.servers()[server].clone(),
         server: server as i32,
+        servers: job.placement.servers().len(),
         trainers: job.trainers as i32,
         mode: job.traffic.server_mode,
         optimize_blocks: blocks,

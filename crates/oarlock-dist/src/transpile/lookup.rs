@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use oarlock_ir::{Attr, Name, Op, Program, Result, Role, VarDType};
+use oarlock_ir::{Attr, Name, Op, Program, Role, VarDType};
 use oarlock_tensor::DType;
 
 use super::job::Job;
 use super::trainer::rows;
 use super::updates::Update;
-use crate::op::{NO_VARS, distributed_lookup_table, strings, with_role};
+use crate::op::{LOOKUP, NO_VARS, READ_ONLY, distributed_lookup_table, strings, with_role};
 
 /// The two lookups: the first expects ids of shape [..., 1], the second of any shape.
 const LOOKUPS: [&str; 2] = ["lookup_table", "lookup_table_v2"];
@@ -53,14 +53,57 @@ pub(super) fn reads_elsewhere(program: &Program, updates: &[Update], table: &Nam
     kept.chain(inner).find(|op| reads(op)).or(lookup_inside).map(|op| op.op_type.clone())
 }
 
+/// Where the rows of a table are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteTable {
+    /// The table.
+    pub name: Name,
+    /// Its parts: a server each, and the part's name there.
+    pub parts: Vec<(String, String)>,
+    /// The rows of each part; empty if rows are spread over the parts by id.
+    pub sections: Vec<i64>,
+}
+
+/// Who looks up.
+#[derive(Clone, Copy)]
+enum Reader {
+    /// A trainer, by its number.
+    Trainer(i32),
+    /// Somebody who changes nothing.
+    Onlooker,
+}
+
 /// Replaces the lookups of remote tables.
-pub(super) fn look_up_remotely(job: &Job, program: &mut Program) -> Result<()> {
+pub(super) fn look_up_remotely(job: &Job, program: &mut Program) {
     for update in job.updates().iter().filter(|u| job.remote.contains(&u.param)) {
-        for (_, lookups) in groups(program, &update.param) {
-            replace(job, update, program, &lookups)?;
-        }
+        let names = strings(&job.block_names(update));
+        let parts = job.endpoints(update).into_iter().zip(names).collect();
+        let table = RemoteTable { name: update.param.clone(), parts, sections: rows(job, update) };
+        replace_all(program, &table, Reader::Trainer(job.trainer_attr()));
     }
-    Ok(())
+}
+
+/// The tables of a network that predicts, as far as they live on servers while it is trained.
+pub fn tables_on_servers(program: &Program) -> Vec<Name> {
+    let lives_there = |op: &&Op| is_lookup(op) && (flag(op, "is_sparse") || flag(op, "is_distributed"));
+    let lookups = program.global().ops.iter().filter(lives_there);
+    let tables: BTreeSet<&Name> = lookups.flat_map(|op| op.inputs.get("W")).collect();
+    tables.into_iter().cloned().collect()
+}
+
+/// Lets a network that predicts look up rows on servers, where that changes nothing. Returns the tables that it now needs no
+/// values of.
+pub fn predict_with_servers(program: &mut Program, tables: &[RemoteTable]) -> Vec<Name> {
+    tables.iter().for_each(|table| replace_all(program, table, Reader::Onlooker));
+    let reads = |name: &Name, op: &Op| op.op_type != LOOKUP && op.inputs.args().any(|arg| arg == name);
+    let unread = |name: &&Name| !program.blocks().iter().flat_map(|b| &b.ops).any(|op| reads(name, op));
+    tables.iter().map(|table| &table.name).filter(unread).cloned().collect()
+}
+
+fn replace_all(program: &mut Program, table: &RemoteTable, reader: Reader) {
+    for (_, lookups) in groups(program, &table.name) {
+        replace(program, table, reader, &lookups);
+    }
 }
 
 /// The lookups of a table, those together that treat ids alike.
@@ -73,22 +116,21 @@ fn groups(program: &Program, table: &Name) -> IndexMap<String, Vec<Op>> {
     groups
 }
 
-fn replace(job: &Job, update: &Update, program: &mut Program, lookups: &[Op]) -> Result<()> {
+fn replace(program: &mut Program, table: &RemoteTable, reader: Reader, lookups: &[Op]) {
     let Some(at) = together(program, lookups) else {
         // Some ids depend on rows of the same table: each lookup keeps its place.
         for lookup in lookups {
-            let op = joint_lookup(job, update, std::slice::from_ref(lookup))?;
+            let op = joint_lookup(program, table, reader, std::slice::from_ref(lookup));
             for place in program.global_mut().ops.iter_mut().filter(|place| *place == lookup) {
                 *place = op.clone();
             }
         }
-        return Ok(());
+        return;
     };
-    let op = joint_lookup(job, update, lookups)?;
+    let op = joint_lookup(program, table, reader, lookups);
     let ops = &mut program.global_mut().ops;
     ops.retain(|op| !lookups.contains(op));
     ops.insert(at, op);
-    Ok(())
 }
 
 /// Where one operator can do all lookups: after the last of their ids is there and before the first row is needed.
@@ -102,22 +144,26 @@ fn together(program: &Program, lookups: &[Op]) -> Option<usize> {
     first_use.is_none_or(|first| at <= first).then_some(at)
 }
 
-fn joint_lookup(job: &Job, update: &Update, lookups: &[Op]) -> Result<Op> {
-    let dtype = match job.var(&update.param)?.dtype {
-        VarDType::Is(dtype) => dtype,
-        VarDType::Other(_) => DType::F32,
+fn joint_lookup(program: &Program, table: &RemoteTable, reader: Reader, lookups: &[Op]) -> Op {
+    let dtype = match program.global().var(&table.name).map(|var| var.dtype) {
+        Some(VarDType::Is(dtype)) => dtype,
+        _ => DType::F32,
     };
     let ids = lookups.iter().flat_map(|op| op.inputs.get("Ids")).cloned().collect();
     let found = lookups.iter().flat_map(|op| op.outputs.get("Out")).cloned().collect();
-    let mut op = distributed_lookup_table(ids, &update.param, found, dtype)
-        .attr("table_names", strings(&job.block_names(update)))
-        .attr("endpoints", job.endpoints(update))
-        .attr("height_sections", rows(job, update))
-        .attr("trainer_id", job.trainer_attr());
+    let (endpoints, names): (Vec<String>, Vec<String>) = table.parts.iter().cloned().unzip();
+    let mut op = distributed_lookup_table(ids, &table.name, found, dtype)
+        .attr("table_names", names)
+        .attr("endpoints", endpoints)
+        .attr("height_sections", table.sections.clone());
+    match reader {
+        Reader::Trainer(number) => op.attrs.set("trainer_id", number),
+        Reader::Onlooker => op.attrs.set(READ_ONLY, true),
+    }
     if let Some(first) = lookups.first() {
         op.attrs.set("lookup_table_version", first.op_type.as_str());
         op.attrs.set("padding_idx", first.attrs.get("padding_idx").cloned().unwrap_or(Attr::Long(-1)));
         op.site = first.site.clone();
     }
-    Ok(with_role(op, Role::FORWARD, NO_VARS))
+    with_role(op, Role::FORWARD, NO_VARS)
 }

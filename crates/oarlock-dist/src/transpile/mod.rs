@@ -37,6 +37,7 @@ use job::{Job, known_dims};
 pub use kept::{Kept, Part};
 use local_sgd::{average_parameters, take_snapshots};
 use lookup::remote_tables;
+pub use lookup::{RemoteTable, predict_with_servers, tables_on_servers};
 use table::distributed_tables;
 use updates::{Update, find_updates};
 use workers::{Workers, in_common, set_up_rings};

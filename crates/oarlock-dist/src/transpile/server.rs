@@ -246,6 +246,7 @@ impl<'a> Server<'a> {
             received: self.received,
             endpoint: job.placement.servers()[self.index].clone(),
             server: self.index as i32,
+            servers: job.placement.servers().len(),
             trainers: job.trainers as i32,
             mode: job.traffic.server_mode,
             optimize_blocks: self.optimize_blocks,

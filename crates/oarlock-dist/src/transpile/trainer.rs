@@ -18,7 +18,7 @@ pub(super) fn trainer_program(job: &Job) -> Result<Program> {
     trainer.receive(barrier.as_ref())?;
     let mut program = trainer.program;
     rename_whole_gradients(job, &mut program);
-    look_up_remotely(job, &mut program)?;
+    look_up_remotely(job, &mut program);
     empty_dead_blocks(&mut program);
     drop_unused(&job.main, &mut program);
     Ok(program)

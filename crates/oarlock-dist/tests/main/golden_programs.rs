@@ -348,8 +348,9 @@ fn plain(program: &Program, registry: &Registry) -> Program {
 }
 
 fn plain_op(op: &mut Op, registry: &Registry) {
-    // Ours alone: what lets two jobs that meet on one port refuse each other.
+    // Ours alone: what lets two jobs that meet on one port refuse each other, and predictors know that they ask all servers.
     op.attrs.remove("oarlock_fingerprint");
+    op.attrs.remove("oarlock_servers");
     let set: Vec<_> = op.attrs.iter().map(|(n, v)| (n.clone(), v.clone())).collect();
     let entry = registry.get(&op.op_type);
     for (name, mut value) in set {

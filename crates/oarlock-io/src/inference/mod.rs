@@ -155,15 +155,28 @@ impl InferenceModel {
     /// Reads a network and its parameters, checked but not set.
     pub fn read_all(view: &dyn View, files: &ModelFiles) -> Result<(InferenceModel, Vec<(Name, Value)>)> {
         let model = InferenceModel::read(view, &files.model)?;
-        let vars = persistables(&model.program);
-        let loaded = match &files.params {
-            // A network without parameters may have no file for them.
-            _ if vars.is_empty() => Vec::new(),
-            ParamFiles::Separate => read_vars(view, None, &vars)?,
-            ParamFiles::Combined(file) => read_vars(view, Some(file), &vars)?,
-            ParamFiles::Nowhere => Vec::new(),
-        };
+        let loaded = model.read_params(view, &files.params, &[])?;
         Ok((model, loaded))
+    }
+
+    /// Reads the parameters of a network, but for some that it gets from elsewhere; checked but not set.
+    pub fn read_params(&self, view: &dyn View, files: &ParamFiles, but: &[Name]) -> Result<Vec<(Name, Value)>> {
+        let mut vars = persistables(&self.program);
+        match files {
+            // A network without parameters may have no file for them.
+            _ if vars.is_empty() => Ok(Vec::new()),
+            ParamFiles::Separate => {
+                vars.retain(|var| !but.contains(&var.name));
+                read_vars(view, None, &vars)
+            }
+            // One file holds all, in one order.
+            ParamFiles::Combined(file) => {
+                let mut all = read_vars(view, Some(file), &vars)?;
+                all.retain(|(name, _)| !but.contains(name));
+                Ok(all)
+            }
+            ParamFiles::Nowhere => Ok(Vec::new()),
+        }
     }
 
     /// Loads a network, and sets its parameters: all, or none.

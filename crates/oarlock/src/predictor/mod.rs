@@ -8,7 +8,7 @@ mod pack;
 use std::path::Path;
 use std::sync::Arc;
 
-use oarlock_exec::{Scope, Session};
+use oarlock_exec::{Executor, Scope, Session};
 use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, set_all};
 use oarlock_ir::{Error, Kind, Name, Program, Result, nearest};
 use oarlock_tensor::{Tensor, Value};
@@ -51,16 +51,21 @@ impl Predictor {
 
     /// Takes a network and the values of its variables.
     pub fn new(model: &InferenceModel, values: Vec<(Name, Value)>, options: &Options) -> Result<Predictor> {
-        let (executor, scope) = (options.executor(), Scope::new());
+        let scope = Scope::new();
         set_all(&scope, values);
+        Predictor::on(&options.executor(), model, &scope)
+    }
+
+    /// Takes a network whose variables are in a scope, to be run by an executor.
+    pub(crate) fn on(executor: &Executor, model: &InferenceModel, scope: &Scope) -> Result<Predictor> {
         let names = |list: &[Name]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (feeds, fetches) = (names(&model.feeds), names(&model.fetches));
         let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
         let fetches: Vec<&str> = fetches.iter().map(String::as_str).collect();
         let program = executor.planned_program(&model.program, &feeds, &fetches)?;
-        let program = pack::pack_weights(&executor, program, &scope)?;
-        let session = executor.session(&program, &feeds, &fetches, &scope)?;
-        drop_unused(&scope, &model.program, session.program());
+        let program = pack::pack_weights(executor, program, scope)?;
+        let session = executor.session(&program, &feeds, &fetches, scope)?;
+        drop_unused(scope, &model.program, session.program());
         Ok(Predictor { session, feeds: model.feeds.clone().into(), fetches: model.fetches.clone().into() })
     }
 

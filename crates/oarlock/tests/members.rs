@@ -1,0 +1,164 @@
+//! Jobs of [`Member`]s in one process: real servers and workers, over real sockets.
+
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use oarlock::dist::Log;
+use oarlock::dist::client::ClientOptions;
+use oarlock::dist::collective::GroupOptions;
+use oarlock::dist::server::ServerOptions;
+use oarlock::dist::transpile::Config;
+use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
+use oarlock::io::Local;
+use oarlock::launch::{Ask, plan};
+use oarlock::prelude::*;
+use oarlock::{Executor, Predictor};
+
+const ROWS: usize = 60;
+const WIDTH: usize = 3;
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let dir = std::env::temp_dir().join(format!("oarlock-members-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Folder(dir)
+    }
+
+    fn store(&self) -> Local {
+        Local::at(&self.0)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+struct Built {
+    net: Net,
+    out: VarRef,
+}
+
+fn network(hashed: bool) -> Built {
+    let mut net = Net::new();
+    net.seed(7);
+    let ids = net.data("ids", Data::shape([1]).dtype(DType::I64)).unwrap();
+    let y = net.data("y", Data::shape([1])).unwrap();
+    let table = Embedding::size(ROWS, WIDTH).is_sparse(true).is_distributed(hashed).param_attr("table");
+    let rows = net.embedding(&ids, table).unwrap();
+    let out = net.fc(&rows, Fc::size(1)).unwrap();
+    let cost = net.square_error_cost(&out, &y).unwrap();
+    let loss = net.mean(&cost).unwrap();
+    optimizer::adam(0.1).minimize(&mut net, &loss).unwrap();
+    Built { net, out }
+}
+
+/// Tables and parameters are cut although they are small.
+fn config() -> Config {
+    Config { min_block_size: 32, ..Config::fluid() }
+}
+
+fn executor() -> Executor {
+    let exe = Options { threads: 1, check_nan_inf: false }.executor();
+    let server = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
+    oarlock::equip(exe.runtime(), server, client(), GroupOptions::new(0, Vec::new()));
+    exe
+}
+
+fn client() -> ClientOptions {
+    ClientOptions { log: Log::silent(), ..ClientOptions::default() }
+}
+
+/// A job with one worker, whose servers run.
+struct Job {
+    servers: Vec<String>,
+    threads: Vec<JoinHandle<()>>,
+    member: Member,
+    exe: Executor,
+    scope: Scope,
+    out: String,
+}
+
+impl Job {
+    /// `ready` makes a server ready.
+    fn start(hashed: bool, servers: usize, ready: impl Fn(&Member, &Executor, &Scope)) -> Job {
+        let endpoints = plan(&Ask { server_num: Some(servers), worker_num: Some(1), ..Ask::default() }).unwrap();
+        let servers = endpoints.ranks[0].servers.clone();
+        let place = |role, index| Place {
+            role,
+            index,
+            workers: 1,
+            servers: servers.clone(),
+            worker_endpoints: Vec::new(),
+        };
+        let built = network(hashed);
+        let member = |place| Member::new(place, &built.net, Strategy::Sync, config()).unwrap();
+        let mut threads = Vec::new();
+        for index in 0..servers.len() {
+            let (member, exe, scope) = (member(place(Role::Server, index)), executor(), Scope::new());
+            ready(&member, &exe, &scope);
+            threads.push(std::thread::spawn(move || member.run_server(&exe, &scope).unwrap()));
+        }
+        let (member, exe, scope) = (member(place(Role::Worker, 0)), executor(), Scope::new());
+        member.init_worker(&exe, &scope).unwrap();
+        Job { servers, threads, member, exe, scope, out: built.out.name().to_string() }
+    }
+
+    fn fresh(hashed: bool, servers: usize) -> Job {
+        Job::start(hashed, servers, |member, exe, scope| member.init_server(exe, scope, None).unwrap())
+    }
+
+    fn train(&self, steps: std::ops::Range<i64>) {
+        for step in steps {
+            let ids: Vec<i64> = (0..20).map(|i| (step * 7 + i * 3) % 40).collect();
+            let y: Vec<f32> = ids.iter().map(|id| (*id % 5) as f32).collect();
+            let (ids, y) = (Tensor::from_slice([20, 1], &ids).unwrap(), Tensor::from_slice([20, 1], &y).unwrap());
+            self.exe.run_tensors(self.member.program(), &[("ids", &ids), ("y", &y)], &[], &self.scope).unwrap();
+        }
+    }
+
+    fn save_model(&self, to: &Folder) {
+        self.member.save_inference_model(&self.exe, &self.scope, &to.store(), &["ids"], &[&self.out]).unwrap();
+    }
+
+    fn end(self) {
+        self.member.stop_worker(&self.exe).unwrap();
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// What a predictor makes of the ids that were trained, and of one that never was.
+fn predicted(predictor: &mut Predictor) -> Vec<f64> {
+    let ids: Vec<i64> = (0..41).collect();
+    predictor.predict(&[("ids", &Tensor::from_slice([41, 1], &ids).unwrap())]).unwrap()[0].to_f64()
+}
+
+fn one_thread() -> Options {
+    Options { threads: 1, check_nan_inf: false }
+}
+
+#[test]
+fn a_model_predicts_with_the_tables_of_running_servers() {
+    for hashed in [true, false] {
+        let folder = Folder::new(if hashed { "remote-hashed" } else { "remote-cut" });
+        let job = Job::fresh(hashed, 2);
+        job.train(0..5);
+        job.save_model(&folder);
+        // Nothing of the table is read from files.
+        std::fs::remove_file(folder.0.join("table")).unwrap();
+        let reversed: Vec<String> = job.servers.iter().rev().cloned().collect();
+        let mut predictor = predict_with_servers(&folder.0, &reversed, client(), &one_thread()).unwrap();
+        let before = predicted(&mut predictor);
+        assert_eq!(before, predicted(&mut predictor), "looking changes nothing");
+        job.train(5..6);
+        assert_ne!(before, predicted(&mut predictor), "rows are those of this moment");
+        let all = predict_with_servers(&folder.0, &job.servers[..1], client(), &one_thread());
+        let what = all.map(drop).unwrap_err().report().what.clone();
+        assert_eq!(what, format!("1 servers are named, and the job of server {} has 2", job.servers[0]));
+        job.end();
+    }
+}
