@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use oarlock_io::{TableFiles, TableForm};
 use oarlock_ir::{Error, Kind, Result};
 
 use crate::client::ClientOptions;
@@ -37,8 +38,8 @@ impl ServerOptions {
 }
 
 impl ClientOptions {
-    /// As the environment says: `FLAGS_rpc_deadline` (milliseconds), `OARLOCK_PAYLOAD` (f32, bf16 or f16), and what
-    /// [`NetOptions::from_env`] reads.
+    /// As the environment says: `FLAGS_rpc_deadline` (milliseconds), `OARLOCK_PAYLOAD` (f32, bf16 or f16), `OARLOCK_TABLE_FILES`
+    /// (auto, one, parts or text) and `OARLOCK_TABLE_PART_MB` (MiB in a part), and what [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<ClientOptions> {
         ClientOptions::from_vars(&get)
     }
@@ -48,6 +49,7 @@ impl ClientOptions {
         Ok(ClientOptions {
             deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
             floats: floats(get)?,
+            tables: tables(get)?,
             ..default
         })
     }
@@ -124,6 +126,26 @@ fn floats(get: &dyn Fn(&str) -> Option<String>) -> Result<Floats> {
     }
 }
 
+fn tables(get: &dyn Fn(&str) -> Option<String>) -> Result<TableFiles> {
+    let mut files = TableFiles::default();
+    if let Some(form) = get("OARLOCK_TABLE_FILES") {
+        files.form = TableForm::parse(&form).ok_or_else(|| {
+            Error::new(Kind::Argument, format!("OARLOCK_TABLE_FILES knows no form {form:?}"))
+                .help("set it to auto, one, parts or text, or unset it")
+        })?;
+    }
+    if let Some(text) = get("OARLOCK_TABLE_PART_MB") {
+        files.part_bytes = match text.trim().parse::<f64>() {
+            Ok(mb) if mb > 0.0 && mb <= 1e6 => (mb * f64::from(1 << 20)) as usize,
+            _ => {
+                let what = format!("OARLOCK_TABLE_PART_MB must be a positive number of MiB, but it is {text:?}");
+                return Err(Error::new(Kind::Argument, what));
+            }
+        };
+    }
+    Ok(files)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +158,11 @@ mod tests {
     fn what_is_set_counts() {
         let options = ServerOptions::from_vars(&with("OARLOCK_ON_LOSS", "shrink")).unwrap();
         assert_eq!(options.policy, Policy::Shrink);
+        let options = ClientOptions::from_vars(&with("OARLOCK_TABLE_FILES", "text")).unwrap();
+        assert_eq!(options.tables.form, TableForm::Text);
+        let options = ClientOptions::from_vars(&with("OARLOCK_TABLE_PART_MB", "0.5")).unwrap();
+        assert_eq!(options.tables.part_bytes, 1 << 19);
+        assert!(ClientOptions::from_vars(&with("OARLOCK_TABLE_PART_MB", "0")).is_err());
         let options = ClientOptions::from_vars(&with("FLAGS_rpc_deadline", "1500")).unwrap();
         assert_eq!(options.deadline, Duration::from_millis(1500));
     }

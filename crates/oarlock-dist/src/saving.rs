@@ -1,16 +1,95 @@
 //! Saving and loading what servers keep, as files of whole variables: the same that training on one machine writes.
 //!
-//! A trainer fetches the parts and joins them; a server cuts its parts out of whole variables. Must not know how trainers and
-//! servers work together in a step.
+//! A trainer fetches the parts and joins them; a server cuts its parts out of whole variables. Tables that servers keep by id go to
+//! their files some rows after the other. Must not know how trainers and servers work together in a step.
 
 use oarlock_exec::Scope;
-use oarlock_io::{Store, View, decode_rows, read_vars};
+use oarlock_io::{
+    InferenceModel, ModelFiles, ParamFiles, Staging, Store, TableWriter, View, is_saved, persistables, read_table,
+    read_vars, stage_vars,
+};
 use oarlock_ir::{Error, Kind, Name, Result, Var};
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
 use crate::client::{Client, Inbox};
 use crate::placement::server_of_id;
 use crate::transpile::{Kept, Part};
+
+/// A trainer that saves what the job has.
+pub struct Saver<'a> {
+    /// What servers keep and this trainer has to fetch.
+    pub away: &'a [Kept],
+    /// The connection to them.
+    pub client: &'a Client,
+    /// The trainer's number.
+    pub trainer: usize,
+    /// Where everything else is.
+    pub scope: &'a Scope,
+}
+
+impl Saver<'_> {
+    /// Saves variables of the program for one machine: one file each, or all in the file `combined`.
+    pub fn save_vars(&self, store: &dyn Store, combined: Option<&str>, vars: &[&Var]) -> Result<()> {
+        let mut staging = store.begin()?;
+        self.stage(store, &mut *staging, combined, vars)?;
+        staging.commit()
+    }
+
+    /// Saves a network that predicts, with its parameters.
+    pub fn save_model(&self, store: &dyn Store, files: &ModelFiles, model: &InferenceModel) -> Result<()> {
+        let network = model.program.to_bytes();
+        let mut staging = store.begin()?;
+        staging.file(&files.model, &[], &mut |out| out.write_all(&network))?;
+        let combined = match &files.params {
+            ParamFiles::Nowhere => return staging.commit(),
+            ParamFiles::Separate => None,
+            ParamFiles::Combined(file) => Some(file.as_str()),
+        };
+        self.stage(store, &mut *staging, combined, &persistables(&model.program))?;
+        staging.commit()
+    }
+
+    fn stage(
+        &self,
+        store: &dyn Store,
+        staging: &mut dyn Staging,
+        combined: Option<&str>,
+        vars: &[&Var],
+    ) -> Result<()> {
+        let away = |name: &Name| self.away.iter().find(|kept| kept.var.name == *name);
+        let (tables, vars): (Vec<&Var>, Vec<&Var>) =
+            vars.iter().partition(|var| away(&var.name).is_some_and(|kept| kept.hashed));
+        if let (Some(table), Some(file)) = (tables.first(), combined) {
+            return Err(not_combined(&table.name, file));
+        }
+        let remote: Vec<&Kept> = vars.iter().filter_map(|var| away(&var.name)).collect();
+        let whole = fetch_whole(&remote, self.client, self.trainer, self.scope)?;
+        // A folder that does not exist yet holds nothing.
+        let before = store.view().ok();
+        stage_vars(staging, before.as_deref(), combined, &vars, &whole)?;
+        for kept in tables.iter().filter_map(|var| away(&var.name)) {
+            self.stage_table(staging, before.as_deref(), kept)?;
+        }
+        Ok(())
+    }
+
+    fn stage_table(&self, staging: &mut dyn Staging, before: Option<&dyn View>, kept: &Kept) -> Result<()> {
+        let width = kept.var.shape.iter().skip(1).try_fold(1, |all, size| size.known().map(|size| all * size));
+        let Some(width) = width else {
+            return Err(Error::internal(format!("table `{}` does not say how long its rows are", kept.var.name)));
+        };
+        let mut writer = TableWriter::new(staging, &kept.var.name, width, self.client.table_files());
+        for part in &kept.parts {
+            self.client.fetch_rows(self.trainer as u32, &part.endpoint, &part.name, &mut |rows| writer.add(rows))?;
+        }
+        writer.finish(before)
+    }
+}
+
+fn not_combined(table: &Name, file: &str) -> Error {
+    let what = format!("`{table}` is hashed over the servers, and {file} does not hold such tables");
+    Error::new(Kind::Unsupported, what).help("save one file per variable")
+}
 
 /// Fetches variables from the servers, whole, into a new scope inside `scope`. What no server keeps is found in `scope`.
 pub fn fetch_whole(kept: &[&Kept], client: &Client, trainer: usize, scope: &Scope) -> Result<Scope> {
@@ -101,8 +180,7 @@ pub fn load_parts(
     let mine: Vec<&Kept> = kept.iter().filter(|k| k.parts.iter().any(|p| p.server == server)).filter(asked).collect();
     let servers = kept.iter().flat_map(|kept| &kept.parts).map(|part| part.server + 1).max().unwrap_or(1);
     if let (Some(table), Some(file)) = (mine.iter().find(|kept| kept.hashed), combined) {
-        let what = format!("`{}` is hashed over the servers, and {file} does not hold such tables", table.var.name);
-        return Err(Error::new(Kind::Unsupported, what).help("save one file per variable"));
+        return Err(not_combined(&table.var.name, file));
     }
     let mut absent = Vec::new();
     let mut loaded: Vec<(Name, Value)> = Vec::new();
@@ -118,13 +196,13 @@ pub fn load_parts(
         }
         None => {
             for kept in mine {
-                if !kept.updated && !view.has(&kept.var.name) {
+                if !kept.updated && !is_saved(&*view, &kept.var.name) {
                     absent.push(kept.var.name.to_string());
                     continue;
                 }
                 if kept.hashed {
                     let mine = |id| server_of_id(id, servers) == server;
-                    loaded.push((kept.var.name.clone(), Value::Rows(read_hashed(&*view, &kept.var.name, mine)?)));
+                    loaded.push((kept.var.name.clone(), Value::Rows(read_table(&*view, &kept.var.name, &mine)?)));
                     continue;
                 }
                 for (_, value) in read_vars(&*view, None, &[&kept.var])? {
@@ -137,20 +215,6 @@ pub fn load_parts(
     }
     oarlock_io::set_all(scope, loaded);
     Ok(absent)
-}
-
-/// The rows of a hashed table that belong to a server.
-fn read_hashed(view: &dyn View, name: &Name, mine: impl Fn(i64) -> bool) -> Result<SelectedRows> {
-    let file = view.open(name)?;
-    let origin = file.origin().to_string();
-    let (all, _) = decode_rows(&file.bytes()?, &origin)?;
-    let width = all.value.dims().matrix(1).1;
-    let data = all.value.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("{origin} {e}")))?;
-    let own: Vec<(i64, &[f32])> =
-        all.rows.iter().copied().zip(data.chunks(width.max(1))).filter(|(id, _)| mine(*id)).collect();
-    let values: Vec<f32> = own.iter().flat_map(|(_, row)| row.iter().copied()).collect();
-    let value = Tensor::from_slice([own.len(), width], &values).map_err(|e| Error::internal(e.to_string()))?;
-    Ok(SelectedRows { rows: own.iter().map(|(id, _)| *id).collect(), height: all.height, value })
 }
 
 /// The rows of a part.

@@ -11,7 +11,7 @@ use oarlock_tensor::{DType, Tensor, Value};
 use serde_json::{Value as Json, json};
 
 use crate::store::{Store, View};
-use crate::vars::{Held, hold, persistables, read_vars, set_all, stage_vars};
+use crate::vars::{Held, hold, persistables, read_vars, set_all, stage_held};
 
 const STEM: &str = "checkpoint_";
 /// All tensors; selected rows have files of their own.
@@ -88,8 +88,8 @@ impl Checkpoints {
         let number = self.numbers()?.last().map_or(0, |last| last + 1);
         let (rows, dense): (Vec<Held>, Vec<Held>) = held.into_iter().partition(|(_, v)| matches!(**v, Value::Rows(_)));
         let mut staging = self.folder(number)?.begin()?;
-        stage_vars(&mut *staging, Some(PARAMS), &dense)?;
-        stage_vars(&mut *staging, None, &rows)?;
+        stage_held(&mut *staging, Some(PARAMS), &dense)?;
+        stage_held(&mut *staging, None, &rows)?;
         let state = format!("{:#}\n", state_json(position));
         staging.file(STATE, &[], &mut |out| out.write_all(state.as_bytes()))?;
         staging.commit()?;

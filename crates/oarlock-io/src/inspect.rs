@@ -8,7 +8,8 @@ use crate::inference::{InferenceModel, ParamFiles, find_model};
 use crate::pickle::{Pickled, read_pickle};
 use crate::safetensors::decode_safetensors;
 use crate::store::{View, open_around, open_store};
-use crate::tensor_stream::decode_tensor;
+use crate::table::{is_in_parts, table_list, table_of_list};
+use crate::tensor_stream::{decode_rows, decode_tensor};
 use crate::vars::persistables;
 
 /// What a path holds.
@@ -97,9 +98,18 @@ fn inspect_folder(location: &str, view: &dyn View) -> Result<Inspection> {
 
 fn inspect_model(view: &dyn View, file: &str, params: &ParamFiles) -> Result<Inspection> {
     let model = InferenceModel::read(view, file)?;
-    let variables: Vec<VariableInfo> = declared(&model.program, params);
-    let part = |name: &str| name == file || variables.iter().any(|v| v.file == name);
-    let files = file_infos(view, part)?;
+    let mut variables: Vec<VariableInfo> = declared(&model.program, params);
+    let mut names: Vec<String> = variables.iter().map(|v| v.file.clone()).collect();
+    for variable in &mut variables {
+        if is_in_parts(view, &variable.name)?
+            && let (Some(list), Some(info)) = (table_list(view, &variable.name)?, table_info(view, &variable.name)?)
+        {
+            names.extend(list.parts.into_iter().map(|(part, _)| part));
+            names.push(format!("{}.parts", variable.name));
+            *variable = info;
+        }
+    }
+    let files = file_infos(view, |name| name == file || names.iter().any(|n| n == name))?;
     let what = format!("an inference model of {} operators", model.program.global().ops.len());
     Ok(Inspection { what, model: Some(model), checkpoints: Vec::new(), variables, files })
 }
@@ -133,6 +143,9 @@ fn inspect_file(location: &str, view: &dyn View, name: &str) -> Result<Inspectio
 
 /// The variables in a file; none if it holds something else.
 fn variables_of(view: &dyn View, file: &str) -> Result<Vec<VariableInfo>> {
+    if let Some(name) = table_of_list(file) {
+        return Ok(table_info(view, name)?.into_iter().collect());
+    }
     let source = view.open(file)?;
     let names = source.seal().map(|seal| seal.variables.clone()).unwrap_or_default();
     // A damaged file is listed as such; what it holds is not asked.
@@ -152,6 +165,10 @@ fn variables_of(view: &dyn View, file: &str) -> Result<Vec<VariableInfo>> {
             _ => None,
         };
         arrays.iter().filter_map(array).collect()
+    } else if let Some(rows) = only_rows(&bytes, file) {
+        // Parts are told of by their list.
+        let part = file.rsplit_once(".part-").is_some_and(|(table, _)| view.has(&format!("{table}.parts")));
+        if part || is_in_parts(view, file)? { Vec::new() } else { vec![rows] }
     } else {
         let tensors = split_tensors(&bytes, file);
         let own = [Name::from(file)];
@@ -160,6 +177,31 @@ fn variables_of(view: &dyn View, file: &str) -> Result<Vec<VariableInfo>> {
         tensors.iter().enumerate().map(|(i, tensor)| info(&name(i), tensor)).collect()
     };
     Ok(tensors)
+}
+
+/// A table in parts; none if its list says that it is whole.
+fn table_info(view: &dyn View, name: &str) -> Result<Option<VariableInfo>> {
+    let Some(list) = table_list(view, name)? else { return Ok(None) };
+    let Some(width) = list.width else { return Ok(None) };
+    let rows: usize = list.parts.iter().filter_map(|(_, rows)| *rows).sum();
+    Ok(Some(VariableInfo {
+        name: name.into(),
+        ty: rows_type(rows, width),
+        bytes: Some(4 * rows * width),
+        file: format!("{} parts", list.parts.len()),
+    }))
+}
+
+/// The rows by id that a file holds and nothing else.
+fn only_rows(bytes: &[u8], file: &str) -> Option<VariableInfo> {
+    let (rows, _) = decode_rows(bytes, file).ok().filter(|(_, len)| *len == bytes.len())?;
+    let width = rows.value.dims().matrix(1).1;
+    let ty = rows_type(rows.rows.len(), width);
+    Some(VariableInfo { name: file.into(), ty, bytes: Some(rows.value.bytes().len()), file: file.into() })
+}
+
+fn rows_type(rows: usize, width: usize) -> String {
+    format!("{rows} rows by id, f32[{width}] each")
 }
 
 /// The tensors that follow each other in a file; none if it holds anything else.

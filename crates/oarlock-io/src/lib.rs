@@ -15,6 +15,7 @@ mod readers;
 mod safetensors;
 mod state;
 mod store;
+mod table;
 mod tensor_stream;
 mod vars;
 
@@ -32,8 +33,9 @@ pub use state::{load_program, read_program, read_state, save_program, set_state}
 pub use store::{
     Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile, open_around, open_store,
 };
+pub use table::{TableFiles, TableForm, TableWriter, is_saved, read_table};
 pub use tensor_stream::{decode_rows, decode_tensor, encode_tensor, write_rows, write_tensor};
 pub use vars::{
     encode_vars, is_persistable, load_vars, load_vars_from_bytes, parameters, persistables, read_tensor_file,
-    read_tensor_part, read_vars, save_vars, select, set_all, write_tensor_file,
+    read_tensor_part, read_vars, save_vars, select, set_all, stage_vars, write_tensor_file,
 };

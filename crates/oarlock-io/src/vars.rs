@@ -12,6 +12,7 @@ use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
 use crate::reader::Reader;
 use crate::store::{Local, Source, Staging, Store, View, WriteFile};
+use crate::table::{is_in_parts, read_rows_as, stage_wholes};
 use crate::tensor_stream::{read_part, read_rows, read_tensor, write_rows, write_tensor};
 
 /// The parameters of a program: what `save_params` saves.
@@ -43,8 +44,37 @@ pub(crate) type Held = (Name, ArcRwLockReadGuard<RawRwLock, Value>);
 pub fn save_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], values: &dyn Vars) -> Result<()> {
     let held = hold(vars, values)?;
     let mut staging = store.begin()?;
-    stage_vars(&mut *staging, combined, &held)?;
+    stage_held(&mut *staging, combined, &held)?;
+    stage_over(&mut *staging, store, combined, &held)?;
     staging.commit()
+}
+
+/// Where an earlier save had variables in parts, says that they are whole now.
+pub(crate) fn stage_over(
+    staging: &mut dyn Staging,
+    store: &dyn Store,
+    combined: Option<&str>,
+    held: &[Held],
+) -> Result<()> {
+    match store.view() {
+        Ok(before) if combined.is_none() => stage_wholes(staging, &*before, held.iter().map(|(name, _)| name)),
+        _ => Ok(()),
+    }
+}
+
+/// Adds the files of variables to a save that writes others, too. `before` is what the folder holds, if it exists.
+pub fn stage_vars(
+    staging: &mut dyn Staging,
+    before: Option<&dyn View>,
+    combined: Option<&str>,
+    vars: &[&Var],
+    values: &dyn Vars,
+) -> Result<()> {
+    stage_held(staging, combined, &hold(vars, values)?)?;
+    match before {
+        Some(before) if combined.is_none() => stage_wholes(staging, before, vars.iter().map(|var| &var.name)),
+        _ => Ok(()),
+    }
 }
 
 /// Takes hold of the values of variables, all at the same moment. Fails if one has none that can be saved.
@@ -72,7 +102,7 @@ pub(crate) fn check_saveable(name: &str, value: &Value) -> Result<()> {
 }
 
 /// Adds the files of variables to a save.
-pub(crate) fn stage_vars(staging: &mut dyn Staging, combined: Option<&str>, held: &[Held]) -> Result<()> {
+pub(crate) fn stage_held(staging: &mut dyn Staging, combined: Option<&str>, held: &[Held]) -> Result<()> {
     match combined {
         Some(file) => stage_combined(staging, file, held),
         None => held.iter().try_for_each(|(name, value)| staging.file(name, &[], &mut |out| write_value(value, out))),
@@ -146,13 +176,22 @@ pub fn read_vars(view: &dyn View, combined: Option<&str>, vars: &[&Var]) -> Resu
 }
 
 fn read_one(view: &dyn View, var: &Var) -> Result<(Name, Value)> {
+    if is_in_parts(view, &var.name)? {
+        return Ok((var.name.clone(), read_rows_as(view, var)?));
+    }
     if !view.has(&var.name) {
         let what = format!("variable `{}` is not in {}: there is no file of that name", var.name, view.describe());
         return Err(Error::new(Kind::Missing, what).help(
             "load what was saved from this program; if all variables are in one file, give its name (`filename`)",
         ));
     }
-    Ok((var.name.clone(), read_var(view.open(&var.name)?, var)?))
+    match read_var(view.open(&var.name)?, var) {
+        // What servers keep by id is saved as rows. No file is both.
+        Err(e) if var.kind == VarKind::Tensor => {
+            read_rows_as(view, var).map(|value| (var.name.clone(), value)).map_err(|_| e)
+        }
+        read => read.map(|value| (var.name.clone(), value)),
+    }
 }
 
 /// Reads a file of one variable.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use oarlock::dist::checkpoint::JobCheckpoints;
 use oarlock::dist::client::{Client, ClientOptions, wait_for_servers};
 use oarlock::dist::placement::{self, Dispatcher, SplitMethod};
-use oarlock::dist::saving;
+use oarlock::dist::saving::{self, Saver};
 use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
 use oarlock::fleet::{self, JobSaves};
-use oarlock::io::{self, Position};
+use oarlock::io::{self, InferenceModel, ModelFiles, ParamFiles, Position};
 use oarlock::ir::Var;
 use oarlock::{Error, Kind};
 use pyo3::exceptions::PyValueError;
@@ -132,21 +132,32 @@ impl Transpiler {
         runtime.compute(py, || {
             let vars: Vec<&Var> =
                 names.iter().filter_map(|name| program.vars().find(|v| v.name.as_str() == name)).collect();
-            let remote: Vec<&Kept> = kept.iter().filter(|k| vars.iter().any(|v| v.name == k.var.name)).collect();
             let client = Client::of(&runtime.inner);
-            let whole = saving::fetch_whole(&remote, &client, trainer, &scope.inner)?;
-            io::save_vars(&*io::open_store(dirname)?, filename.as_deref(), &vars, &whole)
+            let saver = Saver { away: &kept, client: &client, trainer, scope: &scope.inner };
+            saver.save_vars(&*io::open_store(dirname)?, filename.as_deref(), &vars)
         })
     }
 
-    /// A scope inside `scope` with variables that servers keep, fetched whole.
-    fn fetch_whole(&self, py: Python<'_>, runtime: &Runtime, names: Vec<String>, scope: &Scope) -> PyResult<Scope> {
-        let (kept, trainer) = (self.inner.away().py()?, self.inner.trainer_id().py()?);
-        let inner = runtime.compute(py, || {
-            let remote: Vec<&Kept> = kept.iter().filter(|k| names.iter().any(|n| *k.var.name == **n)).collect();
-            saving::fetch_whole(&remote, &Client::of(&runtime.inner), trainer, &scope.inner)
-        })?;
-        Ok(Scope { inner })
+    /// Saves a network that predicts, with the parameters that servers keep.
+    #[expect(clippy::too_many_arguments, reason = "values are passed on one by one")]
+    fn save_model(
+        &self,
+        py: Python<'_>,
+        runtime: &Runtime,
+        dirname: &str,
+        program: &Program,
+        model_filename: Option<String>,
+        params_filename: Option<String>,
+        scope: &Scope,
+    ) -> PyResult<()> {
+        let (program, kept, trainer) = (program.get(), self.inner.away().py()?, self.inner.trainer_id().py()?);
+        let params = params_filename.map_or(ParamFiles::Separate, ParamFiles::Combined);
+        let files = ModelFiles { model: model_filename.unwrap_or_else(|| "__model__".into()), params };
+        runtime.compute(py, || {
+            let client = Client::of(&runtime.inner);
+            let saver = Saver { away: &kept, client: &client, trainer, scope: &scope.inner };
+            saver.save_model(&*io::open_store(dirname)?, &files, &InferenceModel::of((*program).clone())?)
+        })
     }
 
     /// Saves a checkpoint of the whole job; every worker calls it. Returns when training may go on.

@@ -9,7 +9,7 @@ use oarlock::dist::collective::GroupOptions;
 use oarlock::dist::server::ServerOptions;
 use oarlock::dist::transpile::Config;
 use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
-use oarlock::io::Local;
+use oarlock::io::{Local, Store, TableFiles, TableForm};
 use oarlock::launch::{Ask, plan};
 use oarlock::prelude::*;
 use oarlock::{Executor, Predictor};
@@ -62,10 +62,11 @@ fn config() -> Config {
     Config { min_block_size: 32, ..Config::fluid() }
 }
 
-fn executor() -> Executor {
+fn executor(tables: TableFiles) -> Executor {
     let exe = Options { threads: 1, check_nan_inf: false }.executor();
     let server = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
-    oarlock::equip(exe.runtime(), server, client(), GroupOptions::new(0, Vec::new()));
+    let client = ClientOptions { tables, ..client() };
+    oarlock::equip(exe.runtime(), server, client, GroupOptions::new(0, Vec::new()));
     exe
 }
 
@@ -84,8 +85,8 @@ struct Job {
 }
 
 impl Job {
-    /// `ready` makes a server ready.
-    fn start(hashed: bool, servers: usize, ready: impl Fn(&Member, &Executor, &Scope)) -> Job {
+    /// `ready` makes a server ready; the worker saves tables as `tables` says.
+    fn start(hashed: bool, servers: usize, tables: TableFiles, ready: impl Fn(&Member, &Executor, &Scope)) -> Job {
         let endpoints = plan(&Ask { server_num: Some(servers), worker_num: Some(1), ..Ask::default() }).unwrap();
         let servers = endpoints.ranks[0].servers.clone();
         let place = |role, index| Place {
@@ -99,17 +100,22 @@ impl Job {
         let member = |place| Member::new(place, &built.net, Strategy::Sync, config()).unwrap();
         let mut threads = Vec::new();
         for index in 0..servers.len() {
-            let (member, exe, scope) = (member(place(Role::Server, index)), executor(), Scope::new());
+            let (member, exe, scope) = (member(place(Role::Server, index)), executor(tables), Scope::new());
             ready(&member, &exe, &scope);
             threads.push(std::thread::spawn(move || member.run_server(&exe, &scope).unwrap()));
         }
-        let (member, exe, scope) = (member(place(Role::Worker, 0)), executor(), Scope::new());
+        let (member, exe, scope) = (member(place(Role::Worker, 0)), executor(tables), Scope::new());
         member.init_worker(&exe, &scope).unwrap();
         Job { servers, threads, member, exe, scope, out: built.out.name().to_string() }
     }
 
     fn fresh(hashed: bool, servers: usize) -> Job {
-        Job::start(hashed, servers, |member, exe, scope| member.init_server(exe, scope, None).unwrap())
+        let ready = |member: &Member, exe: &Executor, scope: &Scope| member.init_server(exe, scope, None).unwrap();
+        Job::start(hashed, servers, TableFiles::default(), ready)
+    }
+
+    fn loaded(servers: usize, tables: TableFiles, from: Option<&dyn Store>) -> Job {
+        Job::start(true, servers, tables, |member, exe, scope| member.init_server(exe, scope, from).unwrap())
     }
 
     fn train(&self, steps: std::ops::Range<i64>) {
@@ -123,6 +129,13 @@ impl Job {
 
     fn save_model(&self, to: &Folder) {
         self.member.save_inference_model(&self.exe, &self.scope, &to.store(), &["ids"], &[&self.out]).unwrap();
+    }
+
+    /// What the job has learned, seen by somebody who only looks.
+    fn predicted(&self) -> Vec<f64> {
+        let folder = Folder::new(&format!("predicted-{}", self.servers.concat().replace([':', '.'], "")));
+        self.save_model(&folder);
+        predicted(&mut Predictor::load(&folder.0, &one_thread()).unwrap())
     }
 
     fn end(self) {
@@ -161,4 +174,52 @@ fn a_model_predicts_with_the_tables_of_running_servers() {
         assert_eq!(what, format!("1 servers are named, and the job of server {} has 2", job.servers[0]));
         job.end();
     }
+}
+
+/// The files of the table in a folder.
+fn table_files(folder: &Folder) -> Vec<String> {
+    let names = std::fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|n| *n == "table" || n.starts_with("table.")).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_table_is_saved_in_every_form_and_loaded_by_any_number_of_servers() {
+    let mut expected = None;
+    for (form, files) in [
+        (TableForm::Fitting, &["table"][..]),
+        (TableForm::Parts, &["table.part-00000", "table.part-00001", "table.parts"]),
+        (TableForm::Text, &["table.part-00000.txt", "table.part-00001.txt", "table.parts"]),
+    ] {
+        // A part has room for thirty of the forty rows.
+        let part_bytes = if form == TableForm::Fitting { 1 << 20 } else { 30 * (8 + 4 * WIDTH) };
+        let tables = TableFiles { form, part_bytes };
+        let (folder, model) = (Folder::new(&format!("{form:?}")), Folder::new(&format!("{form:?}-model")));
+        let job = Job::loaded(2, tables, None);
+        job.train(0..5);
+        job.member.save_persistables(&job.exe, &job.scope, &folder.store()).unwrap();
+        job.save_model(&model);
+        assert_eq!((table_files(&folder), table_files(&model)), (to_owned(files), to_owned(files)));
+        let local = predicted(&mut Predictor::load(&model.0, &one_thread()).unwrap());
+        let mut remote = predict_with_servers(&model.0, &job.servers, client(), &one_thread()).unwrap();
+        assert_eq!(local, predicted(&mut remote));
+        assert_eq!(&local, expected.get_or_insert_with(|| local.clone()));
+        job.train(5..7);
+        let trained = job.predicted();
+        assert_ne!(local, trained);
+        job.end();
+        for servers in [1, 3] {
+            let job = Job::loaded(servers, tables, Some(&folder.store()));
+            assert_eq!(local, job.predicted());
+            // The state of the optimizer came along.
+            job.train(5..7);
+            assert_eq!(trained, job.predicted());
+            job.end();
+        }
+    }
+}
+
+fn to_owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
 }

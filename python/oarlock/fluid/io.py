@@ -157,8 +157,9 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
         return names
     model = _core.export_model(program.desc, feeds, names)
     if job is not None and not program_only:
-        scope = job.fetch_whole(runtime(), [v.name for v in Program(model).list_vars() if is_persistable(v)], scope)
-    _core.save_model(dirname, model, model_filename, params_filename, program_only, scope)
+        job.save_model(runtime(), dirname, model, model_filename, params_filename, scope)
+    else:
+        _core.save_model(dirname, model, model_filename, params_filename, program_only, scope)
     return [model.op_slots(0, i, True)[0][1][0] for i in range(model.num_ops(0)) if model.op_type(0, i) == "fetch"]
 
 

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use oarlock_io::TableFiles;
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use parking_lot::Mutex;
 
@@ -56,6 +57,8 @@ pub struct ClientOptions {
     pub heartbeat: Duration,
     /// How gradients, the parameters that come back and looked-up rows travel. What is saved always travels as it is.
     pub floats: Floats,
+    /// How tables that servers keep by id are saved.
+    pub tables: TableFiles,
     /// Set to make requests that wait give up; [`Client::of`] takes the runtime's.
     pub interrupted: Option<Arc<AtomicBool>>,
     /// Notes for whoever runs the job.
@@ -71,6 +74,7 @@ impl Default for ClientOptions {
             reconnect: Duration::from_secs(20),
             heartbeat: Duration::from_millis(500),
             floats: Floats::F32,
+            tables: TableFiles::default(),
             interrupted: None,
             log: Log::stderr(),
         }

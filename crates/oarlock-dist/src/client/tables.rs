@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use oarlock_io::TableFiles;
 use oarlock_ir::{Error, Kind, Result, Runtime, Var};
+use oarlock_tensor::table::SHARDS;
+use oarlock_tensor::{SelectedRows, Value};
 
 use super::{Client, ClientOptions, Request};
-use crate::message::{Served, Tables, kind};
+use crate::message::{RowsOf, Served, Tables, ValueReader, kind};
 use crate::placement::block_name;
 use crate::transpile::RemoteTable;
-use crate::wire::codec::Reader;
+use crate::wire::Incoming;
+use crate::wire::codec::{Reader, Writer};
 
 /// Somebody who only reads: no server counts it as a trainer, and no row is made for it.
 pub(crate) struct Onlooker(pub(crate) Client);
@@ -37,10 +41,56 @@ pub fn find_tables(runtime: &Runtime, servers: &[String], tables: &[&Var]) -> Re
 }
 
 impl Client {
+    /// Fetches the rows of a table from a server, some after the other: all that it keeps of `name`.
+    pub(crate) fn fetch_rows(
+        &self,
+        trainer: u32,
+        server: &str,
+        name: &str,
+        take: &mut dyn FnMut(&SelectedRows) -> Result<()>,
+    ) -> Result<()> {
+        let enough = self.options.tables.part_bytes.min(FETCHED_AT_ONCE) as u64;
+        let (about, mut from) = (|| format!("rows of `{name}`"), 0);
+        while from < SHARDS {
+            let mut meta = Writer::new();
+            RowsOf { name: name.to_string(), from: from as u32, enough }.encode(&mut meta);
+            let request = Request { kind: kind::ROWS, meta: meta.as_bytes(), sections: &[], about: &about };
+            let (next, rows) = self.ask_one(trainer, server, &request, read_rows)?;
+            if next <= from {
+                return Err(Error::new(Kind::Format, format!("server {server} sent rows of nothing")));
+            }
+            take(&rows)?;
+            from = next;
+        }
+        Ok(())
+    }
+
+    /// How tables are saved.
+    pub(crate) fn table_files(&self) -> TableFiles {
+        self.options.tables
+    }
+
     fn ask_tables(&self, server: &str) -> Result<Tables> {
         let about = || "which tables it has".to_string();
         let request = Request { kind: kind::TABLES, meta: &[], sections: &[], about: &about };
         self.ask_one(0, server, &request, |reply| Tables::decode(&mut Reader::new(reply.meta(), "a list of tables")))
+    }
+}
+
+/// Bytes of rows that one reply brings, about.
+const FETCHED_AT_ONCE: usize = 32 << 20;
+
+fn read_rows(reply: &Incoming) -> Result<(usize, SelectedRows)> {
+    let mut meta = Reader::new(reply.meta(), "rows of a table");
+    let next = meta.u32()? as usize;
+    let mut values = ValueReader::new(reply, &mut meta)?;
+    let mut value = Value::Empty;
+    if values.next(&mut meta)?.is_some() {
+        values.value(&mut meta, &mut value)?;
+    }
+    match value {
+        Value::Rows(rows) => Ok((next, rows)),
+        other => Err(Error::new(Kind::Format, format!("a server sent {} as rows of a table", other.kind()))),
     }
 }
 

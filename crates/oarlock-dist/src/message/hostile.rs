@@ -62,6 +62,8 @@ fn attack_small() {
     attack_meta("lookup", &written(|m| lookup.encode(m)), |m| Lookup::decode(m).is_ok());
     let pull = Pull { after_step: 3, changed_only: true, names: names() };
     attack_meta("pull", &written(|m| pull.encode(m)), |m| Pull::decode(m).is_ok());
+    let rows = RowsOf { name: "emb".into(), from: 9, enough: 1 << 20 };
+    attack_meta("rows", &written(|m| rows.encode(m)), |m| RowsOf::decode(m).is_ok());
     let served = Served { name: "emb".into(), width: 8, rows: 100, hashed: true };
     let tables = Tables { server: Some(1), servers: 2, tables: vec![served] };
     attack_meta("tables", &written(|m| tables.encode(m)), |m| Tables::decode(m).is_ok());

@@ -14,6 +14,7 @@ mod meet;
 mod note;
 mod pull;
 mod push;
+mod rows;
 mod save_table;
 mod tables;
 mod trade;
@@ -28,6 +29,7 @@ pub(crate) use meet::{Awaited, Meet};
 pub(crate) use note::Notes;
 pub(crate) use pull::Pull;
 pub(crate) use push::Push;
+pub(crate) use rows::RowsOf;
 pub(crate) use save_table::SaveTable;
 pub(crate) use tables::{Served, Tables};
 pub(crate) use trade::Trade;
@@ -69,4 +71,6 @@ pub(crate) mod kind {
     pub(crate) const SAVE_TABLE: u16 = 16;
     /// What a server can be asked for rows of. Answered alike.
     pub(crate) const TABLES: u16 = 17;
+    /// A question for all rows of a table, some at a time.
+    pub(crate) const ROWS: u16 = 18;
 }

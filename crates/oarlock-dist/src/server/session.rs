@@ -12,7 +12,7 @@ use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Awaited, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, SaveTable, Trade,
+    Awaited, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, RowsOf, SaveTable, Trade,
     ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
@@ -123,6 +123,7 @@ impl Session {
             kind::PULL => self.pull(hello),
             kind::LOOKUP => self.look_up(hello),
             kind::TABLES => self.tables(),
+            kind::ROWS => self.rows(),
             kind::MEET if hello.purpose == Purpose::Work => self.meet(hello),
             kind::CUT if hello.purpose == Purpose::Work => self.cut(hello),
             kind::SAVE_TABLE if hello.purpose == Purpose::Work => self.save_table(hello),
@@ -297,6 +298,22 @@ impl Session {
         let mut room = Vec::new();
         let rows = lookup.floats.encode(&self.rows, &mut room);
         let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
+        self.conn.send(&out, now() + SEND_PATIENCE)
+    }
+
+    /// Sends rows of a table, some shards of it.
+    fn rows(&mut self) -> Result<()> {
+        let asked = RowsOf::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let mut rows = Value::Empty;
+        let next = self.shared.updates.tables.copy_from(&asked.name, asked.from as usize, asked.enough, &mut rows)?;
+        self.shared.check_size(size(&rows))?;
+        let mut meta = Writer::new();
+        meta.u32(next as u32);
+        let mut values = ValueWriter::default();
+        let rounded = Rounded::of(Floats::F32, std::iter::once(&rows));
+        values.write(&mut meta, std::iter::once((asked.name.as_str(), &rows)), &rounded)?;
+        let out =
+            Outgoing { kind: kind::ROWS, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 

@@ -193,6 +193,15 @@ impl Tables {
         }
     }
 
+    /// The rows of a table, or of one state of its optimizer, from a shard on, until that is enough bytes. Returns the shard to go on
+    /// with.
+    pub(super) fn copy_from(&self, name: &str, from: usize, enough: u64, into: &mut Value) -> Result<usize> {
+        match self.by_value.get(name) {
+            Some((table, state)) => self.tables[*table].copy_from(*state, from, enough, into),
+            None => Err(Error::new(Kind::Missing, format!("there is no table `{name}`"))),
+        }
+    }
+
     /// Does a variable of this name consist of a table's rows?
     pub(super) fn has_value(&self, name: &str) -> bool {
         self.by_value.contains_key(name)
@@ -335,20 +344,25 @@ fn in_table(e: oarlock_tensor::Error) -> Error {
 impl Table {
     /// The weights of all rows, or one of their states.
     fn copy(&self, state: Option<usize>, into: &mut Value) -> Result<()> {
+        self.copy_from(state, 0, u64::MAX, into).map(drop)
+    }
+
+    fn copy_from(&self, state: Option<usize>, from: usize, enough: u64, into: &mut Value) -> Result<usize> {
         let width = self.rows.spec().width;
-        let (mut ids, mut data) = (Vec::new(), Vec::new());
-        for shard in 0..SHARDS {
+        let (mut ids, mut data, mut shard) = (Vec::new(), Vec::new(), from);
+        while shard < SHARDS && (shard == from || (ids.len() * (8 + 4 * width)) as u64 <= enough) {
             let visit = |id: i64, _: Header, weights: &[f32], states: &[f32]| {
                 ids.push(id);
                 data.extend_from_slice(state.map_or(weights, |at| &states[at * width..(at + 1) * width]));
             };
             self.rows.for_each_row(shard, visit).map_err(in_table)?;
+            shard += 1;
         }
         let rows = into.rows_mut();
         rows.height = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
         rows.value = Tensor::from_slice([ids.len(), width], &data).map_err(in_table)?;
         rows.rows = ids;
-        Ok(())
+        Ok(shard)
     }
 
     /// A step that touches no row of this server is a step all the same: what counts steps, such as powers of beta, goes on. The

@@ -10,7 +10,8 @@ use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
 use oarlock_tensor::Value;
 
 use crate::store::{Store, View, open_around, open_store};
-use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_all, stage_vars};
+use crate::table::is_saved;
+use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_all, stage_held, stage_over};
 
 /// The types of the operators by which values enter and leave a saved network, and of the variables that hold them.
 const FEED: &str = "feed";
@@ -118,8 +119,11 @@ impl InferenceModel {
         let mut staging = store.begin()?;
         staging.file(&files.model, &[], &mut |out| out.write_all(&model))?;
         match &files.params {
-            ParamFiles::Separate => stage_vars(&mut *staging, None, &held)?,
-            ParamFiles::Combined(file) => stage_vars(&mut *staging, Some(file), &held)?,
+            ParamFiles::Separate => {
+                stage_held(&mut *staging, None, &held)?;
+                stage_over(&mut *staging, store, None, &held)?;
+            }
+            ParamFiles::Combined(file) => stage_held(&mut *staging, Some(file), &held)?,
             ParamFiles::Nowhere => {}
         }
         staging.commit()
@@ -237,7 +241,7 @@ fn find_in_folder(view: &dyn View) -> Result<ModelFiles> {
 fn find_params(view: &dyn View, model: &str) -> Result<ParamFiles> {
     const PARAMS: &str = "__params__";
     let model = InferenceModel::read(view, model)?;
-    let separate = persistables(&model.program).iter().any(|v| view.has(&v.name));
+    let separate = persistables(&model.program).iter().any(|v| is_saved(view, &v.name));
     Ok(if !separate && view.has(PARAMS) { ParamFiles::Combined(PARAMS.into()) } else { ParamFiles::Separate })
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
-use oarlock_dist::saving;
-use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock_dist::saving::{self, Saver};
+use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock_exec::{Executor, Scope};
-use oarlock_io::{InferenceModel, ModelFiles, Store, is_persistable};
+use oarlock_io::{InferenceModel, ModelFiles, Store, persistables};
 use oarlock_ir::{Program, Result};
 
 use super::{Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator};
@@ -108,11 +108,16 @@ impl Member {
         targets: &[&str],
     ) -> Result<()> {
         let model = InferenceModel::export(self.transpiler.program()?, feeds, targets)?;
-        let kept = self.transpiler.away()?;
-        let needed = |kept: &&Kept| model.program.vars().any(|v| v.name == kept.var.name && is_persistable(v));
-        let remote: Vec<&Kept> = kept.iter().filter(needed).collect();
-        let whole = saving::fetch_whole(&remote, &Client::of(exe.runtime()), self.place.index, scope)?;
-        model.save(store, &ModelFiles::separate(), &whole)
+        let (away, client) = (self.transpiler.away()?, Client::of(exe.runtime()));
+        let saver = Saver { away: &away, client: &client, trainer: self.place.index, scope };
+        saver.save_model(store, &ModelFiles::separate(), &model)
+    }
+
+    /// Saves everything that the network keeps from run to run, as training on one machine would. One worker does it for all.
+    pub fn save_persistables(&self, exe: &Executor, scope: &Scope, store: &dyn Store) -> Result<()> {
+        let (away, client) = (self.transpiler.away()?, Client::of(exe.runtime()));
+        let saver = Saver { away: &away, client: &client, trainer: self.place.index, scope };
+        saver.save_vars(store, None, &persistables(self.transpiler.program()?))
     }
 
     /// Leaves the servers.
