@@ -4,6 +4,7 @@ Prints one line of JSON with what a test compares."""
 
 import json
 import resource
+import subprocess
 import sys
 import time
 
@@ -119,8 +120,26 @@ def after(job, net, exe):
         paddle.static.save_inference_model(
             job["save"] + "_prefix/ctr", [paddle.static.default_main_program().global_block().var(n) for n in ("x", "ids")],
             [net["out"]], exe)
+    if fleet.is_first_worker() and job.get("look"):
+        # Somebody who is no part of the job.
+        model, servers = job["save"] + "_model", fleet.server_endpoints()
+        for name, endpoints in [("local", None), ("remote", servers)]:
+            ran = subprocess.run([sys.executable, "-c", LOOK, model, json.dumps(endpoints)], capture_output=True, text=True, timeout=60)
+            assert ran.returncode == 0, ran.stderr
+            done[name] = json.loads(ran.stdout.splitlines()[-1])
     fleet.stop_worker()
     return done
+
+
+LOOK = """
+import json, sys
+import numpy as np
+import oarlock.fluid as fluid
+exe = fluid.Executor(fluid.CPUPlace())
+program, feeds, fetches = fluid.io.load_inference_model(sys.argv[1], exe, pserver_endpoints=json.loads(sys.argv[2]))
+feed = {"x": np.ones((40, 4), "float32"), "ids": np.arange(40).reshape(40, 1)}
+print(json.dumps(np.asarray(exe.run(program, feed=feed, fetch_list=fetches)[0]).tolist()))
+"""
 
 
 if __name__ == "__main__":

@@ -381,3 +381,32 @@ def test_servers_save_their_tables_when_they_are_told(tmp_path):
     parts = [os.path.getsize(tmp_path / "__lookup_table__" / name) for name in ("table_0", "table_1")]
     # Two files have two headers, and the same rows.
     assert 0 < sum(parts) - whole < 200, (parts, whole)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_model_predicts_with_the_tables_of_running_servers(tmp_path, sparse):
+    saved = str(tmp_path / "saved")
+    done = Job(strategy={"a_sync": False}, sparse=sparse, save=saved, look=True, steps=5).run()[0]
+    assert len(done["remote"]) == 40 and done["remote"] == done["local"]
+
+
+def test_tables_are_saved_in_the_form_that_was_asked_for(tmp_path):
+    def run(form, **job):
+        os.environ["OARLOCK_TABLE_FILES"] = form
+        try:
+            return Job(strategy={"a_sync": False}, sparse=True, **job).run()[0]
+        finally:
+            del os.environ["OARLOCK_TABLE_FILES"]
+
+    whole = run("one", save=str(tmp_path / "one"), look=True, steps=5)
+    parts = run("text", save=str(tmp_path / "text"), look=True, steps=5)
+    assert whole["local"] == parts["local"] == parts["remote"]
+    lines = (tmp_path / "text" / "table.part-00000.txt").read_text().splitlines()
+    assert len(lines) == 30 and all(line.split("\t")[1] == "4" for line in lines)
+    shown = subprocess.run([sys.executable, "-m", "oarlock", "inspect", str(tmp_path / "text")], capture_output=True, text=True, timeout=60)
+    assert "30 rows by id" in shown.stdout and "table.part-00000.txt" in shown.stdout, shown
+    # Three servers read the lines.
+    fresh = Job(strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1).run()
+    loaded = Job(servers=3, strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1, load=[str(tmp_path / "text"), ["table"]]).run()
+    again = Job(servers=2, strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1, load=[str(tmp_path / "one"), ["table"]]).run()
+    assert loaded[0]["mean_loss"] == again[0]["mean_loss"] != fresh[0]["mean_loss"]

@@ -7,6 +7,7 @@
 use oarlock_exec::Scope;
 use oarlock_io::{Store, View, decode_rows, decode_tensor, open_store};
 use oarlock_ir::{Error, Kind, Name, Result};
+use oarlock_tensor::table::SHARDS;
 use oarlock_tensor::{DType, SelectedRows, Tensor, Value};
 use serde_json::{Value as Json, json};
 
@@ -25,8 +26,29 @@ pub(crate) const STEP_VAR: &str = "@OARLOCK_STEP@";
 
 /// The file of some rows of a table's variable.
 pub(crate) fn part_file(name: &str, group: usize) -> String {
-    format!("{name}.part-{group:05}")
+    format!("{}{group:05}", part_stem(name))
 }
+
+fn part_stem(name: &str) -> String {
+    format!("{name}.part-")
+}
+
+/// What goes by this name is no variable: what a table knows of its rows besides their numbers, and of ids that wait for one. A line
+/// of four numbers each: [`ROW`], id, last step, count; [`WAITING`], the same of an id without a row; [`TOSSES`], shard, 0, count.
+/// Checkpoints of before have none, and all rows count as updated once.
+pub(crate) fn headers_of(table: &str) -> String {
+    format!("{table}@HEADERS")
+}
+
+pub(crate) const ROW: i64 = 0;
+pub(crate) const WAITING: i64 = 1;
+pub(crate) const TOSSES: i64 = 2;
+
+/// The numbers in a line of headers.
+pub(crate) const HEADER: usize = 4;
+
+/// The version of `job.json`; the first one did not say it.
+const FORMAT: u64 = 1;
 
 /// The folder of one server's part.
 pub(crate) fn server_folder(store: &dyn Store, number: u64, server: usize) -> Result<Box<dyn Store>> {
@@ -119,7 +141,12 @@ impl JobCheckpoints {
         }
         let file = view.open(JOB)?;
         let origin = file.origin().to_string();
-        let job = serde_json::from_slice(&file.bytes()?).ok().as_ref().and_then(parse);
+        let job: Option<Json> = serde_json::from_slice(&file.bytes()?).ok();
+        if let Some(format) = job.as_ref().and_then(|job| job["format"].as_u64()).filter(|format| *format > FORMAT) {
+            let what = format!("{origin} is of format {format}, and this version knows those up to {FORMAT}");
+            return Err(Error::new(Kind::Format, what).help("load it with the version that wrote it, or a newer one"));
+        }
+        let job = job.as_ref().and_then(parse);
         drop(view);
         match job {
             Some((step, servers, trainers, kept)) => {
@@ -234,6 +261,9 @@ impl JobCheckpoint {
                     Error::new(Kind::Missing, what).help("go on with the program that the checkpoint was saved from")
                 })?;
                 loaded.push((part.name.clone(), self.read(then, kept, part, servers)?));
+                if kept.hashed && let Some(headers) = self.headers(then, server, servers)? {
+                    loaded.push((headers_of(&part.name).into(), Value::Dense(headers)));
+                }
             }
         }
         let step = Tensor::from_slice([1], &[self.step as i64]).map_err(|e| Error::internal(e.to_string()))?;
@@ -302,7 +332,7 @@ impl JobCheckpoint {
         let (mut ids, mut data, mut width) = (Vec::new(), Vec::new(), 1);
         for part in &then.parts {
             let view = self.view(part.server)?;
-            let stem = format!("{}.part-", part.name);
+            let stem = part_stem(&part.name);
             for name in view.files()?.iter().filter(|name| name.starts_with(&stem)) {
                 let file = view.open(name)?;
                 let origin = file.origin().to_string();
@@ -319,6 +349,29 @@ impl JobCheckpoint {
         Ok(SelectedRows { height: ids.len() as i64, rows: ids, value })
     }
 
+    /// What one of so many servers needs to know of its rows of a table; none if the checkpoint does not tell.
+    fn headers(&self, then: &KeptThen, server: usize, servers: usize) -> Result<Option<Tensor>> {
+        let (mut lines, mut found) = (Vec::new(), false);
+        for part in &then.parts {
+            let view = self.view(part.server)?;
+            let stem = part_stem(&headers_of(&part.name));
+            for name in view.files()?.iter().filter(|name| name.starts_with(&stem)) {
+                let file = view.open(name)?;
+                let origin = file.origin().to_string();
+                let (tensor, _) = decode_tensor(&file.bytes()?, &origin)?;
+                let data = tensor.data::<i64>().map_err(|e| Error::new(Kind::DType, format!("{origin} {e}")))?;
+                let owner = |line: &&[i64]| match line[0] {
+                    TOSSES => usize::try_from(line[1]).is_ok_and(|shard| shard * servers / SHARDS == server),
+                    _ => server_of_id(line[1], servers) == server,
+                };
+                lines.extend(data.chunks_exact(HEADER).filter(owner).flatten().copied());
+                found = true;
+            }
+        }
+        let tensor = Tensor::from_slice([lines.len() / HEADER, HEADER], &lines);
+        Ok(Some(tensor.map_err(|e| Error::internal(e.to_string()))?).filter(|_| found))
+    }
+
     /// Deals a variable out to so many servers: equal runs of rows, or rows by their ids.
     fn deal(&self, then: &KeptThen, servers: usize, staged: &mut [Vec<(String, Value)>]) -> Result<KeptThen> {
         let mut parts = Vec::new();
@@ -326,6 +379,9 @@ impl JobCheckpoint {
             for (server, values) in staged.iter_mut().enumerate() {
                 let rows = self.hashed(then, |id| server_of_id(id, servers) == server)?;
                 values.push((part_file(&then.name, 0), Value::Rows(rows)));
+                if let Some(headers) = self.headers(then, server, servers)? {
+                    values.push((part_file(&headers_of(&then.name), 0), Value::Dense(headers)));
+                }
                 parts.push(PartThen { server, name: then.name.clone(), first_row: 0, rows: None });
             }
         } else if then.parts.iter().any(|part| part.rows.is_none()) {
@@ -384,7 +440,7 @@ fn job_json(step: u64, servers: usize, trainers: usize, kept: &[KeptThen]) -> Js
             json!({"name": kept.name, "hashed": kept.hashed, "parts": parts})
         })
         .collect();
-    json!({"step": step, "servers": servers, "trainers": trainers, "variables": kept})
+    json!({"format": FORMAT, "step": step, "servers": servers, "trainers": trainers, "variables": kept})
 }
 
 type Job = (u64, usize, usize, Vec<KeptThen>);

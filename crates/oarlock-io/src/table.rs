@@ -254,7 +254,7 @@ pub fn read_table(view: &dyn View, name: &Name, wanted: &dyn Fn(i64) -> bool) ->
         if count.is_some_and(|count| count != rows.rows.len()) {
             return bad(format!("holds {} rows instead of {}", rows.rows.len(), count.unwrap_or(0)));
         }
-        if !rows.rows.is_empty() && *width.get_or_insert(own) != own {
+        if *width.get_or_insert(own) != own && !rows.rows.is_empty() {
             return bad(format!("has rows of {own} elements, others of {}", width.unwrap_or(0)));
         }
         let values = rows.value.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("{file} {e}")))?;
@@ -333,9 +333,15 @@ pub(crate) fn as_declared(var: &Var, rows: SelectedRows) -> Result<Value> {
     Ok(Value::Dense(whole))
 }
 
-/// Reads a file of one variable that may hold rows by id although the program declares a tensor: what servers keep by id is saved so.
+/// Reads a variable that the program declares as a tensor from files of rows by id: what servers keep by id is saved so.
 pub(crate) fn read_rows_as(view: &dyn View, var: &Var) -> Result<Value> {
     as_declared(var, read_table(view, &var.name, &|_| true)?)
+}
+
+/// The same from its one file, if that holds rows.
+pub(crate) fn read_one_as(view: &dyn View, var: &Var) -> Option<Result<Value>> {
+    let rows = read_part(view.open(&var.name).ok()?, false).ok()?;
+    Some(as_declared(var, rows))
 }
 
 /// Is there anything of a variable in a folder?

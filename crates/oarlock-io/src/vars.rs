@@ -12,7 +12,7 @@ use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
 use crate::reader::Reader;
 use crate::store::{Local, Source, Staging, Store, View, WriteFile};
-use crate::table::{is_in_parts, read_rows_as, stage_wholes};
+use crate::table::{is_in_parts, read_one_as, read_rows_as, stage_wholes};
 use crate::tensor_stream::{read_part, read_rows, read_tensor, write_rows, write_tensor};
 
 /// The parameters of a program: what `save_params` saves.
@@ -187,11 +187,10 @@ fn read_one(view: &dyn View, var: &Var) -> Result<(Name, Value)> {
     }
     match read_var(view.open(&var.name)?, var) {
         // What servers keep by id is saved as rows. No file is both.
-        Err(e) if var.kind == VarKind::Tensor => {
-            read_rows_as(view, var).map(|value| (var.name.clone(), value)).map_err(|_| e)
-        }
-        read => read.map(|value| (var.name.clone(), value)),
+        Err(e) if var.kind == VarKind::Tensor => read_one_as(view, var).unwrap_or(Err(e)),
+        read => read,
     }
+    .map(|value| (var.name.clone(), value))
 }
 
 /// Reads a file of one variable.

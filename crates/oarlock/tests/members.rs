@@ -9,7 +9,7 @@ use oarlock::dist::collective::GroupOptions;
 use oarlock::dist::server::ServerOptions;
 use oarlock::dist::transpile::Config;
 use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
-use oarlock::io::{Local, Store, TableFiles, TableForm};
+use oarlock::io::{Local, Position, Store, TableFiles, TableForm};
 use oarlock::launch::{Ask, plan};
 use oarlock::prelude::*;
 use oarlock::{Executor, Predictor};
@@ -43,12 +43,14 @@ struct Built {
     out: VarRef,
 }
 
-fn network(hashed: bool) -> Built {
+/// `entry` says which ids get a row of a hashed table; a table without one is cut.
+fn network(entry: Option<Entry>) -> Built {
     let mut net = Net::new();
     net.seed(7);
     let ids = net.data("ids", Data::shape([1]).dtype(DType::I64)).unwrap();
     let y = net.data("y", Data::shape([1])).unwrap();
-    let table = Embedding::size(ROWS, WIDTH).is_sparse(true).is_distributed(hashed).param_attr("table");
+    let table = Embedding::size(ROWS, WIDTH).is_sparse(true).param_attr("table");
+    let table = table.is_distributed(entry.is_some()).entry(entry.unwrap_or_default());
     let rows = net.embedding(&ids, table).unwrap();
     let out = net.fc(&rows, Fc::size(1)).unwrap();
     let cost = net.square_error_cost(&out, &y).unwrap();
@@ -86,7 +88,12 @@ struct Job {
 
 impl Job {
     /// `ready` makes a server ready; the worker saves tables as `tables` says.
-    fn start(hashed: bool, servers: usize, tables: TableFiles, ready: impl Fn(&Member, &Executor, &Scope)) -> Job {
+    fn start(
+        entry: Option<Entry>,
+        servers: usize,
+        tables: TableFiles,
+        ready: impl Fn(&Member, &Executor, &Scope),
+    ) -> Job {
         let endpoints = plan(&Ask { server_num: Some(servers), worker_num: Some(1), ..Ask::default() }).unwrap();
         let servers = endpoints.ranks[0].servers.clone();
         let place = |role, index| Place {
@@ -96,7 +103,7 @@ impl Job {
             servers: servers.clone(),
             worker_endpoints: Vec::new(),
         };
-        let built = network(hashed);
+        let built = network(entry);
         let member = |place| Member::new(place, &built.net, Strategy::Sync, config()).unwrap();
         let mut threads = Vec::new();
         for index in 0..servers.len() {
@@ -109,13 +116,13 @@ impl Job {
         Job { servers, threads, member, exe, scope, out: built.out.name().to_string() }
     }
 
-    fn fresh(hashed: bool, servers: usize) -> Job {
+    fn fresh(entry: Option<Entry>, servers: usize) -> Job {
         let ready = |member: &Member, exe: &Executor, scope: &Scope| member.init_server(exe, scope, None).unwrap();
-        Job::start(hashed, servers, TableFiles::default(), ready)
+        Job::start(entry, servers, TableFiles::default(), ready)
     }
 
     fn loaded(servers: usize, tables: TableFiles, from: Option<&dyn Store>) -> Job {
-        Job::start(true, servers, tables, |member, exe, scope| member.init_server(exe, scope, from).unwrap())
+        Job::start(Some(Entry::Every), servers, tables, |member, exe, scope| member.init_server(exe, scope, from).unwrap())
     }
 
     fn train(&self, steps: std::ops::Range<i64>) {
@@ -156,9 +163,9 @@ fn one_thread() -> Options {
 
 #[test]
 fn a_model_predicts_with_the_tables_of_running_servers() {
-    for hashed in [true, false] {
-        let folder = Folder::new(if hashed { "remote-hashed" } else { "remote-cut" });
-        let job = Job::fresh(hashed, 2);
+    for entry in [Some(Entry::Every), None] {
+        let folder = Folder::new(if entry.is_some() { "remote-hashed" } else { "remote-cut" });
+        let job = Job::fresh(entry, 2);
         job.train(0..5);
         job.save_model(&folder);
         // Nothing of the table is read from files.
@@ -222,4 +229,33 @@ fn a_table_is_saved_in_every_form_and_loaded_by_any_number_of_servers() {
 
 fn to_owned(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
+}
+
+/// Which ids have a row is part of a checkpoint, and so is how often the others were seen: a job that was stopped and goes on is one
+/// that never stopped, with another number of servers, too.
+#[test]
+fn a_job_goes_on_from_a_checkpoint_as_if_nothing_had_happened() {
+    for entry in [Entry::Every, Entry::Count(4), Entry::Probability(0.1)] {
+        let folder = Folder::new("checkpoint");
+        let dir = folder.0.to_str().unwrap();
+        let job = Job::fresh(Some(entry), 2);
+        job.train(0..4);
+        let position = Position { epoch: 2, step: 4, notes: [("file".into(), "part-7".into())].into() };
+        job.member.save_checkpoint(&job.exe, &job.scope, dir, 1, &position).unwrap();
+        let then = job.predicted();
+        job.train(4..9);
+        let never_stopped = job.predicted();
+        job.end();
+        assert_ne!(then, never_stopped);
+        for servers in [2, 3] {
+            let job = Job::start(Some(entry), servers, TableFiles::default(), |member, exe, scope| {
+                assert!(member.resume_server(exe, scope, dir).unwrap());
+            });
+            assert_eq!(job.member.resume_worker(&job.exe, &job.scope, dir).unwrap().as_ref(), Some(&position));
+            assert_eq!(then, job.predicted(), "{entry:?}");
+            job.train(4..9);
+            assert_eq!(never_stopped, job.predicted(), "{entry:?} on {servers} servers");
+            job.end();
+        }
+    }
 }

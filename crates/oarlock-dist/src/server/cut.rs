@@ -162,6 +162,7 @@ fn stage(staging: &mut dyn Staging, group: usize, values: &[(Name, Value)]) -> R
 fn stage_as(staging: &mut dyn Staging, file: &str, value: &Value) -> Result<()> {
     match value {
         Value::Rows(rows) => staging.file(file, &[], &mut |out| write_rows(rows, out)),
+        Value::Dense(headers) => staging.file(file, &[], &mut |out| write_tensor(headers, out)),
         other => Err(Error::internal(format!("{} among the rows of a table", other.kind()))),
     }
 }

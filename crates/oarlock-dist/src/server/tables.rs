@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Runtime, VarKind};
-use oarlock_tensor::table::{Admission, HashedTable, Header, Missing, RowInit, SHARDS, Spec, State};
+use oarlock_tensor::table::{Admission, HashedTable, Header, Missing, RowInit, SHARDS, Sightings, Spec, State};
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
 use super::updates::{Runner, grad_to_block, lower, merged_from};
+use crate::checkpoint::{HEADER, ROW, TOSSES, WAITING, headers_of};
 use crate::message::Served;
 
 /// The tables of a server.
@@ -69,7 +70,7 @@ impl Tables {
             let spec = spec(program, &param, &states, &initial)?;
             let width = spec.width;
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
-            restore(&rows, scope, &param, &states)?;
+            let step = restore(&rows, scope, &param, &states)?;
             let index = tables.tables.len();
             tables.by_name.insert(param.clone(), index);
             tables.by_value.insert(param.clone(), (index, None));
@@ -87,7 +88,7 @@ impl Tables {
                 ids: Vec::new(),
                 weights: Vec::new(),
                 state: Vec::new(),
-                step: 0,
+                step,
             };
             let held = from.iter().map(|_| Mutex::default()).collect();
             tables.tables.push(Table { rows, held, from, update: Mutex::new(update) });
@@ -215,12 +216,13 @@ impl Tables {
                 return Err(in_table(e));
             }
         }
-        Ok((0..self.tables.len()).map(CutTable).collect())
+        let cut = |(at, table): (usize, &Table)| CutTable { at, sightings: table.rows.sightings() };
+        Ok(self.tables.iter().enumerate().map(cut).collect())
     }
 
-    /// Hands over the rows of a table as they were at the fence, some shards at a time: its weights and states by name.
-    pub(super) fn read_cut(&self, table: &CutTable, take: &mut TakeRows<'_>) -> Result<()> {
-        let table = &self.tables[table.0];
+    /// Hands over the rows of a table as they were at the fence, some shards at a time: weights, states and headers by name.
+    pub(super) fn read_cut(&self, cut: &CutTable, take: &mut TakeRows<'_>) -> Result<()> {
+        let table = &self.tables[cut.at];
         let names = {
             let update = table.update.lock();
             [std::slice::from_ref(&update.param), &update.states[..]].concat()
@@ -230,14 +232,14 @@ impl Tables {
             for shard in group * SHARDS / CUT_GROUPS..(group + 1) * SHARDS / CUT_GROUPS {
                 table
                     .rows
-                    .cut_shard(shard, |id, _, weights, states| group_rows.add(id, weights, states))
+                    .cut_shard(shard, |id, header, weights, states| group_rows.add(id, header, weights, states))
                     .map_err(in_table)?;
             }
             if !group_rows.ids.is_empty() {
                 take(group, &group_rows.finish(&names)?)?;
             }
         }
-        Ok(())
+        take(CUT_GROUPS, &[(headers_of(&names[0]).into(), Value::Dense(headers(&cut.lines())?))])
     }
 
     /// Lets the fence go.
@@ -254,8 +256,26 @@ impl Tables {
 /// Takes rows of some shards: the number of their group, and variables by name.
 pub(super) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> + 'a;
 
-/// A table whose cut is open.
-pub(super) struct CutTable(usize);
+/// A table whose cut is open, and what it knew of ids without a row.
+pub(super) struct CutTable {
+    at: usize,
+    sightings: Sightings,
+}
+
+impl CutTable {
+    /// What headers say of it.
+    fn lines(&self) -> Vec<i64> {
+        let waiting = self.sightings.waiting.iter();
+        let waiting = waiting.map(|(id, seen)| [WAITING, *id, i64::from(seen.last), i64::from(seen.count)]);
+        let tosses = self.sightings.tosses.iter().map(|(shard, count)| [TOSSES, *shard as i64, 0, *count as i64]);
+        waiting.chain(tosses).flatten().collect()
+    }
+}
+
+/// Lines of headers.
+fn headers(lines: &[i64]) -> Result<Tensor> {
+    Tensor::from_slice([lines.len() / HEADER, HEADER], lines).map_err(in_table)
+}
 
 /// A checkpoint holds a table in so many files per variable, so that no more than one of them is in memory at a time.
 const CUT_GROUPS: usize = 16;
@@ -265,15 +285,17 @@ struct GroupRows {
     width: usize,
     ids: Vec<i64>,
     values: Vec<Vec<f32>>,
+    headers: Vec<i64>,
 }
 
 impl GroupRows {
     fn new(values: usize, width: usize) -> GroupRows {
-        GroupRows { width, ids: Vec::new(), values: vec![Vec::new(); values] }
+        GroupRows { width, ids: Vec::new(), values: vec![Vec::new(); values], headers: Vec::new() }
     }
 
-    fn add(&mut self, id: i64, weights: &[f32], states: &[f32]) {
+    fn add(&mut self, id: i64, header: Header, weights: &[f32], states: &[f32]) {
         self.ids.push(id);
+        self.headers.extend([ROW, id, i64::from(header.last), i64::from(header.count)]);
         let rows = [weights].into_iter().chain(states.chunks(self.width));
         self.values.iter_mut().zip(rows).for_each(|(to, row)| to.extend_from_slice(row));
     }
@@ -284,45 +306,89 @@ impl GroupRows {
             let value = Tensor::from_slice([count, width], &data).map_err(in_table)?;
             Ok((name.clone(), Value::Rows(SelectedRows { rows: self.ids.clone(), height: count as i64, value })))
         };
-        names.iter().zip(self.values).map(rows).collect()
+        let mut all = names.iter().zip(self.values).map(rows).collect::<Result<Vec<_>>>()?;
+        all.push((headers_of(&names[0]).into(), Value::Dense(headers(&self.headers)?)));
+        Ok(all)
     }
 }
 
-/// Puts rows that were loaded before the server started into its table: weights, and states as far as they were loaded.
-fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) -> Result<()> {
-    let Some(loaded) = take_rows(scope, param) else { return Ok(()) };
-    let states: Vec<Option<SelectedRows>> = states.iter().map(|name| take_rows(scope, name)).collect();
-    let width = table.spec().width;
+/// Puts rows that were loaded before the server started into its table: weights, states and headers as far as they were loaded.
+/// Returns how many updates the table had seen.
+fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
+    let known = Known::take(scope, param);
+    table.set_sightings(&known.sightings);
+    let Some(loaded) = take_rows(scope, param) else { return Ok(known.step) };
+    let states: Vec<Option<ById>> =
+        states.iter().map(|name| take_rows(scope, name).map(ById::new).transpose()).collect::<Result<_>>()?;
+    let (spec, width) = (table.spec(), table.spec().width);
     if loaded.value.numel() != loaded.rows.len() * width {
         let what = format!("the rows that were loaded for `{param}` do not have {width} elements");
         return Err(Error::new(Kind::Shape, what).help("load what was saved from this program"));
     }
-    let data = loaded.value.data::<f32>().map_err(in_table)?;
-    let at: HashMap<i64, usize> = loaded.rows.iter().enumerate().map(|(at, id)| (*id, at)).collect();
-    let state_width = table.spec().state_width();
-    for (ids, rows) in loaded.rows.chunks(RESTORED_AT_ONCE).zip(data.chunks(RESTORED_AT_ONCE * width)) {
-        let (mut weights, mut state) = (vec![0.0; ids.len() * width], vec![0.0; ids.len() * state_width]);
-        table.take(ids, &mut weights, &mut state).map(drop).map_err(in_table)?;
-        for (k, from) in states.iter().enumerate() {
-            let Some(from) = from.as_ref().filter(|from| from.rows.len() == loaded.rows.len()) else { continue };
-            let values = from.value.data::<f32>().map_err(in_table)?;
-            // States lie state by state, each row after row.
-            let to = &mut state[k * ids.len() * width..(k + 1) * ids.len() * width];
-            for (id, to) in ids.iter().zip(to.chunks_mut(width)) {
-                let same = from.rows.get(at[id]).is_some_and(|other| other == id);
-                let row = if same { Some(at[id]) } else { from.rows.iter().position(|other| other == id) };
-                if let Some(row) = row.and_then(|row| values.get(row * width..(row + 1) * width)) {
-                    to.copy_from_slice(row);
-                }
+    let mut state = vec![0.0; spec.state_width()];
+    for (id, weights) in loaded.rows.iter().zip(loaded.value.data::<f32>().map_err(in_table)?.chunks(width)) {
+        for ((from, how), to) in states.iter().zip(&spec.state).zip(state.chunks_mut(width)) {
+            match from.as_ref().and_then(|from| from.get(*id, width)) {
+                Some(row) => to.copy_from_slice(row),
+                None => to.fill(how.initial),
             }
         }
-        table.put(ids, 0, rows, &state).map(drop).map_err(in_table)?;
+        let header = known.headers.get(id).copied().unwrap_or(Header { last: 0, count: 1 });
+        table.insert(*id, header, weights, &state).map_err(in_table)?;
     }
-    Ok(())
+    Ok(known.step)
 }
 
-/// How many rows are restored at a time.
-const RESTORED_AT_ONCE: usize = 4096;
+/// What was loaded about the rows of a table besides their numbers.
+#[derive(Default)]
+struct Known {
+    headers: HashMap<i64, Header>,
+    sightings: Sightings,
+    /// The last update of all.
+    step: u32,
+}
+
+impl Known {
+    fn take(scope: &Scope, param: &Name) -> Known {
+        let mut known = Known::default();
+        let Some(var) = scope.find(&headers_of(param)) else { return known };
+        let value = std::mem::take(&mut *var.write());
+        let lines = value.dense().ok().and_then(|tensor| tensor.data::<i64>().ok()).unwrap_or_default();
+        for line in lines.chunks_exact(HEADER) {
+            let number = |at: usize| u32::try_from(line[at]).unwrap_or(u32::MAX);
+            let header = Header { last: number(2), count: number(3) };
+            match line[0] {
+                ROW => {
+                    known.step = known.step.max(header.last);
+                    known.headers.insert(line[1], header);
+                }
+                WAITING => known.sightings.waiting.push((line[1], header)),
+                TOSSES => known.sightings.tosses.push((line[1] as usize, line[3] as u64)),
+                _ => {}
+            }
+        }
+        known
+    }
+}
+
+/// Rows that are found by their ids.
+struct ById {
+    rows: SelectedRows,
+    at: HashMap<i64, usize>,
+}
+
+impl ById {
+    fn new(rows: SelectedRows) -> Result<ById> {
+        rows.value.data::<f32>().map_err(in_table)?;
+        let at = rows.rows.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        Ok(ById { rows, at })
+    }
+
+    fn get(&self, id: i64, width: usize) -> Option<&[f32]> {
+        let at = *self.at.get(&id)?;
+        self.rows.value.data::<f32>().ok()?.get(at * width..(at + 1) * width)
+    }
+}
 
 /// Takes rows out of a scope, if there are some.
 fn take_rows(scope: &Scope, name: &Name) -> Option<SelectedRows> {

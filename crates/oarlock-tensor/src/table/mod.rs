@@ -34,6 +34,7 @@ mod index;
 mod memory;
 mod saved;
 mod shard;
+mod sightings;
 mod spec;
 mod visit;
 
@@ -55,6 +56,7 @@ use crate::{Pool, Result};
 pub use self::arena::Header;
 pub use self::history::Changed;
 pub use self::memory::Memory;
+pub use self::sightings::Sightings;
 pub use self::spec::{Admission, RowInit, Spec, State};
 
 /// The number of shards of every table.

@@ -207,6 +207,26 @@ impl Shard {
         waiting.count
     }
 
+    /// Ids without a row that were seen.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (i64, Header)> {
+        self.waiting.iter().map(|(id, w)| (*id, Header { last: w.last, count: w.count }))
+    }
+
+    /// Row-less `id` was seen so often.
+    pub(super) fn wait(&mut self, id: i64, seen: Header) {
+        self.waiting.insert(id, Waiting { count: seen.count, last: seen.last });
+    }
+
+    /// How many coins were tossed.
+    pub(super) fn tosses(&self) -> u64 {
+        self.tosses
+    }
+
+    /// So many coins were tossed.
+    pub(super) fn set_tosses(&mut self, tosses: u64) {
+        self.tosses = tosses;
+    }
+
     /// The number of the next toss of a coin.
     pub(super) fn toss(&mut self) -> u64 {
         self.tosses += 1;

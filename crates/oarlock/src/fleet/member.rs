@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
+use oarlock_dist::checkpoint::JobCheckpoints;
 use oarlock_dist::saving::{self, Saver};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock_exec::{Executor, Scope};
-use oarlock_io::{InferenceModel, ModelFiles, Store, persistables};
+use oarlock_io::{InferenceModel, ModelFiles, Position, Store, persistables};
 use oarlock_ir::{Program, Result};
 
-use super::{Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator};
+use super::{JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator};
 use crate::Net;
 
 /// A process, its part of the network, and how it trains with the others.
@@ -70,6 +71,14 @@ impl Member {
         Ok(())
     }
 
+    /// Makes a server ready as it was at the newest checkpoint of the job in a folder, a path or a URL; true if there is one.
+    pub fn resume_server(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<bool> {
+        exe.run(&self.startup, &[], &[], scope)?;
+        let Some(checkpoint) = JobCheckpoints::at(dir)?.latest()? else { return Ok(false) };
+        checkpoint.load(&self.transpiler.kept()?, self.place.index, self.place.servers.len(), scope)?;
+        Ok(true)
+    }
+
     /// Serves until every worker has left.
     pub fn run_server(&self, exe: &Executor, scope: &Scope) -> Result<()> {
         exe.run(&self.program, &[], &[], scope).map(drop)
@@ -82,6 +91,24 @@ impl Member {
         exe.run(&self.startup, &[], &[], scope)?;
         let options = communicator_options(self.strategy, &self.transpiler, &BTreeMap::new(), 1)?;
         start_communicator(runtime, &self.program, scope, options).map(drop)
+    }
+
+    /// Saves a checkpoint of the whole job, of which `keep` are kept; every worker calls it, at the same step if they are in step. Returns
+    /// as soon as training may go on; [`Member::stop_worker`] waits until it is complete.
+    pub fn save_checkpoint(
+        &self,
+        exe: &Executor,
+        scope: &Scope,
+        dir: &str,
+        keep: usize,
+        position: &Position,
+    ) -> Result<()> {
+        JobSaves { transpiler: &self.transpiler, dir, keep }.save(exe.runtime(), scope, position)
+    }
+
+    /// Brings a worker that is ready to where it stood at the newest checkpoint, and tells where that is. `None` if there is none.
+    pub fn resume_worker(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<Option<Position>> {
+        JobSaves { transpiler: &self.transpiler, dir, keep: 1 }.restore(exe.runtime(), scope)
     }
 
     /// Ends training and gets the parameters that all workers made together: what waits is sent, all workers meet, and the startup
