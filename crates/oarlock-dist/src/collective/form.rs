@@ -3,8 +3,8 @@
 //! ```text
 //! worker -> JOIN     who it is, its machine, its program
 //! rank 0 -> TABLE    all workers                              | REFUSED why
-//! worker -> MAPPED   can it use the memory of its machine?
-//! rank 0 -> PLAN     can everybody?
+//! worker -> MAPPED   can it use the memory of its machine? which process of MPI is it?
+//! rank 0 -> PLAN     can everybody? who is which process of MPI?
 //! worker -> LINKED   it has its connections
 //! rank 0 -> GO
 //! ```
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 
+use super::backend::Backend;
 use super::door::find_first;
 use super::engine::{Alone, Engine};
 use super::group::GroupOptions;
@@ -81,6 +82,16 @@ pub(super) enum Expected {
 /// What moves values over connections, if this worker has some, and what closes them.
 type Connected = (Option<Box<dyn Engine>>, Vec<Closer>);
 
+/// How the workers of a group reach each other.
+struct Ways {
+    /// The memory of this machine, if everybody can use that of theirs.
+    memory: Option<Arc<SharedMemory>>,
+    mapped: bool,
+    /// Processes of MPI, by rank.
+    processes: BTreeMap<usize, usize>,
+    id: Id,
+}
+
 /// What a worker says of itself.
 #[derive(Debug, Clone, PartialEq)]
 struct Member {
@@ -127,7 +138,7 @@ impl Member {
 /// Forms the group; all of its workers call this.
 pub(super) fn form(options: &GroupOptions, expected: &Expected) -> Result<Formed> {
     let until = now() + options.deadline;
-    let memory = options.shared_memory.then(|| SharedMemory::create(shared::size(options.endpoints.len())));
+    let memory = options.uses_memory().then(|| SharedMemory::create(shared::size(options.endpoints.len())));
     // Without shared memory values go through sockets.
     let memory = memory.and_then(std::io::Result::ok).map(Arc::new);
     let mark = fresh_id()?;
@@ -198,15 +209,17 @@ impl Forming<'_> {
         meta.bytes(&id).list(&table, |to, member| member.encode(to));
         self.tell_all(conns, TABLE, &meta)?;
         let near = self.map(&table);
-        let mut mapped = near.is_ok();
+        let (mut mapped, mut processes) = (near.is_ok(), vec![self.process()?]);
         self.hear_all(conns, MAPPED, |meta| {
             mapped &= meta.bool()?;
+            processes.push(read_process(meta)?);
             Ok(())
         })?;
         let mut meta = Writer::new();
-        meta.bool(mapped);
+        meta.bool(mapped).list(&processes, write_process);
+        let ways = self.ways(near.ok().flatten(), mapped, processes, id)?;
         self.tell_all(conns, PLAN, &meta)?;
-        let formed = self.connect(&table, near.ok().flatten().filter(|_| mapped), mapped, &id)?;
+        let formed = self.connect(&table, ways)?;
         self.hear_all(conns, LINKED, |_| Ok(()))?;
         self.tell_all(conns, GO, &Writer::new())?;
         Ok(formed)
@@ -281,9 +294,12 @@ impl Forming<'_> {
         let near = self.map(&table);
         let mut meta = Writer::new();
         meta.bool(near.is_ok());
+        write_process(&mut meta, &self.process()?);
         say(&mut conn, MAPPED, &meta, self.until)?;
-        let mapped = self.hear(first, &mut conn, PLAN, |meta| meta.bool())?;
-        let formed = self.connect(&table, near.ok().flatten().filter(|_| mapped), mapped, &id)?;
+        let (mapped, processes) =
+            self.hear(first, &mut conn, PLAN, |meta| Ok((meta.bool()?, meta.list(read_process)?)))?;
+        let ways = self.ways(near.ok().flatten(), mapped, processes, id)?;
+        let formed = self.connect(&table, ways)?;
         say(&mut conn, LINKED, &Writer::new(), self.until)?;
         self.hear(first, &mut conn, GO, |_| Ok(()))?;
         Ok(Formed { control: vec![(first, conn)], ..formed })
@@ -309,14 +325,34 @@ impl Forming<'_> {
         Ok(Some(Arc::new(memory)))
     }
 
-    /// Makes the connections that the plan needs.
-    fn connect(
-        &mut self,
-        table: &[Member],
+    /// This rank, and which process of MPI it is; anything if MPI is not to be used.
+    fn process(&self) -> Result<(usize, usize)> {
+        let process = match self.options.backend {
+            #[cfg(feature = "mpi")]
+            Backend::Mpi => super::mpi::start(self.options)?,
+            _ => 0,
+        };
+        Ok((self.options.rank, process))
+    }
+
+    /// What the workers have found out of how they reach each other.
+    fn ways(
+        &self,
         memory: Option<Arc<SharedMemory>>,
         mapped: bool,
-        id: &Id,
-    ) -> Result<Formed> {
+        processes: Vec<(usize, usize)>,
+        id: Id,
+    ) -> Result<Ways> {
+        #[cfg(feature = "mpi")]
+        if self.options.backend == Backend::Mpi {
+            super::mpi::check(&processes)?;
+        }
+        Ok(Ways { memory: memory.filter(|_| mapped), mapped, processes: processes.into_iter().collect(), id })
+    }
+
+    /// Makes the connections that the plan needs.
+    fn connect(&mut self, table: &[Member], ways: Ways) -> Result<Formed> {
+        let Ways { memory, mapped, .. } = &ways;
         let ranks: Vec<usize> = table.iter().map(|member| member.rank).collect();
         let hosts = hosts(table);
         let me = self.options.rank;
@@ -324,33 +360,52 @@ impl Forming<'_> {
         let near_place = |host: &[usize]| host.iter().position(|rank| *rank == me).unwrap_or(0);
         let mine = hosts.iter().find(|host| host.contains(&me)).cloned().unwrap_or_default();
         let near = || memory.clone().map(|memory| Shared::new(memory, mine.clone(), near_place(&mine)));
-        let layered = mapped && self.options.hierarchical && hosts.len() > 1 && hosts.len() < table.len();
+        let layered = *mapped && self.options.hierarchical && hosts.len() > 1 && hosts.len() < table.len();
         let (engine, closers, route): (Box<dyn Engine>, Vec<Closer>, &'static str) = match near() {
-            Some(shared) if mapped && hosts.len() == 1 => (Box::new(shared), Vec::new(), "shared memory"),
+            Some(shared) if *mapped && hosts.len() == 1 && self.options.backend == Backend::Auto => {
+                (Box::new(shared), Vec::new(), "shared memory")
+            }
             _ if ranks.len() == 1 => (Box::new(Alone), Vec::new(), "nothing: one worker is left"),
             near if layered => {
                 let firsts: Vec<usize> = hosts.iter().map(|host| host[0]).collect();
                 let (far, closers) = match firsts.contains(&me) {
-                    true => self.wire(firsts, id)?,
+                    true => self.wire(firsts, &ways)?,
                     false => (None, Vec::new()),
                 };
                 let near = near.map(|near| Box::new(near) as Box<dyn Engine>);
                 let places = hosts.iter().map(|host| host.iter().map(|rank| place(*rank)).collect()).collect();
                 let layered = Layered::new(places, place(me), near, far);
-                (Box::new(layered), closers, "shared memory, then TCP between machines")
+                (Box::new(layered), closers, self.carrier().1)
             }
             _ => {
-                let (engine, closers) = self.wire(ranks.clone(), id)?;
+                let (engine, closers) = self.wire(ranks.clone(), &ways)?;
                 let engine = engine.ok_or_else(|| Error::internal("there is nobody to connect to"))?;
-                (engine, closers, "TCP")
+                (engine, closers, self.carrier().0)
             }
         };
-        let memory = memory.filter(|_| route != "TCP");
+        let memory = ways.memory.filter(|_| route != self.carrier().0);
         Ok(Formed { engine, control: Vec::new(), memory, closers, route, ranks, first: self.first })
     }
 
+    /// What carries messages, for people: alone, and between machines.
+    fn carrier(&self) -> (&'static str, &'static str) {
+        match self.options.backend {
+            Backend::Mpi => ("MPI", "shared memory, then MPI between machines"),
+            _ => ("TCP", "shared memory, then TCP between machines"),
+        }
+    }
+
     /// Connects this worker with those of `members` that it exchanges messages with: the higher rank connects.
-    fn wire(&mut self, members: Vec<usize>, id: &Id) -> Result<Connected> {
+    fn wire(&mut self, members: Vec<usize>, ways: &Ways) -> Result<Connected> {
+        let id = &ways.id;
+        #[cfg(feature = "mpi")]
+        if self.options.backend == Backend::Mpi {
+            let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
+            let process = |rank: usize| (rank, ways.processes.get(&rank).copied().unwrap_or(rank));
+            let members = members.into_iter().map(process).collect();
+            let messages = super::mpi::Messages::new(self.options, members, me, id)?;
+            return Ok((Some(Box::new(Wired::new(messages))), Vec::new()));
+        }
         let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
         let partners: Vec<usize> = (0..members.len()).filter(|other| linked(me, *other, members.len())).collect();
         let mut conns = Vec::new();
@@ -440,6 +495,14 @@ impl Forming<'_> {
             got => Err(Error::new(Kind::Format, format!("{} said {got}, {kind} is expected", self.name(rank)))),
         }
     }
+}
+
+fn write_process(to: &mut Writer, (rank, process): &(usize, usize)) {
+    to.u32(*rank as u32).u32(*process as u32);
+}
+
+fn read_process(from: &mut Reader<'_>) -> Result<(usize, usize)> {
+    Ok((from.u32()? as usize, from.u32()? as usize))
 }
 
 fn say(conn: &mut Conn, kind: u16, meta: &Writer, until: Instant) -> Result<()> {

@@ -8,6 +8,7 @@ use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_tensor::{DType, Element};
 use parking_lot::Mutex;
 
+use super::backend::Backend;
 use super::call::{Call, Wait, What};
 use super::door::{Door, find_first};
 use super::engine::Engine;
@@ -31,8 +32,10 @@ pub struct GroupOptions {
     pub deadline: Duration,
     /// After so long without a sign of life a worker counts as dead.
     pub silence: Duration,
-    /// Exchange through memory between processes of one machine.
-    pub shared_memory: bool,
+    /// What carries values.
+    pub backend: Backend,
+    /// The file of the MPI library, for [`Backend::Mpi`]; searched for if not given.
+    pub mpi_library: Option<String>,
     /// The name of this machine, to keep apart what could share memory; found out if not given.
     pub machine: Option<String>,
     /// With several machines: join the values of each machine first, so that only one worker of each uses the network.
@@ -60,7 +63,8 @@ impl GroupOptions {
             net: NetOptions::default(),
             deadline: Duration::from_secs(180),
             silence: Duration::from_secs(4),
-            shared_memory: true,
+            backend: Backend::Auto,
+            mpi_library: None,
             machine: None,
             hierarchical: false,
             fuse_bytes: 4 << 20,
@@ -82,10 +86,10 @@ impl GroupOptions {
     /// What must be the same everywhere for all to do the same.
     pub(super) fn settings(&self) -> String {
         format!(
-            "OARLOCK_FUSE_MB={:.3}, hierarchical={}, shared memory={}, elastic={}",
+            "OARLOCK_FUSE_MB={:.3}, hierarchical={}, backend={}, elastic={}",
             self.fuse_bytes as f64 / f64::from(1 << 20),
             self.hierarchical,
-            self.shared_memory,
+            self.backend,
             self.elastic
         )
     }
@@ -95,6 +99,10 @@ impl GroupOptions {
         if rank >= count {
             let what = format!("this is worker {rank}, and there are {count}");
             return Err(Error::new(Kind::Argument, what).help("workers are counted from 0"));
+        }
+        if self.elastic && self.backend == Backend::Mpi {
+            return Err(Error::new(Kind::Argument, "an elastic group cannot exchange values over MPI")
+                .help("MPI ends all processes when one dies: leave out --elastic, or --backend mpi"));
         }
         Ok(())
     }
