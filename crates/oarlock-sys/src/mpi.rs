@@ -208,24 +208,24 @@ impl Library {
         };
         /// The function of this name.
         macro_rules! function {
-            ($name:literal) => {
+            ($type:ty, $name:literal) => {
                 // SAFETY: the standard of MPI says what the function of this name takes and gives; the type says the same.
-                unsafe { std::mem::transmute::<*mut c_void, _>(find(opened, $name)?) }
+                unsafe { std::mem::transmute::<*mut c_void, $type>(find(opened, $name)?) }
             };
         }
         Ok(Library {
-            start: function!(c"MPI_Init_thread"),
-            is_started: function!(c"MPI_Initialized"),
-            is_finished: function!(c"MPI_Finalized"),
-            threads: function!(c"MPI_Query_thread"),
-            rank: function!(c"MPI_Comm_rank"),
-            size: function!(c"MPI_Comm_size"),
-            set_handler: function!(c"MPI_Comm_set_errhandler"),
-            send: function!(c"MPI_Isend"),
-            receive: function!(c"MPI_Irecv"),
-            test: function!(c"MPI_Test"),
-            error_text: function!(c"MPI_Error_string"),
-            finish: function!(c"MPI_Finalize"),
+            start: function!(Start, c"MPI_Init_thread"),
+            is_started: function!(Ask, c"MPI_Initialized"),
+            is_finished: function!(Ask, c"MPI_Finalized"),
+            threads: function!(Ask, c"MPI_Query_thread"),
+            rank: function!(AskComm, c"MPI_Comm_rank"),
+            size: function!(AskComm, c"MPI_Comm_size"),
+            set_handler: function!(SetHandler, c"MPI_Comm_set_errhandler"),
+            send: function!(Transfer, c"MPI_Isend"),
+            receive: function!(Transfer, c"MPI_Irecv"),
+            test: function!(Test, c"MPI_Test"),
+            error_text: function!(ErrorText, c"MPI_Error_string"),
+            finish: function!(Finish, c"MPI_Finalize"),
             world: handle(c"ompi_mpi_comm_world", 0x4400_0000)?,
             byte: handle(c"ompi_mpi_byte", 0x4c00_010d)?,
             errors_return: handle(c"ompi_mpi_errors_return", 0x5400_0001)?,

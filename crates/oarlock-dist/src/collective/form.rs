@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 
+use super::arrivals::{Trouble, accept_all};
 use super::backend::Backend;
 use super::door::find_first;
 use super::engine::{Alone, Engine};
@@ -27,8 +28,9 @@ use super::layered::Layered;
 use super::shared::{self, Shared};
 use super::transport::Tcp;
 use super::wired::{Wired, linked};
+use crate::threads::spawn;
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Closer, Conn, Incoming, Listener, NetOptions, Outgoing, Received, now};
+use crate::wire::{Closer, Conn, Incoming, Listener, NetOptions, Outgoing, Received, is_bound, now};
 
 const JOIN: u16 = 1;
 const TABLE: u16 = 2;
@@ -45,6 +47,11 @@ pub(super) const FOR_KNOCK: u8 = 3;
 
 /// How long one who should decide has to answer where a group is formed anew; then it counts as dead.
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// How long a worker that is expected has to show that it listens; how long it must not have listened to be taken for dead. One that
+/// goes over from its old group to the new does not listen for a moment.
+const PROBE: Duration = Duration::from_millis(300);
+const DEAD: Duration = Duration::from_secs(2);
 
 /// How often a worker that waits for others looks whether it should stop, and how often it says for whom it waits.
 const LOOK: Duration = Duration::from_millis(50);
@@ -228,7 +235,7 @@ impl Forming<'_> {
     /// Waits until all have come, and compares them.
     fn gather(&mut self, conns: &mut BTreeMap<usize, Conn>) -> Result<Vec<Member>> {
         let mut table = BTreeMap::from([(self.own.rank, self.own.clone())]);
-        let mut said = now();
+        let (mut said, mut refused) = (now(), BTreeMap::new());
         while self.wanted.iter().any(|rank| !table.contains_key(rank)) {
             if self.grace.is_some_and(|grace| now() > grace) {
                 break;
@@ -245,6 +252,11 @@ impl Forming<'_> {
                 fault.map_or(Ok(()), Err)?;
                 continue;
             }
+            if self.grace.is_some() {
+                let mut wanted = std::mem::take(&mut self.wanted);
+                wanted.retain(|rank| table.contains_key(rank) || self.may_come(*rank, &mut refused));
+                self.wanted = wanted;
+            }
             let missing = || self.wanted.iter().copied().filter(|rank| !table.contains_key(rank));
             self.look(|| missing().map(|rank| self.name(rank)).collect::<Vec<_>>().join(", "))?;
             if now() > said + SAY {
@@ -254,6 +266,19 @@ impl Forming<'_> {
             }
         }
         Ok(table.into_values().collect())
+    }
+
+    /// Can a worker that is expected still come? One that lives listens, even if it is busy. `refused` tells since when each does not.
+    fn may_come(&self, rank: usize, refused: &mut BTreeMap<usize, Instant>) -> bool {
+        if is_bound(&self.options.endpoints[rank], &self.options.net, now() + PROBE) {
+            refused.remove(&rank);
+            return true;
+        }
+        let dead = now() > *refused.entry(rank).or_insert_with(now) + DEAD;
+        if dead {
+            self.options.log.line(format!("{} does not listen any more: it is lost, too", self.name(rank)));
+        }
+        !dead
     }
 
     /// Where a group is formed anew, the one who decides may not know yet: it answers, but lets nobody in. Tries until it does, or
@@ -269,12 +294,17 @@ impl Forming<'_> {
             self.reached = false;
             let anew = late || self.grace.is_some();
             match self.follow() {
-                Err(e) if anew && self.reached && e.kind() == Kind::Network && now() < self.until => {
+                Err(e) if anew && e.kind() == Kind::Network && now() < self.until && self.first_is_there() => {
                     std::thread::sleep(LOOK);
                 }
                 formed => return formed,
             }
         }
+    }
+
+    /// Does the one who decides live? It may be busy: then it listens, but does not answer.
+    fn first_is_there(&self) -> bool {
+        self.reached || is_bound(&self.options.endpoints[self.first], &self.options.net, now() + PROBE)
     }
 
     /// The part of all but rank 0.
@@ -448,7 +478,9 @@ impl Forming<'_> {
             self.options.deadline.as_secs_f64(),
             missing()
         );
-        Err(Error::new(Kind::Network, what).help("look at their logs; every worker must run the same startup program"))
+        let late =
+            Error::new(Kind::Network, what).help("look at their logs; every worker must run the same startup program");
+        Err(self.reception.trouble.explain(late))
     }
 
     fn tell_all(&self, conns: &mut BTreeMap<usize, Conn>, kind: u16, meta: &Writer) -> Result<()> {
@@ -590,6 +622,8 @@ struct Reception {
     links: Queue<(usize, Id, Conn)>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// What keeps others from being let in.
+    trouble: Trouble,
 }
 
 impl Reception {
@@ -599,17 +633,20 @@ impl Reception {
         let ((join, joins), (link, links)) = (channel(), channel());
         let stopping = stop.clone();
         let until = now() + options.deadline;
-        let accept = move || {
-            while let Ok(Some(conn)) = listener.accept(&stopping) {
-                let (join, link) = (join.clone(), link.clone());
-                // Each in a thread of its own: one that says nothing must not keep the others waiting.
-                let greet = move || drop(receive(conn, &join, &link, until));
-                let _ = std::thread::Builder::new().name("oarlock-greet".into()).spawn(greet);
+        let trouble = Trouble::new(options.rank, options.log.clone());
+        let noted = trouble.clone();
+        let greet = move |conn| {
+            let (join, link) = (join.clone(), link.clone());
+            // Each in a thread of its own: one that says nothing must not keep the others waiting.
+            let greeting = move || drop(receive(conn, &join, &link, until));
+            if let Err(e) = spawn("oarlock-greet", "a worker that comes", greeting) {
+                noted.note(e);
             }
         };
-        let thread = std::thread::Builder::new().name("oarlock-accept".into()).spawn(accept);
-        let thread = thread.map_err(|e| Error::internal(format!("no thread to listen with: {e}")))?;
-        Ok(Reception { joins, links, stop, thread: Some(thread) })
+        let of_thread = trouble.clone();
+        let accept = move || accept_all(|| listener.accept(&stopping), &of_thread, greet);
+        let thread = Some(spawn("oarlock-accept", "workers that come", accept)?);
+        Ok(Reception { joins, links, stop, thread, trouble })
     }
 }
 

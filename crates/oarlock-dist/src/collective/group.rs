@@ -17,7 +17,7 @@ use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
 use super::watch::Watch;
 use crate::log::Log;
-use crate::wire::{NetOptions, now};
+use crate::wire::{Listener, NetOptions, now};
 
 /// Who works together, and how.
 #[derive(Debug, Clone)]
@@ -129,7 +129,15 @@ pub struct Group {
     /// Who is in it, ascending.
     ranks: Vec<usize>,
     /// Who comes late knocks here.
-    door: Mutex<Option<Door>>,
+    door: Mutex<Option<Entrance>>,
+}
+
+/// What a worker of an elastic group listens with while it is at work.
+enum Entrance {
+    /// Where those who come late knock.
+    Door(Door),
+    /// Nobody answers here; that it listens shows that this worker lives.
+    Porch(#[expect(dead_code, reason = "it listens as long as it is kept")] Listener),
 }
 
 struct State {
@@ -156,8 +164,12 @@ impl Group {
         let Formed { engine, control, memory, closers, route, ranks, first } = form(&options, expected)?;
         fate.wakes(memory, closers);
         let watch = Watch::new(options.rank, first, fate.clone(), options.silence, control)?;
-        let is_first = options.elastic && options.rank == first;
-        let door = Mutex::new(is_first.then(|| Door::open(&options)).transpose()?);
+        let door = match options.elastic {
+            false => None,
+            true if options.rank == first => Some(Entrance::Door(Door::open(&options)?)),
+            true => Some(Entrance::Porch(Listener::bind(&options.endpoints[options.rank], &options.net)?)),
+        };
+        let door = Mutex::new(door);
         Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route, ranks, door })
     }
 
@@ -173,7 +185,10 @@ impl Group {
 
     /// Who has knocked: workers that came back. Only the first worker of a group knows.
     pub(super) fn knocked(&self) -> Vec<usize> {
-        self.door.lock().as_ref().map_or(Vec::new(), Door::knocked)
+        match &*self.door.lock() {
+            Some(Entrance::Door(door)) => door.knocked(),
+            _ => Vec::new(),
+        }
     }
 
     /// Which worker of the group this is.
@@ -240,10 +255,11 @@ impl Group {
 
     /// Ends this group because another is formed of those who are left, or of more.
     pub(super) fn part(&self) {
-        self.door.lock().take();
         if let Some(mut state) = self.state.lock().take() {
             state.watch.part();
         }
+        // Last: one that does not listen for long is taken for dead.
+        self.door.lock().take();
     }
 
     /// The bytes of every worker, in the order of ranks; each may have another number of them.

@@ -6,6 +6,7 @@
 //!
 //! Must not know of programs and operators: those of `op` call it.
 
+mod arrivals;
 mod backend;
 mod call;
 mod door;

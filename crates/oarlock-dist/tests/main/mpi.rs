@@ -1,5 +1,6 @@
 //! Workers that `mpirun` starts, and that exchange values over the MPI that is installed.
 
+use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub(crate) fn mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<
         .map(|child| output(Process(child), Duration::from_secs(20)))
         .is_err()
     {
-        println!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
+        eprintln!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
         return None;
     }
     let mut command = Command::new("mpirun");
@@ -50,7 +51,9 @@ fn one_process() {
     group.barrier().unwrap();
     let mut data = vec![0.0_f32; 100_000 * (1 + group.rank())];
     let error = group.all_reduce(&mut data, Reduce::Sum).unwrap_err().to_string();
-    println!("rank {} of {count} over {}: {error}", group.rank(), group.route());
+    // At once: other processes write to the same place.
+    let text = format!("rank {} of {count} over {}: {error}\n", group.rank(), group.route());
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
     group.leave();
 }
 
@@ -94,7 +97,7 @@ fn processes_of_mpi_exchange_values() {
 }
 
 #[test]
-fn without_mpirun_processes_are_told_to_use_it() {
+fn an_elastic_group_over_mpi_is_refused() {
     let endpoints = free_endpoints(1);
     let options = GroupOptions { backend: Backend::Mpi, elastic: true, ..GroupOptions::new(0, endpoints) };
     let error = Group::join(options).unwrap_err().to_string();

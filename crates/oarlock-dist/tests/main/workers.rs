@@ -262,7 +262,8 @@ fn one_process() {
     finish(&worker.executor, &worker.program, &worker.scope).unwrap();
     let sum: f64 =
         parameters("dc_asgd").iter().flat_map(|p| worker.scope.tensor(p).unwrap().to_f64()).map(f64::abs).sum();
-    eprintln!("\nsum {:x}", sum.to_bits());
+    // At once: other processes may write to the same place.
+    std::io::stderr().write_all(format!("\nsum {:x}\n", sum.to_bits()).as_bytes()).unwrap();
     worker.leave();
 }
 
@@ -397,6 +398,28 @@ fn those_who_are_left_go_on() {
             sums.push(line(&text, "sum").to_string());
         }
         assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+    }
+}
+
+/// Two die in the same moment, the one that decides among them or not: nobody waits long for the second.
+#[test]
+fn two_may_die_at_once() {
+    for (tcp, victims) in [(false, [1, 3]), (true, [0, 1]), (false, [0, 2])] {
+        let endpoints = free_endpoints(4);
+        let more = [("OARLOCK_TEST_ELASTIC", "1"), ("OARLOCK_TEST_PAUSE", "20")];
+        let mut all: Vec<Process> = (0..4).map(|rank| start_with(rank, &endpoints, 40, tcp, &more)).collect();
+        wait_for_training(&mut all[victims[0]]);
+        victims.iter().for_each(|victim| all[*victim].0.kill().unwrap());
+        let killed = now();
+        let left = all.into_iter().enumerate().filter(|(rank, _)| !victims.contains(rank));
+        let mut sums = Vec::new();
+        for (_, process) in left {
+            let (code, text) = output(process, Duration::from_secs(60));
+            assert_eq!(code, Some(0), "{text}");
+            sums.push(line(&text, "sum").to_string());
+        }
+        assert!(sums.len() == 2 && !sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+        assert!(killed.elapsed() < Duration::from_secs(25), "{victims:?} took {:?}", killed.elapsed());
     }
 }
 
