@@ -95,6 +95,7 @@ struct Ways {
     memory: Option<Arc<SharedMemory>>,
     mapped: bool,
     /// Processes of MPI, by rank.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "what is told must be read"))]
     processes: BTreeMap<usize, usize>,
     id: Id,
 }

@@ -43,7 +43,7 @@ pub(super) fn check(processes: &[(usize, usize)]) -> Result<()> {
                 "ranks {other} and {rank} are both process {process} of MPI: no `mpirun` started them together"
             );
             return Err(Error::new(Kind::Argument, what)
-                .help("start them with `oarlock launch --backend mpi`, or with `mpirun -n N`"));
+                .help("start them with `oarlock launch --backend mpi`, or with `mpirun -n N`; OARLOCK_MPI_LIBRARY names the library if there are several"));
         }
     }
     Ok(())
