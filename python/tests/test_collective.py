@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -132,6 +133,22 @@ def test_a_device_that_is_not_there_is_answered_with_those_that_are(tmp_path):
 def test_backends_that_this_build_has_not(tmp_path):
     run = launch(tmp_path, {"how": "fleet", "steps": [1, 1]}, flags=["--backend", "nccl"])
     assert run.returncode != 0 and "needs an Oarlock that was built for GPUs" in run.stderr
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="skipped: there is no mpirun (Debian's openmpi-bin has it)")
+def test_mpi_carries_what_workers_exchange(tmp_path):
+    job, params = {"how": "fleet", "steps": [10, 12], "seeds": True, "net": "line"}, []
+    for backend in ("tcp", "mpi"):
+        place = tmp_path / backend
+        place.mkdir()
+        params.append([result["params"] for result in train(place, job, flags=["--backend", backend])])
+    # The same bits: MPI carries messages, and adds nothing up itself.
+    assert params[0] == params[1]
+    for end in ("fails", "dies"):
+        run = launch(tmp_path, dict(job, steps=[50, 50], **{end: [1, 3]}), flags=["--backend", "mpi"])
+        assert run.returncode != 0 and "mpirun failed with exit code" in run.stderr, run.stdout + run.stderr
+    run = launch(tmp_path, job, flags=["--backend", "mpi"], env={"OARLOCK_MPI_LIBRARY": "libnothing.so"})
+    assert run.returncode != 0 and "MPI cannot be used: libnothing.so" in run.stdout, run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("end", ["dies", "fails"])

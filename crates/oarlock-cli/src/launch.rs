@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use oarlock::dist::collective::Backend as Carrier;
 use oarlock::dist::wire::fingerprint;
 use oarlock::launch::{self, Ask, Meeting, Plan, Program};
 use oarlock::{Error, Kind, Result};
@@ -96,7 +97,7 @@ enum Backend {
     Auto,
     /// TCP, also on one host.
     Tcp,
-    /// An installed MPI; needs a build with the feature `mpi`.
+    /// An installed MPI, whose mpirun starts the workers; on several hosts it is called on one of them.
     Mpi,
     /// NCCL; needs a build for GPUs.
     Nccl,
@@ -252,7 +253,14 @@ impl Launch {
         let plan = self.job.plan(Some(&file))?;
         let equal = plan.ranks.iter().all(|rank| rank.servers.is_empty());
         let log_dir = self.log_dir.unwrap_or_else(|| PathBuf::from(if equal { "mylog" } else { "log" }));
-        launch::run(&launch::Launch {
+        let mpirun = self.backend == Backend::Mpi && launch::inside_mpirun().is_empty();
+        if self.backend == Backend::Mpi && !mpirun && plan.ranks.len() != 1 {
+            let what = format!("mpirun has started this launcher, which is to start {} workers", plan.ranks.len());
+            return Err(Error::new(Kind::Argument, what).help(
+                "leave out mpirun: `oarlock launch --backend mpi` calls it; or leave out the numbers of processes",
+            ));
+        }
+        let job = launch::Launch {
             program,
             plan,
             log_dir: (!log_dir.as_os_str().is_empty()).then_some(log_dir),
@@ -262,24 +270,20 @@ impl Launch {
             ready: Duration::from_secs(self.ready_timeout),
             notes,
             job: self.job.job_id,
-        })
+        };
+        if mpirun { launch::run_mpi(&job) } else { launch::run(&job) }
     }
 
     /// What processes are told of how to exchange values.
     fn settings(&self) -> Result<Vec<(String, String)>> {
         let mut settings = Vec::new();
-        match self.backend {
-            Backend::Auto => {}
-            Backend::Tcp => settings.push(("OARLOCK_SHARED_MEMORY".to_string(), "0".to_string())),
-            Backend::Mpi => {
-                return Err(Error::new(Kind::Unsupported, "--backend mpi needs an Oarlock that was built with MPI").help(
-                    "leave --backend out: workers exchange values through shared memory and TCP; mpirun can still start them",
-                ));
-            }
-            Backend::Nccl => {
-                return Err(Error::new(Kind::Unsupported, "--backend nccl needs an Oarlock that was built for GPUs")
-                    .help("leave --backend out: workers exchange values through shared memory and TCP"));
-            }
+        if let Some(name) = self.backend.to_possible_value().filter(|_| self.backend != Backend::Auto) {
+            // One that this build does not have is refused here, not in every process.
+            Carrier::parse(name.get_name())?;
+            settings.push(("OARLOCK_BACKEND".to_string(), name.get_name().to_string()));
+        }
+        if self.backend == Backend::Mpi {
+            settings.extend(launch::inside_mpirun());
         }
         if self.elastic {
             settings.push(("OARLOCK_ELASTIC".to_string(), "1".to_string()));

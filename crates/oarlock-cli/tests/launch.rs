@@ -171,10 +171,55 @@ fn devices_and_backends_that_are_not_there_are_named() {
     ended.says(&["this machine has no network device \"nope0\"", "lo (127.0.0.1)", "NCCL_SOCKET_IFNAME"]);
     let ended = place.run("--nproc_per_node 2 --backend nccl", "echo");
     assert_eq!(ended.code, Some(1));
-    ended.says(&["--backend nccl needs an Oarlock that was built for GPUs"]);
-    let ended = place.run("--nproc_per_node 2 --backend mpi", "echo");
+    ended.says(&["the backend nccl needs an Oarlock that was built for GPUs"]);
+    let ended = place.run("--nproc_per_node 2 --backend mpi --elastic", "echo");
     assert_eq!(ended.code, Some(1));
-    ended.says(&["--backend mpi needs an Oarlock that was built with MPI"]);
+    ended.says(&["MPI ends all processes when one fails"]);
+    let mut launcher = place.launcher("--nproc_per_node 2 --backend mpi", "echo");
+    let ended = Ended::from(launcher.env("PATH", "/nowhere").output().unwrap());
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["there is no mpirun on this machine", "openmpi-bin"]);
+}
+
+#[test]
+fn mpirun_starts_the_workers_of_its_backend() {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        println!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
+        return;
+    }
+    let place = Place::new("mpi");
+    let script = "echo $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM is $OMPI_COMM_WORLD_RANK over $OARLOCK_BACKEND";
+    let ended = place.run("--nproc_per_node 2 --backend mpi", script);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.says(&["[mpirun] [1,0]<stdout>:0 of 2 is 0 over mpi", ":1 of 2 is 1 over mpi", "the job is done"]);
+    assert!(fs::read_to_string(place.0.join("mylog/mpirunlog")).unwrap().contains(":1 of 2 is 1 over mpi"));
+    let ended = place.run("--nproc_per_node 2 --backend mpi", "[ $PADDLE_TRAINER_ID = 1 ] && exit 3; sleep 60");
+    assert_eq!(ended.code, Some(3), "{}", ended.err);
+    ended.says(&["mpirun failed with exit code 3"]);
+    place.is_clean();
+}
+
+/// Each of the processes that mpirun starts may be a launcher, too.
+#[test]
+fn launchers_that_mpirun_starts_start_one_worker_each() {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        println!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
+        return;
+    }
+    let place = Place::new("inside-mpi");
+    let script = place.script("echo $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM is $OMPI_COMM_WORLD_RANK $PMIX_RANK");
+    let mpirun = |flags: &[&str]| {
+        let mut command = Command::new("mpirun");
+        command.args(["--allow-run-as-root", "--oversubscribe", "-n", "2", env!("CARGO_BIN_EXE_oarlock"), "launch"]);
+        command.args(flags).args(["--backend", "mpi", "sh", &script]).current_dir(&place.0);
+        Ended::from(command.output().unwrap())
+    };
+    let ended = mpirun(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.says(&["[worker 0] 0 of 2 is 0 0", "[worker 1] 1 of 2 is 1 1"]);
+    let ended = mpirun(&["--nproc_per_node", "2"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    ended.says(&["mpirun has started this launcher, which is to start 2 workers"]);
 }
 
 #[test]

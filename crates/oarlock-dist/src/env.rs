@@ -6,7 +6,7 @@ use oarlock_io::{TableFiles, TableForm};
 use oarlock_ir::{Error, Kind, Result};
 
 use crate::client::ClientOptions;
-use crate::collective::GroupOptions;
+use crate::collective::{Backend, GroupOptions};
 use crate::server::{Policy, ServerOptions};
 use crate::wire::{Floats, NetOptions};
 
@@ -57,8 +57,8 @@ impl ClientOptions {
 
 impl GroupOptions {
     /// Settings for groups that a runtime's operators join, as the environment says: `FLAGS_rpc_deadline` and `OARLOCK_SILENCE`
-    /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to so many MiB), `OARLOCK_SHARED_MEMORY` and
-    /// `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART`, `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
+    /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to so many MiB), `OARLOCK_BACKEND` (auto, tcp
+    /// or mpi), `OARLOCK_MPI_LIBRARY` (its file), `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART`, `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
     /// [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<GroupOptions> {
         GroupOptions::from_vars(&get)
@@ -84,7 +84,8 @@ impl GroupOptions {
             net,
             deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
             silence: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.silence),
-            shared_memory: flag(get, "OARLOCK_SHARED_MEMORY")?.unwrap_or(default.shared_memory),
+            backend: get("OARLOCK_BACKEND").map_or(Ok(default.backend), |name| Backend::parse(&name))?,
+            mpi_library: get("OARLOCK_MPI_LIBRARY"),
             hierarchical: flag(get, "OARLOCK_HIERARCHICAL")?.unwrap_or(default.hierarchical),
             elastic: flag(get, "OARLOCK_ELASTIC")?.unwrap_or(default.elastic),
             late: get("OARLOCK_RESTART").is_some_and(|count| count.trim() != "0"),
@@ -171,7 +172,9 @@ mod tests {
     fn groups_are_set_too() {
         let options = GroupOptions::from_vars(&with("OARLOCK_FUSE_MB", "0.5")).unwrap();
         assert_eq!(options.fuse_bytes, 1 << 19);
-        assert!(!GroupOptions::from_vars(&with("OARLOCK_SHARED_MEMORY", "0")).unwrap().shared_memory);
+        assert_eq!(GroupOptions::from_vars(&with("OARLOCK_BACKEND", "tcp")).unwrap().backend, Backend::Tcp);
+        let error = GroupOptions::from_vars(&with("OARLOCK_BACKEND", "nccl")).unwrap_err();
+        assert_eq!(error.report().what, "the backend nccl needs an Oarlock that was built for GPUs");
         let options = GroupOptions::from_vars(&with("NCCL_SOCKET_IFNAME", "eth0")).unwrap();
         assert_eq!(options.net.device.as_deref(), Some("eth0"));
         let error = GroupOptions::from_vars(&with("OARLOCK_HIERARCHICAL", "maybe")).unwrap_err();

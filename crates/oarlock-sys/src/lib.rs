@@ -1,12 +1,14 @@
 //! The operating-system calls that need `unsafe`, behind safe functions. Knows nothing of tensors or programs.
 #![allow(unsafe_code, reason = "system calls")]
 
+mod mpi;
 mod net;
 mod process;
 mod shared;
 
 use std::mem::MaybeUninit;
 
+pub use mpi::{Mpi, Transit};
 pub use net::network_devices;
 pub use process::{Caught, Signals, spawn_bound};
 pub use shared::{SharedMemory, sleep_while, wake_all};

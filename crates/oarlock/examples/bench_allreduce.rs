@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use oarlock::Result;
-use oarlock::dist::collective::{Group, GroupOptions, Reduce};
+use oarlock::dist::collective::{Backend, Group, GroupOptions, Reduce};
 
 /// Bytes, and how often they are exchanged in a window.
 const SIZES: [(usize, usize); 4] = [(4 << 10, 2000), (1 << 20, 200), (16 << 20, 20), (64 << 20, 8)];
@@ -70,7 +70,7 @@ impl Drop for Other {
 
 fn measure(rank: usize, endpoints: Vec<String>, tcp: bool) -> Result<Times> {
     let mut options = GroupOptions::new(rank, endpoints);
-    options.shared_memory = !tcp;
+    options.backend = if tcp { Backend::Tcp } else { Backend::Auto };
     options.net = oarlock::dist::wire::NetOptions { checksum: false, ..options.net };
     let group = Group::join(options)?;
     let mut times = Vec::new();

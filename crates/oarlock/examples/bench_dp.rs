@@ -1,50 +1,78 @@
-//! Data parallel training on one machine: replicas on threads against one thread, of a perceptron and of LeNet. Two runs that have
-//! nothing to do with each other, each on half a batch, show what the machine has to give.
+//! Data parallel training on one machine: replicas on two threads, and two processes that exchange gradients, against one thread; of
+//! a perceptron and of LeNet. Two runs that have nothing to do with each other, each on half a batch, show what the machine has to
+//! give.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]
 
 #[path = "bench/mod.rs"]
 mod bench;
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use bench::models::{Model, lenet, perceptron};
 use bench::{Rates, peak_mb};
+use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers};
 use oarlock::prelude::*;
 use oarlock::replicas::{Feeds, Replicas};
 
-/// How much faster two threads must be than one.
+/// How much faster two threads, and two processes, must be than one.
 const GOAL: f64 = 1.8;
+const GOAL_PROCESSES: f64 = 1.7;
 const WINDOWS: usize = 9;
 
+/// Tell a process which worker of which job it is: rank, endpoints, model.
+const WORKER: &str = "OARLOCK_BENCH_WORKER";
+
 fn main() -> Result<()> {
+    if let Ok(worker) = std::env::var(WORKER) {
+        return work(&worker);
+    }
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     if cores < 2 {
         println!("skipped: two threads need two cores, but there is one");
         return Ok(());
     }
-    compare("perceptron 273-400-400-400-2, batch 2000", 2000, 4, perceptron)?;
-    compare("LeNet with batch norm, batch 256", 256, 6, lenet)?;
+    MODELS.iter().try_for_each(compare)?;
     println!("  peak {:.0} MB", peak_mb());
     Ok(())
 }
 
-/// A model and a batch for it.
-type Build = fn(&mut Net, usize) -> Result<(VarRef, Vec<(&'static str, Tensor)>)>;
+/// What is trained.
+struct Training {
+    name: &'static str,
+    batch: usize,
+    /// Steps of a window.
+    steps: usize,
+    build: fn(&mut Net, usize) -> Result<Model>,
+}
 
-/// Trains a model on one thread and on two in turn, so that whatever else the machine does meets both.
-fn compare(what: &str, batch: usize, steps: usize, build: Build) -> Result<()> {
+const MODELS: [Training; 2] = [
+    Training { name: "perceptron 273-400-400-400-2", batch: 2000, steps: 4, build: perceptron },
+    Training { name: "LeNet with batch norm", batch: 256, steps: 6, build: lenet },
+];
+
+/// Trains a model in every way in turn, so that whatever else the machine does meets all.
+fn compare(training: &Training) -> Result<()> {
+    let Training { name, batch, steps, build } = *training;
     let (one, two) = (Job::new(build, batch, 1)?, Job::new(build, batch, 2)?);
     let halves = [Job::new(build, batch / 2, 1)?, Job::new(build, batch / 2, 1)?];
-    let [mut alone, mut together, mut apart] = [const { Vec::new() }; 3].map(Rates::of);
+    let mut pair = Pair::start(training)?;
+    let [mut alone, mut together, mut joined, mut apart] = [const { Vec::new() }; 4].map(Rates::of);
     for _ in 0..WINDOWS {
         alone = alone.join(one.measure(batch, steps)?);
         together = together.join(two.measure(batch, steps)?);
+        joined = joined.join(pair.measure(batch * steps)?);
         apart = apart.join(at_once(&halves, batch / 2, steps)?);
     }
-    println!("{what} (samples/s)");
+    println!("{name}, batch {batch} (samples/s)");
     println!("  {:<12} {}", "1 thread", alone.show());
     println!("  {:<12} {}", "2 threads", together.show());
+    println!("  {:<12} {}", "2 processes", joined.show());
     println!("  {:<12} {}", "2 runs apart", apart.show());
     // Of windows that followed each other, and so met the same machine.
     let times = |of: &Rates| Rates::of(alone.all().iter().zip(of.all()).map(|(a, b)| b / a).collect()).median();
-    println!("  {:.2}x (goal {GOAL}x; runs apart {:.2}x)", times(&together), times(&apart));
+    println!("  2 threads {:.2}x (goal {GOAL}x)", times(&together));
+    println!("  2 processes {:.2}x (goal {GOAL_PROCESSES}x); runs apart {:.2}x", times(&joined), times(&apart));
     Ok(())
 }
 
@@ -58,6 +86,89 @@ fn at_once(jobs: &[Job; 2], samples: usize, steps: usize) -> Result<Rates> {
     Ok(Rates::of(vec![rates]))
 }
 
+/// Two processes that train together, each on half of the batch; a line of input makes each run a window of steps.
+struct Pair(Vec<(Child, ChildStdin, BufReader<ChildStdout>)>);
+
+impl Pair {
+    fn start(training: &Training) -> Result<Pair> {
+        let held: Vec<_> = (0..2).filter_map(|_| std::net::TcpListener::bind("127.0.0.1:0").ok()).collect();
+        let endpoints: Vec<String> = held.iter().filter_map(|l| Some(l.local_addr().ok()?.to_string())).collect();
+        drop(held);
+        let mut pair = Pair(Vec::new());
+        for rank in 0..2 {
+            let mut command = Command::new(std::env::current_exe().unwrap_or_default());
+            command.env(WORKER, format!("{rank} {} {}", endpoints.join(","), training.name));
+            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(broken)?;
+            let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or_else(|| broken("no pipe"))?;
+            pair.0.push((child, input, BufReader::new(output)));
+        }
+        // The first window warms up.
+        pair.measure(1)?;
+        Ok(pair)
+    }
+
+    fn measure(&mut self, samples: usize) -> Result<Rates> {
+        let mut failed = Ok(());
+        let rates = Rates::measure(1, samples, || failed = self.window());
+        failed.map(|()| rates)
+    }
+
+    fn window(&mut self) -> Result<()> {
+        self.0.iter_mut().try_for_each(|(_, input, _)| writeln!(input).map_err(broken))?;
+        self.0.iter_mut().try_for_each(|(_, _, output)| match output.read_line(&mut String::new()).map_err(broken)? {
+            0 => Err(broken("a worker ended")),
+            _ => Ok(()),
+        })
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for (mut child, input, _) in self.0.drain(..) {
+            // Without input it ends; one that does not is stopped by the end of the other.
+            drop(input);
+            let _ = child.wait();
+        }
+    }
+}
+
+fn broken(why: impl ToString) -> Error {
+    Error::internal(why.to_string())
+}
+
+/// What each of the two processes does.
+fn work(worker: &str) -> Result<()> {
+    let mut words = worker.splitn(3, ' ');
+    let mut word = || words.next().unwrap_or_default();
+    let (rank, endpoints, name) = (word().parse().unwrap_or(0), word().to_string(), word());
+    let training = MODELS.iter().find(|training| training.name == name).ok_or_else(|| broken("no such model"))?;
+    let job = Job::with(training.build, training.batch / 2, 1, |net| join(net, rank, &endpoints))?;
+    for _ in std::io::stdin().lines() {
+        for _ in 0..training.steps {
+            job.step()?;
+        }
+        println!("done");
+    }
+    Ok(())
+}
+
+/// Lets the program exchange gradients with the other worker.
+fn join(net: &mut Net, rank: usize, endpoints: &str) -> Result<()> {
+    let grad_allreduce = Some(CollectiveMode::GradAllreduce);
+    let config = Config { mode: Mode::Collective, collective_mode: grad_allreduce, ..Config::fluid() };
+    DistributeTranspiler::new(config).transpile(Arguments {
+        trainer_id: rank,
+        program: &mut net.main,
+        startup_program: &mut net.startup,
+        pservers: "",
+        trainers: Trainers::Endpoints(endpoints.to_string()),
+        sync_mode: true,
+        current_endpoint: endpoints.split(',').nth(rank).unwrap_or_default(),
+        slice_var_up: None,
+        split_method: None,
+    })
+}
+
 struct Job {
     net: Net,
     exe: Executor,
@@ -69,74 +180,46 @@ struct Job {
 }
 
 impl Job {
-    fn new(build: Build, batch: usize, threads: usize) -> Result<Job> {
+    fn new(build: fn(&mut Net, usize) -> Result<Model>, batch: usize, threads: usize) -> Result<Job> {
+        Job::with(build, batch, threads, |_| Ok(()))
+    }
+
+    /// `change` changes the programs before they run.
+    fn with(
+        build: fn(&mut Net, usize) -> Result<Model>,
+        batch: usize,
+        threads: usize,
+        change: impl FnOnce(&mut Net) -> Result<()>,
+    ) -> Result<Job> {
         let mut net = Net::new();
         net.seed(1);
         let (loss, batch) = build(&mut net, batch)?;
         optimizer::adam(0.001).minimize(&mut net, &loss)?;
+        change(&mut net)?;
         let exe = Options { threads, check_nan_inf: false }.executor();
         let scope = Scope::new();
         exe.run(&net.startup, &[], &[], &scope)?;
         Ok(Job { net, exe, scope, loss, batch, threads })
     }
 
-    fn measure(&self, samples: usize, steps: usize) -> Result<Rates> {
+    fn step(&self) -> Result<()> {
         let feed: Vec<(&str, &Tensor)> = self.batch.iter().map(|(n, t)| (*n, t)).collect();
-        let step = || match self.threads {
-            1 => self.exe.run(&self.net.main, &feed, &[self.loss.name()], &self.scope).map(drop),
+        let fetch: [&str; 1] = [self.loss.name()];
+        match self.threads {
+            1 => self.exe.run(&self.net.main, &feed, &fetch, &self.scope).map(drop),
             n => {
                 let how = Replicas::new(n);
-                self.exe
-                    .run_replicas(&self.net.main, &how, Feeds::Split(&feed), &[self.loss.name()], &self.scope)
-                    .map(drop)
+                self.exe.run_replicas(&self.net.main, &how, Feeds::Split(&feed), &fetch, &self.scope).map(drop)
             }
-        };
-        step()?;
+        }
+    }
+
+    fn measure(&self, samples: usize, steps: usize) -> Result<Rates> {
+        self.step()?;
         let mut failed = Ok(());
         let rates = Rates::measure(1, samples * steps, || {
-            (0..steps).for_each(|_| failed = failed.clone().and(step()));
+            (0..steps).for_each(|_| failed = failed.clone().and(self.step()));
         });
         failed.map(|()| rates)
     }
-}
-
-fn perceptron(net: &mut Net, batch: usize) -> Result<(VarRef, Vec<(&'static str, Tensor)>)> {
-    let x = net.data("x", Data::shape([273]))?;
-    let label = net.data("label", Data::shape([1]).dtype(DType::I64))?;
-    let mut hidden = x;
-    for _ in 0..3 {
-        hidden = net.fc(&hidden, Fc::size(400).act("relu"))?;
-    }
-    let loss = classified(net, &hidden, 2, &label)?;
-    Ok((loss, vec![("x", pixels(&[batch, 273])), ("label", labels(batch, 2))]))
-}
-
-fn lenet(net: &mut Net, batch: usize) -> Result<(VarRef, Vec<(&'static str, Tensor)>)> {
-    let img = net.data("img", Data::shape([1, 28, 28]))?;
-    let label = net.data("label", Data::shape([1]).dtype(DType::I64))?;
-    let c = net.conv2d(&img, Conv::new(6, 5).padding(2).bias_attr(false))?;
-    let c = net.batch_norm(&c, BatchNorm::new().act("relu"))?;
-    let c = net.pool2d(&c, Pool::size(2).pool_stride(2))?;
-    let c = net.conv2d(&c, Conv::new(16, 5))?;
-    let c = net.batch_norm(&c, BatchNorm::new().act("relu"))?;
-    let c = net.pool2d(&c, Pool::size(2).avg().pool_stride(2))?;
-    let hidden = net.fc(&c, Fc::size(60).act("relu"))?;
-    let loss = classified(net, &hidden, 10, &label)?;
-    Ok((loss, vec![("img", pixels(&[batch, 1, 28, 28])), ("label", labels(batch, 10))]))
-}
-
-fn classified(net: &mut Net, hidden: &VarRef, classes: usize, label: &VarRef) -> Result<VarRef> {
-    let logits = net.fc(hidden, Fc::size(classes))?;
-    let cost = net.softmax_with_cross_entropy(&logits, label, CrossEntropy::new())?;
-    net.mean(&cost)
-}
-
-fn pixels(dims: &[usize]) -> Tensor {
-    let data: Vec<f32> = (0..dims.iter().product()).map(|i| (i * 7919 % 1000) as f32 / 1000.0).collect();
-    Tensor::from_slice(oarlock::tensor::Dims::new(dims), &data).expect("as many pixels")
-}
-
-fn labels(batch: usize, classes: usize) -> Tensor {
-    let data: Vec<i64> = (0..batch as i64).map(|i| i % classes as i64).collect();
-    Tensor::from_slice([batch, 1], &data).expect("as many labels")
 }

@@ -5,6 +5,7 @@
 #[path = "bench/mod.rs"]
 mod bench;
 
+use bench::models::lenet;
 use bench::{Peer, Rates, peak_mb};
 use oarlock::prelude::*;
 
@@ -14,19 +15,16 @@ const STEPS: usize = 20;
 fn main() -> Result<()> {
     let mut net = Net::new();
     net.seed(1);
-    let loss = build(&mut net)?;
+    let (loss, batch) = lenet(&mut net, BATCH)?;
     optimizer::momentum(0.01, 0.9).minimize(&mut net, &loss)?;
     let exe = Options { threads: 1, check_nan_inf: false }.executor();
     let scope = Scope::new();
     exe.run(&net.startup, &[], &[], &scope)?;
-    let pixels: Vec<f32> = (0..BATCH * 784).map(|i| (i * 7919 % 1000) as f32 / 1000.0).collect();
-    let labels: Vec<i64> = (0..BATCH as i64).map(|i| i % 10).collect();
-    let img = Tensor::from_slice([BATCH, 1, 28, 28], &pixels).expect("as many pixels");
-    let label = Tensor::from_slice([BATCH, 1], &labels).expect("as many labels");
+    let feed: Vec<(&str, &Tensor)> = batch.iter().map(|(name, t)| (*name, t)).collect();
     let mut fetched = Vec::new();
     let mut epoch = || -> Result<()> {
         for _ in 0..STEPS {
-            exe.run_into(&net.main, &[("img", &img), ("label", &label)], &[loss.name()], &scope, &mut fetched)?;
+            exe.run_into(&net.main, &feed, &[loss.name()], &scope, &mut fetched)?;
         }
         Ok(())
     };
@@ -48,19 +46,4 @@ fn main() -> Result<()> {
         println!("{profile}");
     }
     Ok(())
-}
-
-fn build(net: &mut Net) -> Result<VarRef> {
-    let img = net.data("img", Data::shape([1, 28, 28]))?;
-    let label = net.data("label", Data::shape([1]).dtype(DType::I64))?;
-    let c = net.conv2d(&img, Conv::new(6, 5).padding(2).bias_attr(false))?;
-    let c = net.batch_norm(&c, BatchNorm::new().act("relu"))?;
-    let c = net.pool2d(&c, Pool::size(2).pool_stride(2))?;
-    let c = net.conv2d(&c, Conv::new(16, 5))?;
-    let c = net.batch_norm(&c, BatchNorm::new().act("relu"))?;
-    let c = net.pool2d(&c, Pool::size(2).avg().pool_stride(2))?;
-    let hidden = net.fc(&c, Fc::size(60).act("relu"))?;
-    let logits = net.fc(&hidden, Fc::size(10))?;
-    let cost = net.softmax_with_cross_entropy(&logits, &label, CrossEntropy::new())?;
-    net.mean(&cost)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use oarlock_ir::Result;
 use parking_lot::Mutex;
 
+use super::arrivals::{Trouble, accept_all};
 use super::form::{FOR_KNOCK, rank_of};
 use super::group::GroupOptions;
 use crate::threads::spawn;
@@ -30,13 +31,18 @@ impl Door {
         let listener = Listener::bind(&options.endpoints[options.rank], &options.net)?;
         let (knocked, stop) = (Arc::<Mutex<BTreeSet<usize>>>::default(), Arc::<AtomicBool>::default());
         let (heard, stopping) = (knocked.clone(), stop.clone());
+        let trouble = Trouble::new(options.rank, options.log.clone());
         let thread = spawn("oarlock-door", "workers that come back", move || {
-            while let Ok(Some(mut conn)) = listener.accept(&stopping) {
-                // A stranger is not let in; one that comes back is let in when the group is formed anew, and tries until then.
-                if let Ok(rank) = conn.hello().and_then(rank_of) {
-                    heard.lock().insert(rank);
-                }
-            }
+            accept_all(
+                || listener.accept(&stopping),
+                &trouble,
+                |mut conn| {
+                    // A stranger is not let in; one that comes back is let in when the group is formed anew, and tries until then.
+                    if let Ok(rank) = conn.hello().and_then(rank_of) {
+                        heard.lock().insert(rank);
+                    }
+                },
+            );
         })?;
         Ok(Door { knocked, stop, thread: Some(thread) })
     }

@@ -3,8 +3,8 @@
 //! ```text
 //! worker -> JOIN     who it is, its machine, its program
 //! rank 0 -> TABLE    all workers                              | REFUSED why
-//! worker -> MAPPED   can it use the memory of its machine?
-//! rank 0 -> PLAN     can everybody?
+//! worker -> MAPPED   can it use the memory of its machine? which process of MPI is it?
+//! rank 0 -> PLAN     can everybody? who is which process of MPI?
 //! worker -> LINKED   it has its connections
 //! rank 0 -> GO
 //! ```
@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 
+use super::arrivals::{Trouble, accept_all};
+use super::backend::Backend;
 use super::door::find_first;
 use super::engine::{Alone, Engine};
 use super::group::GroupOptions;
@@ -26,8 +28,9 @@ use super::layered::Layered;
 use super::shared::{self, Shared};
 use super::transport::Tcp;
 use super::wired::{Wired, linked};
+use crate::threads::spawn;
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Closer, Conn, Incoming, Listener, NetOptions, Outgoing, Received, now};
+use crate::wire::{Closer, Conn, Incoming, Listener, NetOptions, Outgoing, Received, is_bound, now};
 
 const JOIN: u16 = 1;
 const TABLE: u16 = 2;
@@ -44,6 +47,11 @@ pub(super) const FOR_KNOCK: u8 = 3;
 
 /// How long one who should decide has to answer where a group is formed anew; then it counts as dead.
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// How long a worker that is expected has to show that it listens; how long it must not have listened to be taken for dead. One that
+/// goes over from its old group to the new does not listen for a moment.
+const PROBE: Duration = Duration::from_millis(300);
+const DEAD: Duration = Duration::from_secs(2);
 
 /// How often a worker that waits for others looks whether it should stop, and how often it says for whom it waits.
 const LOOK: Duration = Duration::from_millis(50);
@@ -80,6 +88,17 @@ pub(super) enum Expected {
 
 /// What moves values over connections, if this worker has some, and what closes them.
 type Connected = (Option<Box<dyn Engine>>, Vec<Closer>);
+
+/// How the workers of a group reach each other.
+struct Ways {
+    /// The memory of this machine, if everybody can use that of theirs.
+    memory: Option<Arc<SharedMemory>>,
+    mapped: bool,
+    /// Processes of MPI, by rank.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "what is told must be read"))]
+    processes: BTreeMap<usize, usize>,
+    id: Id,
+}
 
 /// What a worker says of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,7 +146,7 @@ impl Member {
 /// Forms the group; all of its workers call this.
 pub(super) fn form(options: &GroupOptions, expected: &Expected) -> Result<Formed> {
     let until = now() + options.deadline;
-    let memory = options.shared_memory.then(|| SharedMemory::create(shared::size(options.endpoints.len())));
+    let memory = options.uses_memory().then(|| SharedMemory::create(shared::size(options.endpoints.len())));
     // Without shared memory values go through sockets.
     let memory = memory.and_then(std::io::Result::ok).map(Arc::new);
     let mark = fresh_id()?;
@@ -198,15 +217,17 @@ impl Forming<'_> {
         meta.bytes(&id).list(&table, |to, member| member.encode(to));
         self.tell_all(conns, TABLE, &meta)?;
         let near = self.map(&table);
-        let mut mapped = near.is_ok();
+        let (mut mapped, mut processes) = (near.is_ok(), vec![self.process()?]);
         self.hear_all(conns, MAPPED, |meta| {
             mapped &= meta.bool()?;
+            processes.push(read_process(meta)?);
             Ok(())
         })?;
         let mut meta = Writer::new();
-        meta.bool(mapped);
+        meta.bool(mapped).list(&processes, write_process);
+        let ways = self.ways(near.ok().flatten(), mapped, processes, id)?;
         self.tell_all(conns, PLAN, &meta)?;
-        let formed = self.connect(&table, near.ok().flatten().filter(|_| mapped), mapped, &id)?;
+        let formed = self.connect(&table, ways)?;
         self.hear_all(conns, LINKED, |_| Ok(()))?;
         self.tell_all(conns, GO, &Writer::new())?;
         Ok(formed)
@@ -215,7 +236,7 @@ impl Forming<'_> {
     /// Waits until all have come, and compares them.
     fn gather(&mut self, conns: &mut BTreeMap<usize, Conn>) -> Result<Vec<Member>> {
         let mut table = BTreeMap::from([(self.own.rank, self.own.clone())]);
-        let mut said = now();
+        let (mut said, mut refused) = (now(), BTreeMap::new());
         while self.wanted.iter().any(|rank| !table.contains_key(rank)) {
             if self.grace.is_some_and(|grace| now() > grace) {
                 break;
@@ -232,6 +253,11 @@ impl Forming<'_> {
                 fault.map_or(Ok(()), Err)?;
                 continue;
             }
+            if self.grace.is_some() {
+                let mut wanted = std::mem::take(&mut self.wanted);
+                wanted.retain(|rank| table.contains_key(rank) || self.may_come(*rank, &mut refused));
+                self.wanted = wanted;
+            }
             let missing = || self.wanted.iter().copied().filter(|rank| !table.contains_key(rank));
             self.look(|| missing().map(|rank| self.name(rank)).collect::<Vec<_>>().join(", "))?;
             if now() > said + SAY {
@@ -241,6 +267,19 @@ impl Forming<'_> {
             }
         }
         Ok(table.into_values().collect())
+    }
+
+    /// Can a worker that is expected still come? One that lives listens, even if it is busy. `refused` tells since when each does not.
+    fn may_come(&self, rank: usize, refused: &mut BTreeMap<usize, Instant>) -> bool {
+        if is_bound(&self.options.endpoints[rank], &self.options.net, now() + PROBE) {
+            refused.remove(&rank);
+            return true;
+        }
+        let dead = now() > *refused.entry(rank).or_insert_with(now) + DEAD;
+        if dead {
+            self.options.log.line(format!("{} does not listen any more: it is lost, too", self.name(rank)));
+        }
+        !dead
     }
 
     /// Where a group is formed anew, the one who decides may not know yet: it answers, but lets nobody in. Tries until it does, or
@@ -256,12 +295,17 @@ impl Forming<'_> {
             self.reached = false;
             let anew = late || self.grace.is_some();
             match self.follow() {
-                Err(e) if anew && self.reached && e.kind() == Kind::Network && now() < self.until => {
+                Err(e) if anew && e.kind() == Kind::Network && now() < self.until && self.first_is_there() => {
                     std::thread::sleep(LOOK);
                 }
                 formed => return formed,
             }
         }
+    }
+
+    /// Does the one who decides live? It may be busy: then it listens, but does not answer.
+    fn first_is_there(&self) -> bool {
+        self.reached || is_bound(&self.options.endpoints[self.first], &self.options.net, now() + PROBE)
     }
 
     /// The part of all but rank 0.
@@ -281,9 +325,12 @@ impl Forming<'_> {
         let near = self.map(&table);
         let mut meta = Writer::new();
         meta.bool(near.is_ok());
+        write_process(&mut meta, &self.process()?);
         say(&mut conn, MAPPED, &meta, self.until)?;
-        let mapped = self.hear(first, &mut conn, PLAN, |meta| meta.bool())?;
-        let formed = self.connect(&table, near.ok().flatten().filter(|_| mapped), mapped, &id)?;
+        let (mapped, processes) =
+            self.hear(first, &mut conn, PLAN, |meta| Ok((meta.bool()?, meta.list(read_process)?)))?;
+        let ways = self.ways(near.ok().flatten(), mapped, processes, id)?;
+        let formed = self.connect(&table, ways)?;
         say(&mut conn, LINKED, &Writer::new(), self.until)?;
         self.hear(first, &mut conn, GO, |_| Ok(()))?;
         Ok(Formed { control: vec![(first, conn)], ..formed })
@@ -309,14 +356,34 @@ impl Forming<'_> {
         Ok(Some(Arc::new(memory)))
     }
 
-    /// Makes the connections that the plan needs.
-    fn connect(
-        &mut self,
-        table: &[Member],
+    /// This rank, and which process of MPI it is; anything if MPI is not to be used.
+    fn process(&self) -> Result<(usize, usize)> {
+        let process = match self.options.backend {
+            #[cfg(feature = "mpi")]
+            Backend::Mpi => super::mpi::start(self.options)?,
+            _ => 0,
+        };
+        Ok((self.options.rank, process))
+    }
+
+    /// What the workers have found out of how they reach each other.
+    fn ways(
+        &self,
         memory: Option<Arc<SharedMemory>>,
         mapped: bool,
-        id: &Id,
-    ) -> Result<Formed> {
+        processes: Vec<(usize, usize)>,
+        id: Id,
+    ) -> Result<Ways> {
+        #[cfg(feature = "mpi")]
+        if self.options.backend == Backend::Mpi {
+            super::mpi::check(&processes)?;
+        }
+        Ok(Ways { memory: memory.filter(|_| mapped), mapped, processes: processes.into_iter().collect(), id })
+    }
+
+    /// Makes the connections that the plan needs.
+    fn connect(&mut self, table: &[Member], ways: Ways) -> Result<Formed> {
+        let Ways { memory, mapped, .. } = &ways;
         let ranks: Vec<usize> = table.iter().map(|member| member.rank).collect();
         let hosts = hosts(table);
         let me = self.options.rank;
@@ -324,33 +391,52 @@ impl Forming<'_> {
         let near_place = |host: &[usize]| host.iter().position(|rank| *rank == me).unwrap_or(0);
         let mine = hosts.iter().find(|host| host.contains(&me)).cloned().unwrap_or_default();
         let near = || memory.clone().map(|memory| Shared::new(memory, mine.clone(), near_place(&mine)));
-        let layered = mapped && self.options.hierarchical && hosts.len() > 1 && hosts.len() < table.len();
+        let layered = *mapped && self.options.hierarchical && hosts.len() > 1 && hosts.len() < table.len();
         let (engine, closers, route): (Box<dyn Engine>, Vec<Closer>, &'static str) = match near() {
-            Some(shared) if mapped && hosts.len() == 1 => (Box::new(shared), Vec::new(), "shared memory"),
+            Some(shared) if *mapped && hosts.len() == 1 && self.options.backend == Backend::Auto => {
+                (Box::new(shared), Vec::new(), "shared memory")
+            }
             _ if ranks.len() == 1 => (Box::new(Alone), Vec::new(), "nothing: one worker is left"),
             near if layered => {
                 let firsts: Vec<usize> = hosts.iter().map(|host| host[0]).collect();
                 let (far, closers) = match firsts.contains(&me) {
-                    true => self.wire(firsts, id)?,
+                    true => self.wire(firsts, &ways)?,
                     false => (None, Vec::new()),
                 };
                 let near = near.map(|near| Box::new(near) as Box<dyn Engine>);
                 let places = hosts.iter().map(|host| host.iter().map(|rank| place(*rank)).collect()).collect();
                 let layered = Layered::new(places, place(me), near, far);
-                (Box::new(layered), closers, "shared memory, then TCP between machines")
+                (Box::new(layered), closers, self.carrier().1)
             }
             _ => {
-                let (engine, closers) = self.wire(ranks.clone(), id)?;
+                let (engine, closers) = self.wire(ranks.clone(), &ways)?;
                 let engine = engine.ok_or_else(|| Error::internal("there is nobody to connect to"))?;
-                (engine, closers, "TCP")
+                (engine, closers, self.carrier().0)
             }
         };
-        let memory = memory.filter(|_| route != "TCP");
+        let memory = ways.memory.filter(|_| route != self.carrier().0);
         Ok(Formed { engine, control: Vec::new(), memory, closers, route, ranks, first: self.first })
     }
 
+    /// What carries messages, for people: alone, and between machines.
+    fn carrier(&self) -> (&'static str, &'static str) {
+        match self.options.backend {
+            Backend::Mpi => ("MPI", "shared memory, then MPI between machines"),
+            _ => ("TCP", "shared memory, then TCP between machines"),
+        }
+    }
+
     /// Connects this worker with those of `members` that it exchanges messages with: the higher rank connects.
-    fn wire(&mut self, members: Vec<usize>, id: &Id) -> Result<Connected> {
+    fn wire(&mut self, members: Vec<usize>, ways: &Ways) -> Result<Connected> {
+        let id = &ways.id;
+        #[cfg(feature = "mpi")]
+        if self.options.backend == Backend::Mpi {
+            let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
+            let process = |rank: usize| (rank, ways.processes.get(&rank).copied().unwrap_or(rank));
+            let members = members.into_iter().map(process).collect();
+            let messages = super::mpi::Messages::new(self.options, members, me, id)?;
+            return Ok((Some(Box::new(Wired::new(messages))), Vec::new()));
+        }
         let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
         let partners: Vec<usize> = (0..members.len()).filter(|other| linked(me, *other, members.len())).collect();
         let mut conns = Vec::new();
@@ -393,7 +479,9 @@ impl Forming<'_> {
             self.options.deadline.as_secs_f64(),
             missing()
         );
-        Err(Error::new(Kind::Network, what).help("look at their logs; every worker must run the same startup program"))
+        let late =
+            Error::new(Kind::Network, what).help("look at their logs; every worker must run the same startup program");
+        Err(self.reception.trouble.explain(late))
     }
 
     fn tell_all(&self, conns: &mut BTreeMap<usize, Conn>, kind: u16, meta: &Writer) -> Result<()> {
@@ -440,6 +528,14 @@ impl Forming<'_> {
             got => Err(Error::new(Kind::Format, format!("{} said {got}, {kind} is expected", self.name(rank)))),
         }
     }
+}
+
+fn write_process(to: &mut Writer, (rank, process): &(usize, usize)) {
+    to.u32(*rank as u32).u32(*process as u32);
+}
+
+fn read_process(from: &mut Reader<'_>) -> Result<(usize, usize)> {
+    Ok((from.u32()? as usize, from.u32()? as usize))
 }
 
 fn say(conn: &mut Conn, kind: u16, meta: &Writer, until: Instant) -> Result<()> {
@@ -527,6 +623,8 @@ struct Reception {
     links: Queue<(usize, Id, Conn)>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// What keeps others from being let in.
+    trouble: Trouble,
 }
 
 impl Reception {
@@ -536,17 +634,20 @@ impl Reception {
         let ((join, joins), (link, links)) = (channel(), channel());
         let stopping = stop.clone();
         let until = now() + options.deadline;
-        let accept = move || {
-            while let Ok(Some(conn)) = listener.accept(&stopping) {
-                let (join, link) = (join.clone(), link.clone());
-                // Each in a thread of its own: one that says nothing must not keep the others waiting.
-                let greet = move || drop(receive(conn, &join, &link, until));
-                let _ = std::thread::Builder::new().name("oarlock-greet".into()).spawn(greet);
+        let trouble = Trouble::new(options.rank, options.log.clone());
+        let noted = trouble.clone();
+        let greet = move |conn| {
+            let (join, link) = (join.clone(), link.clone());
+            // Each in a thread of its own: one that says nothing must not keep the others waiting.
+            let greeting = move || drop(receive(conn, &join, &link, until));
+            if let Err(e) = spawn("oarlock-greet", "a worker that comes", greeting) {
+                noted.note(e);
             }
         };
-        let thread = std::thread::Builder::new().name("oarlock-accept".into()).spawn(accept);
-        let thread = thread.map_err(|e| Error::internal(format!("no thread to listen with: {e}")))?;
-        Ok(Reception { joins, links, stop, thread: Some(thread) })
+        let of_thread = trouble.clone();
+        let accept = move || accept_all(|| listener.accept(&stopping), &of_thread, greet);
+        let thread = Some(spawn("oarlock-accept", "workers that come", accept)?);
+        Ok(Reception { joins, links, stop, thread, trouble })
     }
 }
 

@@ -8,6 +8,7 @@ use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_tensor::{DType, Element};
 use parking_lot::Mutex;
 
+use super::backend::Backend;
 use super::call::{Call, Wait, What};
 use super::door::{Door, find_first};
 use super::engine::Engine;
@@ -16,7 +17,7 @@ use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
 use super::watch::Watch;
 use crate::log::Log;
-use crate::wire::{NetOptions, now};
+use crate::wire::{Listener, NetOptions, now};
 
 /// Who works together, and how.
 #[derive(Debug, Clone)]
@@ -31,8 +32,10 @@ pub struct GroupOptions {
     pub deadline: Duration,
     /// After so long without a sign of life a worker counts as dead.
     pub silence: Duration,
-    /// Exchange through memory between processes of one machine.
-    pub shared_memory: bool,
+    /// What carries values.
+    pub backend: Backend,
+    /// The file of the MPI library, for [`Backend::Mpi`]; searched for if not given.
+    pub mpi_library: Option<String>,
     /// The name of this machine, to keep apart what could share memory; found out if not given.
     pub machine: Option<String>,
     /// With several machines: join the values of each machine first, so that only one worker of each uses the network.
@@ -60,7 +63,8 @@ impl GroupOptions {
             net: NetOptions::default(),
             deadline: Duration::from_secs(180),
             silence: Duration::from_secs(4),
-            shared_memory: true,
+            backend: Backend::Auto,
+            mpi_library: None,
             machine: None,
             hierarchical: false,
             fuse_bytes: 4 << 20,
@@ -82,10 +86,10 @@ impl GroupOptions {
     /// What must be the same everywhere for all to do the same.
     pub(super) fn settings(&self) -> String {
         format!(
-            "OARLOCK_FUSE_MB={:.3}, hierarchical={}, shared memory={}, elastic={}",
+            "OARLOCK_FUSE_MB={:.3}, hierarchical={}, backend={}, elastic={}",
             self.fuse_bytes as f64 / f64::from(1 << 20),
             self.hierarchical,
-            self.shared_memory,
+            self.backend,
             self.elastic
         )
     }
@@ -95,6 +99,10 @@ impl GroupOptions {
         if rank >= count {
             let what = format!("this is worker {rank}, and there are {count}");
             return Err(Error::new(Kind::Argument, what).help("workers are counted from 0"));
+        }
+        if self.elastic && self.backend == Backend::Mpi {
+            return Err(Error::new(Kind::Argument, "an elastic group cannot exchange values over MPI")
+                .help("MPI ends all processes when one dies: leave out --elastic, or --backend mpi"));
         }
         Ok(())
     }
@@ -121,7 +129,15 @@ pub struct Group {
     /// Who is in it, ascending.
     ranks: Vec<usize>,
     /// Who comes late knocks here.
-    door: Mutex<Option<Door>>,
+    door: Mutex<Option<Entrance>>,
+}
+
+/// What a worker of an elastic group listens with while it is at work.
+enum Entrance {
+    /// Where those who come late knock.
+    Door(Door),
+    /// Nobody answers here; that it listens shows that this worker lives.
+    Porch(#[expect(dead_code, reason = "it listens as long as it is kept")] Listener),
 }
 
 struct State {
@@ -148,8 +164,12 @@ impl Group {
         let Formed { engine, control, memory, closers, route, ranks, first } = form(&options, expected)?;
         fate.wakes(memory, closers);
         let watch = Watch::new(options.rank, first, fate.clone(), options.silence, control)?;
-        let is_first = options.elastic && options.rank == first;
-        let door = Mutex::new(is_first.then(|| Door::open(&options)).transpose()?);
+        let door = match options.elastic {
+            false => None,
+            true if options.rank == first => Some(Entrance::Door(Door::open(&options)?)),
+            true => Some(Entrance::Porch(Listener::bind(&options.endpoints[options.rank], &options.net)?)),
+        };
+        let door = Mutex::new(door);
         Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route, ranks, door })
     }
 
@@ -165,7 +185,10 @@ impl Group {
 
     /// Who has knocked: workers that came back. Only the first worker of a group knows.
     pub(super) fn knocked(&self) -> Vec<usize> {
-        self.door.lock().as_ref().map_or(Vec::new(), Door::knocked)
+        match &*self.door.lock() {
+            Some(Entrance::Door(door)) => door.knocked(),
+            _ => Vec::new(),
+        }
     }
 
     /// Which worker of the group this is.
@@ -232,10 +255,11 @@ impl Group {
 
     /// Ends this group because another is formed of those who are left, or of more.
     pub(super) fn part(&self) {
-        self.door.lock().take();
         if let Some(mut state) = self.state.lock().take() {
             state.watch.part();
         }
+        // Last: one that does not listen for long is taken for dead.
+        self.door.lock().take();
     }
 
     /// The bytes of every worker, in the order of ranks; each may have another number of them.

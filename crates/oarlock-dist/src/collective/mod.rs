@@ -2,10 +2,12 @@
 //!
 //! [`Group`] is what users see. `form` joins its workers, with rank 0 as the place where they meet; `watch` notices who dies, and
 //! `fate` is where whoever waits learns it. An `engine` moves the values: `shared` through memory of one machine, `wired` by
-//! messages over a `transport`, `layered` both. `stream` exchanges gradients beside the computation.
+//! messages over a `transport` (TCP, or `mpi`), `layered` both. `stream` exchanges gradients beside the computation.
 //!
 //! Must not know of programs and operators: those of `op` call it.
 
+mod arrivals;
+mod backend;
 mod call;
 mod door;
 mod engine;
@@ -13,6 +15,8 @@ mod fate;
 mod form;
 mod group;
 mod layered;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod reduce;
 mod rings;
 mod shared;
@@ -23,6 +27,7 @@ mod transport;
 mod watch;
 mod wired;
 
+pub use backend::Backend;
 pub use group::{Group, GroupOptions};
 pub use reduce::Reduce;
 pub use rings::Rings;

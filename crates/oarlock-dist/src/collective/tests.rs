@@ -19,9 +19,18 @@ enum Way {
     Tcp,
 }
 
+impl Way {
+    fn backend(self) -> Backend {
+        match self {
+            Way::Shared => Backend::Auto,
+            Way::Tcp => Backend::Tcp,
+        }
+    }
+}
+
 /// Runs `work` in every worker of a group.
 fn run<R: Send>(count: usize, way: Way, work: impl Fn(&Group) -> R + Sync) -> Vec<R> {
-    run_with(count, |options| options.shared_memory = matches!(way, Way::Shared), work)
+    run_with(count, |options| options.backend = way.backend(), work)
 }
 
 fn run_with<R: Send>(
@@ -208,7 +217,7 @@ fn workers_that_do_different_things_are_told() {
         let errors = run_with(
             2,
             |options| {
-                options.shared_memory = matches!(way, Way::Shared);
+                options.backend = way.backend();
                 options.deadline = Duration::from_secs(10);
             },
             |group| {

@@ -29,6 +29,11 @@ pub(super) trait Transport: Send {
     /// Waits for the next message from a worker, which must have `len` bytes, and hands it over.
     fn receive(&mut self, wait: &Wait<'_>, from: usize, len: usize, take: &mut dyn FnMut(&[u8])) -> Result<()>;
 
+    /// An exchange is over for this worker: what it sent must reach the others even if it does nothing more.
+    fn settle(&mut self, _: &Wait<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// Waits until everything has been sent.
     fn flush(&mut self);
 }

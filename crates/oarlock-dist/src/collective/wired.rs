@@ -160,11 +160,13 @@ fn equal(len: usize, count: usize) -> Vec<Range<usize>> {
 impl<T: Transport> Engine for Wired<T> {
     fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
         if data.len() <= SHORT {
-            return self.double(wait, data);
+            self.double(wait, data)?;
+        } else {
+            let slices = slices(data.len(), self.transport.count());
+            self.ring_reduce(wait, data, &slices)?;
+            self.ring_gather(wait, data, &slices)?;
         }
-        let slices = slices(data.len(), self.transport.count());
-        self.ring_reduce(wait, data, &slices)?;
-        self.ring_gather(wait, data, &slices)
+        self.transport.settle(wait)
     }
 
     fn reduce_scatter(&mut self, wait: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()> {
@@ -172,13 +174,14 @@ impl<T: Transport> Engine for Wired<T> {
         let mut all = data.to_vec();
         self.ring_reduce(wait, &mut all, &slices)?;
         own.copy_from_slice(&all[slices[self.transport.me()].clone()]);
-        Ok(())
+        self.transport.settle(wait)
     }
 
     fn all_gather(&mut self, wait: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()> {
         let slices = equal(own.len(), self.transport.count());
         all[slices[self.transport.me()].clone()].copy_from_slice(own);
-        self.ring_gather(wait, all, &slices)
+        self.ring_gather(wait, all, &slices)?;
+        self.transport.settle(wait)
     }
 
     /// A tree: with every step twice as many workers have the values.
@@ -195,7 +198,7 @@ impl<T: Transport> Engine for Wired<T> {
             }
             distance *= 2;
         }
-        Ok(())
+        self.transport.settle(wait)
     }
 
     fn flush(&mut self) {

@@ -51,6 +51,14 @@ pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> Re
     }
 }
 
+/// Does somebody listen there? A process that is too busy to answer does.
+pub(crate) fn is_bound(text: &str, options: &NetOptions, deadline: Instant) -> bool {
+    let Ok(endpoint) = Endpoint::parse(text, options) else { return false };
+    let Ok(from) = options.device.as_deref().map(device_addresses).transpose() else { return false };
+    let addresses = endpoint.resolve(deadline.saturating_duration_since(now()), options).unwrap_or_default();
+    addresses.iter().any(|address| open(address, from.as_deref(), deadline).is_ok())
+}
+
 /// Why an attempt failed.
 enum Failure {
     /// Trying again cannot help.

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod golden_programs;
+mod mpi;
 mod simulate;
 mod trades;
 mod transpile;

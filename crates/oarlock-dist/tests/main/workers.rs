@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_dist::collective::{GroupOptions, Rings};
+use oarlock_dist::collective::{Backend, GroupOptions, Rings};
 use oarlock_dist::transpile::{
     Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers, exchange_gradients,
 };
@@ -15,6 +15,7 @@ use oarlock_ir::{Program, Result};
 use oarlock_tensor::Tensor;
 use oarlock_testkit::{Tolerance, assert_close};
 
+use crate::mpi::mpirun;
 use crate::transpile::{local, noise, registry, rows_of};
 
 const ROWS: usize = 12;
@@ -34,7 +35,7 @@ fn executor() -> Executor {
     })
 }
 
-fn free_endpoints(count: usize) -> Vec<String> {
+pub(crate) fn free_endpoints(count: usize) -> Vec<String> {
     // All are held until all are found, so that none is found twice.
     let held: Vec<_> = (0..count).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     held.iter().map(|l| l.local_addr().unwrap().to_string()).collect()
@@ -180,16 +181,16 @@ fn workers_train_as_one_process() {
 #[test]
 fn so_they_do_over_tcp_and_with_any_size_of_buckets() {
     let config = collective(CollectiveMode::GradAllreduce);
-    let bits = |fuse_bytes: usize, shared_memory: bool| {
-        let scopes = train("dc_asgd", &config, &GroupOptions { fuse_bytes, shared_memory, ..options() }, &[3, 3, 3]);
+    let bits = |fuse_bytes: usize, backend: Backend| {
+        let scopes = train("dc_asgd", &config, &GroupOptions { fuse_bytes, backend, ..options() }, &[3, 3, 3]);
         assert_equal("dc_asgd", &scopes, &train_alone("dc_asgd", &[3, 3, 3]));
         let bytes = |param: &String| scopes[0].tensor(param).unwrap().bytes().to_vec();
         parameters("dc_asgd").iter().map(bytes).collect::<Vec<_>>()
     };
-    let large = bits(4 << 20, true);
-    assert_eq!(bits(0, true), large);
-    assert_eq!(bits(100, true), large);
-    assert_eq!(bits(4 << 20, false), bits(4 << 20, false));
+    let large = bits(4 << 20, Backend::Auto);
+    assert_eq!(bits(0, Backend::Auto), large);
+    assert_eq!(bits(100, Backend::Auto), large);
+    assert_eq!(bits(4 << 20, Backend::Tcp), bits(4 << 20, Backend::Tcp));
 }
 
 #[test]
@@ -233,11 +234,12 @@ fn an_exchange_without_workers_says_what_to_do() {
 #[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
 fn one_process() {
     let var = |name: &str| std::env::var(name).ok();
-    let (Some(rank), Some(endpoints)) = (var("OARLOCK_TEST_RANK"), var("OARLOCK_TEST_ENDPOINTS")) else { return };
+    let Some(endpoints) = var("OARLOCK_TEST_ENDPOINTS") else { return };
+    let Some(rank) = var("OARLOCK_TEST_RANK").or_else(|| var("OMPI_COMM_WORLD_RANK")) else { return };
     let rank: usize = rank.parse().unwrap();
     let endpoints: Vec<String> = endpoints.split(',').map(str::to_string).collect();
     let options = GroupOptions {
-        shared_memory: var("OARLOCK_TEST_TCP").is_none(),
+        backend: Backend::parse(&var("OARLOCK_TEST_BACKEND").unwrap_or_default()).unwrap(),
         elastic: var("OARLOCK_TEST_ELASTIC").is_some(),
         late: var("OARLOCK_TEST_ELASTIC").is_some_and(|late| late == "late"),
         ..options()
@@ -260,12 +262,13 @@ fn one_process() {
     finish(&worker.executor, &worker.program, &worker.scope).unwrap();
     let sum: f64 =
         parameters("dc_asgd").iter().flat_map(|p| worker.scope.tensor(p).unwrap().to_f64()).map(f64::abs).sum();
-    eprintln!("\nsum {:x}", sum.to_bits());
+    // At once: other processes may write to the same place.
+    std::io::stderr().write_all(format!("\nsum {:x}\n", sum.to_bits()).as_bytes()).unwrap();
     worker.leave();
 }
 
 /// A process that does not outlive the test.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -284,15 +287,13 @@ fn start_with(rank: usize, endpoints: &[String], steps: usize, tcp: bool, more: 
     command.args(["--exact", "workers::one_process", "--nocapture"]);
     command.env("OARLOCK_TEST_RANK", rank.to_string()).env("OARLOCK_TEST_ENDPOINTS", endpoints.join(","));
     command.env("OARLOCK_TEST_STEPS", steps.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if tcp {
-        command.env("OARLOCK_TEST_TCP", "1");
-    }
+    command.env("OARLOCK_TEST_BACKEND", if tcp { "tcp" } else { "auto" });
     command.envs(more.iter().copied());
     Process(command.spawn().unwrap())
 }
 
 /// Waits for the end of a process, and returns what it wrote.
-fn output(mut process: Process, limit: Duration) -> (Option<i32>, String) {
+pub(crate) fn output(mut process: Process, limit: Duration) -> (Option<i32>, String) {
     let until = now() + limit;
     while process.0.try_wait().unwrap().is_none() {
         assert!(now() < until, "a process does not end");
@@ -320,6 +321,20 @@ fn processes_train_and_end_with_the_same_bits() {
             .collect();
         assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
     }
+}
+
+/// Messages of MPI are joined as those of TCP are.
+#[test]
+fn so_they_do_over_mpi() {
+    let endpoints = free_endpoints(2);
+    let tcp: Vec<Process> = (0..2).map(|rank| start(rank, &endpoints, 6, true)).collect();
+    let sum_of = |process| line(&output(process, Duration::from_secs(60)).1, "sum").to_string();
+    let sums: Vec<String> = tcp.into_iter().map(sum_of).collect();
+    let endpoints = free_endpoints(2).join(",");
+    let vars = [("OARLOCK_TEST_ENDPOINTS", &*endpoints), ("OARLOCK_TEST_STEPS", "6"), ("OARLOCK_TEST_BACKEND", "mpi")];
+    let Some(text) = mpirun(2, "workers::one_process", &vars) else { return };
+    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("sum")).collect();
+    assert_eq!(found, sums, "{text}");
 }
 
 #[test]
@@ -383,6 +398,28 @@ fn those_who_are_left_go_on() {
             sums.push(line(&text, "sum").to_string());
         }
         assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+    }
+}
+
+/// Two die in the same moment, the one that decides among them or not: nobody waits long for the second.
+#[test]
+fn two_may_die_at_once() {
+    for (tcp, victims) in [(false, [1, 3]), (true, [0, 1]), (false, [0, 2])] {
+        let endpoints = free_endpoints(4);
+        let more = [("OARLOCK_TEST_ELASTIC", "1"), ("OARLOCK_TEST_PAUSE", "20")];
+        let mut all: Vec<Process> = (0..4).map(|rank| start_with(rank, &endpoints, 40, tcp, &more)).collect();
+        wait_for_training(&mut all[victims[0]]);
+        victims.iter().for_each(|victim| all[*victim].0.kill().unwrap());
+        let killed = now();
+        let left = all.into_iter().enumerate().filter(|(rank, _)| !victims.contains(rank));
+        let mut sums = Vec::new();
+        for (_, process) in left {
+            let (code, text) = output(process, Duration::from_secs(60));
+            assert_eq!(code, Some(0), "{text}");
+            sums.push(line(&text, "sum").to_string());
+        }
+        assert!(sums.len() == 2 && !sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+        assert!(killed.elapsed() < Duration::from_secs(25), "{victims:?} took {:?}", killed.elapsed());
     }
 }
 

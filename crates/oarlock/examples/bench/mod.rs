@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 pub(crate) mod ctr_dnn;
+pub(crate) mod models;
 
 /// Rates of several windows of equal work, per second.
 pub(crate) struct Rates(Vec<f64>);

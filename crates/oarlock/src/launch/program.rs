@@ -33,6 +33,11 @@ impl Program {
         })
     }
 
+    /// The program and its arguments, one after the other.
+    pub(super) fn words(&self) -> impl Iterator<Item = &OsString> {
+        std::iter::once(&self.name).chain(&self.args)
+    }
+
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.name);
         command.args(&self.args);

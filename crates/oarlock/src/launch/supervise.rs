@@ -22,13 +22,13 @@ use super::screen::Screen;
 use super::{host, now, var};
 
 /// How often processes are looked at when no signal says that something happened.
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// How often the launcher says what it waits for.
 const REMIND: Duration = Duration::from_secs(5);
 
 /// How long a process may take to end after it was asked to, and a server after the last worker is done.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// A job to run.
 #[derive(Debug, Clone)]
@@ -235,26 +235,9 @@ impl<'a> Supervisor<'a> {
         VARIABLES.iter().for_each(|name| {
             command.env_remove(name);
         });
-        command.envs(member.cluster.emit()).env("PYTHONUNBUFFERED", "1");
-        if let Some(job) = self.job.as_ref().filter(|_| var("OARLOCK_JOB_ID").is_none()) {
-            command.env("OARLOCK_JOB_ID", job);
-        }
-        if self.launch.max_restart > 0 && var("OARLOCK_ON_LOSS").is_none() {
-            command.env("OARLOCK_ON_LOSS", "wait");
-        }
+        command.envs(variables(self.launch, member.cluster, self.members.len(), self.job.as_deref()));
         command.env("OARLOCK_RESTART", member.restarts.to_string());
-        if member.cluster.servers.is_empty() {
-            command.envs(self.share_of_cores().into_iter().filter(|(name, _)| var(name).is_none()));
-        }
-        command.envs(self.launch.settings.iter().map(|(name, value)| (name, value)));
         command
-    }
-
-    /// Equal workers of one host share its cores; each is one replica.
-    fn share_of_cores(&self) -> [(&'static str, String); 2] {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let each = (cores / self.members.len().max(1)).max(1);
-        [("OARLOCK_THREADS", each.to_string()), ("CPU_NUM", "1".to_string())]
     }
 
     fn log_path(&self, member: &Member<'_>) -> Option<PathBuf> {
@@ -460,6 +443,32 @@ impl<'a> Supervisor<'a> {
             process.signal(signal);
         }
     }
+}
+
+/// What a process is told, one of `here` on its host.
+pub(super) fn variables(launch: &Launch, cluster: &Cluster, here: usize, job: Option<&str>) -> Vec<(String, String)> {
+    let mut told = cluster.emit();
+    told.push(("PYTHONUNBUFFERED", "1".to_string()));
+    // What the user has set counts.
+    let mut unless_set = |name: &'static str, value: String| {
+        if var(name).is_none() {
+            told.push((name, value));
+        }
+    };
+    if let Some(job) = job {
+        unless_set("OARLOCK_JOB_ID", job.to_string());
+    }
+    if launch.max_restart > 0 {
+        unless_set("OARLOCK_ON_LOSS", "wait".to_string());
+    }
+    if cluster.servers.is_empty() {
+        // Equal workers of one host share its cores; each is one replica.
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        unless_set("OARLOCK_THREADS", (cores / here.max(1)).max(1).to_string());
+        unless_set("CPU_NUM", "1".to_string());
+    }
+    let told = told.into_iter().map(|(name, value)| (name.to_string(), value));
+    told.chain(launch.settings.iter().cloned()).collect()
 }
 
 /// Logs of an earlier job are replaced; those of an earlier start of the same process go on.
