@@ -124,7 +124,8 @@ def after(job, net, exe):
         # Somebody who is no part of the job.
         model, servers = job["save"] + "_model", fleet.server_endpoints()
         for name, endpoints in [("local", None), ("remote", servers)]:
-            ran = subprocess.run([sys.executable, "-c", LOOK, model, json.dumps(endpoints)], capture_output=True, text=True, timeout=60)
+            ran = subprocess.run([sys.executable, "-c", LOOK, model, json.dumps(endpoints), str(job["look"])],
+                                 capture_output=True, text=True, timeout=60)
             assert ran.returncode == 0, ran.stderr
             done[name] = json.loads(ran.stdout.splitlines()[-1])
     fleet.stop_worker()
@@ -137,7 +138,8 @@ import numpy as np
 import oarlock.fluid as fluid
 exe = fluid.Executor(fluid.CPUPlace())
 program, feeds, fetches = fluid.io.load_inference_model(sys.argv[1], exe, pserver_endpoints=json.loads(sys.argv[2]))
-feed = {"x": np.ones((40, 4), "float32"), "ids": np.arange(40).reshape(40, 1)}
+ids = np.arange(int(sys.argv[3])).reshape(-1, 1)
+feed = {"x": np.ones((len(ids), 4), "float32"), "ids": ids}
 print(json.dumps(np.asarray(exe.run(program, feed=feed, fetch_list=fetches)[0]).tolist()))
 """
 

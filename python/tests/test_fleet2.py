@@ -386,8 +386,10 @@ def test_servers_save_their_tables_when_they_are_told(tmp_path):
 @pytest.mark.parametrize("sparse", [True, False])
 def test_a_model_predicts_with_the_tables_of_running_servers(tmp_path, sparse):
     saved = str(tmp_path / "saved")
-    done = Job(strategy={"a_sync": False}, sparse=sparse, save=saved, look=True, steps=5).run()[0]
-    assert len(done["remote"]) == 40 and done["remote"] == done["local"]
+    # Of a hashed table, some ids were never trained.
+    rows = 40 if sparse else 30
+    done = Job(strategy={"a_sync": False}, sparse=sparse, save=saved, look=rows, steps=5).run()[0]
+    assert len(done["remote"]) == rows and done["remote"] == done["local"]
 
 
 def test_tables_are_saved_in_the_form_that_was_asked_for(tmp_path):
@@ -398,8 +400,8 @@ def test_tables_are_saved_in_the_form_that_was_asked_for(tmp_path):
         finally:
             del os.environ["OARLOCK_TABLE_FILES"]
 
-    whole = run("one", save=str(tmp_path / "one"), look=True, steps=5)
-    parts = run("text", save=str(tmp_path / "text"), look=True, steps=5)
+    whole = run("one", save=str(tmp_path / "one"), look=40, steps=5)
+    parts = run("text", save=str(tmp_path / "text"), look=40, steps=5)
     assert whole["local"] == parts["local"] == parts["remote"]
     lines = (tmp_path / "text" / "table.part-00000.txt").read_text().splitlines()
     assert len(lines) == 30 and all(line.split("\t")[1] == "4" for line in lines)

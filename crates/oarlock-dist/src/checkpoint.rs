@@ -261,7 +261,9 @@ impl JobCheckpoint {
                     Error::new(Kind::Missing, what).help("go on with the program that the checkpoint was saved from")
                 })?;
                 loaded.push((part.name.clone(), self.read(then, kept, part, servers)?));
-                if kept.hashed && let Some(headers) = self.headers(then, server, servers)? {
+                if kept.hashed
+                    && let Some(headers) = self.headers(then, server, servers)?
+                {
                     loaded.push((headers_of(&part.name).into(), Value::Dense(headers)));
                 }
             }

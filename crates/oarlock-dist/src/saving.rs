@@ -49,13 +49,7 @@ impl Saver<'_> {
         staging.commit()
     }
 
-    fn stage(
-        &self,
-        store: &dyn Store,
-        staging: &mut dyn Staging,
-        combined: Option<&str>,
-        vars: &[&Var],
-    ) -> Result<()> {
+    fn stage(&self, store: &dyn Store, staging: &mut dyn Staging, combined: Option<&str>, vars: &[&Var]) -> Result<()> {
         let away = |name: &Name| self.away.iter().find(|kept| kept.var.name == *name);
         let (tables, vars): (Vec<&Var>, Vec<&Var>) =
             vars.iter().partition(|var| away(&var.name).is_some_and(|kept| kept.hashed));

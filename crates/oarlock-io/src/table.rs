@@ -470,10 +470,7 @@ mod tests {
         std::fs::remove_file(folder.0.join("oarlock.manifest")).unwrap();
         std::fs::write(&part, "2\t2\t1 2\n3\t2\t1\n").unwrap();
         let form = "a row is `id TAB width TAB numbers`, as long as the first";
-        assert_eq!(
-            folder.read(&|_| true).unwrap_err().report().what,
-            format!("{}, line 2: {form}", part.display())
-        );
+        assert_eq!(folder.read(&|_| true).unwrap_err().report().what, format!("{}, line 2: {form}", part.display()));
         std::fs::write(&part, "2\t2\t1 2\n").unwrap();
         assert_eq!(
             folder.read(&|_| true).unwrap_err().report().what,

@@ -96,13 +96,8 @@ impl Job {
     ) -> Job {
         let endpoints = plan(&Ask { server_num: Some(servers), worker_num: Some(1), ..Ask::default() }).unwrap();
         let servers = endpoints.ranks[0].servers.clone();
-        let place = |role, index| Place {
-            role,
-            index,
-            workers: 1,
-            servers: servers.clone(),
-            worker_endpoints: Vec::new(),
-        };
+        let place =
+            |role, index| Place { role, index, workers: 1, servers: servers.clone(), worker_endpoints: Vec::new() };
         let built = network(entry);
         let member = |place| Member::new(place, &built.net, Strategy::Sync, config()).unwrap();
         let mut threads = Vec::new();
@@ -122,7 +117,9 @@ impl Job {
     }
 
     fn loaded(servers: usize, tables: TableFiles, from: Option<&dyn Store>) -> Job {
-        Job::start(Some(Entry::Every), servers, tables, |member, exe, scope| member.init_server(exe, scope, from).unwrap())
+        Job::start(Some(Entry::Every), servers, tables, |member, exe, scope| {
+            member.init_server(exe, scope, from).unwrap()
+        })
     }
 
     fn train(&self, steps: std::ops::Range<i64>) {

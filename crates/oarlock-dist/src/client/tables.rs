@@ -138,8 +138,7 @@ fn place(table: &Var, parts: Vec<(String, String, Served)>) -> Result<RemoteTabl
         return Err(Error::new(Kind::Missing, format!("the model looks rows up in `{name}`, which no server has"))
             .help("name the servers of the job that trains this model"));
     }
-    let width: Option<usize> =
-        table.shape.iter().skip(1).try_fold(1, |all, size| size.known().map(|size| all * size));
+    let width: Option<usize> = table.shape.iter().skip(1).try_fold(1, |all, size| size.known().map(|size| all * size));
     if let Some((server, _, part)) = parts.iter().find(|(_, _, part)| Some(part.width as usize) != width) {
         let what = format!("server {server} keeps rows of {} elements for `{name}`", part.width);
         let error = Error::new(Kind::Shape, format!("{what}, and the model declares {}", table.shape));

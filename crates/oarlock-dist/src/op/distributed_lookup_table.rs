@@ -20,11 +20,7 @@ pub(crate) const READ_ONLY: &str = "oarlock_read_only";
 
 /// A lookup of `ids` in `table`. Where its blocks live is added by attribute.
 pub(crate) fn distributed_lookup_table(ids: Vec<Name>, table: &Name, rows: Vec<Name>, dtype: DType) -> Op {
-    Op::new(LOOKUP)
-        .input("Ids", ids)
-        .input("W", [table])
-        .output("Outputs", rows)
-        .attr("dtype", dtype.proto())
+    Op::new(LOOKUP).input("Ids", ids).input("W", [table]).output("Outputs", rows).attr("dtype", dtype.proto())
 }
 
 struct DistributedLookupTable;

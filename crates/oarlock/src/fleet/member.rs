@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
 use oarlock_dist::checkpoint::JobCheckpoints;
+use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
 use oarlock_dist::saving::{self, Saver};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, persistables};
 use oarlock_ir::{Program, Result};
 
-use super::{JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator};
+use super::{
+    JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator,
+};
 use crate::Net;
 
 /// A process, its part of the network, and how it trains with the others.
