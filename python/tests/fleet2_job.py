@@ -39,7 +39,7 @@ def network(job):
         first = paddle.nn.initializer.Constant(0.1)
         rows = paddle.static.nn.sparse_embedding(ids, [1000, 4], param_attr=paddle.ParamAttr("table", first))
     else:
-        rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=True, param_attr=paddle.ParamAttr("table"))
+        rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=not job.get("collective"), param_attr=paddle.ParamAttr("table"))
     joined = paddle.concat([x, paddle.reshape(rows, [-1, 4])], axis=1)
     hidden = paddle.static.nn.fc(joined, 8, activation="relu", name="hidden")
     if job.get("dropout"):
@@ -55,7 +55,7 @@ def main(job):
     role = None
     if "role" in job:
         role = fleet.UserDefinedRoleMaker(**job["role"])
-    fleet.init(role)
+    fleet.init(role, is_collective=job.get("collective", False))
     paddle.seed(90)
     net = network(job)
     strategy = fleet.DistributedStrategy()
@@ -74,7 +74,8 @@ def main(job):
     if job.get("wrong_order"):
         fleet.init_worker()
     exe.run(paddle.static.default_startup_program())
-    fleet.init_worker()
+    if not job.get("collective"):
+        fleet.init_worker()
     stood = fleet.load_checkpoint(job["checkpoint"]) if "checkpoint" in job else None
     return dict(train(job, net, exe, stood), **after(job, net, exe))
 
@@ -98,6 +99,9 @@ def train(job, net, exe, stood):
         "first": first, "notes": stood and stood["notes"], "losses": losses, "mean_loss": float(total[0] / total[2]),
         "acc": fleet.metrics.acc(np.array([counted[1]]), np.array([counted[2]])),
         "auc": fleet.metrics.auc(net["stats"][2], net["stats"][3]),
+        "least": fleet.metrics.min(np.array([len(feed["y"])])).tolist(),
+        "errors": [fleet.metrics.mae(counted[:1], counted[2:]), fleet.metrics.mse(counted[:1], counted[2:]),
+                   fleet.metrics.rmse(counted[:1], counted[2:])],
         "most": fleet.metrics.max(np.array([len(feed["y"])])).tolist(),
         "gathered": [np.asarray(v).tolist() for v in fleet.util.all_gather(fleet.worker_index())],
         "files": fleet.util.get_file_shard(["a", "b", "c"]),

@@ -178,13 +178,18 @@ class Job:
         self.workers, self.job = workers, dict({"steps": 12, "rate": 0.5}, **job)
 
     def _start(self, **own):
-        env = dict(os.environ, OARLOCK_THREADS="1", PADDLE_TRAINERS_NUM=str(self.workers),
-                   PADDLE_PSERVERS_IP_PORT_LIST=",".join(self.endpoints), **self.env, **own)
+        env = dict(os.environ, OARLOCK_THREADS="1", PADDLE_TRAINERS_NUM=str(self.workers), **self.env, **own)
+        if self.endpoints:
+            env["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(self.endpoints)
         command = [sys.executable, "-m", "oarlock.paddle", os.path.join(HERE, "fleet2_job.py"), json.dumps(self.job)]
         return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def start(self):
         """All processes, servers first."""
+        if self.job.get("collective"):
+            places = ["127.0.0.1:%d" % port for port in free_ports(self.workers)]
+            return [self._start(PADDLE_TRAINER_ID=str(i), PADDLE_TRAINER_ENDPOINTS=",".join(places), PADDLE_CURRENT_ENDPOINT=place)
+                    for i, place in enumerate(places)]
         processes = []
         for endpoint in self.endpoints:
             host, _, port = endpoint.partition(":")
@@ -263,6 +268,16 @@ def test_evaluation_over_unequal_shards_equals_one_process(mode):
     for worker in workers:
         np.testing.assert_allclose([worker[name] for name in METRICS], [one[name] for name in METRICS], rtol=1e-6)
         assert worker["most"] == [33]
+
+
+def test_equal_workers_evaluate_as_one_process():
+    one = alone(rate=0.0)
+    workers = Job(servers=0, collective=True, rate=0.0, shares=[7, 33]).run()
+    for worker in workers:
+        np.testing.assert_allclose([worker[name] for name in METRICS], [one[name] for name in METRICS], rtol=1e-6)
+        np.testing.assert_allclose(worker["errors"], one["errors"], rtol=1e-6)
+        assert (worker["most"], worker["least"], worker["gathered"]) == ([33], [7], [0, 1])
+    assert [worker["files"] for worker in workers] == [["a", "b"], ["c"]]
 
 
 def test_a_sparse_embedding_lives_on_servers_and_learns():

@@ -143,6 +143,9 @@ pub(crate) struct Doctor {
     /// parameters take on each server.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// Where hosts are listed: meet `oarlock doctor` of all of them within so many seconds, and compare versions and programs.
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
 }
 
 impl Job {
@@ -303,9 +306,20 @@ impl Doctor {
             Some(file) => launch::server_bytes(&plan, file)?,
             None => Vec::new(),
         };
-        let findings = launch::check(&plan, &memory, &self.job.python);
+        // Launchers with --master have met already.
+        let compared = if self.job.master.is_some() { None } else { self.compare(&plan) };
+        let mut findings = launch::check(&plan, &memory, &self.job.python);
+        findings.extend(compared);
         let text: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
         Ok((text, !findings.iter().any(launch::Finding::is_bad)))
+    }
+}
+
+impl Doctor {
+    fn compare(&self, plan: &Plan) -> Option<launch::Finding> {
+        let bytes = self.program.as_ref().and_then(|file| std::fs::read(file).ok());
+        let program = bytes.map_or(String::new(), |bytes| fingerprint(&bytes));
+        launch::compare_hosts(plan, &program, self.wait.map(Duration::from_secs), |text| eprintln!("oarlock: {text}"))
     }
 }
 

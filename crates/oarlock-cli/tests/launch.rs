@@ -299,6 +299,18 @@ fn servers_that_stay_are_stopped_when_the_workers_are_done() {
     place.is_clean();
 }
 
+/// Longer than a server may take to end otherwise.
+#[test]
+fn servers_that_are_to_stay_may() {
+    let place = Place::new("stay");
+    let script = "if [ $TRAINING_ROLE = PSERVER ]; then exec sleep 7; fi\necho done";
+    let ended = Ended::from(place.launcher(NO_WAIT, script).env("OARLOCK_STAY", "1").output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.says(&["no worker is left, and servers stay (OARLOCK_STAY)"]);
+    assert!(!ended.err.contains("is stopped"), "{}", ended.err);
+    place.is_clean();
+}
+
 #[test]
 fn a_server_that_never_listens_is_given_up() {
     let place = Place::new("late");
@@ -473,6 +485,19 @@ fn the_doctor_finds_what_would_fail() {
         &format!("bad   nobody can listen on {at}"),
         "help: end that process",
     ]);
+    let free = |host: &str| TcpListener::bind((host, 0)).unwrap().local_addr().unwrap();
+    let hosts = format!("--servers {},{} --workers 127.0.0.1,127.0.0.2", free("127.0.0.1"), free("127.0.0.2"));
+    let ended = doctor(&format!("{hosts} --node_ip 127.0.0.1"));
+    ended.says(&["?     versions and programs of the 2 hosts are not compared: add `--wait 60`"]);
+    let there = |node: usize| doctor(&format!("{hosts} --node_ip 127.0.0.{node} --wait 20"));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| there(1));
+        there(2).says(&["ok    all 2 hosts have Oarlock ", "ok    server 1 can listen on 127.0.0.2:"]);
+        first.join().unwrap().says(&["ok    all 2 hosts have Oarlock ", "ok    server 0 can listen on 127.0.0.1:"]);
+    });
+    let ended = doctor(&format!("{hosts} --node_ip 127.0.0.1 --wait 1"));
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["bad   "]);
     let ended = doctor("--server_num 2 --worker_num 1");
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     ended.says(&["ok    server 1 can listen on 127.0.0.1:"]);

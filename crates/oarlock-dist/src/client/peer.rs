@@ -188,6 +188,10 @@ impl Peer {
 
     /// Adds what the request was about.
     fn about(&self, error: Error, request: &Request<'_>) -> Error {
-        error.note(format!("while trainer {} waited for {}", self.identity.trainer, (request.about)()))
+        let who = match self.identity {
+            Identity { looks: true, .. } => "somebody who only reads".to_string(),
+            Identity { trainer, .. } => format!("trainer {trainer}"),
+        };
+        error.note(format!("while {who} waited for {}", (request.about)()))
     }
 }

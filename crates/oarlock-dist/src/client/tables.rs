@@ -21,7 +21,9 @@ impl Onlooker {
     /// The onlooker of a runtime; made when it is first needed.
     pub(crate) fn of(runtime: &Runtime) -> Arc<Onlooker> {
         let options = ClientOptions::of(runtime);
-        runtime.get_or_provide(|| Onlooker(Client::looking(options)))
+        // Servers that are to be read run already: nobody waits for their start.
+        let deadline = options.deadline.min(options.reconnect);
+        runtime.get_or_provide(|| Onlooker(Client::looking(ClientOptions { deadline, ..options })))
     }
 }
 
@@ -71,7 +73,7 @@ impl Client {
     }
 
     fn ask_tables(&self, server: &str) -> Result<Tables> {
-        let about = || "which tables it has".to_string();
+        let about = || "the list of its tables".to_string();
         let request = Request { kind: kind::TABLES, meta: &[], sections: &[], about: &about };
         self.ask_one(0, server, &request, |reply| Tables::decode(&mut Reader::new(reply.meta(), "a list of tables")))
     }

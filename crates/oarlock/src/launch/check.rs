@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::process::Command;
+use std::time::Duration;
 
 use oarlock_ir::{Error, Kind};
 
 use super::cluster::{Cluster, Role, split};
-use super::plan::Plan;
+use super::meet::{Meeting, meet};
+use super::plan::{Ask, Plan};
 use super::{host, supervise};
 
 /// What was found out about one thing.
@@ -55,11 +57,40 @@ pub fn check(plan: &Plan, memory: &[u64], python: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether each host of the job has an address.
-fn hosts(cluster: &Cluster) -> Vec<Finding> {
+/// Compares the release of Oarlock and the program (a digest; empty if there is none) with those of the other hosts of a plan, if it has
+/// some: whoever checks there meets this one within `patience`, where the first process of the job will listen. `say` is told for
+/// whom this host waits. Before the ports are checked, one of which is used here.
+pub fn compare_hosts(plan: &Plan, program: &str, patience: Option<Duration>, say: impl Fn(String)) -> Option<Finding> {
+    let cluster = plan.ranks.first()?;
+    let nodes = names(cluster).len();
+    let master = cluster.servers.iter().chain(&cluster.worker_endpoints).next()?.clone();
+    if nodes < 2 {
+        return None;
+    }
+    let Some(patience) = patience else {
+        let text = format!("versions and programs of the {nodes} hosts are not compared");
+        return Some(Finding::Unknown(format!("{text}: add `--wait 60` and run this on all of them at a time")));
+    };
+    let meeting = Meeting { master, nodes, patience, program: program.to_string(), ..Meeting::default() };
+    Some(match meet(Ask::default(), &meeting, say) {
+        Ok(_) => {
+            let same = if program.is_empty() { "" } else { " and the same program" };
+            Finding::Good(format!("all {nodes} hosts have Oarlock {}{same}", env!("CARGO_PKG_VERSION")))
+        }
+        Err(error) => Finding::Bad(error),
+    })
+}
+
+/// The hosts of a job.
+fn names(cluster: &Cluster) -> Vec<&str> {
     let mut hosts: Vec<&str> = cluster.servers.iter().chain(&cluster.worker_endpoints).map(|e| split(e).0).collect();
     hosts.sort_unstable();
     hosts.dedup();
+    hosts
+}
+
+/// Whether each host of the job has an address.
+fn hosts(cluster: &Cluster) -> Vec<Finding> {
     let own = host::addresses().unwrap_or_default();
     let look = |name: &str| match host::resolve(name) {
         Ok(found) if !found.is_empty() => match host::is_here(name, &own) {
@@ -74,7 +105,7 @@ fn hosts(cluster: &Cluster) -> Vec<Finding> {
             )
         }
     };
-    hosts.into_iter().map(look).collect()
+    names(cluster).into_iter().map(look).collect()
 }
 
 /// Whether a process of this host can listen where it is to.

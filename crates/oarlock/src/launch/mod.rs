@@ -21,7 +21,7 @@ mod tables;
 
 use std::time::Instant;
 
-pub use check::{Finding, check};
+pub use check::{Finding, check, compare_hosts};
 pub use cloud::{node_from_env, paddlecloud};
 pub use cluster::{Cluster, Role, VARIABLES};
 pub use host::device_address;

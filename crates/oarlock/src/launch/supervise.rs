@@ -292,8 +292,12 @@ impl<'a> Supervisor<'a> {
     /// anywhere, they are asked to.
     fn wait_for_the_end_of_servers(&mut self) -> Step<()> {
         let deadline = now() + GRACE;
+        let stay = var("OARLOCK_STAY").is_some_and(|value| value != "0");
+        if stay && self.members.iter().any(Member::is_running) {
+            self.screen.note("no worker is left, and servers stay (OARLOCK_STAY): Ctrl-C ends them".to_string());
+        }
         while self.members.iter().any(Member::is_running) {
-            if self.launch.plan.complete && now() >= deadline {
+            if !stay && self.launch.plan.complete && now() >= deadline {
                 let left: Vec<usize> = (0..self.members.len()).filter(|i| self.members[*i].is_running()).collect();
                 self.screen.note(format!("{} did not end with the last worker and is stopped", self.names(&left)));
                 self.stop(Signal::TERM);
