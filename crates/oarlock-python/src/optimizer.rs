@@ -287,8 +287,12 @@ impl Optimizer {
     fn learning_rate_var(&self, builder: &Builder, at: Context<'_>) -> PyResult<Option<String>> {
         let find = |net: &mut oarlock::Net| {
             let inner = self.inner.lock();
-            let Some(Inner::Plain(plain)) = &*inner else { return Ok(None) };
-            Ok(plain.learning_rate_var(net).map(|v| v.name().to_string()))
+            let rate = match &*inner {
+                Some(Inner::Plain(plain)) => plain.learning_rate_var(net),
+                Some(Inner::Around(around)) => around.learning_rate_var(net),
+                None => None,
+            };
+            Ok(rate.map(|v| v.name().to_string()))
         };
         builder.within(&at, find)
     }

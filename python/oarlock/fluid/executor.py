@@ -118,6 +118,14 @@ def _leave_at_exit():
 
 
 
+def _set_rates(program, scope):
+    """Before a run: what schedulers say."""
+    for scheduler, name in program._schedulers:
+        found = scope.find_var(name)
+        if found is not None:
+            found.get_tensor().set(np.array([scheduler()], "float32"), None)
+
+
 def _note_trained(core, program, scope):
     global _trained
     _trained = (core, program, scope)
@@ -211,6 +219,8 @@ class Executor:
         scope = _scope if scope is None else scope
         if program._exchanges:
             _note_trained(self._core, program, scope)
+        if program._schedulers:
+            _set_rates(program, scope)
         if use_prune:
             program = _pruned(program, feed, fetches)
         try:
@@ -243,6 +253,7 @@ class Executor:
             raise TypeError("feed takes a dict, or a list with a dict for each of %d replicas, not %s" % (replicas[0], type(feed)))
         feed = {} if feed is None else feed
         self._look_at_flags()
+        _set_rates(program, scope)
         fetches = _fetch_names(fetch_list)
         if use_prune:
             program = _pruned(program, feed[0] if isinstance(feed, list) else feed, fetches)
@@ -285,6 +296,7 @@ class Executor:
             if dataset._threads(thread) > 1:
                 raise ValueError("a program that exchanges gradients with other workers trains with one thread: start more workers instead")
             _note_trained(self._core, program, _scope if scope is None else scope)
+        _set_rates(program, _scope if scope is None else scope)
         names = _fetch_names(fetch_list)
         labels = names if fetch_info is None else list(fetch_info)
         if len(labels) != len(names):

@@ -580,6 +580,8 @@ class Program:
         self._vars = {}
         # Loaders that feed its runs.
         self._loaders = []
+        # Who says the learning rate of the next run, and the variable that holds it.
+        self._schedulers = []
         self._readers = []
         # If it is part of a job: the core's transpiler, and the endpoint of a server or None for a trainer.
         self._transpiled = None
@@ -595,6 +597,7 @@ class Program:
         if self._exchanging_for is None or self._exchanging_for[0] != self.desc.version:
             exchanging = Program(_core.exchange_gradients(self.desc, self._workers))
             exchanging._exchanges, exchanging._loaders, exchanging._readers = True, self._loaders, self._readers
+            exchanging._schedulers = self._schedulers
             self._exchanging_for = (self.desc.version, exchanging)
         return self._exchanging_for[1]
 
@@ -672,7 +675,7 @@ class Program:
         """A copy; ``for_test`` without gradients and optimizers, and with operators that behave as in a test."""
         copy = Program(self.desc.clone(for_test))
         if not for_test:
-            copy._exchanges, copy._workers = self._exchanges, self._workers
+            copy._exchanges, copy._workers, copy._schedulers = self._exchanges, self._workers, self._schedulers
         return copy
 
     def _prune(self, targets):

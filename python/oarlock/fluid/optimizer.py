@@ -16,6 +16,11 @@ __all__ = [
 ]
 
 
+def _is_scheduler(rate):
+    """Does it say the rate of the next run, as those of ``optimizer.lr`` do?"""
+    return callable(rate) and hasattr(rate, "step") and hasattr(rate, "get_lr")
+
+
 class Optimizer:
     """The base of all optimizers: a rule, a learning rate, limits and weight decay."""
 
@@ -23,8 +28,8 @@ class Optimizer:
 
     def __init__(self, **settings):
         rate = settings.get("learning_rate")
-        if not isinstance(rate, (int, float, Variable)):
-            raise TypeError("learning_rate should be a number or a Variable, not %r" % (rate,))
+        if not isinstance(rate, (int, float, Variable)) and not _is_scheduler(rate):
+            raise TypeError("learning_rate should be a number, a Variable or an LRScheduler, not %r" % (rate,))
         self._learning_rate = rate
         self._parameter_list = settings.pop("parameter_list", None)
         self.regularization = settings.get("regularization")
@@ -32,7 +37,7 @@ class Optimizer:
         self._name = settings.get("name")
         # What another optimizer may take over.
         self._settings = settings
-        self._core = _core.Optimizer(self._rule, settings)
+        self._core = _core.Optimizer(self._rule, dict(settings, learning_rate=float(rate())) if _is_scheduler(rate) else settings)
 
     def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
         """The first half of ``minimize``: appends the gradient; returns pairs of parameter and gradient."""
@@ -49,6 +54,8 @@ class Optimizer:
         before = len(program.global_block().ops)
         pairs = [(p, g) for p, g in params_grads if g is not None]
         self._core.apply_gradients(_state.builder, program._context(), pairs)
+        if _is_scheduler(self._learning_rate):
+            program._schedulers.append((self._learning_rate, self._global_learning_rate(program).name))
         return program.global_block().ops[before:]
 
     def apply_optimize(self, loss, startup_program, params_grads):
@@ -72,7 +79,11 @@ class Optimizer:
         """The learning rate, if it is a number."""
         if isinstance(self._learning_rate, Variable):
             raise NotImplementedError("the learning rate is computed by the program: fetch %s" % self._learning_rate.name)
-        return self._learning_rate
+        return self._learning_rate() if _is_scheduler(self._learning_rate) else self._learning_rate
+
+    def get_lr(self):
+        """The learning rate of the next run, if the program does not compute it."""
+        return self.current_step_lr()
 
     def get_opti_var_name_list(self):
         """Not kept here."""

@@ -272,6 +272,10 @@ impl DgcMomentum {
 }
 
 impl Minimize for DgcMomentum {
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
+        self.optimizer.learning_rate_var(net)
+    }
+
     #[track_caller]
     fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
         let pairs = self.optimizer.backward_from(net, loss, checkpoints)?;

@@ -52,6 +52,10 @@ impl<O: Minimize> Lookahead<O> {
 }
 
 impl<O: Minimize> Minimize for Lookahead<O> {
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
+        self.inner.learning_rate_var(net)
+    }
+
     #[track_caller]
     fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
         self.inner.backward_from(net, loss, checkpoints)

@@ -14,6 +14,9 @@ pub trait Minimize {
     /// Appends what updates parameters by their gradients.
     fn apply_gradients(&mut self, net: &mut Net, pairs: Vec<ParamGrad>) -> Result<()>;
 
+    /// The variable that holds the learning rate in the program that is being built, once there is one.
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef>;
+
     /// Appends the gradient of a loss and the updates of all its parameters; returns the parameters with the gradients that were
     /// computed for them.
     #[track_caller]
@@ -31,5 +34,9 @@ impl Minimize for Box<dyn Minimize + Send> {
 
     fn apply_gradients(&mut self, net: &mut Net, pairs: Vec<ParamGrad>) -> Result<()> {
         (**self).apply_gradients(net, pairs)
+    }
+
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
+        (**self).learning_rate_var(net)
     }
 }

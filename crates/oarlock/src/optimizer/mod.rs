@@ -289,14 +289,13 @@ impl<R: Rule> Optimizer<R> {
         }
         Ok(op)
     }
-
-    /// The variable that holds the learning rate in the program that is being built, once there is one.
-    pub fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
-        self.rates.get(&net.main.id())
-    }
 }
 
 impl<R: Rule> Minimize for Optimizer<R> {
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
+        self.rates.get(&net.main.id())
+    }
+
     #[track_caller]
     fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
         self.backward_with(net, loss, checkpoints)

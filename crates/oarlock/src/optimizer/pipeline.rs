@@ -69,6 +69,10 @@ fn check_length(list: &str, found: usize, sections: usize, cuts: usize) -> Resul
 }
 
 impl<O: Minimize> Minimize for Pipeline<O> {
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
+        self.inner.learning_rate_var(net)
+    }
+
     #[track_caller]
     fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
         self.check(net)?;

@@ -41,6 +41,10 @@ impl<O: Minimize> Recompute<O> {
 }
 
 impl<O: Minimize> Minimize for Recompute<O> {
+    fn learning_rate_var(&self, net: &Net) -> Option<&VarRef> {
+        self.inner.learning_rate_var(net)
+    }
+
     #[track_caller]
     fn backward_from(&mut self, net: &mut Net, loss: &VarRef, checkpoints: &[VarRef]) -> Result<Vec<ParamGrad>> {
         let all: Vec<VarRef> = self.checkpoints.iter().chain(checkpoints).cloned().collect();

@@ -1,10 +1,11 @@
 """Optimizers by the names and arguments of Paddle 2: the same rules as ``fluid.optimizer``."""
 
-from .fluid import optimizer as _fluid
-from .fluid.optimizer import Optimizer
-from .fluid.regularizer import L2Decay
+from ..fluid import optimizer as _fluid
+from ..fluid.optimizer import Optimizer
+from ..fluid.regularizer import L2Decay
+from . import lr
 
-__all__ = ["Adadelta", "Adagrad", "Adam", "Adamax", "Lamb", "Momentum", "Optimizer", "RMSProp", "SGD"]
+__all__ = ["Adadelta", "Adagrad", "Adam", "Adamax", "Lamb", "Momentum", "Optimizer", "RMSProp", "SGD", "lr"]
 
 
 def _common(parameters, weight_decay, grad_clip, name):
@@ -93,7 +94,6 @@ class Lamb(_fluid.LambOptimizer):
 
 _ABSENT = {
     "AdamW": "use Adam with weight_decay, which adds to the gradient", "LBFGS": "it needs several runs per step",
-    "lr": "pass a number, or a schedule of paddle.fluid.layers such as exponential_decay, which counts steps in the program",
 }
 
 
