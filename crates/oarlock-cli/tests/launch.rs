@@ -339,6 +339,15 @@ fn a_server_that_fails_is_not_waited_for() {
 }
 
 #[test]
+fn a_script_of_paddle_hears_how_it_is_started() {
+    let place = Place::new("paddle");
+    let ended = place.run("--nproc_per_node 1", "echo \"ModuleNotFoundError: No module named 'paddle'\"; exit 1");
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    ended.says(&["help: start it with `fleetrun` in place of `oarlock launch`"]);
+    place.is_clean();
+}
+
+#[test]
 fn workers_start_when_the_servers_listen() {
     let place = Place::new("ready");
     // The port is named, so that this test can listen in the server's stead.

@@ -2,24 +2,50 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::ptr;
 use std::time::Duration;
 
 /// Starts a process that leads a process group of its own, and that the system kills when the calling *thread* ends, however
-/// that happens: call it from a thread that lives as long as the process may. No signal is held back in it.
-pub fn spawn_bound(command: &mut Command) -> io::Result<Child> {
+/// that happens: call it from a thread that lives as long as the process may. No signal is held back in it. Before it runs anything it
+/// writes `+ `, its number and a line feed to `announce`: whoever reads that knows of it before it can have children.
+pub fn spawn_bound(command: &mut Command, announce: Option<BorrowedFd<'_>>) -> io::Result<Child> {
     let parent = std::process::id();
+    // Open as long as it is borrowed, which is until the process runs.
+    let announce = announce.map(|fd| fd.as_raw_fd());
     command.process_group(0);
     let start = move || {
         deliver_signals();
-        bind_to(parent)
+        bind_to(parent)?;
+        announce.map_or(Ok(()), announce_itself)
     };
-    // SAFETY: between fork and exec only `pthread_sigmask`, `prctl` and `getppid` are called, which are safe there, and nothing
-    // is allocated.
+    // SAFETY: between fork and exec only `pthread_sigmask`, `prctl`, `getppid`, `getpid` and `write` are called, which are safe there,
+    // and nothing is allocated.
     unsafe { command.pre_exec(start) };
     command.spawn()
+}
+
+/// Writes `+ ` and the number of this process. A reader that is gone is no reason not to run.
+fn announce_itself(to: RawFd) -> io::Result<()> {
+    const LONGEST: usize = 16;
+    let mut line = [b' '; LONGEST];
+    // SAFETY: `getpid` takes nothing and cannot fail.
+    let mut number = unsafe { libc::getpid() }.cast_unsigned();
+    let mut at = LONGEST - 1;
+    line[at] = b'\n';
+    // Ten digits at most: the sign and a space are left over.
+    while at > 2 && (number > 0 || at == LONGEST - 1) {
+        at -= 1;
+        line[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    line[at - 2] = b'+';
+    let line = &line[at - 2..];
+    // SAFETY: the bytes are those of `line`; so few of them are written whole or not at all.
+    unsafe { libc::write(to, line.as_ptr().cast(), line.len()) };
+    Ok(())
 }
 
 /// Signals that the parent holds back would be held back in the child, too, for ever.
@@ -130,7 +156,12 @@ fn is_ignored(signal: i32) -> bool {
 #[test]
 fn a_bound_process_leads_its_own_group() {
     let signals = Signals::hold().unwrap();
-    let mut child = spawn_bound(Command::new("sleep").arg("100")).unwrap();
+    let (mut read, write) = io::pipe().unwrap();
+    let mut child = spawn_bound(Command::new("sleep").arg("100"), Some(std::os::fd::AsFd::as_fd(&write))).unwrap();
+    drop(write);
+    let mut said = String::new();
+    io::Read::read_to_string(&mut read, &mut said).unwrap();
+    assert_eq!(said, format!("+ {}\n", child.id()));
     let group = libc::pid_t::try_from(child.id()).unwrap();
     // SAFETY: `getpgid` only looks, and `kill` sends to the child.
     unsafe {

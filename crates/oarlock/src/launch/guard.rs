@@ -5,6 +5,7 @@
 //! its end of the pipe closes, and the guard kills the groups that are left.
 
 use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -37,20 +38,16 @@ impl Guard {
         Some(Guard { shell, pipe })
     }
 
-    /// A process group was started.
-    pub(super) fn add(&mut self, group: u32) {
-        self.tell('+', group);
+    /// Where processes announce themselves. If the launcher told of them, it could be killed before it has.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
     }
 
     /// A process group is gone.
     pub(super) fn remove(&mut self, group: u32) {
-        self.tell('-', group);
-    }
-
-    fn tell(&mut self, change: char, group: u32) {
         if let Some(pipe) = &mut self.pipe {
             // A guard that somebody killed cannot be told, and the job goes on without it.
-            let _ = writeln!(pipe, "{change} {group}");
+            let _ = writeln!(pipe, "- {group}");
         }
     }
 }
@@ -63,14 +60,14 @@ impl Drop for Guard {
     }
 }
 
+#[cfg(test)]
+use oarlock_sys::spawn_bound;
+
 #[test]
 fn what_is_left_is_killed_when_the_pipe_closes() {
-    let sleeper = || Command::new("sleep").arg("100").process_group(0).spawn().expect("sleep starts");
-    let (mut left, mut removed, mut other) = (sleeper(), sleeper(), sleeper());
     let mut guard = Guard::start().expect("there is a shell");
-    for group in [removed.id(), left.id(), other.id()] {
-        guard.add(group);
-    }
+    let sleeper = || spawn_bound(Command::new("sleep").arg("100"), guard.pipe()).expect("sleep starts");
+    let (mut removed, mut left, mut other) = (sleeper(), sleeper(), sleeper());
     guard.remove(removed.id());
     drop(guard);
     assert_eq!(left.wait().expect("it was started").code(), None);

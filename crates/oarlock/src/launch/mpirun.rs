@@ -40,17 +40,14 @@ pub fn run_mpi(launch: &Launch) -> Result<u8> {
     let signals = Signals::hold().map_err(failed)?;
     let screen = Arc::new(Screen::new(launch.notes));
     screen.note(format!("mpirun starts {} workers; each runs {}", launch.plan.ranks[0].workers, launch.program));
-    let process = Process::start(command, log.transpose()?, "mpirun".to_string(), screen.clone());
+    let guard = Guard::start();
+    let process = Process::start(command, log.transpose()?, "mpirun".to_string(), screen.clone(), guard.as_ref());
     let process = process.map_err(|e| Error::new(Kind::Io, format!("mpirun cannot be started: {e}")))?;
-    Ok(watch(process, &signals, &screen))
+    Ok(watch(process, guard, &signals, &screen))
 }
 
 /// Waits for the end; passes on the wish to end before.
-fn watch(mut process: Process, signals: &Signals, screen: &Screen) -> u8 {
-    let mut guard = Guard::start();
-    if let Some(guard) = &mut guard {
-        guard.add(process.group());
-    }
+fn watch(mut process: Process, mut guard: Option<Guard>, signals: &Signals, screen: &Screen) -> u8 {
     let (mut asked, mut limit) = (None, None);
     loop {
         if let Some(Caught::End(signal)) = signals.wait(TICK) {

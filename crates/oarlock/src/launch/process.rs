@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::guard::Guard;
 use super::now;
 use super::output::Output;
 use super::screen::Screen;
@@ -24,16 +25,17 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it. What it writes goes to `log` and to the screen; nothing is to be read.
+    /// Starts it; the guard hears of it before it runs. What it writes goes to `log` and to the screen; nothing is to be read.
     pub(super) fn start(
         mut command: Command,
         log: Option<File>,
         name: String,
         screen: Arc<Screen>,
+        guard: Option<&Guard>,
     ) -> io::Result<Process> {
         let (read, write) = io::pipe()?;
         command.stdin(Stdio::null()).stdout(write.try_clone()?).stderr(write);
-        let child = oarlock_sys::spawn_bound(&mut command)?;
+        let child = oarlock_sys::spawn_bound(&mut command, guard.and_then(Guard::pipe))?;
         // The command holds this process' ends of the pipe, which would keep it open.
         drop(command);
         let group = Pid::from_child(&child);

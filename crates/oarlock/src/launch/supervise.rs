@@ -218,11 +218,9 @@ impl<'a> Supervisor<'a> {
         let member = &self.members[index];
         let command = self.command(member);
         let log = self.log_path(member).map(|path| open_log(&path, member.restarts)).transpose()?;
-        let process = Process::start(command, log, member.cluster.role.to_string(), self.screen.clone())
+        let (name, screen) = (member.cluster.role.to_string(), self.screen.clone());
+        let process = Process::start(command, log, name, screen, self.guard.as_ref())
             .map_err(|e| self.launch.program.not_started(&e))?;
-        if let Some(guard) = &mut self.guard {
-            guard.add(process.group());
-        }
         let member = &mut self.members[index];
         member.process = Some(process);
         member.end = None;
@@ -405,6 +403,10 @@ impl<'a> Supervisor<'a> {
         match tail.as_slice() {
             [] => self.screen.alert("it wrote nothing"),
             lines => self.screen.alert(format!("its last lines:\n    {}", lines.join("\n    "))),
+        }
+        if tail.iter().any(|line| line.contains("No module named 'paddle'")) {
+            self.screen
+                .alert("help: start it with `fleetrun` in place of `oarlock launch`: there `import paddle` is Oarlock");
         }
     }
 

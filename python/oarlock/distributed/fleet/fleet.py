@@ -6,7 +6,7 @@ from ...fluid.compiler import _check as _check_compiled
 from ...fluid.core import CPUPlace
 from ...fluid.executor import Executor, global_scope, runtime
 from ...fluid.framework import Variable, default_main_program, default_startup_program
-from ...fluid.incubate.fleet.base.fleet_base import _list
+from ...fluid.incubate.fleet.base.fleet_base import Process
 from ...fluid.incubate.fleet.base.role_maker import RoleMakerBase
 from ...fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import TrainerRuntimeConfig, _cpu_num
 from ...fluid.optimizer import (
@@ -22,7 +22,7 @@ __all__ = ["DistributedOptimizer", "Fleet"]
 _COMMUNICATOR = "communicator_"
 
 
-class Fleet:
+class Fleet(Process):
     """A job, seen from one of its processes."""
 
     def __init__(self):
@@ -52,59 +52,14 @@ class Fleet:
         self._executor = Executor(CPUPlace())
         return self
 
-    def _role(self):
-        if self._role_maker is None:
-            raise RuntimeError("call fleet.init() first")
-        return self._role_maker
-
-    def is_first_worker(self):
-        """Is it the worker that does what only one does, such as saving?"""
-        return self._role().is_first_worker()
-
-    def worker_index(self):
-        """Its number among the workers."""
-        return self._role().worker_index()
-
-    def worker_num(self):
-        """How many workers there are."""
-        return self._role().worker_num()
-
     def node_num(self):
         """On how many hosts workers run, as far as their endpoints tell."""
         return max(len({endpoint.rpartition(":")[0] for endpoint in self._role().get_trainer_endpoints()}), 1)
-
-    def is_worker(self):
-        """Does it train?"""
-        return self._role().is_worker()
-
-    def worker_endpoints(self, to_string=False):
-        """Where workers listen; with parameter servers they do not."""
-        return _list(self._role().get_trainer_endpoints(), to_string)
-
-    def server_num(self):
-        """How many servers there are."""
-        return self._role().server_num()
-
-    def server_index(self):
-        """Its number among the servers."""
-        return self._role().server_index()
-
-    def server_endpoints(self, to_string=False):
-        """Where servers listen."""
-        return _list(self._role().get_pserver_endpoints(), to_string)
-
-    def is_server(self):
-        """Does it keep parameters?"""
-        return self._role().is_server()
 
     @property
     def util(self):
         """What workers tell each other besides gradients."""
         return self._util
-
-    def barrier_worker(self):
-        """Waits for all workers."""
-        self._role().barrier_worker()
 
     def all_reduce(self, input, mode="sum"):
         """Joins the numbers of all workers, element by element."""

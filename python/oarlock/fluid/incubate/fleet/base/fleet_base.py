@@ -16,27 +16,14 @@ class Mode:
     COLLECTIVE = 3
 
 
-class Fleet(abc.ABC):
-    """A job, seen from one of its processes."""
+class Process:
+    """Who a process is among the others of its job, as its role maker says."""
 
-    def __init__(self, mode):
-        self._mode = mode
-        self._role_maker = None
-        self._is_initialized = False
-
-    def init(self, role_maker=None):
-        """Says who this process is: by a role maker, else by ``mpirun`` or the launcher's variables."""
-        if role_maker is None:
-            role_maker = _FoundRoleMaker()
-        if not isinstance(role_maker, RoleMakerBase):
-            raise TypeError("fleet.init takes a role maker such as PaddleCloudRoleMaker(), not %r" % (role_maker,))
-        role_maker._generated()
-        self._role_maker = role_maker
-        self._is_initialized = True
+    _role_maker = None
 
     def _role(self):
         if self._role_maker is None:
-            raise RuntimeError("call fleet.init(role) first")
+            raise RuntimeError("call fleet.init() first")
         return self._role_maker
 
     def is_first_worker(self):
@@ -75,6 +62,27 @@ class Fleet(abc.ABC):
         """Does it keep parameters?"""
         return self._role().is_server()
 
+    def barrier_worker(self):
+        """Waits for all workers."""
+        self._role().barrier_worker()
+
+
+class Fleet(Process, abc.ABC):
+    """A job, seen from one of its processes."""
+
+    def __init__(self, mode):
+        self._mode = mode
+        self._is_initialized = False
+
+    def init(self, role_maker=None):
+        """Says who this process is: by a role maker, else by ``mpirun`` or the launcher's variables."""
+        if role_maker is None:
+            role_maker = _FoundRoleMaker()
+        if not isinstance(role_maker, RoleMakerBase):
+            raise TypeError("fleet.init takes a role maker such as PaddleCloudRoleMaker(), not %r" % (role_maker,))
+        role_maker._generated()
+        self._role_maker = role_maker
+        self._is_initialized = True
 
     def split_files(self, files):
         """The files of this worker; the first workers get one more if they cannot be dealt evenly."""
@@ -85,10 +93,6 @@ class Fleet(abc.ABC):
     def all_reduce_worker(self, input, output):
         """Adds up arrays of all workers."""
         self._role().all_reduce_worker(input, output)
-
-    def barrier_worker(self):
-        """Waits for all workers."""
-        self._role().barrier_worker()
 
     @abc.abstractmethod
     def init_worker(self):
