@@ -70,7 +70,7 @@ pub(crate) mod kind {
     /// A server is to save its rows of one table.
     pub(crate) const SAVE_TABLE: u16 = 16;
     /// What a server can be asked for rows of. Answered alike.
-    pub(crate) const TABLES: u16 = 17;
+    pub(crate) const TABLES: u16 = 19;
     /// A question for all rows of a table, some at a time.
-    pub(crate) const ROWS: u16 = 18;
+    pub(crate) const ROWS: u16 = 20;
 }
