@@ -589,6 +589,17 @@ mod tests {
     }
 
     #[test]
+    fn one_of_a_later_version_says_so() {
+        let folder = Folder::new("later");
+        let checkpoints = folder.checkpoints();
+        save(&checkpoints, 0);
+        let text = job_json(7, 2, 0, &[]).to_string().replace("\"format\":1", "\"format\":99");
+        checkpoints.write(0, &text, &[]).unwrap();
+        let what = checkpoints.latest().map(drop).unwrap_err().report().what.clone();
+        assert!(what.ends_with("job.json is of format 99, and this version knows those up to 1"), "{what}");
+    }
+
+    #[test]
     fn what_it_lacks_is_named() {
         let folder = Folder::new("lacks");
         let checkpoints = folder.checkpoints();

@@ -37,5 +37,5 @@ pub use table::{TableFiles, TableForm, TableWriter, is_saved, read_table};
 pub use tensor_stream::{decode_rows, decode_tensor, encode_tensor, write_rows, write_tensor};
 pub use vars::{
     encode_vars, is_persistable, load_vars, load_vars_from_bytes, parameters, persistables, read_tensor_file,
-    read_tensor_part, read_vars, save_vars, select, set_all, stage_vars, write_tensor_file,
+    read_tensor_part, read_vars, save_vars, select, set_all, set_vars, stage_vars, write_tensor_file,
 };

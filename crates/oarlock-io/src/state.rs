@@ -7,7 +7,8 @@ use oarlock_tensor::{DType, Tensor, Value};
 
 use crate::pickle::{Pickled, check_pickle, read_pickle, write_pickle};
 use crate::store::{Staging, Store, View};
-use crate::vars::{Held, check, hold, is_persistable, parameters, read_vars, select, set_all};
+use crate::table::is_saved;
+use crate::vars::{Held, check, hold, is_persistable, parameters, read_vars, select, set_all, set_vars};
 
 const PARAMS: &str = ".pdparams";
 const OPTIMIZER: &str = ".pdopt";
@@ -59,8 +60,8 @@ pub fn load_program(
     let view = store.view()?;
     let prefix = without_suffix(name);
     if !view.has(&format!("{prefix}{PARAMS}")) {
-        set_all(values, read_other_form(store, &*view, name, program, combined)?);
-        return Ok(());
+        let loaded = read_other_form(store, &*view, name, program, combined)?;
+        return set_vars(values, &select(program, |_| true), loaded);
     }
     let mut loaded = read_listed(&*view, &format!("{prefix}{PARAMS}"), &parameters(program))?;
     let optimizer = optimizer_vars(program);
@@ -125,7 +126,7 @@ fn read_other_form(
     if store.folders()?.iter().any(|folder| folder == name) {
         let folder = store.folder(name)?;
         let view = folder.view()?;
-        return read_vars(&*view, None, &select(program, |v| view.has(&v.name)));
+        return read_vars(&*view, None, &select(program, |v| is_saved(&*view, &v.name)));
     }
     let what = format!("in {} there is neither {name}{PARAMS} nor {name}", view.describe());
     Err(Error::new(Kind::Missing, what).help("check the path: it is the one given to save, without a suffix"))

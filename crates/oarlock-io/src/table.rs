@@ -6,7 +6,7 @@
 
 use std::io::Write;
 
-use oarlock_ir::{Error, Kind, Name, Result, Var, VarDType, VarKind};
+use oarlock_ir::{Error, Kind, Name, Result, Var, VarDType};
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use serde_json::{Value as Json, json};
 
@@ -308,21 +308,33 @@ fn read_line(line: &str) -> Option<(i64, Vec<f32>)> {
     (row.len() == count && parts.next().is_none()).then_some((id, row))
 }
 
-/// A variable that the program holds whole, from a file of rows by id: a dense tensor if its ids are rows of it, where rows that were
-/// never trained are zero; otherwise the rows, which lookups take as they are.
-pub(crate) fn as_declared(var: &Var, rows: SelectedRows) -> Result<Value> {
+/// Are these rows of the variable, as the program declares it?
+fn check(var: &Var, rows: SelectedRows) -> Result<Value> {
     let declared: Option<Vec<usize>> = var.shape.iter().map(|size| size.known()).collect();
     let width = rows.value.dims().matrix(1).1;
-    let fits = |dims: &Vec<usize>| dims.len() > 1 && dims[1..].iter().product::<usize>() == width;
-    if !matches!(var.dtype, VarDType::Is(DType::F32)) || !declared.as_ref().is_some_and(fits) {
-        let (name, shape) = (&var.name, &var.shape);
-        let what = format!("variable `{name}` is declared {shape}, and its file holds rows of {width} elements");
-        return Err(Error::new(Kind::Shape, what).help("load what was saved from this program"));
+    match declared.as_deref() {
+        Some([height, row @ ..]) if !row.is_empty() && row.iter().product::<usize>() == width && is_f32(var) => {
+            Ok(Value::Rows(SelectedRows { height: *height as i64, ..rows }))
+        }
+        _ => {
+            let (name, ty) = (&var.name, var.ty());
+            let what = format!("variable `{name}` is declared {ty}, and its file holds rows of {width} elements");
+            Err(Error::new(Kind::Shape, what).help("load what was saved from this program"))
+        }
     }
-    let dims = declared.unwrap_or_default();
-    let inside = |id: &i64| usize::try_from(*id).is_ok_and(|id| id < dims[0]);
-    if var.kind == VarKind::SelectedRows || !rows.rows.iter().all(inside) {
-        return Ok(Value::Rows(SelectedRows { height: dims[0] as i64, ..rows }));
+}
+
+fn is_f32(var: &Var) -> bool {
+    matches!(var.dtype, VarDType::Is(DType::F32))
+}
+
+/// What a variable that is declared as a tensor becomes when rows by id were read for it: a tensor if its ids are rows of that, where
+/// rows that were never trained are zero; otherwise the rows, which lookups take as they are.
+pub(crate) fn as_tensor(var: &Var, rows: SelectedRows) -> Result<Value> {
+    let dims: Vec<usize> = var.shape.iter().filter_map(|size| size.known()).collect();
+    let (width, height) = (rows.value.dims().matrix(1).1, dims.first().copied().unwrap_or(0));
+    if !rows.rows.iter().all(|id| usize::try_from(*id).is_ok_and(|id| id < height)) {
+        return Ok(Value::Rows(rows));
     }
     let mut whole = Tensor::zeros(DType::F32, Dims::new(&dims));
     let from = rows.value.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("`{}` {e}", var.name)))?;
@@ -335,13 +347,13 @@ pub(crate) fn as_declared(var: &Var, rows: SelectedRows) -> Result<Value> {
 
 /// Reads a variable that the program declares as a tensor from files of rows by id: what servers keep by id is saved so.
 pub(crate) fn read_rows_as(view: &dyn View, var: &Var) -> Result<Value> {
-    as_declared(var, read_table(view, &var.name, &|_| true)?)
+    check(var, read_table(view, &var.name, &|_| true)?)
 }
 
 /// The same from its one file, if that holds rows.
 pub(crate) fn read_one_as(view: &dyn View, var: &Var) -> Option<Result<Value>> {
     let rows = read_part(view.open(&var.name).ok()?, false).ok()?;
-    Some(as_declared(var, rows))
+    Some(check(var, rows))
 }
 
 /// Is there anything of a variable in a folder?
@@ -483,14 +495,15 @@ mod tests {
     #[test]
     fn ids_that_are_rows_make_a_tensor() {
         let var = |dims: &[i64]| Var::new("t", VarType::tensor(DType::F32, Shape::from_i64(dims)));
-        let dense = as_declared(&var(&[4, 2]), piece(&[3, 1])).unwrap();
+        let dense = as_tensor(&var(&[4, 2]), piece(&[3, 1])).unwrap();
         let expected = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 3.0, 1.0 / 3.0];
         assert_eq!(dense.dense().unwrap().data::<f32>().unwrap(), expected);
-        let Value::Rows(rows) = as_declared(&var(&[4, 2]), piece(&[3, 9])).unwrap() else { panic!("no rows") };
-        assert_eq!((rows.rows, rows.height), (vec![3, 9], 4));
+        let Value::Rows(rows) = check(&var(&[4, 2]), piece(&[3, 9])).unwrap() else { panic!("no rows") };
+        assert_eq!((&rows.rows[..], rows.height), (&[3, 9][..], 4));
+        assert!(matches!(as_tensor(&var(&[4, 2]), rows), Ok(Value::Rows(_))));
         assert_eq!(
-            as_declared(&var(&[4, 3]), piece(&[3])).unwrap_err().report().what,
-            "variable `t` is declared [4, 3], and its file holds rows of 2 elements"
+            check(&var(&[4, 3]), piece(&[3])).unwrap_err().report().what,
+            "variable `t` is declared f32[4, 3], and its file holds rows of 2 elements"
         );
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
 use crate::reader::Reader;
 use crate::store::{Local, Source, Staging, Store, View, WriteFile};
-use crate::table::{is_in_parts, read_one_as, read_rows_as, stage_wholes};
+use crate::table::{as_tensor, is_in_parts, read_one_as, read_rows_as, stage_wholes};
 use crate::tensor_stream::{read_part, read_rows, read_tensor, write_rows, write_tensor};
 
 /// The parameters of a program: what `save_params` saves.
@@ -142,8 +142,7 @@ pub fn encode_vars(vars: &[&Var], values: &dyn Vars) -> Result<Vec<u8>> {
 
 /// Loads variables from one file each, or all from the file `combined`. Either all are set, or none.
 pub fn load_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    set_all(values, read_vars(&*store.view()?, combined, vars)?);
-    Ok(())
+    set_vars(values, vars, read_vars(&*store.view()?, combined, vars)?)
 }
 
 /// Loads variables from the bytes of a combined file.
@@ -165,6 +164,19 @@ pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) {
         *var.write() = value;
     }
     values.loaded(&names);
+}
+
+/// Sets variables of a program that were read and checked. One that is declared as a tensor and was saved as rows by id becomes a
+/// tensor, if its ids are rows of that.
+pub fn set_vars(values: &dyn Vars, vars: &[&Var], loaded: Vec<(Name, Value)>) -> Result<()> {
+    let tensor = |name: &Name| vars.iter().find(|var| var.name == *name && var.kind == VarKind::Tensor);
+    let settle = |(name, value): (Name, Value)| match (value, tensor(&name)) {
+        (Value::Rows(rows), Some(var)) => Ok((name, as_tensor(var, rows)?)),
+        (value, _) => Ok((name, value)),
+    };
+    let settled = loaded.into_iter().map(settle).collect::<Result<Vec<_>>>()?;
+    set_all(values, settled);
+    Ok(())
 }
 
 /// Reads variables and checks them against what the program says, without setting any.

@@ -11,7 +11,7 @@ use oarlock_tensor::Value;
 
 use crate::store::{Store, View, open_around, open_store};
 use crate::table::is_saved;
-use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_all, stage_held, stage_over};
+use crate::vars::{hold, persistables, read_vars, read_vars_from_bytes, set_vars, stage_held, stage_over};
 
 /// The types of the operators by which values enter and leave a saved network, and of the variables that hold them.
 const FEED: &str = "feed";
@@ -186,7 +186,7 @@ impl InferenceModel {
     /// Loads a network, and sets its parameters: all, or none.
     pub fn load(store: &dyn Store, files: &ModelFiles, values: &dyn Vars) -> Result<InferenceModel> {
         let (model, loaded) = InferenceModel::read_all(&*store.view()?, files)?;
-        set_all(values, loaded);
+        set_vars(values, &persistables(&model.program), loaded)?;
         Ok(model)
     }
 }

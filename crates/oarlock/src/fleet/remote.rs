@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oarlock_dist::client::{ClientOptions, find_tables};
 use oarlock_dist::transpile;
 use oarlock_exec::Scope;
-use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, set_all};
+use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, persistables, set_vars};
 use oarlock_ir::{Result, Runtime, Var};
 use oarlock_tensor::{DType, Tensor, Value};
 
@@ -30,7 +30,7 @@ pub fn load_with_servers(
     let mut loaded = model.read_params(&*view, &files.params, &elsewhere)?;
     // As a trainer has them: there, and without rows.
     loaded.extend(elsewhere.into_iter().map(|name| (name, Value::Dense(Tensor::zeros(DType::F32, [0])))));
-    set_all(scope, loaded);
+    set_vars(scope, &persistables(&model.program), loaded)?;
     Ok(model)
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use oarlock_exec::{Executor, Scope, Session};
-use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, set_all};
+use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, persistables, set_vars};
 use oarlock_ir::{Error, Kind, Name, Program, Result, nearest};
 use oarlock_tensor::{Tensor, Value};
 
@@ -52,7 +52,7 @@ impl Predictor {
     /// Takes a network and the values of its variables.
     pub fn new(model: &InferenceModel, values: Vec<(Name, Value)>, options: &Options) -> Result<Predictor> {
         let scope = Scope::new();
-        set_all(&scope, values);
+        set_vars(&scope, &persistables(&model.program), values)?;
         Predictor::on(&options.executor(), model, &scope)
     }
 
