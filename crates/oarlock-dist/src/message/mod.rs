@@ -33,7 +33,7 @@ pub(crate) use rows::RowsOf;
 pub(crate) use save_table::SaveTable;
 pub(crate) use tables::{Served, Tables};
 pub(crate) use trade::Trade;
-pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
+pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter, damaged};
 
 /// The kinds of frames.
 pub(crate) mod kind {
