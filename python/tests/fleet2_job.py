@@ -38,7 +38,7 @@ def network(job):
         first = paddle.nn.initializer.Constant(0.1)
         rows = paddle.static.nn.sparse_embedding(ids, [1000, 4], param_attr=paddle.ParamAttr("table", first))
     else:
-        rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=True, param_attr=paddle.ParamAttr("table"))
+        rows = paddle.static.nn.embedding(ids, [30, 4], is_sparse=not job.get("collective"), param_attr=paddle.ParamAttr("table"))
     joined = paddle.concat([x, paddle.reshape(rows, [-1, 4])], axis=1)
     hidden = paddle.static.nn.fc(joined, 8, activation="relu", name="hidden")
     if job.get("dropout"):
@@ -54,7 +54,7 @@ def main(job):
     role = None
     if "role" in job:
         role = fleet.UserDefinedRoleMaker(**job["role"])
-    fleet.init(role)
+    fleet.init(role, is_collective=job.get("collective", False))
     paddle.seed(90)
     net = network(job)
     strategy = fleet.DistributedStrategy()

@@ -60,6 +60,8 @@ pub struct Traits {
     pub seed_slot: Option<&'static str>,
     /// The operator that does the same over the samples of all replicas of a run, with the same slots and attributes.
     pub synchronized: Option<&'static str>,
+    /// Runs once for all replicas of a run, on what they have in common: it speaks for the process.
+    pub once: bool,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -86,6 +88,7 @@ impl Traits {
         random: false,
         seed_slot: None,
         synchronized: None,
+        once: false,
     };
 
     /// No gradient, on purpose.
@@ -122,6 +125,11 @@ impl Traits {
     /// With an operator that does the same over all replicas.
     pub const fn synchronized(self, op_type: &'static str) -> Traits {
         Traits { synchronized: Some(op_type), ..self }
+    }
+
+    /// Runs once for all replicas.
+    pub const fn once(self) -> Traits {
+        Traits { once: true, ..self }
     }
 
     /// Never pruned.

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
 
-use super::config::{Arguments, Config, Trainers, endpoints};
+use super::config::{Arguments, CollectiveMode, Config, Trainers, endpoints};
 use super::job::{known_dims, raw};
 use super::updates::Updates;
 use crate::op::{FUSE, NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
@@ -29,7 +29,8 @@ impl Workers {
             );
         };
         let endpoints = endpoints(list);
-        if endpoints.len() < 2 {
+        let alone = config.collective_mode == Some(CollectiveMode::SingleProcessMultiThread);
+        if endpoints.len() < 2 && !(alone && endpoints.len() == 1) {
             return wrong(
                 format!("{} workers cannot exchange anything", endpoints.len()),
                 "list at least two endpoints",
