@@ -38,8 +38,8 @@ pub fn run_replicas(
     repeated(executor, program, scope, || executor.run_replicas(program, how, feeds, fetches, scope))
 }
 
-/// Makes a step, again and again while workers are lost.
-fn repeated<T>(
+/// Makes a step of a program, again and again while workers are lost.
+pub(crate) fn repeated<T>(
     executor: &Executor,
     program: &Program,
     scope: &Scope,

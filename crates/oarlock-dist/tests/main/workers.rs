@@ -451,6 +451,25 @@ fn those_who_are_left_go_on() {
     }
 }
 
+/// One that is out of data goes on without the one that dies, too.
+#[test]
+fn so_does_one_without_data() {
+    let endpoints = free_endpoints(3);
+    let more = [("OARLOCK_TEST_ELASTIC", "1"), ("OARLOCK_TEST_PAUSE", "40")];
+    let start = |rank: usize, steps| start_with(rank, &endpoints, steps, true, &more);
+    let (first, idle, mut lost) = (start(0, 50), start(1, 4), start(2, 1000));
+    wait_for_training(&mut lost);
+    std::thread::sleep(Duration::from_millis(600));
+    lost.0.kill().unwrap();
+    let mut sums = Vec::new();
+    for process in [first, idle] {
+        let (code, text) = output(process, Duration::from_secs(60));
+        assert_eq!(code, Some(0), "{text}");
+        sums.push(line(&text, "sum").to_string());
+    }
+    assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
+}
+
 /// Two die in the same moment, the one that decides among them or not: nobody waits long for the second.
 #[test]
 fn two_may_die_at_once() {
