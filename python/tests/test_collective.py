@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -171,7 +172,9 @@ def test_mpi_carries_what_workers_exchange(tmp_path):
     # The same bits: MPI carries messages, and adds nothing up itself.
     assert params[0] == params[1]
     for end in ("fails", "dies"):
+        began = time.monotonic()
         run = launch(tmp_path, dict(job, steps=[50, 50], **{end: [1, 3]}), flags=["--backend", "mpi"])
+        assert time.monotonic() - began < 20
         assert run.returncode != 0 and "mpirun failed with exit code" in run.stderr, run.stdout + run.stderr
     run = launch(tmp_path, job, flags=["--backend", "mpi"], env={"OARLOCK_MPI_LIBRARY": "libnothing.so"})
     assert run.returncode != 0 and "MPI cannot be used: libnothing.so" in run.stdout, run.stdout + run.stderr
