@@ -107,7 +107,7 @@ impl DistributeTranspiler {
     fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program) -> Result<()> {
         let updates = find_updates(program)?;
         let params = trained(program, &updates);
-        set_up_rings(&self.config, workers, startup, in_common(program, &updates)?);
+        set_up_rings(&self.config, workers, startup, in_common(program, &updates, &params)?);
         share_parameters(workers, startup, &params);
         Ok(())
     }
@@ -119,7 +119,7 @@ impl DistributeTranspiler {
             return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
                 .help("choose grad_allreduce, local_sgd or single_process_multi_thread"));
         };
-        let common = in_common(program, &updates)?;
+        let common = in_common(program, &updates, &params)?;
         start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params, &common);
         if mode == CollectiveMode::LocalSgd {
             if let Some(param) = params.get(updates.updates.len()) {
