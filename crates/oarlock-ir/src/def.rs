@@ -62,6 +62,8 @@ pub struct Traits {
     pub synchronized: Option<&'static str>,
     /// Runs once for all replicas of a run, on what they have in common: it speaks for the process.
     pub once: bool,
+    /// Changes some rows of what it updates and leaves the others alone, although no input is row-sparse.
+    pub by_rows: bool,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -89,6 +91,7 @@ impl Traits {
         seed_slot: None,
         synchronized: None,
         once: false,
+        by_rows: false,
     };
 
     /// No gradient, on purpose.
@@ -130,6 +133,11 @@ impl Traits {
     /// Runs once for all replicas.
     pub const fn once(self) -> Traits {
         Traits { once: true, ..self }
+    }
+
+    /// Changes some rows of what it updates.
+    pub const fn by_rows(self) -> Traits {
+        Traits { by_rows: true, ..self }
     }
 
     /// Never pruned.

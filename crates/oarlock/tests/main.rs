@@ -17,4 +17,5 @@ mod start_orders;
 mod steady;
 mod train;
 mod trainer;
+mod trainer_plans;
 mod twins;

@@ -29,7 +29,7 @@ pub(crate) use pull::Pull;
 pub(crate) use push::Push;
 pub(crate) use save_table::SaveTable;
 pub(crate) use trade::Trade;
-pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
+pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter, damaged};
 
 /// The kinds of frames.
 pub(crate) mod kind {
