@@ -63,7 +63,7 @@ def main(job):
             os._exit(9)
         if job.get("fails") == [rank, step]:
             raise ValueError("this worker fails")
-        losses.append(float(exe.run(main_program, feed=feed, fetch_list=[loss])[0]))
+        losses.append(float(np.mean(exe.run(main_program, feed=feed, fetch_list=[loss])[0])))
     summed = None
     if job["how"] == "fleet" and job.get("sum"):
         summed = np.zeros(2)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -78,6 +79,32 @@ def test_workers_train_as_one_process(tmp_path, job):
     losses, params = alone(10, lambda step: WHOLE)
     np.testing.assert_allclose(np.mean([r["losses"] for r in results], 0), losses, rtol=1e-5)
     same(results, params)
+
+
+@pytest.mark.parametrize("job", [
+    {"how": "fleet"},
+    {"how": "transpiler", "config": {"mode": "nccl2"}},
+])
+def test_workers_of_several_threads_train_as_one_process(tmp_path, job):
+    results = train(tmp_path, dict(job, steps=[6, 6], seeds=True, compiled=True), env={"CPU_NUM": "2", "OARLOCK_THREADS": "1"})
+    losses, params = alone(6, lambda step: WHOLE)
+    np.testing.assert_allclose(np.mean([r["losses"] for r in results], 0), losses, rtol=1e-5)
+    same(results, params)
+
+
+def test_trainers_that_the_program_does_not_know_of_are_refused():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [None, 4])
+        loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        fluid.Executor(fluid.CPUPlace()).run(startup)
+        alone = fluid.ParallelExecutor(use_cuda=False, loss_name=loss.name, main_program=main, num_trainers=2, trainer_id=1)
+        with pytest.raises(ValueError, match="num_trainers is 2 and trainer_id 1, but the program was not transpiled"):
+            alone.run(feed={"x": np.ones((64, 4), "float32")}, fetch_list=[loss.name])
+        # One that does not learn exchanges nothing.
+        test = fluid.ParallelExecutor(use_cuda=False, main_program=main.clone(for_test=True), num_trainers=2, trainer_id=1)
+        test.run(feed={"x": np.ones((64, 4), "float32")}, fetch_list=[loss.name])
 
 
 def test_golden_losses_of_the_predecessor(tmp_path):
@@ -161,7 +188,9 @@ def test_mpi_carries_what_workers_exchange(tmp_path):
     # The same bits: MPI carries messages, and adds nothing up itself.
     assert params[0] == params[1]
     for end in ("fails", "dies"):
+        began = time.monotonic()
         run = launch(tmp_path, dict(job, steps=[50, 50], **{end: [1, 3]}), flags=["--backend", "mpi"])
+        assert time.monotonic() - began < 20
         assert run.returncode != 0 and "mpirun failed with exit code" in run.stderr, run.stdout + run.stderr
     run = launch(tmp_path, job, flags=["--backend", "mpi"], env={"OARLOCK_MPI_LIBRARY": "libnothing.so"})
     assert run.returncode != 0 and "MPI cannot be used: libnothing.so" in run.stdout, run.stdout + run.stderr

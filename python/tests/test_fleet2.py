@@ -223,6 +223,18 @@ class Job:
         return [json.loads(out.splitlines()[-1]) for out, _ in ended[len(self.endpoints):]]
 
 
+class Equal(Job):
+    """A job without servers."""
+
+    def __init__(self, workers=2, **job):
+        super().__init__(workers, 0, collective=True, **job)
+        self.env["PADDLE_TRAINER_ENDPOINTS"] = ",".join("127.0.0.1:%d" % port for port in free_ports(workers))
+
+    def start(self):
+        places = self.env["PADDLE_TRAINER_ENDPOINTS"].split(",")
+        return [self._start(PADDLE_TRAINER_ID=str(i), PADDLE_CURRENT_ENDPOINT=place) for i, place in enumerate(places)]
+
+
 def alone(**job):
     """The same script in one process, without a launcher."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_")}
@@ -252,6 +264,25 @@ def test_sync_training_and_evaluation_equal_one_process(tmp_path):
     feed = {"x": np.ones([3, 4], "float32"), "ids": np.arange(3).reshape(3, 1)}
     both = [exe.run(p, feed=feed, fetch_list=f)[0] for p, f in ((program, fetches), (old[0], old[2]))]
     assert feeds == ["x", "ids"] and both[0].shape == (3, 2) and (both[0] == both[1]).all()
+
+
+@pytest.mark.parametrize("strategy", [{}, {"localsgd": True}, {"nccl_comm_num": 2}])
+def test_equal_workers_equal_one_process(tmp_path, strategy):
+    one = alone(collective=True)
+    workers = Equal(strategy=strategy, save=str(tmp_path / "saved")).run()
+    for worker in workers:
+        np.testing.assert_allclose([worker[name] for name in METRICS], [one[name] for name in METRICS], rtol=2e-5)
+        assert worker["gathered"] == [0, 1] and worker["most"] == [20]
+    assert [worker["files"] for worker in workers] == [["a", "b"], ["c"]]
+    np.testing.assert_allclose(np.mean([worker["losses"] for worker in workers], axis=0), one["losses"], rtol=2e-5)
+    assert {"table", "hidden.w_0"} <= set(os.listdir(tmp_path / "saved"))
+
+
+def test_equal_workers_with_more_of_a_strategy():
+    # Twice as many rows make one update.
+    merged = Equal(strategy={"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": True}}).run()
+    one = alone(collective=True, strategy={"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2, "avg": True}})
+    np.testing.assert_allclose(np.mean([worker["losses"] for worker in merged], axis=0), one["losses"], rtol=2e-5)
 
 
 MODES = {

@@ -1,6 +1,7 @@
 //! Runs that go on when a worker dies: those who are left form the group anew, take the values of the one that came furthest, and
 //! repeat the step. Parameters are the same everywhere, so nothing is lost.
 
+use oarlock_exec::replicas::{Feeds, Replicas};
 use oarlock_exec::{Executor, Scope};
 use oarlock_ir::{Error, Kind, Name, Program, Result, VarKind};
 use oarlock_tensor::{Tensor, Value};
@@ -21,16 +22,36 @@ pub fn run_into(
     scope: &Scope,
     fetched: &mut Vec<Value>,
 ) -> Result<()> {
+    repeated(executor, program, scope, || executor.run_into(program, feeds, fetches, scope, fetched))
+}
+
+/// Runs a program as [`Executor::run_replicas`] does: replicas add up their gradients, and processes the sums. Like [`run_into`]
+/// where a worker is lost.
+pub fn run_replicas(
+    executor: &Executor,
+    program: &Program,
+    how: &Replicas,
+    feeds: Feeds<'_>,
+    fetches: &[&str],
+    scope: &Scope,
+) -> Result<Vec<Vec<Value>>> {
+    repeated(executor, program, scope, || executor.run_replicas(program, how, feeds, fetches, scope))
+}
+
+/// Makes a step of a program, again and again while workers are lost.
+pub(crate) fn repeated<T>(
+    executor: &Executor,
+    program: &Program,
+    scope: &Scope,
+    mut step: impl FnMut() -> Result<T>,
+) -> Result<T> {
     let rings = Rings::of(executor.runtime());
     if !rings.is_elastic() || !program.global().ops.iter().any(is_exchange) || joins(program) {
-        return executor.run_into(program, feeds, fetches, scope, fetched);
+        return step();
     }
     let mut tries = 0;
     loop {
-        let run = rings
-            .let_in()
-            .and_then(|()| synchronise(&rings, program, scope))
-            .and_then(|()| executor.run_into(program, feeds, fetches, scope, fetched));
+        let run = rings.let_in().and_then(|()| synchronise(&rings, program, scope)).and_then(|()| step());
         match run {
             Err(e) if e.kind() == Kind::Network && tries < TRIES && rings.recover()? => tries += 1,
             run => return run,

@@ -4,6 +4,7 @@ use oarlock_exec::{Executor, Scope};
 use oarlock_ir::{Program, Result};
 
 use crate::collective::Rings;
+use crate::elastic::repeated;
 use crate::transpile::idle;
 
 /// Takes part in the steps of the other workers of a group, without data and without weight, until all have come to the end of
@@ -17,7 +18,7 @@ pub fn finish(executor: &Executor, program: &Program, scope: &Scope) -> Result<u
     let Some(step) = idle(program)? else { return Ok(0) };
     let mut steps = 0;
     loop {
-        executor.run(&step.exchange, &[], &[], scope)?;
+        repeated(executor, program, scope, || executor.run(&step.exchange, &[], &[], scope))?;
         let anybody = rings.active().is_some_and(|active| active > 0.0);
         if anybody || step.always_update {
             executor.run(&step.update, &[], &[], scope)?;

@@ -60,6 +60,8 @@ pub struct Traits {
     pub seed_slot: Option<&'static str>,
     /// The operator that does the same over the samples of all replicas of a run, with the same slots and attributes.
     pub synchronized: Option<&'static str>,
+    /// Runs once for all replicas of a run, on what they have in common: it speaks for the process.
+    pub once: bool,
     /// Changes some rows of what it updates and leaves the others alone, although no input is row-sparse.
     pub by_rows: bool,
 }
@@ -88,6 +90,7 @@ impl Traits {
         random: false,
         seed_slot: None,
         synchronized: None,
+        once: false,
         by_rows: false,
     };
 
@@ -125,6 +128,11 @@ impl Traits {
     /// With an operator that does the same over all replicas.
     pub const fn synchronized(self, op_type: &'static str) -> Traits {
         Traits { synchronized: Some(op_type), ..self }
+    }
+
+    /// Runs once for all replicas.
+    pub const fn once(self) -> Traits {
+        Traits { once: true, ..self }
     }
 
     /// Changes some rows of what it updates.

@@ -106,7 +106,8 @@ impl Executor {
         let feeds = if split { Feeds::Split(&feeds[0]) } else { Feeds::Each(&feeds) };
         let names: Vec<&str> = fetches.iter().map(String::as_str).collect();
         let values = self.compute(py, || {
-            let values = self.inner.run_replicas(&program, &how, feeds, &names, &scope.inner)?;
+            let run = oarlock::dist::elastic::run_replicas;
+            let values = run(&self.inner, &program, &how, feeds, &names, &scope.inner)?;
             let join = |(name, parts): (&&str, Vec<Value>)| Ok(vec![joined(name, parts)?]);
             if merged { names.iter().zip(values).map(join).collect() } else { Ok(values) }
         })?;

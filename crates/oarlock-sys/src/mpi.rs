@@ -247,8 +247,7 @@ impl Library {
             let nothing = ptr::null_mut();
             // SAFETY: MPI was not started; it may be told nothing of the arguments.
             self.check(unsafe { (self.start)(nothing, nothing.cast(), THREAD_MULTIPLE, &raw mut threads) })?;
-            // SAFETY: the function takes nothing and does not unwind.
-            unsafe { libc::atexit(finish) };
+            finish_at_exit();
         }
         if threads < THREAD_SERIALIZED {
             return Err("it was started for one thread only (MPI_THREAD_SERIALIZED is needed)".to_string());
@@ -276,6 +275,28 @@ impl Library {
 }
 
 /// Ends MPI when the process ends: `mpirun` takes one that does not for one that failed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn finish_at_exit() {
+    unsafe extern "C" {
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    /// One that fails must not end MPI: that waits for the others, and they wait for this one. `mpirun` ends them at once instead.
+    extern "C" fn finish_if_well(code: c_int, _: *mut c_void) {
+        if code == 0 {
+            finish();
+        }
+    }
+    // SAFETY: the C library has this function; the one that it calls does not unwind, and ignores its argument.
+    unsafe { on_exit(finish_if_well, ptr::null_mut()) };
+}
+
+/// The same where the exit code is not to be had.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn finish_at_exit() {
+    // SAFETY: the function takes nothing and does not unwind.
+    unsafe { libc::atexit(finish) };
+}
+
 extern "C" fn finish() {
     let Some(Ok(mpi)) = MPI.get() else { return };
     let mut finished = mpi.finished.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! All-reduce of two processes on this machine, from 4 KB to 64 MB, through shared memory and through loopback sockets.
+//! All-reduce of two processes on this machine, from 4 KB to 64 MB, through shared memory, through loopback sockets, and with MPI as the
+//! carrier of messages.
 //! Peers: `OARLOCK_PEER_TORCH` names a Python interpreter whose torch has gloo; `mpicc` and `mpirun` are used if they are installed.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]
 
@@ -16,7 +17,7 @@ const WINDOWS: usize = 5;
 
 /// Tell the second process who it is.
 const ENDPOINTS: &str = "OARLOCK_BENCH_ENDPOINTS";
-const TCP: &str = "OARLOCK_BENCH_TCP";
+const BACKEND: &str = "OARLOCK_BENCH_BACKEND";
 
 /// Seconds of one exchange, by size: those of all windows.
 type Times = Vec<Vec<f64>>;
@@ -24,34 +25,53 @@ type Times = Vec<Vec<f64>>;
 fn main() -> Result<()> {
     if let Ok(endpoints) = std::env::var(ENDPOINTS) {
         let endpoints = endpoints.split(',').map(str::to_string).collect();
-        return measure(1, endpoints, std::env::var(TCP).is_ok()).map(drop);
+        let backend = Backend::parse(&std::env::var(BACKEND).unwrap_or_default())?;
+        // Both are started by mpirun, or this is the second.
+        let rank = std::env::var("OMPI_COMM_WORLD_RANK").map_or(1, |rank| rank.parse().unwrap_or(0));
+        let times = measure(rank, endpoints, backend)?;
+        if rank == 0 {
+            print_times(&times);
+        }
+        return Ok(());
     }
-    show("shared memory", &run(false)?);
+    show("shared memory", &run(Backend::Auto)?);
     if let Some(times) = gloo() {
         show("gloo", &times);
     }
-    show("shared memory", &run(false)?);
+    show("shared memory", &run(Backend::Auto)?);
     match mpi() {
         Some(times) => show("OpenMPI", &times),
         None => println!("skipped: OpenMPI (mpicc or mpirun is not installed, or failed)"),
     }
-    show("shared memory", &run(false)?);
-    show("TCP", &run(true)?);
+    show("shared memory", &run(Backend::Auto)?);
+    show("TCP", &run(Backend::Tcp)?);
+    match run_over_mpi() {
+        Some(times) => show("over OpenMPI", &times),
+        None => println!("skipped: over OpenMPI (mpirun is not installed, or failed)"),
+    }
     Ok(())
 }
 
 /// Two processes: this one and another.
-fn run(tcp: bool) -> Result<Times> {
-    let held: Vec<_> = (0..2).filter_map(|_| std::net::TcpListener::bind("127.0.0.1:0").ok()).collect();
-    let endpoints: Vec<String> = held.iter().filter_map(|l| Some(l.local_addr().ok()?.to_string())).collect();
-    drop(held);
+fn run(backend: Backend) -> Result<Times> {
+    let endpoints = endpoints();
     let mut other = Command::new(std::env::current_exe().unwrap_or_default());
-    other.env(ENDPOINTS, endpoints.join(","));
-    if tcp {
-        other.env(TCP, "1");
-    }
+    other.env(ENDPOINTS, endpoints.join(",")).env(BACKEND, backend.to_string());
     let _other = Other(other.spawn().map_err(|e| oarlock::Error::internal(e.to_string()))?);
-    measure(0, endpoints, tcp)
+    measure(0, endpoints, backend)
+}
+
+/// Two processes that mpirun starts, and whose messages it carries.
+fn run_over_mpi() -> Option<Times> {
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n", "2"]).arg(std::env::current_exe().ok()?);
+    let output = command.env(ENDPOINTS, endpoints().join(",")).env(BACKEND, "mpi").output().ok()?;
+    lines(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn endpoints() -> Vec<String> {
+    let held: Vec<_> = (0..2).filter_map(|_| std::net::TcpListener::bind("127.0.0.1:0").ok()).collect();
+    held.iter().filter_map(|l| Some(l.local_addr().ok()?.to_string())).collect()
 }
 
 struct Other(Child);
@@ -68,9 +88,9 @@ impl Drop for Other {
     }
 }
 
-fn measure(rank: usize, endpoints: Vec<String>, tcp: bool) -> Result<Times> {
+fn measure(rank: usize, endpoints: Vec<String>, backend: Backend) -> Result<Times> {
     let mut options = GroupOptions::new(rank, endpoints);
-    options.backend = if tcp { Backend::Tcp } else { Backend::Auto };
+    options.backend = backend;
     options.net = oarlock::dist::wire::NetOptions { checksum: false, ..options.net };
     let group = Group::join(options)?;
     let mut times = Vec::new();
@@ -128,6 +148,12 @@ fn mpi() -> Option<Times> {
     // It was only made for this.
     let _ = std::fs::remove_file(&program);
     lines(&String::from_utf8_lossy(&output?.ok()?.stdout))
+}
+
+fn print_times(times: &Times) {
+    for ((bytes, _), windows) in SIZES.iter().zip(times) {
+        println!("TIMES {bytes} {}", windows.iter().map(f64::to_string).collect::<Vec<_>>().join(" "));
+    }
 }
 
 /// `TIMES bytes seconds seconds ...`, a line per size.

@@ -9,9 +9,8 @@ mod bench;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use bench::models::{Model, lenet, perceptron};
+use bench::models::{Model, join, lenet, perceptron};
 use bench::{Rates, peak_mb};
-use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers};
 use oarlock::prelude::*;
 use oarlock::replicas::{Feeds, Replicas};
 
@@ -150,23 +149,6 @@ fn work(worker: &str) -> Result<()> {
         println!("done");
     }
     Ok(())
-}
-
-/// Lets the program exchange gradients with the other worker.
-fn join(net: &mut Net, rank: usize, endpoints: &str) -> Result<()> {
-    let grad_allreduce = Some(CollectiveMode::GradAllreduce);
-    let config = Config { mode: Mode::Collective, collective_mode: grad_allreduce, ..Config::fluid() };
-    DistributeTranspiler::new(config).transpile(Arguments {
-        trainer_id: rank,
-        program: &mut net.main,
-        startup_program: &mut net.startup,
-        pservers: "",
-        trainers: Trainers::Endpoints(endpoints.to_string()),
-        sync_mode: true,
-        current_endpoint: endpoints.split(',').nth(rank).unwrap_or_default(),
-        slice_var_up: None,
-        split_method: None,
-    })
 }
 
 struct Job {

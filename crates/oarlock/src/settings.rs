@@ -113,7 +113,8 @@ const THREADS: &str = "the number of threads does not change results; OARLOCK_TH
 const FUSED: &str = "operators are fused whenever that gives the same bits";
 const ONE_EXCHANGE: &str = "one exchange per server carries all variables of a step";
 const SUMS: &str = "replicas add up all gradients at once, in place and in one order";
-const TRANSPILED: &str = "a program that was transpiled knows the workers of its job";
+const TRANSPILED: &str =
+    "a program that was transpiled knows the workers of its job; one that was not, and learns, is refused";
 const ONE_UPDATE: &str = "the update runs once, on the parameters that all replicas read";
 
 const FLAGS: &[Setting] = &[

@@ -16,6 +16,7 @@ class CompiledProgram:
         self._program = program_or_graph
         self._predictor = None
         self._is_data_parallel = False
+        self._learns = False
         self._build_strategy = build_strategy
         self._share_vars_from = None
         self._places = None
@@ -59,6 +60,7 @@ class CompiledProgram:
                     raise TypeError("places takes places such as fluid.CPUPlace(), not %r" % (place,))
                 place._refuse()
         self._is_data_parallel = True
+        self._learns = loss_name is not None
         self._build_strategy = build_strategy if build_strategy is not None else self._build_strategy
         self._share_vars_from = share_vars_from
         self._places = places
@@ -73,6 +75,21 @@ class CompiledProgram:
         if not self._program.global_block().has_var(name):
             raise ValueError("loss_name is %r, but the program has no such variable" % (name,))
 
+    def _check_trainers(self):
+        """A program that learns in several processes must have been told of them, or each would learn alone."""
+        strategy, program = self._build_strategy, self._program
+        number, index = getattr(strategy, "num_trainers", 1), getattr(strategy, "trainer_id", 0)
+        if not self._learns or (number <= 1 and index == 0):
+            return
+        if not (program._workers or program._exchanges or program._transpiled):
+            raise ValueError(
+                "num_trainers is %d and trainer_id %d, but the program was not transpiled: every process would learn alone. Call "
+                "DistributeTranspiler.transpile(trainer_id, trainers=endpoints, current_endpoint=...) with mode \"nccl2\" in its config "
+                "before, or use fleet" % (number, index)
+            )
+        if program._workers and number != program._workers:
+            raise ValueError("num_trainers is %d, but the program was transpiled for %d trainers" % (number, program._workers))
+
     def _replicas(self, merged):
         """How it runs on replicas: how many, how their losses count, and whether batch normalisation is over all; None if the program
         itself does the same."""
@@ -80,6 +97,7 @@ class CompiledProgram:
 
         if not self._is_data_parallel:
             return None
+        self._check_trainers()
         if self._places is None:
             self._places = cpu_places()
         strategy = self._build_strategy if self._build_strategy is not None else BuildStrategy()

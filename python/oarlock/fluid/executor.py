@@ -194,11 +194,6 @@ class Executor:
             if getattr(program, "_is_data_parallel", False):
                 scope = program._run_in(_scope if scope is None else scope)
                 replicas = program._replicas(return_merged)
-                if replicas is not None and (program._program._workers or program._program._exchanges):
-                    raise ValueError(
-                        "a worker that exchanges gradients with others runs one replica, and this would be %d: set CPU_NUM=1 and "
-                        "start more workers" % replicas[0]
-                    )
                 if replicas is not None:
                     return self._run_replicas(program._program, replicas, feed, fetch_list, scope, return_numpy, return_merged, use_prune)
             program = self._resolve(program)
@@ -252,9 +247,13 @@ class Executor:
         elif feed is not None and not isinstance(feed, dict):
             raise TypeError("feed takes a dict, or a list with a dict for each of %d replicas, not %s" % (replicas[0], type(feed)))
         feed = {} if feed is None else feed
+        if program._workers:
+            program = program._exchanging()
         self._look_at_flags()
         _set_rates(program, scope)
         fetches = _fetch_names(fetch_list)
+        if program._exchanges:
+            _note_trained(self._core, program, scope)
         if use_prune:
             program = _pruned(program, feed[0] if isinstance(feed, list) else feed, fetches)
         try:

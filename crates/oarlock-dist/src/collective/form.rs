@@ -48,9 +48,11 @@ pub(super) const FOR_KNOCK: u8 = 3;
 /// How long one who should decide has to answer where a group is formed anew; then it counts as dead.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// How long a worker that is expected has to show that it listens; how long it must not have listened to be taken for dead. One that
-/// goes over from its old group to the new does not listen for a moment.
+/// How long a worker that is expected has to show that it listens, how often it is tried, and how long it must not have listened to be
+/// taken for dead. One that goes over from its old group to the new does not listen for a moment; one that is busy accepts nothing, and
+/// the system keeps only so many attempts for it.
 const PROBE: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_millis(500);
 const DEAD: Duration = Duration::from_secs(2);
 
 /// How often a worker that waits for others looks whether it should stop, and how often it says for whom it waits.
@@ -236,7 +238,7 @@ impl Forming<'_> {
     /// Waits until all have come, and compares them.
     fn gather(&mut self, conns: &mut BTreeMap<usize, Conn>) -> Result<Vec<Member>> {
         let mut table = BTreeMap::from([(self.own.rank, self.own.clone())]);
-        let (mut said, mut refused) = (now(), BTreeMap::new());
+        let (mut said, mut probed, mut refused) = (now(), now(), BTreeMap::new());
         while self.wanted.iter().any(|rank| !table.contains_key(rank)) {
             if self.grace.is_some_and(|grace| now() > grace) {
                 break;
@@ -253,7 +255,8 @@ impl Forming<'_> {
                 fault.map_or(Ok(()), Err)?;
                 continue;
             }
-            if self.grace.is_some() {
+            if self.grace.is_some() && now() > probed + PAUSE {
+                probed = now();
                 let mut wanted = std::mem::take(&mut self.wanted);
                 wanted.retain(|rank| table.contains_key(rank) || self.may_come(*rank, &mut refused));
                 self.wanted = wanted;

@@ -167,7 +167,8 @@ impl Group {
         let door = match options.elastic {
             false => None,
             true if options.rank == first => Some(Entrance::Door(Door::open(&options)?)),
-            true => Some(Entrance::Porch(Listener::bind(&options.endpoints[options.rank], &options.net)?)),
+            // Without it this worker only counts as dead too early if others die while it is busy.
+            true => Listener::bind(&options.endpoints[options.rank], &options.net).ok().map(Entrance::Porch),
         };
         let door = Mutex::new(door);
         Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route, ranks, door })

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::COMMUNICATES;
+use super::EXCHANGES;
 use crate::collective::Rings;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Barrier];
@@ -35,6 +35,6 @@ impl OpDef for Barrier {
     }
 
     fn traits(&self) -> Traits {
-        COMMUNICATES.in_place(&[("X", "Out")])
+        EXCHANGES.in_place(&[("X", "Out")])
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, fail, kernel};
 use oarlock_tensor::Value;
 
-use super::COMMUNICATES;
+use super::EXCHANGES;
 use crate::collective::{Item, Reduce, Rings, Stream};
 
 pub(super) const OPS: &[&dyn OpDef] = &[
@@ -140,8 +140,8 @@ impl OpDef for Exchange {
 
     fn traits(&self) -> Traits {
         match self.does {
-            Does::Gather | Does::Scatter => COMMUNICATES,
-            _ => COMMUNICATES.in_place(&[("X", "Out")]),
+            Does::Gather | Does::Scatter => EXCHANGES,
+            _ => EXCHANGES.in_place(&[("X", "Out")]),
         }
     }
 }

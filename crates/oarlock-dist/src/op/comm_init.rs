@@ -3,13 +3,16 @@
 use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Runtime, Sig, Traits, kernel};
 use oarlock_tensor::{Tensor, Value};
 
-use super::COMMUNICATES;
+use super::EXCHANGES;
 use crate::collective::{GroupOptions, Rings};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&GenId, &Init, &InitAll];
 
 /// The attribute that lists what all workers must have in common.
 pub(crate) const PROGRAM: &str = "oarlock_program";
+
+/// The attribute that says how many workers a ring of one process was made for.
+pub(crate) const WORKERS: &str = "oarlock_workers";
 
 /// The attribute that says up to how many MiB gradients are exchanged together; below 0 the runtime's settings count.
 pub(crate) const FUSE: &str = "oarlock_fuse_mb";
@@ -79,7 +82,7 @@ impl OpDef for GenId {
     }
 
     fn traits(&self) -> Traits {
-        COMMUNICATES
+        EXCHANGES
     }
 }
 
@@ -111,32 +114,47 @@ impl OpDef for Init {
     }
 
     fn traits(&self) -> Traits {
-        COMMUNICATES
+        EXCHANGES
     }
 }
+
+/// Nobody connects to a process that exchanges nothing with others.
+const ALONE: &str = "127.0.0.1:0";
 
 struct InitAll;
 
 impl OpDef for InitAll {
     fn sig(&self) -> Sig {
-        Sig::new("c_comm_init_all", "a ring of all devices of this process")
-            .attr("ring_id", 0, "which ring")
-            .hints(&["devices"])
+        Sig::new(
+            "c_comm_init_all",
+            "a ring of this process alone; replicas of a run add up what they have before it is exchanged",
+        )
+        .attr("ring_id", 0, "which ring")
+        .attr(WORKERS, 1, "how many workers the program was made for")
+        .hints(&["devices"])
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
         Ok(())
     }
 
-    fn prepare(&self, _: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let what = "`c_comm_init_all` makes a ring of the devices of one process, and a CPU is one device";
-        Err(Error::new(Kind::Unsupported, what).help(
-            "for threads use `CompiledProgram(program).with_data_parallel(loss_name)` on the program from before it was \
-             transpiled; for processes the collective_mode grad_allreduce",
-        ))
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (ring, workers) = (p.attrs().int("ring_id")? as i32, p.attrs().int(WORKERS)?);
+        if workers > 1 {
+            let what = format!("`c_comm_init_all` is for one process, and the program was made for {workers} workers");
+            return Err(Error::new(Kind::Unsupported, what).help(
+                "for threads of one process list one endpoint, and run `CompiledProgram(program).with_data_parallel(loss_name)`; for \
+                 several processes use the collective_mode grad_allreduce",
+            ));
+        }
+        kernel(move |io| {
+            let rings = Rings::of(io.runtime());
+            rings.join(GroupOptions::of(io.runtime(), 0, vec![ALONE.to_string()]))?;
+            rings.open(ring)
+        })
     }
 
     fn traits(&self) -> Traits {
-        COMMUNICATES
+        EXCHANGES
     }
 }

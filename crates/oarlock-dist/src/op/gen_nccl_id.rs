@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Infer, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-use super::COMMUNICATES;
+use super::EXCHANGES;
 use super::comm_init::{FUSE, Group, HIERARCHICAL, PROGRAM, options_of, ring_value};
 use crate::collective::Rings;
 
@@ -61,6 +61,6 @@ impl OpDef for GenNcclId {
     }
 
     fn traits(&self) -> Traits {
-        COMMUNICATES
+        EXCHANGES
     }
 }

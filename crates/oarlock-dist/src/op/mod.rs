@@ -26,7 +26,7 @@ use oarlock_ir::{Attr, Error, Kernel, Kind, Name, Op, OpDef, Prepare, Program, R
 use crate::client::Wants;
 
 pub(crate) use collective::{WEIGHT, collective, is_exchange};
-pub(crate) use comm_init::{FUSE, HIERARCHICAL, PROGRAM};
+pub(crate) use comm_init::{FUSE, HIERARCHICAL, PROGRAM, WORKERS};
 pub(crate) use distributed_lookup_table::{LOOKUP, READ_ONLY, distributed_lookup_table};
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;
@@ -65,6 +65,9 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
 
 /// Never pruned, and no gradient flows through it.
 const COMMUNICATES: Traits = Traits::GRADIENT_FREE.side_effect();
+
+/// The same, among equal workers: a process does it once, however many replicas it runs.
+const EXCHANGES: Traits = COMMUNICATES.once();
 
 /// What every operator of a program carries besides its own attributes.
 pub(crate) fn with_role<N: Into<String>>(mut op: Op, role: Role, role_var: impl IntoIterator<Item = N>) -> Op {

@@ -3,7 +3,7 @@
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
 use oarlock_tensor::Value;
 
-use super::COMMUNICATES;
+use super::EXCHANGES;
 use crate::collective::Rings;
 
 pub(super) const OPS: &[&dyn OpDef] = &[
@@ -61,7 +61,7 @@ impl OpDef for Order {
     }
 
     fn traits(&self) -> Traits {
-        COMMUNICATES.in_place(&[("X", "Out")])
+        EXCHANGES.in_place(&[("X", "Out")])
     }
 }
 

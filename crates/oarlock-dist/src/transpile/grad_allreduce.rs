@@ -3,8 +3,9 @@
 
 use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
 
+use super::updates::Updates;
 use super::workers::{Workers, check_dense, ring_id, scale};
-use crate::op::{FUSE, HIERARCHICAL, NO_VARS, PROGRAM, WEIGHT, collective, sync_stream, with_role};
+use crate::op::{FUSE, HIERARCHICAL, NO_VARS, PROGRAM, WEIGHT, WORKERS, collective, sync_stream, with_role};
 
 /// Joins the rings, and gives every worker the first one's parameters.
 pub(super) fn start_workers(
@@ -35,7 +36,7 @@ pub(super) fn share_parameters(workers: &Workers, startup: &mut Program, paramet
 fn join_ring(workers: &Workers, one_process: bool, ring: i32, startup: &mut Program, common: &[String]) {
     let mut push = |op: Op| startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
     if one_process {
-        push(Op::new("c_comm_init_all").attr("ring_id", ring));
+        push(Op::new("c_comm_init_all").attr("ring_id", ring).attr(WORKERS, workers.endpoints.len() as i32));
         return;
     }
     let id: Name = format!("nccl_id_{ring}").into();
@@ -85,14 +86,30 @@ pub(super) fn allreduce_gradients(workers: &Workers, program: &mut Program) -> R
     Ok(())
 }
 
+/// The parameters that workers must start with in common: those that are updated, then those that are updated in a branch, after
+/// several steps for example, and so only show by their gradients.
+pub(super) fn trained(program: &Program, updates: &Updates) -> Vec<Name> {
+    let mut params: Vec<Name> = updates.updates.iter().map(|update| update.param.clone()).collect();
+    for (param, _) in program.global().ops.iter().flat_map(pairs) {
+        if !params.contains(&param) && program.find_var(0, &param).is_some() {
+            params.push(param);
+        }
+    }
+    params
+}
+
 /// The parameters' gradients that a backward operator completes.
 fn completed(op: &Op) -> Vec<Name> {
+    pairs(op).into_iter().map(|(_, grad)| grad).collect()
+}
+
+/// Parameters with the gradients that a backward operator completes.
+fn pairs(op: &Op) -> Vec<(Name, Name)> {
     if !op.role().has(Role::BACKWARD) {
         return Vec::new();
     }
-    // Pairs of a parameter and its gradient.
     let Some(Attr::Strings(pairs)) = op.attrs.get("op_role_var") else { return Vec::new() };
-    pairs.iter().skip(1).step_by(2).map(|grad| Name::from(grad.as_str())).collect()
+    pairs.chunks_exact(2).map(|pair| (Name::from(pair[0].as_str()), Name::from(pair[1].as_str()))).collect()
 }
 
 /// All that was exchanged is there.

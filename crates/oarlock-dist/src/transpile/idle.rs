@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, verify};
 
+use super::job::empty_dead_blocks;
 use super::workers::zeros;
 use crate::op::{WEIGHT, is_exchange, waits_for_exchanges};
 
@@ -79,6 +80,7 @@ fn with_ops(program: &Program, ops: Vec<Op>, exchanged: &BTreeSet<Name>) -> Resu
         program.global_mut().set_var(var);
     }
     program.global_mut().ops = ops;
+    empty_dead_blocks(&mut program);
     check_inputs(&program)?;
     verify(&program, None)?;
     Ok(program)

@@ -30,7 +30,7 @@ use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
 pub(crate) use dc_asgd::{TRAINER_ID, backup};
-use grad_allreduce::{allreduce_gradients, share_parameters, start_workers};
+use grad_allreduce::{allreduce_gradients, share_parameters, start_workers, trained};
 pub use idle::{Idle, idle};
 pub(crate) use job::empty_dead_blocks;
 use job::{Job, known_dims};
@@ -107,22 +107,27 @@ impl DistributeTranspiler {
     /// The program stays as it is: whoever runs it on all workers ([`exchange_gradients`]) adds what it needs.
     fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program) -> Result<()> {
         let updates = find_updates(program)?;
-        let params: Vec<Name> = updates.updates.iter().map(|u| u.param.clone()).collect();
-        set_up_rings(&self.config, workers, startup, in_common(program, &updates)?);
+        let params = trained(program, &updates);
+        set_up_rings(&self.config, workers, startup, in_common(program, &updates, &params)?);
         share_parameters(workers, startup, &params);
         Ok(())
     }
 
     fn collective(&self, workers: &Workers, program: &mut Program, startup: &mut Program) -> Result<()> {
         let updates = find_updates(program)?;
-        let params: Vec<Name> = updates.updates.iter().map(|u| u.param.clone()).collect();
+        let params = trained(program, &updates);
         let Some(mode) = self.config.collective_mode else {
             return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
                 .help("choose grad_allreduce, local_sgd or single_process_multi_thread"));
         };
-        let common = in_common(program, &updates)?;
+        let common = in_common(program, &updates, &params)?;
         start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params, &common);
         if mode == CollectiveMode::LocalSgd {
+            if let Some(param) = params.get(updates.updates.len()) {
+                let what = format!("`{param}` is updated in a branch, and local_sgd exchanges what every step updates");
+                return Err(Error::new(Kind::Unsupported, what)
+                    .help("exchange gradients (grad_allreduce), or leave out what updates after several steps"));
+            }
             take_snapshots(startup, &params)?;
             return average_parameters(workers, &updates, program);
         }

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
 
-use super::config::{Arguments, Config, Trainers, endpoints};
+use super::config::{Arguments, CollectiveMode, Config, Trainers, endpoints};
 use super::job::{known_dims, raw};
 use super::updates::Updates;
 use crate::op::{FUSE, NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
@@ -29,7 +29,8 @@ impl Workers {
             );
         };
         let endpoints = endpoints(list);
-        if endpoints.len() < 2 {
+        let alone = config.collective_mode == Some(CollectiveMode::SingleProcessMultiThread);
+        if endpoints.len() < 2 && !(alone && endpoints.len() == 1) {
             return wrong(
                 format!("{} workers cannot exchange anything", endpoints.len()),
                 "list at least two endpoints",
@@ -73,15 +74,16 @@ pub(super) fn ring_id(name: &str) -> Var {
     var
 }
 
-/// What all workers must have in common, line by line: what is updated, its size, and how.
-pub(super) fn in_common(program: &Program, updates: &Updates) -> Result<Vec<String>> {
-    let mut lines = Vec::new();
-    for update in &updates.updates {
-        let var = program.expect_var(0, &update.param)?;
-        let by: Vec<&str> = update.ops.iter().map(|i| program.global().ops[*i].op_type.as_str()).collect();
-        lines.push(format!("{} {} ({})", update.param, var.ty(), by.join(", ")));
-    }
-    Ok(lines)
+/// What all workers must have in common, line by line: the parameters that are trained, their sizes, and how they are updated.
+pub(super) fn in_common(program: &Program, updates: &Updates, params: &[Name]) -> Result<Vec<String>> {
+    let line = |param: &Name| {
+        let update = updates.updates.iter().find(|update| update.param == *param);
+        let ops = update.map_or(&[][..], |update| &update.ops);
+        let by: Vec<&str> = ops.iter().map(|i| program.global().ops[*i].op_type.as_str()).collect();
+        let by = if by.is_empty() { "in a branch".to_string() } else { by.join(", ") };
+        Ok(format!("{param} {} ({by})", program.expect_var(0, param)?.ty()))
+    };
+    params.iter().map(line).collect()
 }
 
 /// Multiplies a variable in place.

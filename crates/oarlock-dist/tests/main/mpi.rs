@@ -11,6 +11,12 @@ use crate::workers::{Process, free_endpoints, output};
 
 /// Runs a test of this binary in so many processes, and returns what they wrote; nothing where MPI is not installed.
 pub(crate) fn mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<String> {
+    let (code, text) = try_mpirun(count, test, vars, Duration::from_secs(90))?;
+    assert_eq!(code, Some(0), "{text}");
+    Some(text)
+}
+
+fn try_mpirun(count: usize, test: &str, vars: &[(&str, &str)], limit: Duration) -> Option<(Option<i32>, String)> {
     let start = |command: &mut Command| command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     if start(Command::new("mpirun").arg("--version"))
         .map(|child| output(Process(child), Duration::from_secs(20)))
@@ -22,9 +28,7 @@ pub(crate) fn mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &count.to_string()]);
     command.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]).envs(vars.iter().copied());
-    let (code, text) = output(Process(start(&mut command).unwrap()), Duration::from_secs(90));
-    assert_eq!(code, Some(0), "{text}");
-    Some(text)
+    Some(output(Process(start(&mut command).unwrap()), limit))
 }
 
 fn numbers(rank: usize, len: usize) -> Vec<f32> {
@@ -94,6 +98,34 @@ fn processes_of_mpi_exchange_values() {
         let way = if machines { "shared memory, then MPI between machines" } else { "MPI" };
         assert!(text.contains(&format!("rank 0 of {count} over {way}: error[argument]: rank ")), "{text}");
     }
+}
+
+/// What each process of the test below does: the second fails while the first waits for it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
+fn one_process_that_fails() {
+    let var = |name: &str| std::env::var(name).ok();
+    let (Some(rank), Some(endpoints)) = (var("OMPI_COMM_WORLD_RANK"), var("OARLOCK_TEST_FAILS")) else { return };
+    let mut options =
+        GroupOptions::new(rank.parse().unwrap(), endpoints.split(',').map(str::to_string).collect::<Vec<_>>());
+    (options.backend, options.log) = (Backend::Mpi, Log::silent());
+    let group = Group::join(options).unwrap();
+    group.barrier().unwrap();
+    if group.rank() == 1 {
+        // Nothing is closed, and nobody told.
+        std::process::exit(7);
+    }
+    let _ = group.barrier();
+}
+
+#[test]
+fn when_one_fails_mpirun_ends_the_others_at_once() {
+    let endpoints = free_endpoints(2).join(",");
+    let vars = [("OARLOCK_TEST_FAILS", &*endpoints)];
+    let Some((code, text)) = try_mpirun(2, "mpi::one_process_that_fails", &vars, Duration::from_secs(20)) else {
+        return;
+    };
+    assert_eq!(code, Some(7), "{text}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use oarlock_dist::transpile::{
     Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers, exchange_gradients,
 };
 use oarlock_dist::{Log, elastic, finish};
+use oarlock_exec::replicas::{Feeds, Replicas};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result};
 use oarlock_tensor::Tensor;
@@ -93,6 +94,16 @@ impl Worker {
         elastic::run_into(&self.executor, &self.program, &feeds, &[], &self.scope, &mut Vec::new())
     }
 
+    /// The same on replicas.
+    fn step_on(&self, replicas: usize, feeds: &[(&str, Tensor)]) -> Result<()> {
+        if replicas == 1 {
+            return self.step(feeds);
+        }
+        let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
+        let (how, feeds) = (Replicas::new(replicas), Feeds::Split(&feeds));
+        elastic::run_replicas(&self.executor, &self.program, &how, feeds, &[], &self.scope).map(drop)
+    }
+
     fn leave(&self) {
         assert!(Rings::of(self.executor.runtime()).leave());
     }
@@ -109,6 +120,11 @@ fn width(case: &str) -> usize {
 
 /// Trains with as many workers as `steps` has entries: worker `r` has data for `steps[r]` steps, and finishes without.
 fn train(case: &str, config: &Config, options: &GroupOptions, steps: &[usize]) -> Vec<Scope> {
+    train_on(1, case, config, options, steps)
+}
+
+/// The same, each worker on so many replicas.
+fn train_on(replicas: usize, case: &str, config: &Config, options: &GroupOptions, steps: &[usize]) -> Vec<Scope> {
     let (endpoints, share) = (free_endpoints(steps.len()), ROWS / steps.len());
     std::thread::scope(|threads| {
         let work = |rank: usize| {
@@ -116,7 +132,7 @@ fn train(case: &str, config: &Config, options: &GroupOptions, steps: &[usize]) -
             threads.spawn(move || {
                 let worker = Worker::join(case, config, rank, &endpoints, options).unwrap();
                 for step in 0..steps[rank] {
-                    worker.step(&feed(width(case), step, rank * share, share)).unwrap();
+                    worker.step_on(replicas, &feed(width(case), step, rank * share, share)).unwrap();
                 }
                 finish(&worker.executor, &worker.program, &worker.scope).unwrap();
                 worker.leave();
@@ -176,6 +192,40 @@ fn workers_train_as_one_process() {
             assert_equal(case, &found, &train_alone(case, steps));
         }
     }
+}
+
+/// Replicas add up their gradients first, then the processes theirs.
+#[test]
+fn so_they_do_with_replicas_in_each() {
+    let nccl2 = Config { mode: Mode::Nccl2, ..Config::fluid() };
+    let modes = [collective(CollectiveMode::GradAllreduce), collective(CollectiveMode::LocalSgd), nccl2];
+    for (config, steps) in modes.iter().zip([&[4, 4][..], &[3, 3], &[2, 2, 2]]) {
+        let found = train_on(2, "dc_asgd", config, &options(), steps);
+        assert_equal("dc_asgd", &found, &train_alone("dc_asgd", steps));
+    }
+    // One that runs out takes part without weight, too.
+    let config = collective(CollectiveMode::GradAllreduce);
+    let found = train_on(3, "dc_asgd", &config, &options(), &[2, 5]);
+    assert_equal("dc_asgd", &found, &train_alone("dc_asgd", &[2, 5]));
+}
+
+#[test]
+fn one_process_may_be_a_ring_of_its_own() {
+    let config = collective(CollectiveMode::SingleProcessMultiThread);
+    for replicas in [1, 2] {
+        let found = train_on(replicas, "dc_asgd", &config, &options(), &[4]);
+        assert_equal("dc_asgd", &found, &train_alone("dc_asgd", &[4]));
+    }
+}
+
+#[test]
+fn what_every_replica_has_of_its_own_is_not_exchanged() {
+    let text = "block 0 {\n var a: f32[?, 1]\n var b: f32[?, 1]\n b = scale(X: a)\n b = c_allreduce_sum(X: b)\n }";
+    let Ok(program) = Program::from_text(text) else { panic!("the text is no program") };
+    let (a, how) = (noise(4, 1, 0), Replicas::new(2));
+    let run = executor().run_replicas(&program, &how, Feeds::Split(&[("a", &a)]), &[], &Scope::new());
+    let error = run.unwrap_err().to_string();
+    assert!(error.contains("`c_allreduce_sum` exchanges `b` with other processes"), "{error}");
 }
 
 #[test]
@@ -399,6 +449,25 @@ fn those_who_are_left_go_on() {
         }
         assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
     }
+}
+
+/// One that is out of data goes on without the one that dies, too.
+#[test]
+fn so_does_one_without_data() {
+    let endpoints = free_endpoints(3);
+    let more = [("OARLOCK_TEST_ELASTIC", "1"), ("OARLOCK_TEST_PAUSE", "40")];
+    let start = |rank: usize, steps| start_with(rank, &endpoints, steps, true, &more);
+    let (first, idle, mut lost) = (start(0, 50), start(1, 4), start(2, 1000));
+    wait_for_training(&mut lost);
+    std::thread::sleep(Duration::from_millis(600));
+    lost.0.kill().unwrap();
+    let mut sums = Vec::new();
+    for process in [first, idle] {
+        let (code, text) = output(process, Duration::from_secs(60));
+        assert_eq!(code, Some(0), "{text}");
+        sums.push(line(&text, "sum").to_string());
+    }
+    assert!(!sums[0].is_empty() && sums[0] == sums[1], "{sums:?}");
 }
 
 /// Two die in the same moment, the one that decides among them or not: nobody waits long for the second.

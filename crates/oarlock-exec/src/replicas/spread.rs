@@ -42,6 +42,10 @@ pub(crate) fn spread(program: &Program, feeds: &[&str], how: &Replicas, options:
         let reads = access.reads.iter().any(is_reader);
         let chance = reads || traits(op).random || traits(op).side_effect;
         let mut op = op.clone();
+        if traits(&op).once && !runs_once(&op) {
+            flow.check_common(&op, access).map_err(|e| e.at(|| op.place(0, i)))?;
+            op.set_role(Role::DIST);
+        }
         let stage = flow.place(&mut op, access, chance);
         if !runs_once(&op) {
             check_branches(&program, &op).map_err(|e| e.at(|| op.place(0, i)))?;
@@ -66,7 +70,8 @@ fn scale_loss(program: &mut Program, how: &Replicas) {
                 }
             }),
             LossScale::Sum => {}
-            LossScale::Fed => block.ops.retain(|op| !starts_gradient(op)),
+            // What divides it among workers of other processes stays.
+            LossScale::Fed => block.ops.retain(|op| !starts_gradient(op) || op.attrs.get("value").is_none()),
         }
     }
 }
@@ -160,6 +165,14 @@ impl Flow {
             self.join_gradients(op);
         }
         stage
+    }
+
+    /// An operator that speaks for the process needs what is the same for all replicas, or their sum.
+    fn check_common(&self, op: &Op, access: &Access) -> Result<()> {
+        let own = |key: &&Key| self.owner.get(&key.1) == Some(&Owner::Replica) && !self.of_backward.contains(&key.1);
+        let Some((_, name)) = access.reads.iter().find(own) else { return Ok(()) };
+        let what = format!("`{}` exchanges `{name}` with other processes, and every replica has its own", op.op_type);
+        Err(Error::new(Kind::Unsupported, what).help("run on one replica (CPU_NUM=1), and start more processes"))
     }
 
     fn stage(&self, access: &Access, once: bool) -> usize {

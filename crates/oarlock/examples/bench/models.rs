@@ -1,5 +1,6 @@
 //! Models that several benchmarks train, each with a batch for it.
 
+use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers};
 use oarlock::prelude::*;
 
 /// A loss, and what to feed.
@@ -46,4 +47,21 @@ fn pixels(dims: &[usize]) -> Tensor {
 fn labels(batch: usize, classes: usize) -> Tensor {
     let data: Vec<i64> = (0..batch as i64).map(|i| i % classes as i64).collect();
     Tensor::from_slice([batch, 1], &data).expect("as many labels")
+}
+
+/// Lets a program exchange gradients with those of the other workers.
+pub(crate) fn join(net: &mut Net, rank: usize, endpoints: &str) -> Result<()> {
+    let grad_allreduce = Some(CollectiveMode::GradAllreduce);
+    let config = Config { mode: Mode::Collective, collective_mode: grad_allreduce, ..Config::fluid() };
+    DistributeTranspiler::new(config).transpile(Arguments {
+        trainer_id: rank,
+        program: &mut net.main,
+        startup_program: &mut net.startup,
+        pservers: "",
+        trainers: Trainers::Endpoints(endpoints.to_string()),
+        sync_mode: true,
+        current_endpoint: endpoints.split(',').nth(rank).unwrap_or_default(),
+        slice_var_up: None,
+        split_method: None,
+    })
 }
