@@ -59,7 +59,7 @@ pub fn load_program(
     let view = store.view()?;
     let prefix = without_suffix(name);
     if !view.has(&format!("{prefix}{PARAMS}")) {
-        set_all(values, read_other_form(store, &*view, name, program, combined)?);
+        set_all(values, read_other_form(store, &*view, name, program, combined)?)?;
         return Ok(());
     }
     let mut loaded = read_listed(&*view, &format!("{prefix}{PARAMS}"), &parameters(program))?;
@@ -67,7 +67,7 @@ pub fn load_program(
     if !optimizer.is_empty() {
         loaded.extend(read_listed(&*view, &format!("{prefix}{OPTIMIZER}"), &optimizer)?);
     }
-    set_all(values, loaded);
+    set_all(values, loaded)?;
     Ok(())
 }
 
@@ -190,7 +190,7 @@ pub fn set_state(program: &Program, state: BTreeMap<String, Tensor>, values: &dy
         }
     }
     let (set, unused): (Vec<_>, Vec<_>) = state.into_iter().partition(|(name, _)| known.contains(name.as_str()));
-    set_all(values, set.into_iter().map(|(name, tensor)| (name.into(), tensor.into())).collect());
+    set_all(values, set.into_iter().map(|(name, tensor)| (name.into(), tensor.into())).collect())?;
     Ok(unused.into_iter().map(|(name, _)| name).collect())
 }
 

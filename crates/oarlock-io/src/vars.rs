@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use oarlock_ir::{Error, Kind, Name, Program, Result, SharedVar, Var, VarDType, VarKind, Vars};
-use oarlock_tensor::{Dims, Tensor, Value};
+use oarlock_ir::{Dim, Error, Kind, Name, Program, Result, SharedVar, Var, VarDType, VarKind, Vars};
+use oarlock_tensor::{Dims, SelectedRows, Tensor, Value};
 use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
 use crate::reader::Reader;
@@ -61,7 +61,7 @@ pub(crate) fn hold(vars: &[&Var], values: &dyn Vars) -> Result<Vec<Held>> {
 /// Refuses values that files do not hold.
 pub(crate) fn check_saveable(name: &str, value: &Value) -> Result<()> {
     match value {
-        Value::Dense(_) | Value::Rows(_) => Ok(()),
+        Value::Dense(_) | Value::Rows(_) | Value::Table(_) => Ok(()),
         Value::Empty => Err(Error::new(Kind::Missing, format!("variable `{name}` has no value to save"))
             .help("run the startup program or load values first")),
         other => {
@@ -94,6 +94,7 @@ pub(crate) fn write_value(value: &Value, out: &mut dyn Write) -> std::io::Result
     match value {
         Value::Dense(tensor) => write_tensor(tensor, out),
         Value::Rows(rows) => write_rows(rows, out),
+        Value::Table(table) => write_rows(&table.to_rows().map_err(std::io::Error::other)?, out),
         // `hold` and `check_saveable` let nothing else pass.
         _ => Ok(()),
     }
@@ -112,14 +113,12 @@ pub fn encode_vars(vars: &[&Var], values: &dyn Vars) -> Result<Vec<u8>> {
 
 /// Loads variables from one file each, or all from the file `combined`. Either all are set, or none.
 pub fn load_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    set_all(values, read_vars(&*store.view()?, combined, vars)?);
-    Ok(())
+    set_all(values, read_vars(&*store.view()?, combined, vars)?)
 }
 
 /// Loads variables from the bytes of a combined file.
 pub fn load_vars_from_bytes(bytes: &[u8], vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    set_all(values, read_vars_from_bytes(bytes, vars)?);
-    Ok(())
+    set_all(values, read_vars_from_bytes(bytes, vars)?)
 }
 
 /// Reads variables from the bytes of a combined file, without setting any.
@@ -127,14 +126,15 @@ pub(crate) fn read_vars_from_bytes(bytes: &[u8], vars: &[&Var]) -> Result<Vec<(N
     read_combined(&mut Reader::new(bytes, "the given bytes"), &sorted(vars))
 }
 
-/// Sets variables that were read and checked.
-pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) {
+/// Sets variables that were read and checked. Rows of a table go into the table, if there is one.
+pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) -> Result<()> {
     let names: Vec<Name> = loaded.iter().map(|(name, _)| name.clone()).collect();
     let vars: Vec<(SharedVar, Value)> = loaded.into_iter().map(|(n, v)| (values.find_or_create(&n), v)).collect();
-    for (var, value) in vars {
-        *var.write() = value;
+    for ((var, value), name) in vars.into_iter().zip(&names) {
+        var.write().load(value).map_err(|e| Error::new(Kind::Argument, format!("variable `{name}`: {e}")))?;
     }
     values.loaded(&names);
+    Ok(())
 }
 
 /// Reads variables and checks them against what the program says, without setting any.
@@ -152,7 +152,35 @@ fn read_one(view: &dyn View, var: &Var) -> Result<(Name, Value)> {
             "load what was saved from this program; if all variables are in one file, give its name (`filename`)",
         ));
     }
-    Ok((var.name.clone(), read_var(view.open(&var.name)?, var)?))
+    let value = match read_var(view.open(&var.name)?, var) {
+        // A table of rows by id is declared as a tensor, and saved as the rows that it has.
+        Err(error) if var.kind == VarKind::Tensor => match read_all_rows(view.open(&var.name)?) {
+            Ok(rows) => check_table(var, rows),
+            Err(_) => Err(error),
+        },
+        value => value,
+    };
+    Ok((var.name.clone(), value?))
+}
+
+fn read_all_rows(file: Source) -> Result<SelectedRows> {
+    file.decode(|r| {
+        let rows = read_rows(r)?;
+        nothing_left(r)?;
+        Ok(rows)
+    })
+}
+
+/// Are these rows of the table that the program declares as a tensor?
+fn check_table(var: &Var, rows: SelectedRows) -> Result<Value> {
+    let size = |at: Option<&Dim>| at.and_then(|size| size.known());
+    let width = size(var.shape.last()).is_none_or(|width| rows.width() == width);
+    let fits = size(var.shape.first()).is_none_or(|most| rows.rows.len() <= most);
+    if width && fits && var.dtype == VarDType::Is(rows.value.dtype()) {
+        return Ok(Value::Rows(rows));
+    }
+    let what = format!("variable `{}`: the program expects {}, found rows {}", var.name, var.ty(), rows.value.dims());
+    Err(Error::new(Kind::Shape, what).help("load what was saved from this program, or change the program to fit"))
 }
 
 /// Reads a file of one variable.

@@ -169,7 +169,7 @@ impl InferenceModel {
     /// Loads a network, and sets its parameters: all, or none.
     pub fn load(store: &dyn Store, files: &ModelFiles, values: &dyn Vars) -> Result<InferenceModel> {
         let (model, loaded) = InferenceModel::read_all(&*store.view()?, files)?;
-        set_all(values, loaded);
+        set_all(values, loaded)?;
         Ok(model)
     }
 }

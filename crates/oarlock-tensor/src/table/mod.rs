@@ -35,6 +35,7 @@ mod memory;
 mod saved;
 mod shard;
 mod spec;
+mod var;
 mod visit;
 
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub use self::arena::Header;
 pub use self::history::Changed;
 pub use self::memory::Memory;
 pub use self::spec::{Admission, RowInit, Spec, State};
+pub use self::var::{LocalTable, TableState, TableVar};
 
 /// The number of shards of every table.
 pub const SHARDS: usize = 1 << SHARD_BITS;
@@ -265,6 +267,12 @@ impl HashedTable {
                 *weight += delta;
             }
         })
+    }
+
+    /// Makes sure that the next update of these ids finds room: fails if the table cannot hold them all.
+    pub fn reserve(&self, ids: &[i64]) -> Result<()> {
+        let _batch = self.fences.read();
+        self.grouped(ids, |batch| self.make_room(batch))
     }
 
     /// Calls `f` for each id with its position in `ids`, its weights and its states (side by side), to change them at step `now`.

@@ -52,7 +52,7 @@ impl Predictor {
     /// Takes a network and the values of its variables.
     pub fn new(model: &InferenceModel, values: Vec<(Name, Value)>, options: &Options) -> Result<Predictor> {
         let (executor, scope) = (options.executor(), Scope::new());
-        set_all(&scope, values);
+        set_all(&scope, values)?;
         let names = |list: &[Name]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (feeds, fetches) = (names(&model.feeds), names(&model.fetches));
         let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
