@@ -5,6 +5,7 @@ mod checkpoint;
 mod meet;
 mod member;
 mod plan;
+mod shrink;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use checkpoint::{JobSaves, finish_checkpoint};
 pub use meet::{Fold, Meeting};
 pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
+pub use shrink::shrink;
 
 use crate::launch::{self, Cluster};
 

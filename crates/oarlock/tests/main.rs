@@ -15,6 +15,7 @@ mod recurrent;
 mod replicas;
 mod start_orders;
 mod steady;
+mod tables;
 mod train;
 mod trainer;
 mod twins;
