@@ -55,6 +55,8 @@ def main(job):
     reader = batches
     if job.get("even"):
         reader = distributed.even_reader(batches, job["even"])
+    if job.get("files"):
+        dealt = ps_job.deal_out(dict(job, id=rank), fleet)
     losses = []
     for step, feed in enumerate(reader()):
         if job.get("dies") == [rank, step]:
@@ -72,7 +74,7 @@ def main(job):
         fleet.stop_worker() if job["how"] == "fleet" else exe.close()
     scope = fluid.global_scope()
     names = [v.name for v in loss.block.program.all_parameters()]
-    result = {"losses": losses, "sum": summed, "params": {n: np.array(scope.find_var(n).get_tensor()).tolist() for n in names}}
+    result = {"losses": losses, "dealt": dealt if job.get("files") else None, "sum": summed, "params": {n: np.array(scope.find_var(n).get_tensor()).tolist() for n in names}}
     with open("result.%d" % rank, "w") as file:
         json.dump(result, file)
 

@@ -104,6 +104,18 @@ def by_transpiler(job):
 
 def shuffled(job, exe):
     """Trains on samples that all workers deal out again; returns which of them came here."""
+    dataset, dealt = deal_out(job, fleet, keep=True)
+    exe.train_from_dataset(fleet.main_program, dataset)
+    total = np.zeros(1)
+    fleet.all_reduce_worker(np.array([float(len(dealt["numbers"]))]), total)
+    gathered = fleet._role_maker.all_gather(job["id"])
+    fleet.barrier_worker()
+    fleet.stop_worker()
+    return dict(dealt, total=float(total[0]), gathered=gathered)
+
+
+def deal_out(job, fleet, keep=False):
+    """Loads the worker's files and deals the samples of all workers out again."""
     random.seed(job["seed"])
     block = fluid.default_main_program().global_block()
     dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
@@ -115,13 +127,8 @@ def shuffled(job, exe):
     dataset.global_shuffle(fleet)
     sizes = [dataset.get_memory_data_size(fleet), dataset.get_shuffle_data_size(fleet), before]
     numbers = [int(n) for batch in dataset._configure().begin(1) for n in _first_column(batch)]
-    exe.train_from_dataset(fleet.main_program, dataset)
-    total = np.zeros(1)
-    fleet.all_reduce_worker(np.array([float(len(numbers))]), total)
-    gathered = fleet._role_maker.all_gather(job["id"])
-    fleet.barrier_worker()
-    fleet.stop_worker()
-    return {"numbers": numbers, "sizes": sizes, "total": float(total[0]), "gathered": gathered}
+    dealt = {"numbers": numbers, "sizes": sizes}
+    return (dataset, dealt) if keep else dealt
 
 
 def _first_column(batches):

@@ -113,6 +113,22 @@ def test_fleet_joins_arrays_without_servers(tmp_path):
     assert all(r["sum"] == [6.0, 3.0] for r in results)
 
 
+def test_a_global_shuffle_without_servers(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for part in range(4):
+        lines = ["13 %d%s 1 0.5\n" % (part * 25 + i, " 0.1" * 12) for i in range(25)]
+        (data / ("part-%d" % part)).write_text("".join(lines))
+    files = sorted(str(f) for f in data.glob("part-*"))
+    job = {"how": "fleet", "net": "fit_a_line", "steps": [0, 0], "files": files, "seed": 7}
+    dealt = [result["dealt"] for result in train(tmp_path, job)]
+    for one in dealt:
+        assert one["sizes"] == [100, 100, 50]
+        assert min(sum(n < 50 for n in one["numbers"]), sum(n >= 50 for n in one["numbers"])) > 5
+    assert sorted(dealt[0]["numbers"] + dealt[1]["numbers"]) == list(range(100))
+    assert [result["dealt"] for result in train(tmp_path, job)] == dealt
+
+
 def test_logs_and_devices(tmp_path):
     (tmp_path / "show.py").write_text("import os; print(os.environ['PADDLE_TRAINER_ID'], os.environ['CPU_NUM'])")
     command = [sys.executable, "-m", "oarlock.distributed.launch", "--selected_gpus=0,1", "show.py"]

@@ -16,8 +16,6 @@ import oarlock
 import oarlock.fluid as fluid
 import oarlock.fluid.incubate.data_generator as dg
 from oarlock.fluid import layers
-from oarlock.fluid.incubate.fleet.base.role_maker import UserDefinedCollectiveRoleMaker
-from oarlock.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
 
 
 def click_model():
@@ -175,10 +173,6 @@ def test_preloading_and_memory_limits(tmp_path):
     dataset.set_memory_limit(100)
     with pytest.raises(IndexError, match="does not fit into memory"):
         dataset.load_into_memory()
-
-    fleet.init(UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:1", "127.0.0.1:2"]))
-    with pytest.raises(NotImplementedError, match="2 workers exchange samples through parameter servers, and this job has none"):
-        dataset.global_shuffle(fleet)
 
 
 def test_what_is_refused_says_so(tmp_path):

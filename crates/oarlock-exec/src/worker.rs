@@ -255,7 +255,7 @@ fn sharing(plan: &Plan, i: usize) -> Sharing {
 /// Does an operator read some rows of something large, as the update of a table does?
 fn reads_rows(plan: &Plan, p: &PlanOp) -> bool {
     let is_rows = |name| plan.program.global().var(name).is_some_and(|v| v.kind == VarKind::SelectedRows);
-    p.op.inputs.args().any(|name| is_rows(name))
+    p.by_rows || p.op.inputs.args().any(|name| is_rows(name))
 }
 
 /// What an operator does with a variable; `None` if it only reads what it has at hand anyway.

@@ -60,6 +60,8 @@ pub struct Traits {
     pub seed_slot: Option<&'static str>,
     /// The operator that does the same over the samples of all replicas of a run, with the same slots and attributes.
     pub synchronized: Option<&'static str>,
+    /// Changes some rows of what it updates and leaves the others alone, although no input is row-sparse.
+    pub by_rows: bool,
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -86,6 +88,7 @@ impl Traits {
         random: false,
         seed_slot: None,
         synchronized: None,
+        by_rows: false,
     };
 
     /// No gradient, on purpose.
@@ -122,6 +125,11 @@ impl Traits {
     /// With an operator that does the same over all replicas.
     pub const fn synchronized(self, op_type: &'static str) -> Traits {
         Traits { synchronized: Some(op_type), ..self }
+    }
+
+    /// Changes some rows of what it updates.
+    pub const fn by_rows(self) -> Traits {
+        Traits { by_rows: true, ..self }
     }
 
     /// Never pruned.

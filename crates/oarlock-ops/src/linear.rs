@@ -1,8 +1,8 @@
 //! What inference operators share that end in a fully connected layer: `y = activation(x w + bias)`.
 
 use oarlock_ir::{Error, In, Io, Kind, Result};
-use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
-use oarlock_tensor::simd::{self, Math};
+use oarlock_tensor::gemm::{GemmElem, Mat, Then, gemm_then};
+use oarlock_tensor::simd::Math;
 use oarlock_tensor::{Pool, Tensor};
 
 use crate::recurrent::Activation;
@@ -16,15 +16,13 @@ pub(crate) fn layer<T: Math + GemmElem>(
     bias: Option<&[T]>,
     act: Activation,
 ) {
-    gemm(pool, y, x, w, T::ONE, T::ZERO);
-    match (bias, act) {
-        (Some(bias), Activation::Relu) => simd::add_bias_relu(y, bias),
-        (Some(bias), _) => {
-            simd::add_bias(y, bias);
-            act.apply(y);
-        }
-        (None, _) => act.apply(y),
-    }
+    let then = match (bias, act) {
+        (Some(bias), Activation::Relu) => return gemm_then(pool, y, x, w, Then::AddRelu(bias)),
+        (Some(bias), _) => Then::Add(bias),
+        (None, _) => Then::Nothing,
+    };
+    gemm_then(pool, y, x, w, then);
+    act.apply(y);
 }
 
 /// The weights of a layer for rows of `columns` numbers.

@@ -501,6 +501,31 @@ impl FusionCheck {
         self
     }
 
+    /// Where the first operator of a type stands.
+    #[track_caller]
+    pub(crate) fn position(&self, op_type: &str) -> usize {
+        self.program.global().ops.iter().position(|op| op.op_type == op_type).expect("an operator of this type")
+    }
+
+    /// Appends one more operator, given as text.
+    #[track_caller]
+    pub(crate) fn append(self, text: &str) -> FusionCheck {
+        let end = self.program.global().ops.len();
+        self.insert(end, text)
+    }
+
+    /// Puts one more operator, given as text, at a position.
+    #[track_caller]
+    pub(crate) fn insert(mut self, at: usize, text: &str) -> FusionCheck {
+        let whole = format!("{}", self.program).replacen("\n}\n", &format!("\n{text}\n}}\n"), 1);
+        let mut with = Program::from_text(&whole).unwrap_or_else(|e| panic!("{e}"));
+        let op = with.global_mut().ops.pop().expect("an operator");
+        let later = self.program.global_mut().ops.split_off(at);
+        append_op(&mut self.program, 0, op, &registry()).unwrap_or_else(|e| panic!("{e}"));
+        self.program.global_mut().ops.extend(later);
+        self
+    }
+
     /// Runs both ways, fetches these, and compares; the fused plan must hold these operators (each as often as listed).
     #[track_caller]
     pub(crate) fn run(self, fetches: &[&str], fused: &[&str]) {

@@ -66,7 +66,11 @@ impl Workers {
 }
 
 impl Workers {
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Group) -> oarlock::Result<T> + Send) -> PyResult<T> {
+    pub(crate) fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Group) -> oarlock::Result<T> + Send,
+    ) -> PyResult<T> {
         let runtime = self.runtime.get();
         let left = || Error::new(Kind::Argument, "this process has left the other workers");
         runtime.compute(py, || Rings::of(&runtime.inner).with_group(work)?.ok_or_else(left))

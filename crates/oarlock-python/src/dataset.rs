@@ -15,6 +15,9 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
 use crate::executor::interruptible;
+use oarlock::dist::collective::Circle;
+
+use crate::collective::Workers;
 use crate::fleet::Partners;
 use crate::tensor::LoDTensor;
 
@@ -72,6 +75,13 @@ fn records_of(records: Option<PyRecords>) -> PyResult<Records> {
         "csv" => Ok(Records::Csv(Csv { table, delimiter: byte(&delimiter)?, list: byte(&list)?, header })),
         _ => Ok(Records::Parquet(table)),
     }
+}
+
+/// The other workers of a job: at its servers, or without any.
+#[derive(FromPyObject)]
+enum Others<'py> {
+    Partners(PyRef<'py, Partners>),
+    Workers(PyRef<'py, Workers>),
 }
 
 #[pymethods]
@@ -156,13 +166,27 @@ impl Dataset {
     }
 
     /// Shuffles the samples of all trainers; without partners this is the only one.
-    fn global_shuffle(&self, py: Python<'_>, by_line_id: bool, seed: u64, partners: Option<&Partners>) -> PyResult<()> {
+    fn global_shuffle(
+        &self,
+        py: Python<'_>,
+        by_line_id: bool,
+        seed: u64,
+        partners: Option<Others<'_>>,
+    ) -> PyResult<()> {
         let mut inner = self.lock()?;
         let memory = inner.memory()?;
         let by = if by_line_id { ShuffleBy::LineId } else { ShuffleBy::Chance };
-        let Some(partners) = partners else { return py.detach(|| memory.global_shuffle(&mut Alone, by, seed)).py() };
-        let runtime = partners.runtime.borrow(py);
-        runtime.compute(py, || memory.global_shuffle(&mut *partners.inner.lock(), by, seed))
+        match partners {
+            None => py.detach(|| memory.global_shuffle(&mut Alone, by, seed)).py(),
+            Some(Others::Partners(partners)) => {
+                let runtime = partners.runtime.borrow(py);
+                let partners = &partners.inner;
+                runtime.compute(py, || memory.global_shuffle(&mut *partners.lock(), by, seed))
+            }
+            Some(Others::Workers(workers)) => {
+                workers.with(py, |group| memory.global_shuffle(&mut Circle(group), by, seed))
+            }
+        }
     }
 
     /// Makes one sample of all with one line id; says how many were merged and dropped.

@@ -10,7 +10,7 @@ use crate::simd::dots::{Rows, Target, dots};
 use crate::simd::packed;
 use crate::simd::sums::{Elems, sums};
 use crate::simd::vector::Registers;
-use crate::{Buf, Float, Pool};
+use crate::{Buf, Float, Pool, simd};
 
 /// The elements of a product: f32 and f64.
 pub trait GemmElem: Float + Registers {}
@@ -104,6 +104,50 @@ impl<'a, T> Mat<'a, T> {
     }
 }
 
+/// What becomes of the elements of a product as soon as they are summed, while they are still at hand.
+#[derive(Debug, Clone, Copy)]
+pub enum Then<'a, T> {
+    /// They stay.
+    Nothing,
+    /// A number per column is added.
+    Add(&'a [T]),
+    /// A number per column is added, then what is not positive becomes 0.
+    AddRelu(&'a [T]),
+    /// An element becomes 0 where this matrix, stored row after row like the product, is not positive.
+    WherePositive(&'a [T]),
+}
+
+impl<'a, T: GemmElem> Then<'a, T> {
+    /// Does it fit a product of so many rows and columns?
+    pub(crate) fn fits(&self, rows: usize, cols: usize) -> bool {
+        match self {
+            Then::Nothing => true,
+            Then::Add(bias) | Then::AddRelu(bias) => bias.len() == cols,
+            Then::WherePositive(by) => by.len() == rows * cols,
+        }
+    }
+
+    /// The same as seen from an element inside a product of `cols` columns.
+    pub(crate) fn from(self, top: usize, left: usize, cols: usize) -> Then<'a, T> {
+        match self {
+            Then::Nothing => Then::Nothing,
+            Then::Add(bias) => Then::Add(&bias[left..]),
+            Then::AddRelu(bias) => Then::AddRelu(&bias[left..]),
+            Then::WherePositive(by) => Then::WherePositive(&by[top * cols + left..]),
+        }
+    }
+
+    /// Does it to a whole product.
+    pub(crate) fn finish(self, c: &mut [T]) {
+        match self {
+            Then::Nothing => {}
+            Then::Add(bias) => simd::add_bias(c, bias),
+            Then::AddRelu(bias) => simd::add_bias_relu(c, bias),
+            Then::WherePositive(by) => simd::relu_grad_assign(c, by),
+        }
+    }
+}
+
 /// Up to so many rows, a product by sums of rows beats one that packs the right matrix.
 const FEW: usize = 2;
 
@@ -137,7 +181,7 @@ pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>,
         return c.iter_mut().for_each(|v| *v = if beta == T::ZERO { T::ZERO } else { *v * beta });
     }
     let Some(kernel) = thin_kernel(a, b) else {
-        return product(pool, c, a, b, alpha, beta);
+        return product(pool, c, a, b, (alpha, beta), Then::Nothing);
     };
     if m.saturating_mul(n).saturating_mul(k) < PARALLEL {
         return thin_product(kernel, c, a, b, alpha, beta);
@@ -148,6 +192,18 @@ pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>,
         let a = a.view(i * height, c.len() / n, 0, k);
         thin_product(kernel, c, a, b, alpha, beta);
     });
+}
+
+/// `c = a b`, finished by `then`: the bits of the product and of what follows one after the other. Panics if the shapes do not fit.
+pub fn gemm_then<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, then: Then<'_, T>) {
+    let (m, n, k) = (a.rows, b.cols, a.cols);
+    assert!(then.fits(m, n), "{then:?} does not fit {m} x {n}");
+    if [m, n, k].contains(&0) || thin_kernel(a, b).is_some() {
+        gemm(pool, c, a, b, T::ONE, T::ZERO);
+        return then.finish(c);
+    }
+    assert!(b.rows == k && c.len() == m * n, "cannot put {m} x {k} times {} x {n} into {} elements", b.rows, c.len());
+    product(pool, c, a, b, (T::ONE, T::ZERO), then);
 }
 
 /// `gemm` on the calling thread, for callers that share out whole products themselves. The same bits.
@@ -381,6 +437,23 @@ mod tests {
         // Large enough to be cut, at uneven places.
         for shape in [(1000, 10, 300), (530, 270, 40), (7, 3000, 110), (3000, 7, 110), (260, 530, 17), (2000, 700, 2)] {
             check_shape(&pool, shape);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_product_is_the_same_bits() {
+        let pool = Pool::new(3);
+        for (m, n, k) in [(5, 9, 7), (100, 400, 30), (260, 273, 1100), (33, 2, 40), (300, 48, 2), (12, 17, 0)] {
+            let (a, b) = (uniform(m * k, 1), uniform(k * n, 2));
+            let (bias, by) = (uniform(n, 3), uniform(m * n, 4));
+            let (a, b) = (Mat::new(&a, m, k), Mat::new(&b, k, n));
+            for then in [Then::Nothing, Then::Add(&bias), Then::AddRelu(&bias), Then::WherePositive(&by)] {
+                let (mut at_once, mut after) = (vec![f32::NAN; m * n], vec![f32::NAN; m * n]);
+                gemm_then(&pool, &mut at_once, a, b, then);
+                gemm(&pool, &mut after, a, b, 1.0, 0.0);
+                then.finish(&mut after);
+                assert_eq!(at_once, after, "{m} x {n} x {k}");
+            }
         }
     }
 

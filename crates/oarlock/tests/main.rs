@@ -18,4 +18,5 @@ mod steady;
 mod tables;
 mod train;
 mod trainer;
+mod trainer_plans;
 mod twins;

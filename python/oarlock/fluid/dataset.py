@@ -294,11 +294,9 @@ class InMemoryDataset(DatasetBase):
         self._core.local_shuffle(random.getrandbits(64))
 
     def global_shuffle(self, fleet=None, thread_num=12):
-        """Deals the samples of all workers of ``fleet`` out again, through its servers; every worker must call it. ``random.seed``
-        decides who gets what, and in which order. Without ``fleet``, and with a single worker, a trainer shuffles its own."""
-        if fleet is not None and fleet.worker_num() > 1 and not fleet.server_endpoints():
-            what = "%d workers exchange samples through parameter servers, and this job has none" % fleet.worker_num()
-            raise NotImplementedError(what + ": shuffle the files before training, or launch it with --server_num")
+        """Deals the samples of all workers of ``fleet`` out again, through its servers or, if it has none, from worker to worker; every
+        worker must call it. ``random.seed`` decides who gets what, and in which order. Without ``fleet``, and with a single worker,
+        a trainer shuffles its own."""
         self._core.global_shuffle(self.merge_by_lineid, random.getrandbits(64), _partners(fleet))
         self._shuffled = len(self._core)
         if self.merge_by_lineid:

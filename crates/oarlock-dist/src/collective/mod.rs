@@ -19,6 +19,7 @@ mod layered;
 mod mpi;
 mod reduce;
 mod rings;
+mod samples;
 mod shared;
 mod stream;
 #[cfg(test)]
@@ -31,4 +32,5 @@ pub use backend::Backend;
 pub use group::{Group, GroupOptions};
 pub use reduce::Reduce;
 pub use rings::Rings;
+pub use samples::Circle;
 pub(crate) use stream::{Item, Stream};

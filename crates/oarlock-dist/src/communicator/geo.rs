@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Io, Kind, Name, Result};
-use oarlock_tensor::{Dims, Tensor, Value};
+use oarlock_tensor::{DType, Dims, Value, simd};
 use parking_lot::{Condvar, Mutex};
 
 use super::CommunicatorOptions;
@@ -66,33 +66,25 @@ struct State {
     running: bool,
     stopping: bool,
     exchange: Exchange,
+    /// The memory of the last exchange's moves, and of what came back, for the next one.
+    spare_moves: Parts,
+    spare_pulled: Parts,
     failed: Option<Error>,
 }
+
+/// By variable, by block: rows of it if it is sparse, else all of it.
+type Parts = Vec<Vec<Value>>;
 
 /// Where an exchange is.
 enum Exchange {
     /// None is under way.
     Idle,
-    /// Moves wait to be sent: by variable the rows, if it is sparse, and how far they went.
-    Ready(Vec<Move>),
+    /// How far parameters went waits to be sent.
+    Ready(Parts),
     /// The thread is talking to servers.
     UnderWay,
     /// What the servers have now.
-    Back(Vec<Pulled>),
-}
-
-/// How far one variable went: the rows, if it is sparse, and their deltas.
-struct Move {
-    var: usize,
-    rows: Option<Vec<i64>>,
-    delta: Vec<f32>,
-}
-
-/// What the servers have now of one variable.
-struct Pulled {
-    var: usize,
-    rows: Option<Vec<i64>>,
-    values: Vec<f32>,
+    Back(Parts),
 }
 
 struct Tracked {
@@ -128,6 +120,8 @@ impl Geo {
             running: false,
             stopping: false,
             exchange: Exchange::Idle,
+            spare_moves: Parts::new(),
+            spare_pulled: Parts::new(),
             failed: None,
         };
         let shared = Shared {
@@ -277,34 +271,13 @@ impl Shared {
     fn prepare(&self, state: &mut State) -> Result<()> {
         state.steps = 0;
         let share = 1.0 / self.trainers as f32;
-        let mut moves = Vec::new();
-        for (var, tracked) in state.vars.iter_mut().enumerate() {
-            let rows = tracked.var.sparse.then(|| tracked.seen.take());
-            let (old, width, name) = (&mut tracked.old, width(&tracked.dims), &tracked.var.param);
-            let mut delta = Vec::new();
-            let mut resized = false;
-            self.with_param(name, |train, _| {
-                resized = train.len() != old.len();
-                if resized {
-                    return;
-                }
-                let mut go = |at: std::ops::Range<usize>| {
-                    for (old, train) in old[at.clone()].iter_mut().zip(&train[at]) {
-                        let way = (train - *old) * share;
-                        *old += way;
-                        delta.push(way);
-                    }
-                };
-                match &rows {
-                    None => go(0..train.len()),
-                    Some(rows) => rows.iter().for_each(|row| go(*row as usize * width..(*row as usize + 1) * width)),
-                }
-            })?;
-            if resized {
-                return Err(Error::new(Kind::Shape, format!("parameter `{name}` changed its size while it is shared"))
-                    .help("load parameters before fleet.init_worker()"));
-            }
-            moves.push(Move { var, rows, delta });
+        let mut moves = std::mem::take(&mut state.spare_moves);
+        moves.resize_with(state.vars.len(), Vec::new);
+        for (tracked, parts) in state.vars.iter_mut().zip(&mut moves) {
+            let name = tracked.var.param.clone();
+            let mut done = Ok(());
+            self.with_param(&name, |train, _| done = tracked.moves(train, share, parts))?;
+            done?;
         }
         state.exchange = Exchange::Ready(moves);
         Ok(())
@@ -312,31 +285,17 @@ impl Shared {
 
     /// Adds what others did.
     fn take_in(&self, state: &mut State) -> Result<()> {
-        let Exchange::Back(pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
-        for got in pulled {
-            let tracked = &mut state.vars[got.var];
-            let (old, width) = (&mut tracked.old, width(&tracked.dims));
-            self.with_param(&tracked.var.param, |train, _| {
-                let mut add = |at: usize, values: &[f32]| {
-                    let range = at..at + values.len();
-                    if range.end > train.len() {
-                        return;
-                    }
-                    for ((train, old), now) in train[range.clone()].iter_mut().zip(&mut old[range]).zip(values) {
-                        *train += now - *old;
-                        *old = *now;
-                    }
-                };
-                match &got.rows {
-                    None => add(0, &got.values),
-                    Some(rows) => {
-                        for (row, values) in rows.iter().zip(got.values.chunks_exact(width.max(1))) {
-                            add(*row as usize * width, values);
-                        }
-                    }
-                }
-            })?;
+        if !matches!(state.exchange, Exchange::Back(_)) {
+            return Ok(());
         }
+        let Exchange::Back(pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
+        for (tracked, parts) in state.vars.iter_mut().zip(&pulled) {
+            let name = tracked.var.param.clone();
+            let mut done = Ok(());
+            self.with_param(&name, |train, _| done = tracked.take_in(train, parts))?;
+            done?;
+        }
+        state.spare_pulled = pulled;
         Ok(())
     }
 
@@ -353,8 +312,9 @@ impl Shared {
     }
 
     fn exchange_loop(&self) {
+        let mut inbox = Inbox::default();
         loop {
-            let (moves, vars) = {
+            let (mut moves, mut pulled, vars) = {
                 let mut state = self.state.lock();
                 loop {
                     if let Exchange::Ready(_) = state.exchange {
@@ -366,12 +326,14 @@ impl Shared {
                     self.changed.wait(&mut state);
                 }
                 let Exchange::Ready(moves) = std::mem::replace(&mut state.exchange, Exchange::UnderWay) else { return };
-                (moves, state.vars.iter().map(|t| (t.var.clone(), t.dims)).collect::<Vec<_>>())
+                let vars: Vec<(GeoVar, Dims)> = state.vars.iter().map(|t| (t.var.clone(), t.dims)).collect();
+                (moves, std::mem::take(&mut state.spare_pulled), vars)
             };
-            let result = self.talk(&moves, &vars);
+            let result = self.talk(&mut moves, &vars, &mut inbox, &mut pulled);
             let mut state = self.state.lock();
+            state.spare_moves = moves;
             match result {
-                Ok(pulled) => state.exchange = Exchange::Back(pulled),
+                Ok(()) => state.exchange = Exchange::Back(pulled),
                 Err(e) => {
                     state.failed.get_or_insert(e);
                     self.changed.notify_all();
@@ -382,32 +344,114 @@ impl Shared {
         }
     }
 
-    fn talk(&self, moves: &[Move], vars: &[(GeoVar, Dims)]) -> Result<Vec<Pulled>> {
+    /// Sends the moves, for which other memory comes back, and fetches what the servers have then.
+    fn talk(&self, moves: &mut Parts, vars: &[(GeoVar, Dims)], inbox: &mut Inbox, pulled: &mut Parts) -> Result<()> {
         let step = self.client.step();
         {
             let mut step = step.lock();
-            for moved in moves {
-                let (var, dims) = &vars[moved.var];
-                let mut first = 0;
-                for block in &var.blocks {
+            for ((var, _), parts) in vars.iter().zip(moves) {
+                for (block, part) in var.blocks.iter().zip(parts) {
                     let name = format!("{}.delta", block.name);
-                    step.put(&block.endpoint, &name, |slot| delta_of(moved, first, dims.with_rows(block.rows), slot))?;
-                    first += block.rows;
+                    step.put(&block.endpoint, &name, |slot| {
+                        std::mem::swap(slot, part);
+                        Ok(())
+                    })?;
                 }
             }
         }
         self.client.exchange(self.trainer, None, &BTreeMap::new())?;
-        let mut inbox = Inbox::default();
         for (sparse, pull_changed) in [(false, false), (true, true)] {
             let names: Vec<(String, String)> = vars
                 .iter()
                 .filter(|(var, _)| var.sparse == sparse)
                 .flat_map(|(var, _)| var.blocks.iter().map(|b| (b.endpoint.clone(), b.name.clone())))
                 .collect();
-            self.client.pull_as(self.trainer, &names, pull_changed, &mut inbox)?;
+            self.client.pull_as(self.trainer, &names, pull_changed, inbox)?;
         }
-        vars.iter().enumerate().map(|(var, (geo, dims))| joined(var, geo, width(dims), &mut inbox)).collect()
+        pulled.resize_with(vars.len(), Vec::new);
+        for ((var, dims), parts) in vars.iter().zip(pulled) {
+            parts.resize_with(var.blocks.len(), Value::default);
+            for (block, part) in var.blocks.iter().zip(parts) {
+                if !inbox.take(&block.name, part) {
+                    let what = format!("server {} did not send `{}`", block.endpoint, block.name);
+                    return Err(Error::new(Kind::Missing, what));
+                }
+                check_pulled(var, block, dims, part)?;
+            }
+        }
+        Ok(())
     }
+}
+
+impl Tracked {
+    /// How far the parameter went, into the parts of its blocks.
+    fn moves(&mut self, train: &[f32], share: f32, parts: &mut Vec<Value>) -> Result<()> {
+        let (width, old) = (width(&self.dims), &mut self.old);
+        if train.len() != old.len() {
+            let what = format!("parameter `{}` changed its size while it is shared", self.var.param);
+            return Err(Error::new(Kind::Shape, what).help("load parameters before fleet.init_worker()"));
+        }
+        let seen = self.var.sparse.then(|| self.seen.take());
+        parts.resize_with(self.var.blocks.len(), Value::default);
+        let mut first = 0;
+        for (block, part) in self.var.blocks.iter().zip(parts) {
+            let (from, end) = (first, first + block.rows);
+            first = end;
+            let Some(seen) = &seen else {
+                let tensor = part.dense_mut();
+                tensor.resize(DType::F32, self.dims.with_rows(block.rows));
+                let range = from * width..end * width;
+                simd::step_towards(elements(tensor)?, &mut old[range.clone()], &train[range], share);
+                continue;
+            };
+            let of_block = |row: usize| seen.partition_point(|s| (*s as usize) < row);
+            let seen = &seen[of_block(from)..of_block(end)];
+            let selected = part.rows_mut();
+            selected.height = block.rows as i64;
+            selected.rows.clear();
+            selected.rows.extend(seen.iter().map(|row| row - from as i64));
+            selected.value.resize(DType::F32, self.dims.with_rows(seen.len()));
+            for (row, way) in seen.iter().zip(elements(&mut selected.value)?.chunks_exact_mut(width.max(1))) {
+                let range = *row as usize * width..(*row as usize + 1) * width;
+                simd::step_towards(way, &mut old[range.clone()], &train[range], share);
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows what the servers have now, which [`check_pulled`] has looked at.
+    fn take_in(&mut self, train: &mut [f32], parts: &[Value]) -> Result<()> {
+        let (width, old) = (width(&self.dims), &mut self.old);
+        let mut first = 0;
+        for (block, part) in self.var.blocks.iter().zip(parts) {
+            match part {
+                Value::Rows(selected) => {
+                    let values = selected.value.data::<f32>().map_err(wrong)?.chunks_exact(width.max(1));
+                    for (row, values) in selected.rows.iter().zip(values) {
+                        let start = (first + *row as usize) * width;
+                        let range = start..start + width;
+                        simd::follow(&mut train[range.clone()], &mut old[range], values);
+                    }
+                }
+                other => {
+                    let values = other.dense().and_then(|t| t.data::<f32>()).map_err(wrong)?;
+                    let range = first * width..first * width + values.len();
+                    simd::follow(&mut train[range.clone()], &mut old[range], values);
+                }
+            }
+            first += block.rows;
+        }
+        Ok(())
+    }
+}
+
+fn elements(tensor: &mut oarlock_tensor::Tensor) -> Result<&mut [f32]> {
+    tensor.data_mut::<f32>().map_err(wrong)
+}
+
+#[cold]
+fn wrong(e: oarlock_tensor::Error) -> Error {
+    Error::internal(e.to_string())
 }
 
 /// Elements of one row.
@@ -415,50 +459,26 @@ fn width(dims: &Dims) -> usize {
     dims.matrix(1).1
 }
 
-/// The part of a move that belongs to a block of these sizes whose first row is `first`.
-fn delta_of(moved: &Move, first: usize, block: Dims, slot: &mut Value) -> Result<()> {
-    let (rows, width) = block.matrix(1);
-    let wrong = |e: oarlock_tensor::Error| Error::internal(e.to_string());
-    let Some(listed) = &moved.rows else {
-        let part = &moved.delta[first * width..(first + rows) * width];
-        *slot = Value::Dense(Tensor::from_slice(block, part).map_err(wrong)?);
-        return Ok(());
-    };
-    let end = first + rows;
-    let from = listed.partition_point(|row| (*row as usize) < first);
-    let to = listed.partition_point(|row| (*row as usize) < end);
-    let selected = slot.rows_mut();
-    selected.height = rows as i64;
-    selected.rows = listed[from..to].iter().map(|row| row - first as i64).collect();
-    selected.value =
-        Tensor::from_slice(block.with_rows(to - from), &moved.delta[from * width..to * width]).map_err(wrong)?;
-    Ok(())
-}
-
-/// What the servers have of a variable, joined.
-fn joined(var: usize, geo: &GeoVar, width: usize, inbox: &mut Inbox) -> Result<Pulled> {
-    let (mut rows, mut values, mut first) = (Vec::new(), Vec::new(), 0);
-    for block in &geo.blocks {
-        let mut value = Value::Empty;
-        if !inbox.take(&block.name, &mut value) {
-            return Err(Error::new(Kind::Missing, format!("server {} did not send `{}`", block.endpoint, block.name)));
+/// What a server sent of a block must fit it.
+fn check_pulled(var: &GeoVar, block: &GeoBlock, dims: &Dims, part: &Value) -> Result<()> {
+    let width = width(dims);
+    let fits = match part {
+        Value::Rows(selected) => {
+            let known = |row: &i64| (*row as u64) < block.rows as u64;
+            let elements = selected.value.data::<f32>().map_or(0, <[f32]>::len);
+            var.sparse && elements == selected.rows.len() * width && selected.rows.iter().all(known)
         }
-        let tensor = match &value {
-            Value::Rows(selected) => {
-                rows.extend(selected.rows.iter().map(|row| row + first));
-                &selected.value
-            }
-            other => other.dense().map_err(|e| Error::new(Kind::Format, format!("`{}` {e}", block.name)))?,
-        };
-        values.extend_from_slice(
-            tensor.data::<f32>().map_err(|e| Error::new(Kind::DType, format!("`{}` {e}", block.name)))?,
-        );
-        first += block.rows as i64;
+        Value::Dense(tensor) => {
+            !var.sparse && tensor.data::<f32>().is_ok_and(|values| values.len() == block.rows * width)
+        }
+        _ => false,
+    };
+    if fits {
+        return Ok(());
     }
-    if geo.sparse && values.len() != rows.len() * width {
-        return Err(Error::new(Kind::Shape, format!("rows of `{}` arrived with another width", geo.param)));
-    }
-    Ok(Pulled { var, rows: geo.sparse.then_some(rows), values })
+    let what =
+        format!("server {} sent `{}`, which does not fit the parameter `{}`", block.endpoint, block.name, var.param);
+    Err(Error::new(Kind::Shape, what).help("start all processes of a job with the same script and settings"))
 }
 
 impl Shared {

@@ -34,7 +34,7 @@ pub(crate) use save_table::SaveTable;
 pub(crate) use shrink::Shrink;
 pub use shrink::Stale;
 pub(crate) use trade::Trade;
-pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
+pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter, damaged};
 
 /// The kinds of frames.
 pub(crate) mod kind {

@@ -29,8 +29,9 @@ impl Changes {
         Changes { trainers, tables: Mutex::default() }
     }
 
-    /// Takes note of a delta that was added: its rows have been found to exist.
-    pub(super) fn note(&self, updates: &Updates, name: &str, value: &Value) {
+    /// Takes note of a delta that was added: its rows have been found to exist. Its sender need not hear of them, for it went the same
+    /// way, unless what it sent was `rounded`.
+    pub(super) fn note(&self, updates: &Updates, (sender, rounded): (usize, bool), name: &str, value: &Value) {
         let Value::Rows(delta) = value else { return };
         if updates.mode != ServerMode::Geo {
             return;
@@ -39,9 +40,8 @@ impl Changes {
         let mut tables = self.tables.lock();
         let unread = tables.entry(param.clone()).or_default();
         unread.resize_with(self.trainers, Unread::default);
-        // The sender as well: its own copy holds only its share of what the servers now have.
-        for row in delta.rows.iter().filter_map(|row| usize::try_from(*row).ok()) {
-            unread.iter_mut().for_each(|u| u.rows.mark(row));
+        for (_, unread) in unread.iter_mut().enumerate().filter(|(trainer, _)| rounded || *trainer != sender) {
+            delta.rows.iter().filter_map(|row| usize::try_from(*row).ok()).for_each(|row| unread.rows.mark(row));
         }
     }
 

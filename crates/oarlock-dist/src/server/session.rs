@@ -172,7 +172,7 @@ impl Session {
                     .help("trainers and servers of one job must transpile with the same `sync_mode`"));
             }
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
-            _ => self.apply_now(hello, count)?,
+            _ => self.apply_now(hello, count, push.floats)?,
         }
         self.reply_values(&push.wants, u64::MAX, push.floats, hello)
     }
@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// Applies what a push brought, unless it is a repeat.
-    fn apply_now(&mut self, hello: &Hello, count: usize) -> Result<()> {
+    fn apply_now(&mut self, hello: &Hello, count: usize, floats: Floats) -> Result<()> {
         self.shared.check_here(hello)?;
         let stream = self.shared.applied.lock().entry(stream(hello)).or_default().clone();
         let mut applied = stream.lock();
@@ -210,9 +210,10 @@ impl Session {
             return Ok(());
         }
         let whole = self.shared.fence.read();
+        let (trainer, rounded) = (hello.trainer as usize, floats != Floats::F32);
         for (name, value) in &mut self.brought[..count] {
-            self.shared.updates.apply(hello.trainer as usize, name, value)?;
-            self.shared.changes.note(&self.shared.updates, name, value);
+            self.shared.updates.apply(trainer, name, value)?;
+            self.shared.changes.note(&self.shared.updates, (trainer, rounded), name, value);
         }
         *applied = id;
         drop(whole);

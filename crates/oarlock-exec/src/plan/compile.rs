@@ -13,7 +13,13 @@ use super::memory::{self, Colours, Rules};
 use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
 use crate::executor::ExecOptions;
 
-pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
+pub(crate) fn compile(
+    program: &Program,
+    feeds: &[&str],
+    fetches: &[&str],
+    kept: &[Name],
+    options: &ExecOptions,
+) -> Result<Plan> {
     verify(program, None)?;
     check_ops(program, options)?;
     let feeds = feed_slots(program, feeds)?;
@@ -24,7 +30,8 @@ pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], optio
     let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
     // The nan check names the operator the user wrote, so nothing may stand for several.
     if options.fuse && !options.check_nan_inf {
-        fuse(&mut program, &roots, options)?;
+        let needed = roots.iter().chain(kept).cloned().collect();
+        fuse(&mut program, &needed, options)?;
     }
     Compiler::new(program, feeds, fetches, options)?.finish(&roots)
 }
@@ -98,14 +105,14 @@ fn declare_gradients(program: &mut Program) {
     }
 }
 
-fn fuse(program: &mut Program, roots: &HashSet<Name>, options: &ExecOptions) -> Result<()> {
+fn fuse(program: &mut Program, needed: &HashSet<Name>, options: &ExecOptions) -> Result<()> {
     // Blocks with sub-blocks keep their operators: what a loop saves for its gradient is chosen by name.
     if program.blocks().len() > 1 {
         return Ok(());
     }
     let persistable: HashSet<Name> =
         program.global().vars.values().filter(|v| v.persistable).map(|v| v.name.clone()).collect();
-    let is_root = |name: &str| roots.contains(name) || persistable.contains(name);
+    let is_root = |name: &str| needed.contains(name) || persistable.contains(name);
     for fusion in options.registry.fusions() {
         if options.without_fusions.iter().any(|n| n == fusion.name()) {
             continue;
@@ -320,7 +327,8 @@ impl<'a> Compiler<'a> {
         let updates = self.bound_at(&writes.difference(&kept).copied().collect());
         let mut writes: Vec<usize> = writes.into_iter().collect();
         writes.sort_unstable();
-        Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, reads, release: Vec::new() })
+        let by_rows = memory::traits_of(self.options.registry.get(&op.op_type).map(|e| e.def)).by_rows;
+        Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, reads, by_rows, release: Vec::new() })
     }
 
     /// The positions of the bound variables among these slots.

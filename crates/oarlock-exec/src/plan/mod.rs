@@ -52,6 +52,8 @@ pub(crate) struct PlanOp {
     pub(crate) updates: Vec<usize>,
     /// Positions in `Plan::bound` of what it reads, and of whatever its sub-blocks touch: those may or may not write it.
     pub(crate) reads: Vec<usize>,
+    /// It changes some rows of what it updates ([`Traits::by_rows`](oarlock_ir::Traits)).
+    pub(crate) by_rows: bool,
     /// Slots nobody uses after it; emptied if the program wants memory back.
     pub(crate) release: Vec<usize>,
 }
@@ -111,7 +113,18 @@ impl Layout for PlanLayout<'_> {
 impl Plan {
     /// Compiles a program. Fails if the program is malformed, an operator unknown, or a feed or fetch not part of it.
     pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
-        compile::compile(program, feeds, fetches, options)
+        compile::compile(program, feeds, fetches, &[], options)
+    }
+
+    /// The same, with variables that no fusion may do without.
+    pub(crate) fn compile_with(
+        program: &Program,
+        feeds: &[&str],
+        fetches: &[&str],
+        kept: &[Name],
+        options: &ExecOptions,
+    ) -> Result<Plan> {
+        compile::compile(program, feeds, fetches, kept, options)
     }
 
     /// Makes the kernels of all blocks. Each instance of a plan has its own, since kernels keep scratch memory. Those of one replica

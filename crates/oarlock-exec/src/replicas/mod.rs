@@ -143,7 +143,7 @@ fn script(
     options: &ExecOptions,
 ) -> Result<Script> {
     let spread = spread::spread(program, feeds, how, options)?;
-    let plan = Plan::compile(&spread.program, feeds, fetches, options)?;
+    let plan = Plan::compile_with(&spread.program, feeds, fetches, &spread.joined, options)?;
     Ok(Script::new(plan, &spread))
 }
 
@@ -186,6 +186,6 @@ impl Executor {
         fetches: &[&str],
     ) -> Result<Program> {
         let spread = spread::spread(program, feeds, how, self.options())?;
-        Ok(Plan::compile(&spread.program, feeds, fetches, self.options())?.program)
+        Ok(Plan::compile_with(&spread.program, feeds, fetches, &spread.joined, self.options())?.program)
     }
 }

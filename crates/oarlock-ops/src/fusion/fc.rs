@@ -1,10 +1,12 @@
 //! Fully connected layers: `mul`, `elementwise_add` of a bias and an activation as one operator; their gradients as another.
 //!
-//! Saves a pass over the output per operator in each direction. The products are the same calls of the gemm seam as in `mul`,
-//! and the rest is the same arithmetic in the same order, so the bits are the same.
+//! Saves the passes over the output in each direction: bias and activation are applied to a product while it is being written, and so
+//! is the gradient of the activation below to the gradient of a layer's input. The arithmetic and its order are the same, so the bits are.
 
-use oarlock_ir::{Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, by_float, kernel};
-use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
+use oarlock_ir::{
+    Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, by_float, kernel,
+};
+use oarlock_tensor::gemm::{Mat, Then, gemm_then};
 use oarlock_tensor::{Dims, simd};
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseFcGrad, &FuseFc];
@@ -115,15 +117,11 @@ impl OpDef for Fc {
             t.set_lod(xt.lod().clone());
             let y = io.data_mut::<T>(out, &mut t)?;
             let (xs, ws, bs) = (io.data::<T>(x, &xt)?, io.data::<T>(w, &wt)?, io.data::<T>(b, &bt)?);
-            product(io.pool(), y, Mat::new(xs, m, k), Mat::new(ws, k, n));
-            if relu { simd::add_bias_relu(y, bs) } else { simd::add_bias(y, bs) }
+            let then = if relu { Then::AddRelu(bs) } else { Then::Add(bs) };
+            gemm_then(io.pool(), y, Mat::new(xs, m, k), Mat::new(ws, k, n), then);
             Ok(())
         }))
     }
-}
-
-fn product<T: GemmElem>(pool: &oarlock_tensor::Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>) {
-    gemm(pool, c, a, b, T::ONE, T::ZERO);
 }
 
 struct FuseFcGrad;
@@ -139,16 +137,35 @@ impl Fusion for FuseFcGrad {
 
     fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
         for i in 0..g.len() {
-            if let Some((gone, op)) = fc_grad_at(g, i) {
-                g.replace(&gone, i, op);
+            if let Some((gone, at, op)) = fc_grad_at(g, i) {
+                g.replace(&gone, at, op);
+            }
+        }
+        for i in 0..g.len() {
+            if let Some((above, by_above, by_itself)) = activation_above(g, i) {
+                g.replace(&[above], above, by_above);
+                g.replace(&[i], i, by_itself);
             }
         }
         Ok(())
     }
 }
 
-/// The gradient of a layer that ends with the `mul_grad` at `i`.
-fn fc_grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
+/// The gradient at `i` of a layer with an activation, whose output goes into one layer only: the gradient of that layer can do the
+/// activation's. Where it stands, and what becomes of both.
+fn activation_above(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op, Op)> {
+    let layer = g.typed(i, "fused_fc_grad")?;
+    let (out, dout) = (layer.inputs.get("Out").first()?, layer.inputs.get("Out@GRAD").first()?);
+    let above = g.writer(dout).filter(|&j| j < i && g.only_reader(dout) == Some(i))?;
+    let op = g.typed(above, "fused_fc_grad")?;
+    let passes_on = op.outputs.get("X@GRAD").first() == Some(dout) && op.inputs.get("X").first() == Some(out);
+    let mut by_itself = layer.clone();
+    by_itself.inputs.remove("Out");
+    passes_on.then(|| (above, op.clone().attr("through_relu", true), by_itself))
+}
+
+/// The gradient of a layer that ends with the `mul_grad` at `i`: which operators disappear, where the fused one stands, and the fused one.
+fn fc_grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let mul = g.typed(i, "mul_grad")?;
     let product_grad = mul.inputs.get("Out@GRAD").first()?;
     let j = g.writer(product_grad).filter(|&j| j < i && g.only_reader(product_grad) == Some(i))?;
@@ -175,12 +192,15 @@ fn fc_grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
         }
         None => op.input("Out@GRAD", [sum_grad.clone()]),
     };
-    // Everything moves down to position `i`: what was read earlier must not change, and nobody may wait for the bias's gradient.
+    // Everything meets at the addition, whose gradient of the bias may be sent to servers before the product's turn comes. What was read
+    // before must not change up to there, what was read after it must not have changed since, and nobody may miss an older value of
+    // what the product writes.
     let first = gone.iter().copied().min()?;
-    let moved = op.inputs.args().any(|n| g.written_between(n, first, i));
-    let awaited =
-        add.outputs.get("Y@GRAD").iter().any(|n| g.readers(n).iter().any(|&r| r < i) || g.writers(n).len() > 1);
-    (!moved && !awaited).then_some((gone, op))
+    let own = |n: &&Name| mul.inputs.args().any(|m| m == *n);
+    let moved = op.inputs.args().filter(|n| !own(n)).any(|n| g.written_between(n, first, j))
+        || op.inputs.args().filter(own).any(|n| g.written_between(n, j, i));
+    let missed = mul.outputs.args().any(|n| g.readers(n).iter().chain(g.writers(n)).any(|at| (j..i).contains(at)));
+    (!moved && !missed).then_some((gone, j, op))
 }
 
 struct FcGrad;
@@ -196,6 +216,7 @@ impl OpDef for FcGrad {
             .optional_output("Y@GRAD", "gradient of the weights")
             .optional_output("Bias@GRAD", "gradient of the bias")
             .attr("x_num_col_dims", 1, "dimensions of `X` that count rows")
+            .attr("through_relu", false, "`X` is the output of relu, whose input's gradient `X@GRAD` becomes")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -205,7 +226,7 @@ impl OpDef for FcGrad {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, w, dout, out) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?, p.maybe_input("Out")?);
         let (dx, dw, db) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?, p.maybe_output("Bias@GRAD")?);
-        let columns = p.attrs().count("x_num_col_dims")?;
+        let (columns, through_relu) = (p.attrs().count("x_num_col_dims")?, p.attrs().bool("through_relu")?);
         by_float!(p.float("X")?, T => {
             let mut scratch: Vec<T> = Vec::new();
             kernel(move |io| {
@@ -233,12 +254,13 @@ impl OpDef for FcGrad {
                     let mut t = io.out_sized(dx, dtype, *xt.dims())?;
                     t.set_lod(xt.lod().clone());
                     let ws = Mat::new(io.data::<T>(w, &wt)?, k, n);
-                    product(io.pool(), io.data_mut::<T>(dx, &mut t)?, Mat::new(g, m, n), ws.t());
+                    let then = if through_relu { Then::WherePositive(io.data::<T>(x, &xt)?) } else { Then::Nothing };
+                    gemm_then(io.pool(), io.data_mut::<T>(dx, &mut t)?, Mat::new(g, m, n), ws.t(), then);
                 }
                 if let Some(dw) = dw {
                     let mut t = io.out_sized(dw, dtype, *wt.dims())?;
                     let xs = Mat::new(io.data::<T>(x, &xt)?, m, k);
-                    product(io.pool(), io.data_mut::<T>(dw, &mut t)?, xs.t(), Mat::new(g, m, n));
+                    gemm_then(io.pool(), io.data_mut::<T>(dw, &mut t)?, xs.t(), Mat::new(g, m, n), Then::Nothing);
                 }
                 Ok(())
             })
@@ -263,6 +285,7 @@ block 0 {
   var p1: f32[]
   var s1: f32[]
   var loss: f32[]
+  var seen: f32[]
   p0 = mul(X: x, Y: w0)
   s0 = elementwise_add(X: p0, Y: b0) {axis: 1}
   h = relu(X: s0)
@@ -292,6 +315,14 @@ block 0 {
     fn what_is_fetched_stays() {
         // `s0` is fetched, so the activation stands alone; `p1` is fetched, so the second layer does.
         net().run(&["s0", "p1", "loss"], &["fused_fc", "relu", "mul", "elementwise_add"]);
+    }
+
+    #[test]
+    fn gradients_of_biases_that_are_used_at_once() {
+        let check = net().gradients("loss", &["w0", "b0", "w1", "b1"]);
+        let at = check.position("elementwise_add_grad") + 1;
+        let check = check.insert(at, "  seen = scale(X: b1@GRAD) {scale: 2.0}");
+        check.run(&["w0@GRAD", "b0@GRAD", "seen"], &["fused_fc_grad", "fused_fc_grad"]);
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &FuseForward];
 /// Fewer slots than this are not worth it.
 const MIN_SLOTS: usize = 2;
 
-fn flag(op: &Op, name: &str) -> bool {
+pub(super) fn flag(op: &Op, name: &str) -> bool {
     matches!(op.attrs.get(name), Some(Attr::Bool(true)))
 }
 
 /// An ordinary lookup: no padding row, no servers to ask, an f32 tensor as the table (not one of rows by id), ids in i64.
-fn plain_lookup(g: &FuseBlock<'_>, op: &Op) -> bool {
+pub(super) fn plain_lookup(g: &FuseBlock<'_>, op: &Op) -> bool {
     let padding = !matches!(op.attrs.get("padding_idx"), None | Some(Attr::Long(-1)));
     let servers = matches!(op.attrs.get("epmap"), Some(Attr::Strings(list)) if !list.is_empty());
     let is = |slot: &str, dtype: DType| {
@@ -298,7 +298,7 @@ fn gather(io: &Io<'_>, part: In, ids: &Tensor, table: &Table<'_>, pooled: bool, 
     Ok(())
 }
 
-fn check_ids(io: &Io<'_>, table: In, part: In, ids: &[i64], rows: usize) -> Result<()> {
+pub(super) fn check_ids(io: &Io<'_>, table: In, part: In, ids: &[i64], rows: usize) -> Result<()> {
     // As unsigned numbers, negative ids are too large as well.
     match ids.iter().position(|&id| id as u64 >= rows as u64) {
         None => Ok(()),

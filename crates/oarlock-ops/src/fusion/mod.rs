@@ -4,9 +4,15 @@ use oarlock_ir::Fusion;
 
 pub(crate) mod fc;
 pub(crate) mod lookup_concat;
+pub(crate) mod lookup_sgd;
 pub(crate) mod optimizer_group;
 pub(crate) mod softmax_cross_entropy;
 
 /// The fusions of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn Fusion]] =
-    &[fc::FUSIONS, lookup_concat::FUSIONS, optimizer_group::FUSIONS, softmax_cross_entropy::FUSIONS];
+pub(crate) const ALL: &[&[&dyn Fusion]] = &[
+    fc::FUSIONS,
+    lookup_concat::FUSIONS,
+    lookup_sgd::FUSIONS,
+    optimizer_group::FUSIONS,
+    softmax_cross_entropy::FUSIONS,
+];

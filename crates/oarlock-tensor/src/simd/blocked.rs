@@ -3,7 +3,7 @@
 
 use super::tiles::{self, Panel};
 use crate::Pool;
-use crate::gemm::{GemmElem, Mat, PARALLEL};
+use crate::gemm::{GemmElem, Mat, PARALLEL, Then};
 
 /// The largest panel of the result, in rows and columns. Panels are cut by shape alone, never by the number of threads,
 /// because the cut decides how the crate blocks the sum and so the last bit of the result.
@@ -16,19 +16,47 @@ pub(super) struct Out<T>(pub(super) *mut T);
 // SAFETY: `product`, here and in `packed`, gives every panel to exactly one task, and panels do not overlap.
 unsafe impl<T: Send> Sync for Out<T> {}
 
-/// `c = alpha a b + beta c`, `c` row-major of `a.rows() x b.cols()` elements. `beta` 0 does not read `c`.
+/// `c = alpha a b + beta c`, then finished by `then`; `c` row-major of `a.rows() x b.cols()` elements. `beta` 0 does not read `c`.
 ///
-/// Panics if the shapes do not fit; `crate::gemm::gemm` has checked them with better words.
-pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+/// Panics if the shapes do not fit; `crate::gemm` has checked them with better words.
+pub(crate) fn product<T: GemmElem>(
+    pool: &Pool,
+    c: &mut [T],
+    a: Mat<'_, T>,
+    b: Mat<'_, T>,
+    (alpha, beta): (T, T),
+    then: Then<'_, T>,
+) {
     let (m, n, k) = (a.rows(), b.cols(), a.cols());
-    assert!(b.rows() == k && c.len() == m * n, "shapes were checked by the caller");
+    assert!(b.rows() == k && c.len() == m * n && then.fits(m, n), "shapes were checked by the caller");
+    if !tiles::fit() {
+        by_crate(pool, c, a, b, (alpha, beta));
+        return then.finish(c);
+    }
     let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
-    let own = tiles::fit();
-    let (height, width) = match (one, own) {
-        (true, _) => (m, n),
-        (_, true) => share(m, n, pool.threads()),
-        _ => (part(m, PANEL.0), part(n, PANEL.1)),
-    };
+    let (height, width) = if one { (m, n) } else { share(m, n, pool.threads()) };
+    let (down, across) = (m.div_ceil(height), n.div_ceil(width));
+    let out = Out(c.as_mut_ptr());
+    let out = &out;
+    pool.run(down * across, |i| {
+        let (top, left) = (i / across * height, i % across * width);
+        let (rows, cols) = (height.min(m - top), width.min(n - left));
+        let (a, b) = (a.view(top, rows, 0, k), b.view(0, k, left, cols));
+        // SAFETY: `c` has m x n elements and is borrowed for the whole of `run`; this task alone touches rows
+        // `top..top + rows` and columns `left..left + cols` of it, which lie inside, as they do in what `then` names. The views
+        // were checked against their slices when they were made.
+        unsafe {
+            let to = out.0.add(top * n + left);
+            tiles::compute(Panel { out: to, stride: n, a, b, alpha, beta, then: then.from(top, left, n) });
+        }
+    });
+}
+
+/// The same by the `gemm` crate.
+fn by_crate<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, (alpha, beta): (T, T)) {
+    let (m, n, k) = (a.rows(), b.cols(), a.cols());
+    let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
+    let (height, width) = if one { (m, n) } else { (part(m, PANEL.0), part(n, PANEL.1)) };
     let (down, across) = (m.div_ceil(height), n.div_ceil(width));
     let out = Out(c.as_mut_ptr());
     let out = &out;
@@ -42,9 +70,6 @@ pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: M
         // single row or column and is only ever multiplied by 0.
         unsafe {
             let to = out.0.add(top * n + left);
-            if own {
-                return tiles::compute(Panel { out: to, stride: n, a, b, alpha, beta });
-            }
             gemm::gemm(
                 rows,
                 cols,

@@ -7,7 +7,7 @@
 use super::pack::{Scratch, pack_strip, prefetch_row};
 use super::vector::{self, Kernel, Vector};
 use crate::Float;
-use crate::gemm::{GemmElem, Mat};
+use crate::gemm::{GemmElem, Mat, Then};
 
 /// The most rows of a tile whose left rows are not packed.
 pub(super) const UNPACKED: usize = 8;
@@ -38,13 +38,16 @@ pub(crate) struct Panel<'a, T> {
     pub(crate) b: Mat<'a, T>,
     pub(crate) alpha: T,
     pub(crate) beta: T,
+    /// What becomes of a finished element: the bias from the panel's first column on, or the other matrix from its first element on,
+    /// whose rows are `stride` elements apart, too.
+    pub(crate) then: Then<'a, T>,
 }
 
 /// Computes a panel on this thread.
 ///
 /// # Safety
 /// The matrices must fit each other, and nobody else may touch the `a.rows()` x `b.cols()` elements at `out` meanwhile,
-/// all of which must be valid for reading and writing.
+/// all of which must be valid for reading and writing. What `then` names must be as large as the panel.
 pub(crate) unsafe fn compute<T: GemmElem>(panel: Panel<'_, T>) {
     vector::run(panel);
 }
@@ -62,12 +65,73 @@ struct Left<T> {
     packed: bool,
 }
 
-/// The terms of one block, `from..from + len`, and what the sums are added to.
+/// The terms of one block, `from..from + len`, what the sums are added to, and whether they are finished then.
 #[derive(Clone, Copy)]
 struct Terms<T> {
     from: usize,
     len: usize,
     beta: T,
+    last: bool,
+}
+
+/// What becomes of the elements of one tile: the bias at its columns, or the other matrix at its first element.
+#[derive(Clone, Copy)]
+enum After<T> {
+    Nothing,
+    Add(*const T),
+    AddRelu(*const T),
+    WherePositive(*const T),
+}
+
+impl<T: GemmElem> After<T> {
+    /// For the tile at a row and a column of a panel whose rows are `stride` elements apart.
+    #[inline(always)]
+    fn at(then: Then<'_, T>, stride: usize, (row, column): (usize, usize)) -> After<T> {
+        match then {
+            Then::Nothing => After::Nothing,
+            Then::Add(bias) => After::Add(bias.as_ptr().wrapping_add(column)),
+            Then::AddRelu(bias) => After::AddRelu(bias.as_ptr().wrapping_add(column)),
+            Then::WherePositive(by) => After::WherePositive(by.as_ptr().wrapping_add(row * stride + column)),
+        }
+    }
+
+    /// One register of a tile's row, `offset` elements after the row's first; rows of the other matrix are `stride` apart.
+    ///
+    /// # Safety
+    /// The CPU must have the instructions of `V`, and what is pointed to must have the register's columns.
+    #[inline(always)]
+    unsafe fn apply<V: Vector<Elem = T>>(self, value: V, row: usize, stride: usize, offset: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let add = |bias: *const T| value.mul_add(V::splat(T::ONE), V::load(bias.add(offset)));
+            match self {
+                After::Nothing => value,
+                After::Add(bias) => add(bias),
+                After::AddRelu(bias) => add(bias).where_positive(add(bias)),
+                After::WherePositive(by) => value.where_positive(V::load(by.add(row * stride + offset))),
+            }
+        }
+    }
+
+    /// The same for a row of elements in place.
+    ///
+    /// # Safety
+    /// `to`, and what is pointed to, must have `len` elements.
+    #[inline(always)]
+    unsafe fn apply_row(self, to: *mut T, len: usize, row: usize, stride: usize) {
+        for c in 0..len {
+            // SAFETY: passed on to the caller.
+            unsafe {
+                let (to, relu) = (to.add(c), |v: T, by: T| if by > T::ZERO { v } else { T::ZERO });
+                *to = match self {
+                    After::Nothing => *to,
+                    After::Add(bias) => *to + *bias.add(c),
+                    After::AddRelu(bias) => relu(*to + *bias.add(c), *to + *bias.add(c)),
+                    After::WherePositive(by) => relu(*to, *by.add(row * stride + c)),
+                };
+            }
+        }
+    }
 }
 
 /// Where packed operands go, and the result of a tile that is not whole.
@@ -88,7 +152,8 @@ impl<T: GemmElem> Kernel<T> for Panel<'_, T> {
         let mut from = 0;
         while from < k {
             let beta = if from == 0 { self.beta } else { T::ONE };
-            let terms = Terms { from, len: depth.min(k - from), beta };
+            let len = depth.min(k - from);
+            let terms = Terms { from, len, beta, last: from + len == k };
             let mut left = 0;
             while left < n {
                 let width = across.min(n - left);
@@ -135,8 +200,7 @@ impl<T: GemmElem> Panel<'_, T> {
                     } else if top == 0 {
                         pack_strip::<V>(room.right.add(j * terms.len), b.view(0, terms.len, j, cols), WIDTH);
                     }
-                    let out = self.out.add(top * self.stride + left + j);
-                    self.strip::<V>(terms, (block, rows), right, (out, cols), room.edge);
+                    self.strip::<V>(terms, (block, rows), right, (top, left + j, cols), room.edge);
                     j += cols;
                 }
             }
@@ -170,33 +234,41 @@ impl<T: GemmElem> Panel<'_, T> {
     /// Adds to one strip of columns, tile by tile.
     ///
     /// # Safety
-    /// As for `run`; `left` has `rows` rows and `right`, at its stride, a whole strip for all terms; `out` has so many rows of
-    /// `cols` columns.
+    /// As for `run`; `left` has `rows` rows and `right`, at its stride, a whole strip for all terms; the panel has so many rows from
+    /// `top` on and `cols` columns from `column` on.
     #[inline(always)]
     unsafe fn strip<V: Vector<Elem = T>>(
         &self,
         terms: Terms<T>,
         (left, rows): (Left<T>, usize),
         right: (*const T, usize),
-        (out, cols): (*mut T, usize),
+        (top, column, cols): (usize, usize, usize),
         edge: *mut T,
     ) {
-        let whole = cols == WIDTH * V::LANES;
+        let narrow = cols <= V::LANES;
+        let whole = cols == if narrow { V::LANES } else { WIDTH * V::LANES };
         let mut i = 0;
         while i < rows {
             let height = if left.packed { V::ROWS } else { V::ROWS.min(UNPACKED) }.min(rows - i);
             // SAFETY: passed on; a tile that is not whole goes through `edge`.
             unsafe {
-                let out = out.add(i * self.stride);
+                let out = self.out.add((top + i) * self.stride + column);
                 let left = Left { at: left.at.add(i * left.row_stride), ..left };
-                let (to, stride) = if whole { (out, self.stride) } else { (edge, WIDTH * V::LANES) };
-                if !whole && terms.beta != T::ZERO {
-                    copy_rows(to, stride, out, self.stride, height, cols);
-                }
-                let narrow = cols <= V::LANES;
-                tile_of::<V>((height, narrow), left, right, terms, (to, stride), self.alpha);
-                if !whole {
-                    copy_rows(out, self.stride, to, stride, height, cols);
+                let after = match terms.last {
+                    true => After::at(self.then, self.stride, (top + i, column)),
+                    false => After::Nothing,
+                };
+                if whole {
+                    tile_of::<V>((height, narrow), left, right, terms, (out, self.stride), (self.alpha, after));
+                } else {
+                    let stride = WIDTH * V::LANES;
+                    if terms.beta != T::ZERO {
+                        copy_rows(edge, stride, out, self.stride, height, cols);
+                    }
+                    let plain = (self.alpha, After::Nothing);
+                    tile_of::<V>((height, narrow), left, right, terms, (edge, stride), plain);
+                    copy_rows(out, self.stride, edge, stride, height, cols);
+                    (0..height).for_each(|r| after.apply_row(out.add(r * self.stride), cols, r, self.stride));
                 }
             }
             i += height;
@@ -234,16 +306,16 @@ unsafe fn tile_of<V: Vector>(
     right: (*const V::Elem, usize),
     terms: Terms<V::Elem>,
     out: (*mut V::Elem, usize),
-    alpha: V::Elem,
+    scale: (V::Elem, After<V::Elem>),
 ) {
     macro_rules! by_height {
         ($most:literal: $($rows:literal)*) => {
             match (height, narrow, left.packed) {
                 $(
-                    ($rows, false, false) => tile::<V, $rows, 2, 1>(left, right, terms, out, alpha),
-                    ($rows, false, true) => tile::<V, $rows, 2, $most>(left, right, terms, out, alpha),
-                    ($rows, true, false) => tile::<V, $rows, 1, 1>(left, right, terms, out, alpha),
-                    ($rows, true, true) => tile::<V, $rows, 1, $most>(left, right, terms, out, alpha),
+                    ($rows, false, false) => tile::<V, $rows, 2, 1>(left, right, terms, out, scale),
+                    ($rows, false, true) => tile::<V, $rows, 2, $most>(left, right, terms, out, scale),
+                    ($rows, true, false) => tile::<V, $rows, 1, 1>(left, right, terms, out, scale),
+                    ($rows, true, true) => tile::<V, $rows, 1, $most>(left, right, terms, out, scale),
                 )*
                 _ => unreachable!("tiles have 1 to {} rows", V::ROWS),
             }
@@ -258,7 +330,7 @@ unsafe fn tile_of<V: Vector>(
     }
 }
 
-/// `R` rows of `N` registers: `out = alpha left right + beta out`, `STEP` being the distance of the terms of a row of `left`.
+/// `R` rows of `N` registers: `out = alpha left right + beta out`, finished by `after`; `STEP` being the distance of the terms of a row of `left`.
 ///
 /// # Safety
 /// The CPU must have the instructions of `V`; `left`, `right` and `out` must have all elements of the tile.
@@ -268,7 +340,7 @@ unsafe fn tile<V: Vector, const R: usize, const N: usize, const STEP: usize>(
     (right, right_stride): (*const V::Elem, usize),
     terms: Terms<V::Elem>,
     (out, out_stride): (*mut V::Elem, usize),
-    alpha: V::Elem,
+    (alpha, after): (V::Elem, After<V::Elem>),
 ) {
     let row_stride = if STEP == 1 { left.row_stride } else { 1 };
     // SAFETY: passed on to the caller.
@@ -295,7 +367,7 @@ unsafe fn tile<V: Vector, const R: usize, const N: usize, const STEP: usize>(
             for (j, sum) in sums.into_iter().enumerate() {
                 let to = out.add(r * out_stride + j * V::LANES);
                 let old = if terms.beta == V::Elem::ZERO { zero } else { V::load(to).mul_add(beta, zero) };
-                sum.mul_add(alpha, old).store(to);
+                after.apply(sum.mul_add(alpha, old), r, out_stride, j * V::LANES).store(to);
             }
         }
     }

@@ -15,6 +15,26 @@ pub fn sgd<T: Float>(param: &mut [T], grad: &[T], rate: T) {
     }
 }
 
+/// How far `now` is from `before`, times `share`; `before` goes that way.
+#[multiversion(targets = "simd")]
+pub fn step_towards<T: Float>(way: &mut [T], before: &mut [T], now: &[T], share: T) {
+    assert!(way.len() == now.len() && before.len() == now.len(), "slices of different lengths");
+    for ((way, before), now) in way.iter_mut().zip(before).zip(now) {
+        *way = (*now - *before) * share;
+        *before += *way;
+    }
+}
+
+/// Moves `own` as far as `after` is from `before`, which becomes `after`.
+#[multiversion(targets = "simd")]
+pub fn follow<T: Float>(own: &mut [T], before: &mut [T], after: &[T]) {
+    assert!(own.len() == after.len() && before.len() == after.len(), "slices of different lengths");
+    for ((own, before), after) in own.iter_mut().zip(before).zip(after) {
+        *own += *after - *before;
+        *before = *after;
+    }
+}
+
 /// Momentum: the velocity decays by `momentum` and takes up the gradient; the parameter follows it.
 #[multiversion(targets = "simd")]
 pub fn momentum<T: Float>(param: &mut [T], velocity: &mut [T], grad: &[T], rate: T, momentum: T) {

@@ -24,6 +24,8 @@ pub unsafe trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::Elem);
     /// `self b + c`, lane by lane, rounded once or twice.
     unsafe fn mul_add(self, b: Self, c: Self) -> Self;
+    /// Itself in the lanes where `by` is greater than 0, else 0.
+    unsafe fn where_positive(self, by: Self) -> Self;
     /// The sum of the lanes, in a fixed order.
     unsafe fn sum(self) -> Self::Elem;
     /// `a b + c`, rounded as a lane of `mul_add` is.
@@ -121,6 +123,11 @@ unsafe impl<T: GemmElem> Vector for Portable<T> {
     }
 
     #[inline(always)]
+    unsafe fn where_positive(self, by: Self) -> Self {
+        Portable(std::array::from_fn(|l| if by.0[l] > T::ZERO { self.0[l] } else { T::ZERO }))
+    }
+
+    #[inline(always)]
     unsafe fn sum(self) -> T {
         let [a, b, c, d] = self.0;
         (a + c) + (b + d)
@@ -163,7 +170,7 @@ mod x86 {
 
     /// Implements `Vector` by one intrinsic per function.
     macro_rules! vector {
-        ($register:ty, $elem:ty, $lanes:literal, $rows:literal, $splat:ident, $load:ident, $store:ident, $fmadd:ident, $sum:expr $(, $transpose:expr)?) => {
+        ($register:ty, $elem:ty, $lanes:literal, $rows:literal, $splat:ident, $load:ident, $store:ident, $fmadd:ident, $positive:expr, $sum:expr $(, $transpose:expr)?) => {
             // SAFETY: the intrinsics are those of the register's width, so `load` and `store` touch exactly its lanes.
             unsafe impl Vector for $register {
                 type Elem = $elem;
@@ -195,6 +202,12 @@ mod x86 {
                 }
 
                 #[inline(always)]
+                unsafe fn where_positive(self, by: Self) -> Self {
+                    // SAFETY: the caller vouches for the instructions.
+                    unsafe { $positive(self, by) }
+                }
+
+                #[inline(always)]
                 unsafe fn sum(self) -> $elem {
                     // SAFETY: the caller vouches for the instructions.
                     unsafe { $sum(self) }
@@ -216,8 +229,20 @@ mod x86 {
         };
     }
 
-    vector!(__m256, f32, 8, 6, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, sum_8, transpose_8);
-    vector!(__m256d, f64, 4, 6, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, sum_4);
+    vector!(
+        __m256,
+        f32,
+        8,
+        6,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps,
+        positive_8,
+        sum_8,
+        transpose_8
+    );
+    vector!(__m256d, f64, 4, 6, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, positive_4, sum_4);
     vector!(
         __m512,
         f32,
@@ -227,6 +252,7 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_fmadd_ps,
+        positive_16,
         _mm512_reduce_add_ps,
         transpose_16
     );
@@ -239,6 +265,7 @@ mod x86 {
         _mm512_loadu_pd,
         _mm512_storeu_pd,
         _mm512_fmadd_pd,
+        positive_8_wide,
         _mm512_reduce_add_pd
     );
 
@@ -291,6 +318,26 @@ mod x86 {
                 );
             }
         }
+    }
+
+    #[target_feature(enable = "avx")]
+    fn positive_8(v: __m256, by: __m256) -> __m256 {
+        _mm256_and_ps(v, _mm256_cmp_ps::<_CMP_GT_OQ>(by, _mm256_setzero_ps()))
+    }
+
+    #[target_feature(enable = "avx")]
+    fn positive_4(v: __m256d, by: __m256d) -> __m256d {
+        _mm256_and_pd(v, _mm256_cmp_pd::<_CMP_GT_OQ>(by, _mm256_setzero_pd()))
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn positive_16(v: __m512, by: __m512) -> __m512 {
+        _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(by, _mm512_setzero_ps()), v)
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn positive_8_wide(v: __m512d, by: __m512d) -> __m512d {
+        _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(by, _mm512_setzero_pd()), v)
     }
 
     #[target_feature(enable = "avx")]
