@@ -116,6 +116,8 @@ def after(job, net, exe):
         notify.global_block().append_op("checkpoint_notify", attrs={
             "epmap": fleet.server_endpoints(), "dir": job["notify"], "lookup_table": "table"})
         exe.run(notify)
+    if "shrink" in job:
+        done["gone"] = [fleet.shrink(**stale) for stale in job["shrink"]]
     if "save" in job:
         fleet.save_persistables(exe, job["save"])
         fleet.save_inference_model(exe, job["save"] + "_model", ["x", "ids"], [net["out"]])

@@ -363,6 +363,18 @@ def resumed(tmp_path, strategy, servers=2, **job):
     return again
 
 
+def test_rows_that_nobody_needs_go():
+    # The ids of the job's three steps: a row counts one update for each step that its id is in.
+    rng = np.random.RandomState(7)
+    rng.uniform(-1, 1, (3, 40, 4))
+    seen = np.concatenate([np.unique(step) for step in rng.randint(0, 30, (3, 40, 1))])
+    _, updates = np.unique(seen, return_counts=True)
+    stale = [{"steps": 3}, {"count": 3}, {"threshold": 3}, {"threshold": 1}, {"threshold": 1}]
+    workers = Job(strategy={"a_sync": False}, sparse=True, steps=3, shrink=stale).run()
+    often = int((updates == 3).sum())
+    assert [worker["gone"] for worker in workers] == [[0, len(updates) - often, 0, often, 0]] * 2
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_killed_job_goes_on_bit_by_bit(tmp_path, sparse):
     sync = {"a_sync": False}

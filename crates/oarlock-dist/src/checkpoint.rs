@@ -270,7 +270,7 @@ impl JobCheckpoint {
         }
         let step = Tensor::from_slice([1], &[self.step as i64]).map_err(|e| Error::internal(e.to_string()))?;
         loaded.push((STEP_VAR.into(), Value::Dense(step)));
-        oarlock_io::set_all(scope, loaded);
+        oarlock_io::set_all(scope, loaded)?;
         Ok(())
     }
 

@@ -207,7 +207,7 @@ pub fn load_parts(
             }
         }
     }
-    oarlock_io::set_all(scope, loaded);
+    oarlock_io::set_all(scope, loaded)?;
     Ok(absent)
 }
 

@@ -264,8 +264,10 @@ impl Instance {
                 continue;
             }
             *saved = false;
-            if let Some(value) = self.frame.cell_mut(b.slot).value_mut() {
-                std::mem::swap(value, old);
+            match self.frame.cell_mut(b.slot).value_mut() {
+                Some(Value::Table(table)) => table.table().into_iter().for_each(|rows| rows.undo()),
+                Some(value) => std::mem::swap(value, old),
+                None => {}
             }
         }
     }
@@ -325,11 +327,14 @@ fn save(plan: &Plan, frame: &Frame, undo: &mut [(Value, bool)], p: &PlanOp) -> R
             continue;
         }
         let Some(value) = frame.read(plan.bound[i].slot) else { continue };
-        // Internal objects (readers, step scopes) have no copy; they are no state that a failed run must restore.
-        if !matches!(*value, Value::Opaque(_)) {
-            old.copy_from(&value).map_err(|e| Error::internal(e.to_string()))?;
-            *saved = true;
+        match &*value {
+            // Internal objects (readers, step scopes) have no copy; they are no state that a failed run must restore.
+            Value::Opaque(_) => continue,
+            // Too large to copy in every run; it remembers by itself what changes. States lie in the rows of their table.
+            Value::Table(table) => table.table().into_iter().for_each(|rows| rows.begin()),
+            value => old.copy_from(value).map_err(|e| Error::internal(e.to_string()))?,
         }
+        *saved = true;
     }
     Ok(())
 }

@@ -86,7 +86,8 @@ impl Checkpoints {
     pub fn save(&self, program: &Program, values: &dyn Vars, position: &Position, keep: usize) -> Result<u64> {
         let held = hold(&persistables(program), values)?;
         let number = self.numbers()?.last().map_or(0, |last| last + 1);
-        let (rows, dense): (Vec<Held>, Vec<Held>) = held.into_iter().partition(|(_, v)| matches!(**v, Value::Rows(_)));
+        let (rows, dense): (Vec<Held>, Vec<Held>) =
+            held.into_iter().partition(|(_, v)| matches!(**v, Value::Rows(_) | Value::Table(_)));
         let mut staging = self.folder(number)?.begin()?;
         stage_held(&mut *staging, Some(PARAMS), &dense)?;
         stage_held(&mut *staging, None, &rows)?;
@@ -102,11 +103,11 @@ impl Checkpoints {
     pub fn load(&self, number: u64, program: &Program, values: &dyn Vars) -> Result<Position> {
         let view = self.view(number)?;
         let (dense, rows): (Vec<&Var>, Vec<&Var>) =
-            persistables(program).into_iter().partition(|v| v.kind != VarKind::SelectedRows);
+            persistables(program).into_iter().partition(|v| v.kind != VarKind::SelectedRows && !view.has(&v.name));
         let mut loaded = read_vars(&*view, Some(PARAMS), &dense)?;
         loaded.extend(read_vars(&*view, None, &rows)?);
         let position = read_position(&*view)?;
-        set_all(values, loaded);
+        set_all(values, loaded)?;
         Ok(position)
     }
 

@@ -91,7 +91,7 @@ pub fn import_safetensors(store: &dyn Store, file: &str, vars: &[&Var], values: 
         check(var, &value).map_err(|e| e.note(format!("found in {origin}")))?;
         loaded.push((var.name.clone(), value));
     }
-    set_all(values, loaded);
+    set_all(values, loaded)?;
     Ok(found.into_keys().collect())
 }
 

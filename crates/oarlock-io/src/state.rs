@@ -68,7 +68,7 @@ pub fn load_program(
     if !optimizer.is_empty() {
         loaded.extend(read_listed(&*view, &format!("{prefix}{OPTIMIZER}"), &optimizer)?);
     }
-    set_all(values, loaded);
+    set_all(values, loaded)?;
     Ok(())
 }
 
@@ -191,7 +191,7 @@ pub fn set_state(program: &Program, state: BTreeMap<String, Tensor>, values: &dy
         }
     }
     let (set, unused): (Vec<_>, Vec<_>) = state.into_iter().partition(|(name, _)| known.contains(name.as_str()));
-    set_all(values, set.into_iter().map(|(name, tensor)| (name.into(), tensor.into())).collect());
+    set_all(values, set.into_iter().map(|(name, tensor)| (name.into(), tensor.into())).collect())?;
     Ok(unused.into_iter().map(|(name, _)| name).collect())
 }
 

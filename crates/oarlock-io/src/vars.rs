@@ -91,7 +91,7 @@ pub(crate) fn hold(vars: &[&Var], values: &dyn Vars) -> Result<Vec<Held>> {
 /// Refuses values that files do not hold.
 pub(crate) fn check_saveable(name: &str, value: &Value) -> Result<()> {
     match value {
-        Value::Dense(_) | Value::Rows(_) => Ok(()),
+        Value::Dense(_) | Value::Rows(_) | Value::Table(_) => Ok(()),
         Value::Empty => Err(Error::new(Kind::Missing, format!("variable `{name}` has no value to save"))
             .help("run the startup program or load values first")),
         other => {
@@ -124,6 +124,7 @@ pub(crate) fn write_value(value: &Value, out: &mut dyn Write) -> std::io::Result
     match value {
         Value::Dense(tensor) => write_tensor(tensor, out),
         Value::Rows(rows) => write_rows(rows, out),
+        Value::Table(table) => write_rows(&table.to_rows().map_err(std::io::Error::other)?, out),
         // `hold` and `check_saveable` let nothing else pass.
         _ => Ok(()),
     }
@@ -147,8 +148,7 @@ pub fn load_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], value
 
 /// Loads variables from the bytes of a combined file.
 pub fn load_vars_from_bytes(bytes: &[u8], vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    set_all(values, read_vars_from_bytes(bytes, vars)?);
-    Ok(())
+    set_all(values, read_vars_from_bytes(bytes, vars)?)
 }
 
 /// Reads variables from the bytes of a combined file, without setting any.
@@ -156,27 +156,29 @@ pub(crate) fn read_vars_from_bytes(bytes: &[u8], vars: &[&Var]) -> Result<Vec<(N
     read_combined(&mut Reader::new(bytes, "the given bytes"), &sorted(vars))
 }
 
-/// Sets variables that were read and checked.
-pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) {
+/// Sets variables that were read and checked. Rows of a table go into the table, if there is one.
+pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) -> Result<()> {
     let names: Vec<Name> = loaded.iter().map(|(name, _)| name.clone()).collect();
     let vars: Vec<(SharedVar, Value)> = loaded.into_iter().map(|(n, v)| (values.find_or_create(&n), v)).collect();
-    for (var, value) in vars {
-        *var.write() = value;
+    for ((var, value), name) in vars.into_iter().zip(&names) {
+        var.write().load(value).map_err(|e| Error::new(Kind::Argument, format!("variable `{name}`: {e}")))?;
     }
     values.loaded(&names);
+    Ok(())
 }
 
 /// Sets variables of a program that were read and checked. One that is declared as a tensor and was saved as rows by id becomes a
-/// tensor, if its ids are rows of that.
+/// tensor, if its ids are rows of that, and unless it is a table of rows by id here, too.
 pub fn set_vars(values: &dyn Vars, vars: &[&Var], loaded: Vec<(Name, Value)>) -> Result<()> {
     let tensor = |name: &Name| vars.iter().find(|var| var.name == *name && var.kind == VarKind::Tensor);
+    let is_table = |name: &Name| matches!(&*values.find_or_create(name).read(), Value::Table(_));
+    let tensor = |name: &Name| tensor(name).filter(|_| !is_table(name));
     let settle = |(name, value): (Name, Value)| match (value, tensor(&name)) {
         (Value::Rows(rows), Some(var)) => Ok((name, as_tensor(var, rows)?)),
         (value, _) => Ok((name, value)),
     };
     let settled = loaded.into_iter().map(settle).collect::<Result<Vec<_>>>()?;
-    set_all(values, settled);
-    Ok(())
+    set_all(values, settled)
 }
 
 /// Reads variables and checks them against what the program says, without setting any.

@@ -53,6 +53,7 @@ mod shuffle;
 mod sliding;
 mod special;
 mod stripe;
+mod table;
 #[cfg(test)]
 mod testing;
 mod tile;

@@ -1,13 +1,18 @@
 //! What embedding lookups share: rows of a table by id, and the two forms of their gradient.
 //!
-//! It knows nothing of remote tables: an operator that must ask parameter servers is refused here.
+//! A table is a tensor, some rows of one, or a hashed table. It knows nothing of remote tables: an operator that must ask
+//! parameter servers is refused here.
 
+use std::cell::RefMut;
 use std::collections::HashMap;
 
 use oarlock_ir::{
     Error, Grad, In, Infer, Io, Kernel, Kind, Out, Prepare, Result, Sig, VarKind, VarType, by_float, kernel,
 };
+use oarlock_tensor::table::TableVar;
 use oarlock_tensor::{DType, Dims, Element, Float, MAX_RANK, SelectedRows, Tensor, Value, simd};
+
+use crate::table::TableLookup;
 
 /// `padding_idx` of a lookup without padding.
 const NO_PADDING: i64 = -1;
@@ -16,7 +21,11 @@ const NO_PADDING: i64 = -1;
 pub(crate) fn attrs(sig: Sig) -> Sig {
     sig.attr("is_sparse", false, "make the gradient row-sparse")
         .attr("padding_idx", NO_PADDING, "the id whose row is zeros; -1 for none")
-        .attr("is_distributed", false, "the table lives on parameter servers once the program is transpiled")
+        .attr(
+            "is_distributed",
+            false,
+            "rows are found by any id and made on first use: on parameter servers once the program is transpiled",
+        )
         .attr("remote_prefetch", false, "ask the parameter servers for the rows")
         .attr("trainer_id", 0, "who asks")
         .attr("epmap", Vec::<String>::new(), "the servers")
@@ -134,11 +143,15 @@ impl Lookup {
         &self,
         io: &Io<'_>,
         out: Out,
-        index: &mut HashMap<i64, usize>,
+        found: &mut Found,
         out_dims: fn(&Dims, usize) -> Dims,
     ) -> Result<()> {
         let (table, ids) = (io.value(self.table)?, io.dense(self.ids)?);
         let id_data = io.data::<I>(self.ids, &ids)?;
+        if let Value::Table(table) = &*table {
+            let mut to = self.sized(io, out, &ids, table.width(), DType::F32, out_dims)?;
+            return self.read_table(io, table, id_data, found, io.data_mut::<f32>(out, &mut to)?);
+        }
         let (width, whole) = match &*table {
             Value::Rows(r) => (r.width(), &r.value),
             _ => {
@@ -147,23 +160,57 @@ impl Lookup {
             }
         };
         let values = io.data::<T>(self.table, whole)?;
-        if ids.dims().rank() == MAX_RANK {
-            return Err(io.error(Kind::Shape, self.ids, "has too many dimensions to add one"));
-        }
-        let dims = out_dims(ids.dims(), width);
-        if dims.numel() != id_data.len() * width {
-            let what = format!("has the sizes {}, of which the last must be 1", ids.dims());
-            return Err(io.error(Kind::Shape, self.ids, what));
-        }
-        let mut to = io.out_sized(out, T::DTYPE, dims)?;
-        to.set_lod(ids.lod().clone());
+        let mut to = self.sized(io, out, &ids, width, T::DTYPE, out_dims)?;
         let to = io.data_mut::<T>(out, &mut to)?;
         let Value::Rows(r) = &*table else { return self.gather(io, id_data, values, width, to) };
+        let index = &mut found.index;
         index.clear();
         index.extend(r.rows.iter().zip(0..values.len() / width.max(1)).map(|(&id, at)| (id, at)));
         self.gather_held(id_data, &Held { at: index, values, width }, to);
         Ok(())
     }
+
+    /// The output, sized for rows of this width.
+    fn sized<'a>(
+        &self,
+        io: &Io<'a>,
+        out: Out,
+        ids: &Tensor,
+        width: usize,
+        dtype: DType,
+        out_dims: fn(&Dims, usize) -> Dims,
+    ) -> Result<RefMut<'a, Tensor>> {
+        if ids.dims().rank() == MAX_RANK {
+            return Err(io.error(Kind::Shape, self.ids, "has too many dimensions to add one"));
+        }
+        let dims = out_dims(ids.dims(), width);
+        if dims.numel() != ids.numel() * width {
+            let what = format!("has the sizes {}, of which the last must be 1", ids.dims());
+            return Err(io.error(Kind::Shape, self.ids, what));
+        }
+        let mut to = io.out_sized(out, dtype, dims)?;
+        to.set_lod(ids.lod().clone());
+        Ok(to)
+    }
+
+    fn read_table<I: Element>(
+        &self,
+        io: &Io<'_>,
+        table: &TableVar,
+        ids: &[I],
+        found: &mut Found,
+        to: &mut [f32],
+    ) -> Result<()> {
+        let ids = ids.iter().map(|id| id.to_i64());
+        found.table.read(table, ids, self.padding, to).map_err(|e| io.about(self.table.0, e))
+    }
+}
+
+/// What a lookup remembers from run to run, for memory.
+#[derive(Clone)]
+struct Found {
+    index: HashMap<i64, usize>,
+    table: TableLookup,
 }
 
 /// A table that holds some rows only.
@@ -182,10 +229,10 @@ pub(crate) fn lookup_kernel(p: &Prepare<'_>, out_dims: fn(&Dims, usize) -> Dims)
             .help("run the trainer's program through fleet, or the program before it was transpiled"));
     }
     let (lookup, out) = (Lookup::new(p)?, p.output("Out")?);
-    let mut index = HashMap::new();
+    let mut found = Found { index: HashMap::new(), table: TableLookup::new(p)? };
     by_float!(p.float("W")?, T => match p.dtype("Ids")? {
-        DType::I32 => kernel(move |io| lookup.run::<i32, T>(io, out, &mut index, out_dims)),
-        _ => kernel(move |io| lookup.run::<i64, T>(io, out, &mut index, out_dims)),
+        DType::I32 => kernel(move |io| lookup.run::<i32, T>(io, out, &mut found, out_dims)),
+        _ => kernel(move |io| lookup.run::<i64, T>(io, out, &mut found, out_dims)),
     })
 }
 
@@ -258,6 +305,10 @@ pub(crate) fn table_dims(io: &Io<'_>, table: In) -> Result<Dims> {
     let value = io.value(table)?;
     let dims = match &*value {
         Value::Rows(r) => r.whole_dims(),
+        Value::Table(t) => {
+            let limit = t.table().and_then(|table| table.limit()).unwrap_or_default();
+            return Ok(Dims::from([limit as usize, t.width()]));
+        }
         _ => *value.dense().map_err(|e| io.about(table.0, e))?.dims(),
     };
     let (rows, width) = dims.matrix(1);

@@ -6,9 +6,9 @@
 use std::cell::{Ref, RefMut};
 
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Out, Prepare, Result, VarKind, checked_kernel};
-use oarlock_tensor::{Element, Float, SelectedRows, Tensor, Value, simd};
-
 use oarlock_tensor::merge::RowMerger;
+use oarlock_tensor::table::{LocalTable, TableState, TableVar};
+use oarlock_tensor::{DType, Element, Float, SelectedRows, Tensor, Value, simd};
 
 /// What an optimizer does to a row of a parameter, with the scalars of this step (learning rate, ...) filled in.
 /// `N` is how many states it keeps, each as large as the parameter. All slices are of one length.
@@ -27,7 +27,10 @@ pub(crate) enum Sparse {
     /// Repeated rows are summed, then the listed rows are updated.
     Listed,
     /// Repeated rows are summed, then every row is updated; those not listed with a gradient of zero. No row listed at all: nothing happens.
+    /// In a table of rows by id only the listed ones are updated: nobody can go through the others in every step.
     Every,
+    /// The same, and then the optimizer looks at the whole parameter: it must be a tensor.
+    EveryOfTensor,
 }
 
 /// A variable that is read, and written back, perhaps under another name: `Param` and `ParamOut`.
@@ -161,6 +164,7 @@ impl<'t, T, const N: usize> Slices<'t, T, N> {
 /// Memory that an optimizer's kernel keeps.
 pub(crate) struct Scratch<T> {
     merger: RowMerger<T>,
+    listed: Listed,
     /// The gradient of rows that are not listed.
     zeros: Vec<T>,
 }
@@ -170,7 +174,40 @@ const ZEROS: usize = 4096;
 
 impl<T: Float> Scratch<T> {
     pub(crate) fn new() -> Scratch<T> {
-        Scratch { merger: RowMerger::default(), zeros: vec![T::ZERO; ZEROS] }
+        Scratch { merger: RowMerger::default(), listed: Listed::default(), zeros: vec![T::ZERO; ZEROS] }
+    }
+}
+
+/// Which rows a gradient lists, and where.
+#[derive(Default)]
+struct Listed {
+    /// Each row once, ascending.
+    ids: Vec<i64>,
+    /// The places of the first row, then those of the second, and so on; each ascending.
+    places: Vec<u32>,
+    /// Where the places of each row begin, and where the last ones end.
+    starts: Vec<usize>,
+}
+
+impl Listed {
+    fn sort(&mut self, rows: &[i64]) -> &Listed {
+        self.places.clear();
+        self.places.extend(0..rows.len() as u32);
+        self.places.sort_by_key(|&at| rows[at as usize]);
+        self.ids.clear();
+        self.starts.clear();
+        for (at, &place) in self.places.iter().enumerate() {
+            if self.ids.last() != Some(&rows[place as usize]) {
+                self.ids.push(rows[place as usize]);
+                self.starts.push(at);
+            }
+        }
+        self.starts.push(rows.len());
+        self
+    }
+
+    fn places(&self, row: usize) -> &[u32] {
+        &self.places[self.starts[row]..self.starts[row + 1]]
     }
 }
 
@@ -183,6 +220,9 @@ impl<const N: usize> Update<N> {
 
     /// Checks types and sizes and, of a row-sparse gradient, the rows. After this [`Update::apply`] cannot fail.
     pub(crate) fn check<T: Float>(&self, io: &Io<'_>) -> Result<()> {
+        if let Value::Table(table) = &*io.value(self.param.from)? {
+            return self.check_table::<T>(io, table);
+        }
         let param = self.param.old::<T>(io)?;
         for state in self.states {
             self.check_dense::<T>(io, state.from, &param)?;
@@ -203,6 +243,23 @@ impl<const N: usize> Update<N> {
         Err(io.error(Kind::Shape, input, other))
     }
 
+    /// Checks an update of rows by id, and makes room for them.
+    fn check_table<T: Float>(&self, io: &Io<'_>, table: &TableVar) -> Result<()> {
+        let (Some(rows), true) = (table.table(), T::DTYPE == DType::F32) else {
+            return Err(io.error(Kind::DType, self.param.from, "is no table of f32 weights"));
+        };
+        if matches!(self.sparse, Sparse::Refused | Sparse::EveryOfTensor) {
+            let e = io.error(Kind::Unsupported, self.param.from, "is a table, whose rows this optimizer cannot update");
+            return Err(e.help("set is_distributed=False, or use sgd, momentum, adam, adagrad or rmsprop"));
+        }
+        for state in self.states {
+            io.value(state.from)?.table().map_err(|e| io.about(state.from.0, e))?;
+        }
+        let grad = io.rows(self.grad)?;
+        self.check_width::<T>(io, table.width(), &grad)?;
+        rows.reserve(&grad.rows).map_err(|e| io.about(self.param.from.0, e))
+    }
+
     fn check_rows<T: Float>(&self, io: &Io<'_>, param: &Tensor, g: &SelectedRows) -> Result<()> {
         if self.sparse == Sparse::Refused {
             let e = io.error(Kind::Unsupported, self.grad, "is row-sparse, which this optimizer does not take");
@@ -210,17 +267,7 @@ impl<const N: usize> Update<N> {
                 e.help("set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop or lamb")
             );
         }
-        io.data::<T>(self.grad, &g.value)?;
-        let width = param.dims().matrix(1).1;
-        if g.value.numel() != g.rows.len() * width {
-            let what = format!(
-                "lists {} rows and holds {}, but a row of {} has {width} elements",
-                g.rows.len(),
-                g.value.dims(),
-                io.describe(self.param.from),
-            );
-            return Err(io.error(Kind::Shape, self.grad, what));
-        }
+        self.check_width::<T>(io, param.dims().matrix(1).1, g)?;
         let rows = param.rows();
         // Negative rows are out of range as well: they are huge when seen as unsigned.
         match g.rows.iter().position(|&r| r as u64 >= rows as u64) {
@@ -234,6 +281,20 @@ impl<const N: usize> Update<N> {
                 Err(io.error(Kind::Range, self.grad, what))
             }
         }
+    }
+
+    fn check_width<T: Float>(&self, io: &Io<'_>, width: usize, g: &SelectedRows) -> Result<()> {
+        io.data::<T>(self.grad, &g.value)?;
+        if g.value.numel() != g.rows.len() * width {
+            let what = format!(
+                "lists {} rows and holds {}, but a row of {} has {width} elements",
+                g.rows.len(),
+                g.value.dims(),
+                io.describe(self.param.from),
+            );
+            return Err(io.error(Kind::Shape, self.grad, what));
+        }
+        Ok(())
     }
 
     /// The same with another gradient.
@@ -264,6 +325,9 @@ impl<const N: usize> Update<N> {
 
     /// Updates parameter and states by the rule.
     pub(crate) fn apply<T: Float>(&self, io: &Io<'_>, rule: &impl RowRule<T, N>, s: &mut Scratch<T>) -> Result<()> {
+        if let Value::Table(table) = &*io.value(self.param.from)? {
+            return self.apply_to_table(io, rule, s, table);
+        }
         let grad = io.value(self.grad)?;
         let mut param = self.param.update(io)?;
         let mut states = all(self.states.map(|pair| Ok((pair, pair.update(io)?))))?;
@@ -283,10 +347,53 @@ impl<const N: usize> Update<N> {
         }
         let (rows, values) = s.merger.merge(&g.rows, values, width);
         match self.sparse {
-            Sparse::Every if !rows.is_empty() => table.update_all(rule, rows, values, &s.zeros),
+            Sparse::Every | Sparse::EveryOfTensor if !rows.is_empty() => table.update_all(rule, rows, values, &s.zeros),
             _ => table.update_rows(rule, rows, values),
         }
         Ok(())
+    }
+
+    /// Updates the listed rows of a table, and their states, which lie beside them.
+    fn apply_to_table<T: Float>(
+        &self,
+        io: &Io<'_>,
+        rule: &impl RowRule<T, N>,
+        s: &mut Scratch<T>,
+        table: &TableVar,
+    ) -> Result<()> {
+        let Some(rows) = table.table() else { return Ok(()) };
+        self.join_states(io, rows)?;
+        let (grad, width) = (io.rows(self.grad)?, table.width());
+        let values = io.data::<T>(self.grad, &grad.value)?;
+        let update = |param: &mut [f32], states: &mut [f32], grad: &[T]| {
+            let mut states = states.chunks_exact_mut(width);
+            let state = std::array::from_fn(|_| bytemuck::cast_slice_mut(states.next().unwrap_or_default()));
+            rule.update(bytemuck::cast_slice_mut(param), state, grad);
+        };
+        let done = if self.sparse == Sparse::EachListed {
+            let listed = s.listed.sort(&grad.rows);
+            rows.update(&listed.ids, |at, param, states| {
+                for &row in listed.places(at) {
+                    update(param, states, &values[row as usize * width..][..width]);
+                }
+            })
+        } else {
+            let (ids, sums) = s.merger.merge(&grad.rows, values, width);
+            rows.update(ids, |at, param, states| update(param, states, &sums[at * width..][..width]))
+        };
+        done.map_err(|e| io.about(self.param.from.0, e))
+    }
+
+    /// States lie in the table's rows from the first update on.
+    fn join_states(&self, io: &Io<'_>, table: &std::sync::Arc<LocalTable>) -> Result<()> {
+        let mut values = all(self.states.map(|pair| io.write(pair.to)))?;
+        let mut states: Vec<&mut TableState> = Vec::with_capacity(N);
+        for value in &mut values {
+            if let Value::Table(TableVar::State(state)) = &mut **value {
+                states.push(state);
+            }
+        }
+        table.join(&mut states).map_err(|e| io.about(self.param.from.0, e))
     }
 
     /// Borrows everything for a step with a dense gradient.

@@ -2,7 +2,10 @@
 
 use oarlock_ir::{AttrView, Io, Kernel, Kind, Prepare, Result, Sig, fail, kernel};
 use oarlock_tensor::rng::{self, Uniform};
+use oarlock_tensor::table::RowInit;
 use oarlock_tensor::{DType, Dims, Pool};
+
+use crate::table;
 
 /// Elements that one task fills; every task finds its place in the sequence by itself.
 const PIECE: usize = 1 << 16;
@@ -68,6 +71,15 @@ impl Distribution {
         Ok(Distribution::Gaussian { mean: attrs.f32("mean")?, std: attrs.f32("std")? })
     }
 
+    /// What the rows of a table start from.
+    fn of_rows(self) -> RowInit {
+        match self {
+            Distribution::Uniform { min, max, .. } => RowInit::Uniform { min, max },
+            Distribution::Gaussian { mean, std } => RowInit::Gaussian { mean, std },
+            Distribution::Truncated { mean, std } => RowInit::TruncatedGaussian { mean, std },
+        }
+    }
+
     fn fill<T: Uniform>(self, pool: &Pool, data: &mut [T], seed: u64) {
         let t = |v: f32| T::of(v.into());
         match self {
@@ -93,6 +105,9 @@ pub(crate) fn random_kernel(
     distribution: Distribution,
     dims: impl Fn(&Io<'_>) -> Result<Dims> + Send + 'static,
 ) -> Result<Box<dyn Kernel>> {
+    if let Some(table) = table::start(p, distribution.of_rows(), p.attrs().int("seed")? as u64)? {
+        return Ok(table);
+    }
     match p.attrs().dtype("dtype")? {
         DType::F32 => typed_kernel::<f32>(p, distribution, dims),
         DType::F64 => typed_kernel::<f64>(p, distribution, dims),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use oarlock::dist::checkpoint::JobCheckpoints;
-use oarlock::dist::client::{Client, ClientOptions, wait_for_servers};
+use oarlock::dist::client::{Client, ClientOptions, Stale, wait_for_servers};
 use oarlock::dist::placement::{self, Dispatcher, SplitMethod};
 use oarlock::dist::saving::{self, Saver};
 use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
@@ -182,6 +182,18 @@ impl Transpiler {
         let saves = JobSaves { transpiler: &self.inner, dir, keep: 1 };
         let position = runtime.compute(py, || saves.restore(&runtime.inner, &scope.inner))?;
         Ok(position.map(|p| (p.epoch, p.step, p.notes)))
+    }
+
+    /// Takes stale rows away from the tables of all servers; returns how many. Every worker calls it.
+    fn shrink(
+        &self,
+        py: Python<'_>,
+        runtime: &Runtime,
+        calls: Option<u32>,
+        steps: Option<u32>,
+        count: Option<u32>,
+    ) -> PyResult<u64> {
+        runtime.compute(py, || fleet::shrink(&runtime.inner, &self.inner, Stale { calls, steps, count }))
     }
 
     /// Waits until the checkpoint under way is complete.

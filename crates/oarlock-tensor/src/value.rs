@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::table::TableVar;
 use crate::{Error, Result, SelectedRows, Tensor};
 
 /// The value of a variable while a program runs.
@@ -19,6 +20,8 @@ pub enum Value {
     Array(TensorArray),
     /// Sequences by descending length.
     RankTable(RankTable),
+    /// Rows by id, made on first use; or a state of such rows.
+    Table(TableVar),
     /// What only the operators that share it understand: step scopes, readers, sockets.
     Opaque(Box<dyn Any + Send + Sync>),
 }
@@ -89,6 +92,7 @@ impl Value {
             Value::Rows(_) => "selected rows",
             Value::Array(_) => "a tensor array",
             Value::RankTable(_) => "a rank table",
+            Value::Table(_) => "a table of rows by id",
             Value::Opaque(_) => "an internal object",
         }
     }
@@ -167,7 +171,24 @@ impl Value {
         matches!(self, Value::Empty)
     }
 
-    /// A copy, for values that can be copied: everything but internal objects.
+    /// The table it must be.
+    pub fn table(&self) -> Result<&TableVar> {
+        match self {
+            Value::Table(t) => Ok(t),
+            other => Err(other.not("a table of rows by id")),
+        }
+    }
+
+    /// Becomes what was loaded. A table stays a table and takes the rows.
+    pub fn load(&mut self, loaded: Value) -> Result<()> {
+        match (self, loaded) {
+            (Value::Table(table), Value::Rows(rows)) => return table.load(rows),
+            (to, loaded) => *to = loaded,
+        }
+        Ok(())
+    }
+
+    /// A copy, for values that can be copied: everything but internal objects. That of a table is its rows.
     pub fn try_clone(&self) -> Result<Value> {
         Ok(match self {
             Value::Empty => Value::Empty,
@@ -175,6 +196,7 @@ impl Value {
             Value::Rows(r) => Value::Rows(r.clone()),
             Value::Array(a) => Value::Array(TensorArray::of(a.items().to_vec())),
             Value::RankTable(t) => Value::RankTable(t.clone()),
+            Value::Table(t) => Value::Rows(t.to_rows()?),
             Value::Opaque(_) => return Err(self.not("a value that can be copied")),
         })
     }

@@ -78,9 +78,11 @@ fn compare(args: &[String]) -> Result<()> {
 /// One mode, from several seeds.
 fn cluster(network: Network, mode: &str, optimizer: &str, goal: f64, data: &Path, fluid: Option<&Peer>) {
     let seeds = std::env::var("OARLOCK_BENCH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut theirs, mut samples) = (Vec::new(), Vec::new(), 0.0);
     for seed in 1..=seeds {
-        ours.push(Run { network, mode, optimizer, seed }.run(data));
+        let (outcome, trained) = Run { network, mode, optimizer, seed }.run(data);
+        ours.push(outcome);
+        samples = trained;
         if let Some(peer) = fluid {
             let (passes, seed) = (PASSES.to_string(), seed.to_string());
             let args = [network.name(), mode, optimizer, &data.to_string_lossy(), &passes, &seed];
@@ -88,18 +90,24 @@ fn cluster(network: Network, mode: &str, optimizer: &str, goal: f64, data: &Path
         }
     }
     println!("  {mode} {optimizer}");
-    let own = show("oarlock", &ours);
-    if let (Some((own, own_auc)), Some((peer, peer_auc))) = (own, show("fluid 1.8", &theirs)) {
+    let own = show("oarlock", &ours, samples);
+    // The predecessor trains on the same files, as often.
+    if let (Some((own, own_auc)), Some((peer, peer_auc))) = (own, show("fluid 1.8", &theirs, samples)) {
         println!("    {:.2}x Fluid (goal {goal}x), AUC {:+.4}", own / peer, own_auc - peer_auc);
     }
 }
 
 /// Prints the medians of several seeds, and gives them.
-fn show(who: &str, outcomes: &[Outcome]) -> Option<(f64, f64)> {
+fn show(who: &str, outcomes: &[Outcome], samples: f64) -> Option<(f64, f64)> {
     let rates = Rates::of(outcomes.iter().flat_map(|o| o.rates.all()).copied().collect());
     let last = outcomes.last()?;
     let auc = Rates::of(outcomes.iter().map(|o| o.auc).collect()).median();
     println!("    {who:<10} {:<26} AUC {auc:.4}  {}", rates.show(), last.used);
+    let [trainers, servers] = [0, 1].map(|role| {
+        let seconds = outcomes.iter().map(|o| o.seconds()[role] * 1e6 / samples.max(1.0)).collect();
+        Rates::of(seconds).median()
+    });
+    println!("    {:<10} processor seconds per million samples: trainers {trainers:.1}, servers {servers:.1}", "");
     Some((rates.median(), auc))
 }
 

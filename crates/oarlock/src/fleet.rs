@@ -6,6 +6,7 @@ mod meet;
 mod member;
 mod plan;
 mod remote;
+mod shrink;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use meet::{Fold, Meeting};
 pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 pub use remote::{load_with_servers, predict_with_servers};
+pub use shrink::shrink;
 
 use crate::launch::{self, Cluster};
 

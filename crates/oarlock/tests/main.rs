@@ -16,6 +16,7 @@ mod recurrent;
 mod replicas;
 mod start_orders;
 mod steady;
+mod tables;
 mod train;
 mod trainer;
 mod trainer_plans;

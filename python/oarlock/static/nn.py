@@ -30,8 +30,8 @@ def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, table_class="MemorySparseTable",
                      param_attr=None, dtype="float32", slot=None):
-    """Rows of a table that lives on parameter servers: no worker holds the table. A row is made when its id first comes up, or when
-    ``entry`` admits it (``paddle.distributed.CountFilterEntry`` or ``ProbabilityEntry``).
+    """Rows of a table that lives on parameter servers: no worker holds the table. In one process it is in memory, by the same rules. Any
+    ``int64`` is an id. A row is made when its id first comes up, or when ``entry`` admits it (``paddle.distributed.CountFilterEntry`` or ``ProbabilityEntry``).
     """
     for name, value, default in (("slot", slot, None), ("table_class", table_class, "MemorySparseTable")):
         if value != default:

@@ -71,7 +71,7 @@ impl Beat {
     fn run(&self) {
         let mut conn: Option<Conn> = None;
         let mut sequence = 0;
-        while !self.pause() {
+        loop {
             let Some(peer) = self.peer.upgrade() else { return };
             if conn.is_none() {
                 // Requests report what is wrong with a server; a beat only tries again.
@@ -82,6 +82,9 @@ impl Beat {
                 && !self.beat(live, sequence)
             {
                 conn = None;
+            }
+            if self.pause() {
+                return;
             }
         }
     }

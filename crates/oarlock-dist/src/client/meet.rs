@@ -20,11 +20,34 @@ impl Client {
     /// Brings a value to a meeting of all trainers at a server; returns what each brought, in the order of their numbers.
     /// `purpose` is what the meeting is for, and the same for all.
     pub fn meet(&self, trainer: u32, server: &str, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
+        self.meet_for(trainer, server, purpose, 0, value, PATIENCE)
+    }
+
+    /// The same in the middle of a step. A process that comes back and repeats the step hears what was brought to it before.
+    pub(crate) fn meet_in_step(
+        &self,
+        trainer: u32,
+        server: &str,
+        purpose: &str,
+        value: &Tensor,
+    ) -> Result<Vec<Tensor>> {
+        self.meet_for(trainer, server, purpose, self.done() + 1, value, self.options.deadline)
+    }
+
+    fn meet_for(
+        &self,
+        trainer: u32,
+        server: &str,
+        purpose: &str,
+        step: u64,
+        value: &Tensor,
+        patience: Duration,
+    ) -> Result<Vec<Tensor>> {
         let value = &Value::Dense(value.clone());
         let mut number = self.meetings.lock();
         *number += 1;
         let mut meta = Writer::new();
-        Meet { number: *number, purpose: purpose.to_string() }.encode(&mut meta);
+        Meet { number: *number, step, purpose: purpose.to_string() }.encode(&mut meta);
         let mut values = ValueWriter::default();
         let rounded = Rounded::of(Floats::F32, [value].into_iter());
         values.write(&mut meta, [("", value)].into_iter(), &rounded)?;
@@ -53,11 +76,11 @@ impl Client {
             }
             let missing = Awaited::decode(&mut meta)?.trainers;
             let who = missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            if begun.elapsed() > PATIENCE {
-                let hours = PATIENCE.as_secs() / 3600;
+            if begun.elapsed() > patience {
+                let seconds = patience.as_secs();
                 return Err(Error::new(
                     Kind::Timeout,
-                    format!("trainer {trainer} waited {hours} h for trainer {who} at {purpose}"),
+                    format!("trainer {trainer} waited {seconds} s for trainer {who} at {purpose}"),
                 )
                 .help("see what that trainer does"));
             }

@@ -4,12 +4,14 @@
 //! is alive, repeats requests whose reply was lost, and gives up at a deadline with an error that names the server and
 //! what was asked.
 
+mod come_back;
 mod cut;
 mod inbox;
 mod life;
 mod meet;
 mod peer;
 mod rows;
+mod shrink;
 mod step;
 mod tables;
 mod trade;
@@ -25,6 +27,7 @@ use oarlock_io::TableFiles;
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use parking_lot::Mutex;
 
+pub use crate::message::Stale;
 pub use cut::CutRequest;
 pub(crate) use inbox::Inbox;
 use life::Life;
@@ -38,7 +41,7 @@ use trade::Trades;
 pub use wait::wait_for_servers;
 
 use crate::log::Log;
-use crate::message::{Leave, Lookup, Pull, Push, Rounded, ValueReader, ValueWriter, kind};
+use crate::message::{Leave, Lookup, Pull, Push, Rounded, ValueReader, ValueWriter, Welcome, kind};
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Floats, Incoming, NetOptions, now};
 
@@ -116,6 +119,8 @@ pub struct Client {
     barrier: Mutex<()>,
     /// How many meetings this process came to; held during one.
     meetings: Mutex<u64>,
+    /// How often this process let servers shrink their tables; held meanwhile.
+    shrinks: Mutex<u64>,
     /// What the program is; learned from the first program that asks.
     fingerprint: Mutex<String>,
     trades: Mutex<Trades>,
@@ -135,6 +140,7 @@ impl Client {
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
             meetings: Mutex::new(0),
+            shrinks: Mutex::new(0),
             fingerprint: Mutex::new(options.fingerprint.clone()),
             trades: Mutex::default(),
             options,
@@ -244,17 +250,18 @@ impl Client {
         if self.fingerprint.lock().is_empty() {
             fingerprint.clone_into(&mut self.fingerprint.lock());
         }
-        let mut least = u64::MAX;
-        for server in servers {
-            least = least.min(self.welcome(server, trainer)?);
-        }
-        self.done.store(if servers.is_empty() { 0 } else { least }, Ordering::Release);
+        let welcomes = servers.iter().map(|server| self.welcome(server, trainer)).collect::<Result<Vec<Welcome>>>()?;
+        let done = match welcomes.iter().any(|welcome| welcome.back) {
+            true => self.come_back(trainer, servers)?,
+            false => welcomes.iter().map(|welcome| welcome.pushed).min().unwrap_or(0),
+        };
+        self.done.store(done, Ordering::Release);
         *resumed = true;
         Ok(())
     }
 
-    /// The last step of this trainer that a server has.
-    fn welcome(&self, server: &str, trainer: u32) -> Result<u64> {
+    /// What a server says to a new connection.
+    fn welcome(&self, server: &str, trainer: u32) -> Result<Welcome> {
         let peer = self.peer(server, trainer);
         let mut link = peer.take();
         let request =
@@ -262,9 +269,9 @@ impl Client {
         let deadline = self.deadline();
         peer.begin(&mut link, &request, deadline)?;
         peer.finish(&mut link, &request, deadline)?;
-        let pushed = link.welcome.map_or(0, |w| w.pushed);
+        let welcome = link.welcome.unwrap_or(Welcome { pushed: 0, back: false });
         peer.give_back(link);
-        Ok(pushed)
+        Ok(welcome)
     }
 
     /// Sends a request to one server, and reads its reply.

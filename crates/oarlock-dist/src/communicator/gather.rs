@@ -109,6 +109,11 @@ impl Gather {
         self.client.step().lock().inbox.copy_all(&meeting.brought)
     }
 
+    /// Threads that train.
+    pub(super) fn threads(&self) -> usize {
+        self.meeting.lock().threads
+    }
+
     /// So many threads train from now on.
     pub(super) fn set_threads(&self, threads: usize) {
         self.meeting.lock().threads = threads.max(1);

@@ -14,7 +14,7 @@ pub enum Merge {
 }
 
 /// Adds `more` to `all`. Rows are listed one after the other; whoever applies them adds up repeated ones.
-pub(super) fn add(all: &mut Value, more: &Value) -> Result<()> {
+pub(crate) fn add(all: &mut Value, more: &Value) -> Result<()> {
     match (all, more) {
         (Value::Dense(all), Value::Dense(more)) => add_dense(all, more),
         (Value::Rows(all), Value::Rows(more)) => {
@@ -59,7 +59,7 @@ fn add_as<T: oarlock_tensor::Float>(all: &mut Tensor, more: &Tensor) -> Result<(
 }
 
 /// Divides a gradient.
-pub(super) fn divide(value: &mut Value, by: usize) {
+pub(crate) fn divide(value: &mut Value, by: usize) {
     let tensor = match value {
         Value::Dense(tensor) => tensor,
         Value::Rows(rows) => &mut rows.value,

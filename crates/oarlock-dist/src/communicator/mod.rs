@@ -20,6 +20,7 @@ use gather::Gather;
 use geo::Geo;
 pub use geo::{GeoBlock, GeoVar};
 pub use merge::Merge;
+pub(crate) use merge::{add, divide};
 
 use crate::client::{Client, Inbox};
 use crate::op::Sends;
@@ -139,6 +140,14 @@ impl Communicator {
     pub fn set_threads(&self, threads: usize) {
         if let Form::Gather(gather) = &self.0 {
             gather.set_threads(threads);
+        }
+    }
+
+    /// The threads of this trainer that meet at the end of a step.
+    pub(crate) fn threads(&self) -> usize {
+        match &self.0 {
+            Form::Gather(gather) => gather.threads(),
+            Form::Background(_) | Form::Geo(_) => 1,
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct Hello {
 pub(crate) struct Welcome {
     /// The last step of this trainer that the server has.
     pub(crate) pushed: u64,
+    /// The others went on without this trainer: it must say from which step on it takes part again.
+    pub(crate) back: bool,
 }
 
 impl Hello {
@@ -80,9 +82,10 @@ impl Hello {
 impl Welcome {
     pub(crate) fn encode(self, meta: &mut Writer) {
         meta.u64(self.pushed);
+        meta.bool(self.back);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Welcome> {
-        Ok(Welcome { pushed: meta.u64()? })
+        Ok(Welcome { pushed: meta.u64()?, back: meta.bool()? })
     }
 }

@@ -55,7 +55,12 @@ fn attack_small() {
     let hello = Hello { purpose: Purpose::Work, trainer: 1, incarnation: 7, stream: 2, fingerprint: "abcdef".into() };
     attack_meta("hello", &written(|m| hello.encode(m)), |m| Hello::decode(m).is_ok());
     let error = Error::new(Kind::Shape, "what is wrong").note("where").help("what to do");
-    let welcome = Welcome { pushed: 8 };
+    let welcome = Welcome { pushed: 8, back: false };
+    let stale = Stale { calls: Some(2), steps: None, count: Some(3) };
+    let shrink = Shrink { number: 1, stale, gone: 4 };
+    attack_meta("shrink", &written(|m| shrink.encode(m)), |m| Shrink::decode(m).is_ok());
+    let back = ComeBack { from: 4, wait: true, done: 3, idle: false };
+    attack_meta("come back", &written(|m| back.encode(m)), |m| ComeBack::decode(m).is_ok());
     attack_meta("welcome", &written(|m| welcome.encode(m)), |m| Welcome::decode(m).is_ok());
     attack_meta("failure", &written(|m| encode_failure(&error, m)), |m| decode_failure(m, "s").is_ok());
     let lookup = Lookup { after_step: 3, read_only: true, floats: Floats::F32, tables: names() };

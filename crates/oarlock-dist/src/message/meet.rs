@@ -12,6 +12,8 @@ use crate::wire::codec::{Reader, Writer};
 pub(crate) struct Meet {
     /// Which of the meetings of this process, counted from 1: who asks again does not come twice.
     pub(crate) number: u64,
+    /// The step that it is part of, 0 for none. Who comes back and repeats a step gets what its meeting gave.
+    pub(crate) step: u64,
     /// What it is for. Trainers that mean different things must not meet.
     pub(crate) purpose: String,
 }
@@ -19,11 +21,12 @@ pub(crate) struct Meet {
 impl Meet {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.number);
+        meta.u64(self.step);
         meta.str(&self.purpose);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Meet> {
-        Ok(Meet { number: meta.u64()?, purpose: meta.str()?.to_string() })
+        Ok(Meet { number: meta.u64()?, step: meta.u64()?, purpose: meta.str()?.to_string() })
     }
 }
 

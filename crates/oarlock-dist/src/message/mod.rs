@@ -3,6 +3,7 @@
 //! A message is a frame of [`wire`](crate::wire): `meta` says what it is about, sections carry tensors as they lie in
 //! memory. Nothing in a message is trusted: decoding checks every count and length.
 
+mod come_back;
 mod cut;
 mod failure;
 mod hello;
@@ -16,10 +17,12 @@ mod pull;
 mod push;
 mod rows;
 mod save_table;
+mod shrink;
 mod tables;
 mod trade;
 mod values;
 
+pub(crate) use come_back::ComeBack;
 pub(crate) use cut::Cut;
 pub(crate) use failure::{decode_failure, encode_failure};
 pub(crate) use hello::{Hello, Purpose, Welcome};
@@ -31,6 +34,8 @@ pub(crate) use pull::Pull;
 pub(crate) use push::Push;
 pub(crate) use rows::RowsOf;
 pub(crate) use save_table::SaveTable;
+pub(crate) use shrink::Shrink;
+pub use shrink::Stale;
 pub(crate) use tables::{Served, Tables};
 pub(crate) use trade::Trade;
 pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter, damaged};
@@ -69,6 +74,10 @@ pub(crate) mod kind {
     pub(crate) const NOTE: u16 = 15;
     /// A server is to save its rows of one table.
     pub(crate) const SAVE_TABLE: u16 = 16;
+    /// Rows that are stale leave a server's tables. Answered alike.
+    pub(crate) const SHRINK: u16 = 17;
+    /// From when on a trainer that came back takes part. Answered alike.
+    pub(crate) const COME_BACK: u16 = 18;
     /// What a server can be asked for rows of. Answered alike.
     pub(crate) const TABLES: u16 = 19;
     /// A question for all rows of a table, some at a time.

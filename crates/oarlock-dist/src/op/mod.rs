@@ -20,6 +20,7 @@ mod ref_by_trainer_id;
 mod send;
 mod send_barrier;
 mod sync_stream;
+mod trainer_mean;
 
 use oarlock_ir::{Attr, Error, Kernel, Kind, Name, Op, OpDef, Prepare, Program, Result, Role, Traits};
 
@@ -38,10 +39,11 @@ pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
 pub(crate) use send::{Sends, copy, send};
 pub(crate) use send_barrier::send_barrier;
 pub(crate) use sync_stream::{sync_stream, waits_for_exchanges};
+pub(crate) use trainer_mean::trainer_mean;
 
 /// The operators of this crate.
 pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
-    const FILES: [&[&dyn OpDef]; 17] = [
+    const FILES: [&[&dyn OpDef]; 18] = [
         barrier::OPS,
         checkpoint_notify::OPS,
         collective::OPS,
@@ -59,6 +61,7 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
         send::OPS,
         send_barrier::OPS,
         sync_stream::OPS,
+        trainer_mean::OPS,
     ];
     FILES.into_iter().flatten().copied()
 }

@@ -16,6 +16,8 @@ pub(super) struct Part {
     pub(super) incarnation: u64,
     /// Which of its meetings.
     pub(super) number: u64,
+    /// In which step, 0 for none.
+    pub(super) step: u64,
     pub(super) value: Tensor,
 }
 
@@ -30,13 +32,16 @@ impl Part {
 pub(super) struct Meetings {
     purpose: String,
     here: BTreeMap<usize, Part>,
+    /// The step that those here are in, 0 for none.
+    step: u64,
     last: Brought,
+    last_step: u64,
 }
 
 impl Meetings {
     /// A trainer comes, or asks again. Trainers that mean different things do not meet.
     pub(super) fn come(&mut self, trainer: usize, purpose: &str, part: Part) -> Result<()> {
-        if self.last.get(&trainer).is_some_and(|earlier| earlier.is(&part)) {
+        if self.last.get(&trainer).is_some_and(|earlier| earlier.is(&part) || self.was(part.step)) {
             return Ok(());
         }
         if let Some(other) = self.here.keys().find(|other| **other != trainer)
@@ -47,6 +52,7 @@ impl Meetings {
                 .help("all trainers must call the same functions of fleet in the same order"));
         }
         purpose.clone_into(&mut self.purpose);
+        self.step = part.step;
         // A process that took over a number comes in place of the earlier one.
         if !self.here.get(&trainer).is_some_and(|earlier| earlier.is(&part)) {
             self.here.insert(trainer, part);
@@ -58,15 +64,22 @@ impl Meetings {
     pub(super) fn result(
         &mut self,
         trainer: usize,
-        number: (u64, u64),
+        (number, step): ((u64, u64), u64),
         is_awaited: impl Fn(usize) -> bool,
         of: usize,
     ) -> Option<Brought> {
         if self.missing(&is_awaited, of).is_empty() && !self.here.is_empty() {
             self.last = Arc::new(std::mem::take(&mut self.here));
+            self.last_step = self.step;
         }
-        let mine = self.last.get(&trainer).is_some_and(|part| (part.incarnation, part.number) == number);
+        let same = |part: &Part| (part.incarnation, part.number) == number || self.was(step);
+        let mine = self.last.get(&trainer).is_some_and(same);
         mine.then(|| self.last.clone())
+    }
+
+    /// Was the last meeting that of this step?
+    fn was(&self, step: u64) -> bool {
+        step != 0 && self.last_step == step
     }
 
     /// Who has not come yet.
@@ -80,12 +93,12 @@ mod tests {
     use super::*;
 
     fn part(incarnation: u64, number: u64) -> Part {
-        Part { incarnation, number, value: Tensor::zeros(oarlock_tensor::DType::F32, [1]) }
+        Part { incarnation, number, step: 0, value: Tensor::zeros(oarlock_tensor::DType::F32, [1]) }
     }
 
     fn come(meetings: &mut Meetings, trainer: usize, number: u64) -> Option<usize> {
         meetings.come(trainer, "barrier", part(1, number)).unwrap();
-        meetings.result(trainer, (1, number), |_| true, 2).map(|all| all.len())
+        meetings.result(trainer, ((1, number), 0), |_| true, 2).map(|all| all.len())
     }
 
     #[test]
@@ -105,8 +118,8 @@ mod tests {
     fn who_left_is_not_waited_for() {
         let mut meetings = Meetings::default();
         meetings.come(0, "barrier", part(1, 1)).unwrap();
-        assert!(meetings.result(0, (1, 1), |_| true, 2).is_none());
-        assert_eq!(meetings.result(0, (1, 1), |trainer| trainer == 0, 2).unwrap().len(), 1);
+        assert!(meetings.result(0, ((1, 1), 0), |_| true, 2).is_none());
+        assert_eq!(meetings.result(0, ((1, 1), 0), |trainer| trainer == 0, 2).unwrap().len(), 1);
     }
 
     #[test]
@@ -115,7 +128,24 @@ mod tests {
         meetings.come(0, "barrier", part(1, 5)).unwrap();
         meetings.come(0, "barrier", part(2, 1)).unwrap();
         meetings.come(1, "barrier", part(1, 1)).unwrap();
-        assert_eq!(meetings.result(0, (2, 1), |_| true, 2).unwrap()[&0].incarnation, 2);
+        assert_eq!(meetings.result(0, ((2, 1), 0), |_| true, 2).unwrap()[&0].incarnation, 2);
+    }
+
+    /// Trainer 1 dies after the meeting of a step and before its push; the others are past the meeting when it comes back.
+    #[test]
+    fn who_repeats_a_step_hears_what_its_meeting_gave() {
+        let mut meetings = Meetings::default();
+        let in_step = |incarnation, number, step| Part { step, ..part(incarnation, number) };
+        meetings.come(0, "norm", in_step(1, 1, 4)).unwrap();
+        meetings.come(1, "norm", in_step(1, 1, 4)).unwrap();
+        assert!(meetings.result(1, ((1, 1), 4), |_| true, 2).is_some());
+        meetings.come(1, "norm", in_step(2, 1, 4)).unwrap();
+        assert_eq!(meetings.result(1, ((2, 1), 4), |_| true, 2).unwrap()[&1].incarnation, 1);
+        // The next step is another meeting.
+        meetings.come(1, "norm", in_step(2, 2, 5)).unwrap();
+        assert!(meetings.result(1, ((2, 2), 5), |_| true, 2).is_none());
+        meetings.come(0, "norm", in_step(1, 2, 5)).unwrap();
+        assert_eq!(meetings.result(1, ((2, 2), 5), |_| true, 2).unwrap().len(), 2);
     }
 
     #[test]

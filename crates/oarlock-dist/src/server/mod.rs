@@ -10,6 +10,7 @@ mod pace;
 mod previous;
 pub mod round;
 mod session;
+mod shrink;
 mod tables;
 mod trades;
 mod updates;
@@ -33,13 +34,15 @@ pub use pace::Staleness;
 use previous::Previous;
 pub use round::Policy;
 use round::{Effect, Event, Round};
-use session::Session;
+use session::{End, Session};
+use shrink::LastCall;
 use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
 
 use crate::checkpoint::steps_before;
 use crate::log::Log;
+use crate::message::{Hello, Purpose};
 use crate::threads::spawn;
 use crate::wire::{Conn, Listener, NetOptions, now};
 
@@ -56,7 +59,7 @@ pub struct ServerOptions {
     pub policy: Policy,
     /// How long a step may wait for a trainer.
     pub deadline: Duration,
-    /// After how long without a sign of life a trainer is lost.
+    /// After how long without a sign of life a trainer is lost whose connection stands: it is stopped, or its machine is too busy.
     pub silence: Duration,
     /// Keep serving when every trainer has left.
     pub stay: bool,
@@ -72,7 +75,7 @@ impl Default for ServerOptions {
             fingerprint: String::new(),
             policy: Policy::Fail,
             deadline: Duration::from_secs(180),
-            silence: Duration::from_millis(2500),
+            silence: Duration::from_secs(20),
             stay: false,
             log: Log::stderr(),
         }
@@ -116,6 +119,7 @@ struct Shared {
     applied: Mutex<HashMap<Stream, Arc<Mutex<u64>>>>,
     changes: Changes,
     previous: Previous,
+    last_shrink: LastCall,
 }
 
 /// Requests that follow each other: trainer, incarnation, number of the stream.
@@ -131,6 +135,8 @@ struct State {
     notes: BTreeMap<u32, Vec<u8>>,
     /// When each trainer was last heard of.
     seen: Vec<Option<(u64, Instant)>>,
+    /// The connections of each trainer's process, by their numbers.
+    connections: HashMap<(u32, u64), usize>,
     /// When the first trainer came: the others must come within the deadline.
     begun: Option<Instant>,
     /// Since when no trainer is here although the job has begun.
@@ -166,6 +172,7 @@ impl Server {
             cuts: Cuts::default(),
             notes: BTreeMap::new(),
             seen: vec![None; trainers],
+            connections: HashMap::new(),
             begun: None,
             deserted: None,
             failed: None,
@@ -174,6 +181,7 @@ impl Server {
         let shared = Arc::new(Shared {
             changes: Changes::new(trainers),
             previous: Previous::new(options.policy == Policy::Wait),
+            last_shrink: LastCall::default(),
             updates,
             state: Mutex::new(state),
             fence: RwLock::new(()),
@@ -276,6 +284,9 @@ const WATCH_EVERY: Duration = Duration::from_millis(200);
 /// How long a trainer whose connection was closed may take to come back before it is lost.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The same if its machine could not be reached for a while already.
+const SHORT_GRACE: Duration = Duration::from_millis(600);
+
 impl Shared {
     fn accept(self: &Arc<Shared>, listener: &Listener) {
         let mut sessions: Vec<JoinHandle<()>> = Vec::new();
@@ -371,10 +382,24 @@ impl Shared {
         }
     }
 
-    /// A trainer's connection was closed: unless it comes back soon, it is lost.
-    fn closed(&self, trainer: u32, incarnation: u64) {
+    /// A trainer's connection ended. If it was the one by which it shows that it is alive, or its last: unless it comes back soon, it
+    /// is lost.
+    fn closed(&self, hello: &Hello, end: End) {
+        let (trainer, incarnation) = (hello.trainer, hello.incarnation);
         let mut state = self.state.lock();
-        let soon = now().checked_sub(self.options.silence.saturating_sub(GRACE));
+        let of = (trainer, incarnation);
+        let left = state.connections.get_mut(&of).map_or(0, |count| {
+            *count -= 1;
+            *count
+        });
+        if left == 0 {
+            state.connections.remove(&of);
+        }
+        if left > 0 && hello.purpose != Purpose::Life {
+            return;
+        }
+        let grace = if end == End::Closed { GRACE } else { SHORT_GRACE };
+        let soon = now().checked_sub(self.options.silence.saturating_sub(grace));
         if let (Some(Some((of, seen))), Some(soon)) = (state.seen.get_mut(trainer as usize), soon)
             && *of == incarnation
         {

@@ -48,7 +48,12 @@ struct Member {
     place: Place,
     /// The last step of which this server has its push.
     pushed: u64,
+    /// The first step that it takes part in.
+    from: u64,
 }
+
+/// [`Member::from`] of one that is back and has not said from when on it takes part.
+const NOT_SAID: u64 = u64::MAX;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +80,16 @@ pub enum Event {
         trainer: usize,
         /// Of which process.
         incarnation: u64,
+    },
+    /// A trainer that came back takes part from a step on: the same at all servers. It may change its mind as long as nobody has
+    /// waited for that step.
+    Return {
+        /// Which one.
+        trainer: usize,
+        /// Of which process.
+        incarnation: u64,
+        /// The step.
+        from: u64,
     },
     /// A trainer did not come in time. Nothing happens if it came.
     Absent {
@@ -131,7 +146,7 @@ pub enum Refusal {
     Replaced,
     /// It never joined, or it has left.
     NotHere,
-    /// It was lost, and the others went on without it: its steps have been made.
+    /// It was lost, and the others went on without it; it takes part again from a later step on.
     GoneOn,
     /// Its step does not follow the last one.
     OutOfStep {
@@ -180,7 +195,7 @@ pub struct Round {
 impl Round {
     /// For so many trainers.
     pub fn new(trainers: usize, policy: Policy) -> Round {
-        let member = Member { place: Place::Expected, pushed: 0 };
+        let member = Member { place: Place::Expected, pushed: 0, from: 0 };
         Round { policy, members: vec![member; trainers], done: 0, failed: None }
     }
 
@@ -204,7 +219,7 @@ impl Round {
 
     /// The trainers whose push the next step waits for.
     pub fn awaited(&self) -> Vec<usize> {
-        let missing = |m: &Member| m.pushed <= self.done && self.takes_part(m);
+        let missing = |m: &Member| !self.has_push(m) && self.takes_part(m);
         (0..self.members.len()).filter(|&t| missing(&self.members[t])).collect()
     }
 
@@ -234,9 +249,25 @@ impl Round {
         self.members.get(trainer).is_some_and(|member| self.takes_part(member))
     }
 
+    /// Did a trainer come back without having said from which step on it takes part?
+    pub fn is_back(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|m| matches!(m.place, Place::Here { .. }) && m.from == NOT_SAID)
+    }
+
+    /// Does nobody take part in the next step?
+    pub fn is_idle(&self) -> bool {
+        !self.members.iter().any(|member| self.takes_part(member))
+    }
+
+    /// Is the push of a trainer for the next step here?
+    fn has_push(&self, member: &Member) -> bool {
+        member.pushed > self.done && member.from <= self.done + 1
+    }
+
     fn takes_part(&self, member: &Member) -> bool {
         match member.place {
-            Place::Expected | Place::Here { .. } => true,
+            Place::Here { .. } => member.from <= self.done + 1,
+            Place::Expected => true,
             Place::Lost => self.policy != Policy::Shrink,
             Place::Left => false,
         }
@@ -247,6 +278,7 @@ impl Round {
         match event {
             Event::Join { trainer, incarnation } => self.join(trainer, incarnation),
             Event::Push { trainer, incarnation, step } => self.push(trainer, incarnation, step),
+            Event::Return { trainer, incarnation, from } => self.come_back(trainer, incarnation, from),
             Event::Leave { trainer, incarnation } => self.go(trainer, incarnation, Place::Left),
             Event::Lose { trainer, incarnation } => self.go(trainer, incarnation, Place::Lost),
             Event::Absent { trainer } => match self.members.get(trainer).map(|m| m.place) {
@@ -264,12 +296,33 @@ impl Round {
         match member.place {
             // Incarnations grow with time: the later process is the one that counts.
             Place::Here { incarnation: other } if other > incarnation => vec![Effect::Refuse(Refusal::Replaced)],
-            Place::Lost if self.policy == Policy::Shrink => vec![Effect::Refuse(Refusal::GoneOn)],
+            Place::Lost if self.policy == Policy::Shrink => {
+                // Its steps may have been made without it, at some servers.
+                *member = Member { place: Place::Here { incarnation }, from: NOT_SAID, ..*member };
+                Vec::new()
+            }
             _ => {
                 member.place = Place::Here { incarnation };
                 Vec::new()
             }
         }
+    }
+
+    fn come_back(&mut self, trainer: usize, incarnation: u64, from: u64) -> Vec<Effect> {
+        if let Some(refusal) = self.stranger(trainer, incarnation) {
+            return vec![Effect::Refuse(refusal)];
+        }
+        let expected = self.done + 1;
+        let member = &mut self.members[trainer];
+        if member.from == from {
+            return Vec::new();
+        }
+        if from < expected {
+            return vec![Effect::Refuse(Refusal::OutOfStep { expected })];
+        }
+        (member.from, member.pushed) = (from, from - 1);
+        // Others may have waited for it, at a step that it named before.
+        self.complete().into_iter().collect()
     }
 
     fn push(&mut self, trainer: usize, incarnation: u64, step: u64) -> Vec<Effect> {
@@ -281,6 +334,9 @@ impl Round {
         }
         let done = self.done;
         let member = &mut self.members[trainer];
+        if step < member.from {
+            return vec![Effect::Refuse(Refusal::GoneOn)];
+        }
         if step <= member.pushed {
             return vec![Effect::Repeat];
         }
@@ -305,7 +361,7 @@ impl Round {
 
     /// Completes the step if nobody is missing.
     fn complete(&mut self) -> Option<Effect> {
-        let of: Vec<usize> = (0..self.members.len()).filter(|&t| self.members[t].pushed > self.done).collect();
+        let of: Vec<usize> = (0..self.members.len()).filter(|&t| self.has_push(&self.members[t])).collect();
         if of.is_empty() || !self.awaited().is_empty() {
             return None;
         }
@@ -409,10 +465,34 @@ mod tests {
         push(&mut round, 0, 1);
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
         assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, apply(1, &[0])]);
-        // Too late: servers may have made different steps without it.
-        let back = round.on(Event::Join { trainer: 1, incarnation: 2 });
-        assert_eq!(back, [Effect::Refuse(Refusal::GoneOn)]);
         assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
+    }
+
+    #[test]
+    fn who_comes_back_says_from_when_on_it_takes_part() {
+        let mut round = joined(2, Policy::Shrink);
+        round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        let come = |round: &mut Round, from| round.on(Event::Return { trainer: 1, incarnation: 2, from });
+        assert_eq!(come(&mut round, 4), [Effect::Refuse(Refusal::NotHere)], "before it joins");
+        assert_eq!(round.on(Event::Join { trainer: 1, incarnation: 2 }), []);
+        assert!(round.is_back(1));
+        let early = round.on(Event::Push { trainer: 1, incarnation: 2, step: 1 });
+        assert_eq!(early, [Effect::Refuse(Refusal::GoneOn)]);
+        assert_eq!(push(&mut round, 0, 1), [Effect::Take, apply(1, &[0])], "nobody waits for it yet");
+        assert_eq!(come(&mut round, 1), [Effect::Refuse(Refusal::OutOfStep { expected: 2 })], "too late for that");
+        assert_eq!(come(&mut round, 3), []);
+        assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
+        assert_eq!(push(&mut round, 0, 3), [Effect::Take]);
+        assert_eq!(round.awaited(), [1]);
+        // Another server had made that step already: a later one is agreed on.
+        assert_eq!(come(&mut round, 4), [apply(3, &[0])]);
+        assert_eq!(push(&mut round, 0, 4), [Effect::Take]);
+        let joined = round.on(Event::Push { trainer: 1, incarnation: 2, step: 4 });
+        assert_eq!(joined, [Effect::Take, apply(4, &[0, 1])]);
+        assert_eq!(come(&mut round, 4), [], "a repeat");
+        round.on(Event::Leave { trainer: 0, incarnation: 1 });
+        assert!(!round.is_idle());
+        assert_eq!(round.on(Event::Leave { trainer: 1, incarnation: 2 }), [Effect::Finish]);
     }
 
     #[test]

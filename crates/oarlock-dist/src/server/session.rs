@@ -12,8 +12,8 @@ use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Awaited, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, RowsOf, SaveTable, Trade,
-    ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Awaited, ComeBack, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, RowsOf, SaveTable,
+    Shrink, Trade, ValueReader, ValueWriter, Welcome, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
@@ -23,6 +23,15 @@ const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// How long a reply may take to be sent.
 const SEND_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The other end closed it, or this server stops.
+    Closed,
+    /// Nothing reaches the other end any more.
+    Broken,
+}
 
 pub(super) struct Session {
     shared: Arc<Shared>,
@@ -44,9 +53,15 @@ impl Session {
     pub(super) fn run(mut self) {
         match self.greet() {
             Ok(Some(hello)) => {
-                self.serve(&hello);
-                if hello.purpose == Purpose::Life {
-                    self.shared.closed(hello.trainer, hello.incarnation);
+                if hello.purpose == Purpose::Life
+                    && let Err(e) = self.conn.watch_closely()
+                {
+                    let peer = self.conn.peer().to_string();
+                    self.shared.options.log.line(format!("warning: the loss of {peer} would be noticed late: {e}"));
+                }
+                let end = self.serve(&hello);
+                if hello.purpose != Purpose::Look {
+                    self.shared.closed(&hello, end);
                 }
             }
             Ok(None) => {}
@@ -75,7 +90,12 @@ impl Session {
         let welcome = self.join(&hello)?;
         let mut meta = Writer::new();
         welcome.encode(&mut meta);
-        self.send(kind::WELCOME, 0, meta.as_bytes(), &[])?;
+        if let Err(e) = self.send(kind::WELCOME, 0, meta.as_bytes(), &[]) {
+            if hello.purpose != Purpose::Look {
+                self.shared.closed(&hello, End::Broken);
+            }
+            return Err(e);
+        }
         Ok(Some(hello))
     }
 
@@ -86,19 +106,27 @@ impl Session {
             let effects = self.shared.note(&mut state, Event::Join { trainer, incarnation });
             refused(&effects, hello)?;
             state.seen[trainer] = Some((incarnation, now()));
+            *state.connections.entry((hello.trainer, incarnation)).or_default() += 1;
         }
-        Ok(Welcome { pushed: state.round.pushed(trainer) })
+        let mut back = state.round.is_back(trainer);
+        if back && self.shared.updates.mode != ServerMode::Sync {
+            // Where nobody waits, it takes part at once.
+            let from = state.round.done() + 1;
+            self.shared.note(&mut state, Event::Return { trainer, incarnation, from });
+            back = false;
+        }
+        Ok(Welcome { pushed: state.round.pushed(trainer), back })
     }
 
-    fn serve(&mut self, hello: &Hello) {
+    fn serve(&mut self, hello: &Hello) -> End {
         while !self.shared.stop.load(Ordering::Acquire) {
             match self.conn.recv(&mut self.request, now() + LOOK_UP) {
                 Ok(Received::TimedOut) => continue,
-                Ok(Received::Closed) => return,
+                Ok(Received::Closed) => return End::Closed,
                 Ok(Received::Frame) => {}
                 Err(e) => {
                     self.shared.options.log.line(format!("warning: {e}"));
-                    return;
+                    return End::Broken;
                 }
             }
             if hello.purpose != Purpose::Look {
@@ -110,9 +138,10 @@ impl Session {
                 Err(e) => self.fail(id, &e),
             };
             if sent.is_err() {
-                return;
+                return End::Broken;
             }
         }
+        End::Closed
     }
 
     /// Serves the request that was read last.
@@ -128,6 +157,8 @@ impl Session {
             kind::CUT if hello.purpose == Purpose::Work => self.cut(hello),
             kind::SAVE_TABLE if hello.purpose == Purpose::Work => self.save_table(hello),
             kind::NOTE if hello.purpose == Purpose::Work => self.note(hello),
+            kind::COME_BACK if hello.purpose == Purpose::Work => self.come_back(hello),
+            kind::SHRINK if hello.purpose == Purpose::Work => self.shrink(hello),
             kind::TRADE if hello.purpose == Purpose::Work => self.trade(hello),
             kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
             other => Err(Error::new(Kind::Format, format!("a server does not serve frames of kind {other}"))
@@ -359,6 +390,42 @@ impl Session {
         self.send(kind::DONE, self.request.id(), &[], &[])
     }
 
+    /// A trainer that came back says from when on it takes part, or waits until it can.
+    fn come_back(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let mut back = ComeBack::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let (trainer, incarnation, from) = (hello.trainer as usize, hello.incarnation, back.from);
+        let shared = self.shared.clone();
+        let mut state = shared.state.lock();
+        if from > 0 {
+            let effects = shared.note(&mut state, Event::Return { trainer, incarnation, from });
+            back.from = if refused(&effects, hello).is_ok() { from } else { 0 };
+        }
+        let until = now() + MEET_PATIENCE;
+        while back.wait && back.from > 0 && state.round.done() + 1 < from && !state.round.is_idle() {
+            shared.check_going_on(&state)?;
+            if shared.changed.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        (back.done, back.idle) = (state.round.done(), state.round.is_idle());
+        drop(state);
+        let mut meta = Writer::new();
+        back.encode(&mut meta);
+        self.send(kind::COME_BACK, self.request.id(), meta.as_bytes(), &[])
+    }
+
+    /// Takes stale rows away.
+    fn shrink(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let mut shrink = Shrink::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let call = (hello.trainer, hello.incarnation, shrink.number);
+        shrink.gone = self.shared.last_shrink.once(call, || self.shared.updates.tables.shrink(shrink.stale));
+        let mut meta = Writer::new();
+        shrink.encode(&mut meta);
+        self.send(kind::SHRINK, self.request.id(), meta.as_bytes(), &[])
+    }
+
     /// Keeps where a trainer stands; replies with what all said.
     fn note(&mut self, hello: &Hello) -> Result<()> {
         self.shared.check_here(hello)?;
@@ -559,8 +626,8 @@ impl Shared {
 
     /// What all brought to a meeting, or who is missing.
     fn gather(&self, hello: &Hello, meet: &Meet, value: Tensor) -> Result<std::result::Result<Brought, Vec<usize>>> {
-        let (trainer, number) = (hello.trainer as usize, (hello.incarnation, meet.number));
-        let part = Part { incarnation: hello.incarnation, number: meet.number, value };
+        let (trainer, number) = (hello.trainer as usize, ((hello.incarnation, meet.number), meet.step));
+        let part = Part { incarnation: hello.incarnation, number: meet.number, step: meet.step, value };
         let mut guard = self.state.lock();
         guard.meetings.come(trainer, &meet.purpose, part)?;
         let until = now() + MEET_PATIENCE;

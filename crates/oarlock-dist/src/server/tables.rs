@@ -12,9 +12,10 @@ use oarlock_tensor::table::{Admission, HashedTable, Header, Missing, RowInit, SH
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
+use super::shrink::Calls;
 use super::updates::{Runner, grad_to_block, lower, merged_from};
 use crate::checkpoint::{HEADER, ROW, TOSSES, WAITING, headers_of};
-use crate::message::Served;
+use crate::message::{Served, Stale};
 
 /// The tables of a server.
 #[derive(Default)]
@@ -35,6 +36,7 @@ struct Table {
     held: Vec<Mutex<Value>>,
     from: Vec<Name>,
     update: Mutex<RowUpdate>,
+    shrinks: Calls,
 }
 
 /// An update of rows that were taken out of a table.
@@ -91,7 +93,7 @@ impl Tables {
                 step,
             };
             let held = from.iter().map(|_| Mutex::default()).collect();
-            tables.tables.push(Table { rows, held, from, update: Mutex::new(update) });
+            tables.tables.push(Table { rows, held, from, update: Mutex::new(update), shrinks: Calls::default() });
         }
         Ok(tables)
     }
@@ -245,6 +247,15 @@ impl Tables {
     /// Lets the fence go.
     pub(super) fn end_cut(&self) {
         self.tables.iter().for_each(|table| table.rows.end_cut());
+    }
+
+    /// Takes stale rows away from all tables; returns how many.
+    pub(super) fn shrink(&self, stale: Stale) -> u64 {
+        let all = self.tables.iter().map(|table| {
+            let updates = table.update.lock().step;
+            table.shrinks.shrink(&table.rows, updates, stale)
+        });
+        all.sum()
     }
 
     /// A line about each table: rows and memory.
@@ -632,13 +643,7 @@ fn admission(program: &Program, table: &Name) -> Result<Admission> {
     let mut lookups = program.blocks().iter().flat_map(|b| &b.ops).filter(|op| op.op_type == "lookup_sparse_table");
     let op = lookups.find(|op| op.inputs.get("W").contains(table));
     let Some(Attr::String(entry)) = op.and_then(|op| op.attrs.get("entry")) else { return Ok(Admission::Always) };
-    let parsed = match entry.split_once(':') {
-        None if entry.is_empty() => Some(Admission::Always),
-        Some(("count_filter_entry", count)) => count.parse().ok().map(Admission::Count),
-        Some(("probability_entry", probability)) => probability.parse().ok().map(Admission::Probability),
-        _ => None,
-    };
-    parsed.ok_or_else(|| {
+    Admission::parse(entry).ok_or_else(|| {
         Error::new(Kind::Argument, format!("table `{table}` admits ids by {entry:?}, which nobody here knows"))
             .help("say `count_filter_entry:N` or `probability_entry:P`")
     })

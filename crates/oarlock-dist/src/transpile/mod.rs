@@ -15,6 +15,7 @@ mod job;
 mod kept;
 mod local_sgd;
 mod lookup;
+mod norm;
 mod server;
 mod server_startup;
 mod table;

@@ -6,6 +6,7 @@ use oarlock_ir::{Name, Op, Program, Result, Role};
 
 use super::job::{Dummies, Job, counter_of, empty_dead_blocks, like, named, rename_args};
 use super::lookup::look_up_remotely;
+use super::norm::Norms;
 use super::table::send_table;
 use super::updates::{Update, is_lr};
 use crate::op::{FINGERPRINT, NO_VARS, fetch_barrier, recv, send, send_barrier, strings, with_role};
@@ -39,10 +40,12 @@ impl Trainer<'_> {
         let leaving = leaving(job);
         self.sent = job.updates().iter().map(|_| self.dummies.make(&mut self.program)).collect();
         let finished: Vec<Option<usize>> = job.updates().iter().map(|u| last_writer(&job.main, &u.grad)).collect();
+        let norms = Norms::new(job);
         let mut ops = Vec::new();
         for (i, op) in job.main.global().ops.iter().enumerate() {
+            ops.extend(norms.exchange_before(i, job, &mut self.program)?);
             if !leaving.contains(&i) {
-                ops.push(self.kept(i, op));
+                ops.push(norms.seen_by(i, self.kept(i, op)));
             }
             for (n, update) in job.updates().iter().enumerate().filter(|(n, _)| finished[*n] == Some(i)) {
                 ops.extend(self.send_gradient(update, &self.sent[n].clone())?);

@@ -39,7 +39,8 @@ pub(super) struct Updates {
 }
 
 /// These look at the norm of a whole parameter or gradient, so it must not be cut.
-const WHOLE: [&str; 4] = ["lars_momentum", "lamb", "dgc_momentum", "dpsgd"];
+const WHOLE: [&str; 7] =
+    ["lars_momentum", "lamb", "dgc_momentum", "dpsgd", "clip_by_norm", "reduce_sum", "squared_l2_norm"];
 
 pub(super) fn is_lr(op: &Op) -> bool {
     op.role().has(Role::LR_SCHED)

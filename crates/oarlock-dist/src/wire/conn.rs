@@ -106,6 +106,12 @@ impl Conn {
         Ok((self.sender, self.receiver))
     }
 
+    /// From now on the system finds out within some two seconds if nothing reaches the peer's machine; the connection is broken then. It
+    /// stands as long as that machine answers, however busy the peer is, and is closed when the peer ends.
+    pub(crate) fn watch_closely(&self) -> std::io::Result<()> {
+        connect::watch_closely(&self.socket)
+    }
+
     /// A handle by which any thread can close the connection.
     pub fn closer(&self) -> Closer {
         Closer { socket: self.socket.clone() }

@@ -143,3 +143,18 @@ pub(super) fn set_up(socket: &TcpStream, options: &NetOptions) -> io::Result<()>
     }
     Ok(())
 }
+
+/// Asks every second whether the peer's machine is there, and gives up soon.
+pub(super) fn watch_closely(socket: &TcpStream) -> io::Result<()> {
+    let second = Duration::from_secs(1);
+    let socket = socket2::SockRef::from(socket);
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(second).with_interval(second).with_retries(2))?;
+    // What was sent last may be under way when the network fails: then nobody asks, and this ends it.
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(UNREACHABLE))?;
+    Ok(())
+}
+
+/// Between the first and the second time the system asks: what is unanswered for so long will not be answered.
+#[cfg(target_os = "linux")]
+const UNREACHABLE: Duration = Duration::from_millis(1800);

@@ -1,6 +1,7 @@
 //! Clusters in one process: servers and trainers in threads, over real sockets.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,6 +34,12 @@ impl Job {
     pub(crate) fn new(case: &str, config: Config, trainers: usize, servers: usize) -> Job {
         let (main, startup) = local(case);
         Job::of(main, startup, config, trainers, servers)
+    }
+
+    /// With these servers.
+    pub(crate) fn at(case: &str, config: Config, trainers: usize, pservers: &str) -> Job {
+        let (main, startup) = local(case);
+        Job { main, startup, config, trainers, pservers: pservers.to_string(), checks: false }
     }
 
     fn of(main: Program, startup: Program, config: Config, trainers: usize, servers: usize) -> Job {
@@ -104,7 +111,7 @@ pub(crate) struct Trainer {
 }
 
 impl Trainer {
-    fn step(&self, feeds: &[(&str, Tensor)]) -> Result<()> {
+    pub(crate) fn step(&self, feeds: &[(&str, Tensor)]) -> Result<()> {
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
         self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
     }
@@ -162,7 +169,7 @@ pub(crate) fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scop
     servers.into_iter().map(|(server, scope)| (server.wait(|| false).unwrap(), scope)).unzip()
 }
 
-fn dense_feed(width: usize, step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
+pub(crate) fn dense_feed(width: usize, step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
     let whole = [("x", noise(8, width, step)), ("y", noise(8, 1, step + 1000))];
     whole.into_iter().map(|(name, t)| (name, rows_of(&t, from, count))).collect()
 }
@@ -573,6 +580,55 @@ fn or_the_others_go_on_without_it() {
     for param in job.params() {
         let expected = alone.tensor(&param).expect("trained");
         assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::new(1e-6, 1e-6));
+    }
+}
+
+/// One that comes back takes part again, from the same step on at all servers.
+#[test]
+fn and_it_may_come_back() {
+    let job = Job::new("dc_asgd", small(64), 2, 2);
+    let servers = job.serve(&with_policy(Policy::Shrink));
+    let [first, second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+    let (steps, made) = (400, std::sync::atomic::AtomicUsize::new(0));
+    let came_back = std::thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            for step in 0..steps {
+                first.step(&dense_feed(8, step % 5, 0, 4)).unwrap();
+                made.store(step + 1, Ordering::Release);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            first.leave();
+        });
+        (0..2).for_each(|step| second.step(&dense_feed(8, step, 4, 4)).unwrap());
+        second.die();
+        // They stop at the next step until they notice that it is gone.
+        for _ in 0..1000 {
+            if made.load(Ordering::Acquire) > 2 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let second = job.join(1, trainer_options()).unwrap();
+        let done = second.client().done() as usize;
+        (done..steps).for_each(|step| second.step(&dense_feed(8, step % 5, 4, 4)).unwrap());
+        second.leave();
+        others.join().unwrap();
+        done
+    });
+    assert!(2 < came_back && came_back < steps, "{came_back}");
+    let (summaries, scopes) = wait_all(servers);
+    assert!(summaries.iter().all(|s| s.steps == steps as u64), "{summaries:?}");
+    // One process whose batches are those of all who took part.
+    let (executor, scope) = (executor(), Scope::new());
+    executor.run(&job.startup, &[], &[], &scope).unwrap();
+    let alone = Trainer { executor, scope, program: job.main.clone() };
+    for step in 0..steps {
+        let rows = if (2..came_back).contains(&step) { 4 } else { 8 };
+        alone.step(&dense_feed(8, step % 5, 0, rows)).unwrap();
+    }
+    for param in job.params() {
+        let expected = alone.scope.tensor(&param).expect("trained");
+        assert_close(&param, &job.joined(&scopes, &param), &expected, Tolerance::new(1e-4, 1e-5));
     }
 }
 

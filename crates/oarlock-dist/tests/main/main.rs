@@ -3,6 +3,7 @@
 mod cluster;
 mod golden_programs;
 mod mpi;
+mod partition;
 mod simulate;
 mod trades;
 mod transpile;

@@ -27,7 +27,9 @@ enum What {
     Push { server: usize, trainer: usize, incarnation: u64, step: u64, gradient: i64 },
     Leave { server: usize, trainer: usize, incarnation: u64 },
     Silent { server: usize, trainer: usize, incarnation: u64 },
-    Welcome { server: usize, trainer: usize, incarnation: u64, pushed: u64 },
+    Welcome { server: usize, trainer: usize, incarnation: u64, pushed: u64, back: bool },
+    ComeBack { server: usize, trainer: usize, incarnation: u64, from: u64 },
+    Stands { server: usize, trainer: usize, incarnation: u64, from: u64, stand: Stand },
     Done { server: usize, trainer: usize, incarnation: u64, step: u64 },
     Left { server: usize, trainer: usize, incarnation: u64 },
     Refused { trainer: usize, incarnation: u64 },
@@ -35,6 +37,14 @@ enum What {
     Absent { server: usize, trainer: usize },
     Kill { trainer: usize },
     Return { trainer: usize },
+}
+
+/// What a server says to a trainer that comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stand {
+    done: u64,
+    idle: bool,
+    taken: bool,
 }
 
 struct Random(u64);
@@ -66,7 +76,13 @@ struct Server {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     /// Waits for the greetings of all servers: what each has of it.
-    Joining(BTreeMap<usize, u64>),
+    Joining(BTreeMap<usize, (u64, bool)>),
+    /// The others went on without it. Asks all servers how they stand (`from` 0), or agrees with them on a step.
+    Returning {
+        from: u64,
+        ahead: u64,
+        stands: BTreeMap<usize, Stand>,
+    },
     /// Waits for the end of a step at all servers.
     Stepping {
         step: u64,
@@ -171,7 +187,8 @@ impl Simulation {
             }
             What::Silent { server, trainer, incarnation } => {
                 let now = &self.trainers[trainer];
-                if now.incarnation == incarnation && now.phase != Phase::Dead {
+                // One that left is not heard of any more, either, if a late greeting of it arrives.
+                if now.incarnation == incarnation && !matches!(now.phase, Phase::Dead | Phase::Gone) {
                     return;
                 }
                 self.note(server, Event::Lose { trainer, incarnation }, None);
@@ -180,7 +197,9 @@ impl Simulation {
             What::Kill { trainer } => self.kill(trainer),
             What::Return { trainer } => self.start(trainer),
             What::AskAgain { trainer, incarnation } => self.ask_again(trainer, incarnation),
+            What::ComeBack { server, trainer, incarnation, from } => self.come_back(server, trainer, incarnation, from),
             What::Welcome { trainer, incarnation, .. }
+            | What::Stands { trainer, incarnation, .. }
             | What::Done { trainer, incarnation, .. }
             | What::Left { trainer, incarnation, .. }
             | What::Refused { trainer, incarnation } => {
@@ -199,8 +218,20 @@ impl Simulation {
         // A greeting may arrive after its sender's death; no sign of life will follow it.
         let at = self.now + SILENCE;
         self.at(at, What::Silent { server, trainer, incarnation });
-        let pushed = self.servers[server].round.pushed(trainer);
-        self.send(What::Welcome { server, trainer, incarnation, pushed });
+        let round = &self.servers[server].round;
+        let (pushed, back) = (round.pushed(trainer), round.is_back(trainer));
+        self.send(What::Welcome { server, trainer, incarnation, pushed, back });
+    }
+
+    fn come_back(&mut self, server: usize, trainer: usize, incarnation: u64, from: u64) {
+        let mut taken = true;
+        if from > 0 {
+            let effects = self.note(server, Event::Return { trainer, incarnation, from }, None);
+            taken = !effects.iter().any(|e| matches!(e, Effect::Refuse(_)));
+        }
+        let round = &self.servers[server].round;
+        let stand = Stand { done: round.done(), idle: round.is_idle(), taken };
+        self.send(What::Stands { server, trainer, incarnation, from, stand });
     }
 
     fn push(&mut self, server: usize, trainer: usize, incarnation: u64, step: u64, gradient: i64) {
@@ -261,7 +292,7 @@ impl Simulation {
             let at = self.now + SILENCE + self.random.next(20);
             self.at(at, What::Silent { server, trainer, incarnation });
         }
-        if self.policy == Policy::Wait {
+        if self.policy == Policy::Wait || self.policy == Policy::Shrink && self.random.chance(60) {
             // Sometimes before anybody noticed that it was gone.
             let at = self.now + 10 + self.random.next(200);
             self.at(at, What::Return { trainer });
@@ -284,6 +315,9 @@ impl Simulation {
                 Phase::Stepping { step, done } if !done.contains(&server) => {
                     let gradient = gradient(trainer, server, *step);
                     What::Push { server, trainer, incarnation, step: *step, gradient }
+                }
+                Phase::Returning { from, stands, .. } if !stands.contains_key(&server) => {
+                    What::ComeBack { server, trainer, incarnation, from: *from }
                 }
                 Phase::Leaving(known) if !known.contains(&server) => What::Leave { server, trainer, incarnation },
                 _ => continue,
@@ -309,11 +343,18 @@ impl Simulation {
             (Phase::Dead | Phase::Gone, _) => {}
             // A trainer that is refused ends with an error, without a word to the other servers.
             (_, What::Refused { .. }) => return self.kill(trainer),
-            (Phase::Joining(heard), What::Welcome { server, pushed, .. }) => {
-                heard.insert(server, pushed);
+            (Phase::Joining(heard), What::Welcome { server, pushed, back, .. }) => {
+                heard.insert(server, (pushed, back));
                 if heard.len() == SERVERS {
-                    let least = heard.values().copied().min().unwrap_or(0);
-                    t.phase = next_step(least);
+                    let least = heard.values().map(|(pushed, _)| *pushed).min().unwrap_or(0);
+                    let back = heard.values().any(|(_, back)| *back);
+                    t.phase = if back { returning(0, 2) } else { next_step(least) };
+                }
+            }
+            (Phase::Returning { from, ahead, stands }, What::Stands { server, from: of, stand, .. }) if *from == of => {
+                stands.insert(server, stand);
+                if stands.len() == SERVERS {
+                    t.phase = agreed(*from, *ahead, stands);
                 }
             }
             (Phase::Stepping { step, done }, What::Done { server, step: of, .. }) if *step == of => {
@@ -334,7 +375,9 @@ impl Simulation {
         let changed = std::mem::discriminant(&before) != std::mem::discriminant(&self.trainers[trainer].phase);
         let stepped = matches!((&before, &self.trainers[trainer].phase),
             (Phase::Stepping { step: a, .. }, Phase::Stepping { step: b, .. }) if a != b);
-        if changed || stepped {
+        let agreeing = matches!((&before, &self.trainers[trainer].phase),
+            (Phase::Returning { from: a, .. }, Phase::Returning { from: b, .. }) if a != b);
+        if changed || stepped || agreeing {
             self.ask(trainer);
         }
     }
@@ -355,6 +398,24 @@ impl Simulation {
                 Policy::Fail => assert!(server.failed || server.finished, "server {at} waits for nobody"),
             }
         }
+    }
+}
+
+fn returning(from: u64, ahead: u64) -> Phase {
+    Phase::Returning { from, ahead, stands: BTreeMap::new() }
+}
+
+/// What a trainer does that comes back and heard of all servers how they stand: as `client/come_back.rs` does.
+fn agreed(from: u64, ahead: u64, stands: &BTreeMap<usize, Stand>) -> Phase {
+    let idle = stands.values().all(|stand| stand.idle);
+    if from == 0 {
+        let done = stands.values().map(|stand| stand.done).max().unwrap_or(0);
+        return returning(done + if idle { 1 } else { ahead }, ahead);
+    }
+    match stands.values().all(|stand| stand.taken) {
+        true if stands.values().all(|stand| stand.done + 1 >= from) => next_step(from - 1),
+        true if !idle => returning(from, ahead),
+        _ => returning(0, ahead * 2),
     }
 }
 

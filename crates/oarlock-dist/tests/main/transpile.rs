@@ -418,11 +418,16 @@ fn worker(config: Config) -> Result<(Program, Program)> {
     Ok((main, startup))
 }
 
+/// What equal workers do besides computing.
+const EXCHANGE: [&str; 7] =
+    ["c_sync_calc_stream", "c_allreduce_sum", "c_sync_comm_stream", "scale", "elementwise_sub", "assign", "sgd"];
+
+fn collective(mode: CollectiveMode) -> Config {
+    Config { mode: Mode::Collective, collective_mode: Some(mode), ..Config::fluid() }
+}
+
 #[test]
-fn equal_workers() {
-    let exchange =
-        ["c_sync_calc_stream", "c_allreduce_sum", "c_sync_comm_stream", "scale", "elementwise_sub", "assign", "sgd"];
-    let set_up = ["c_gen_nccl_id", "c_comm_init", "c_broadcast", "c_sync_comm_stream", "assign"];
+fn equal_workers_agree_on_rings() {
     let nccl2 = Config { mode: Mode::Nccl2, nccl_comm_num: 2, ..Config::fluid() };
     let (_, startup) = worker(nccl2).unwrap();
     about(
@@ -433,11 +438,14 @@ fn equal_workers() {
         "#]],
     );
     assert!(["NCCLID", "NCCLID_1"].iter().all(|id| startup.global().var(id).is_some()));
-    let collective = |mode| Config { mode: Mode::Collective, collective_mode: Some(mode), ..Config::fluid() };
+}
+
+#[test]
+fn equal_workers_sum_gradients() {
     let (main, startup) = worker(collective(CollectiveMode::GradAllreduce)).unwrap();
     about(
         &startup,
-        &set_up,
+        &["c_gen_nccl_id", "c_comm_init", "c_broadcast", "c_sync_comm_stream", "assign"],
         expect![[r#"
             nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0, use_hierarchical_allreduce: false}
             c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
@@ -450,7 +458,7 @@ fn equal_workers() {
     );
     about(
         &main,
-        &exchange,
+        &EXCHANGE,
         expect![[r#"
             square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
             mean_0.tmp_0@GRAD = scale(X: mean_0.tmp_0@GRAD) {scale: 0.5, bias: 0.0, bias_after_scale: true}
@@ -469,6 +477,10 @@ fn equal_workers() {
             ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
         "#]],
     );
+}
+
+#[test]
+fn or_how_far_parameters_moved() {
     let (main, startup) = worker(collective(CollectiveMode::LocalSgd)).unwrap();
     about(
         &startup,
@@ -482,7 +494,7 @@ fn equal_workers() {
     );
     about(
         &main,
-        &exchange,
+        &EXCHANGE,
         expect![[r#"
             square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
             ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)

@@ -361,7 +361,9 @@ fn feed(instance: &mut Instance, parts: &[Part<'_>]) -> Result<()> {
 fn copy_cell(from: &mut Instance, to: &mut Instance, slot: usize) -> Result<()> {
     let from = from.frame.cell_mut(slot).value();
     match to.frame.cell_mut(slot).value_mut() {
-        Some(to) if !matches!(from, Value::Opaque(_)) => to.copy_from(from).map_err(|e| Error::internal(e.to_string())),
+        Some(to) if !matches!(from, Value::Opaque(_) | Value::Table(_)) => {
+            to.copy_from(from).map_err(|e| Error::internal(e.to_string()))
+        }
         _ => Ok(()),
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn flag(op: &Op, name: &str) -> bool {
     matches!(op.attrs.get(name), Some(Attr::Bool(true)))
 }
 
-/// An ordinary lookup: no padding row, no servers to ask, an f32 tensor as the table, ids in i64.
+/// An ordinary lookup: no padding row, no servers to ask, an f32 tensor as the table (not one of rows by id), ids in i64.
 pub(super) fn plain_lookup(g: &FuseBlock<'_>, op: &Op) -> bool {
     let padding = !matches!(op.attrs.get("padding_idx"), None | Some(Attr::Long(-1)));
     let servers = matches!(op.attrs.get("epmap"), Some(Attr::Strings(list)) if !list.is_empty());
@@ -29,7 +29,7 @@ pub(super) fn plain_lookup(g: &FuseBlock<'_>, op: &Op) -> bool {
         let var = op.inputs.get(slot).first().and_then(|n| g.block.var(n));
         var.is_some_and(|v| v.kind == VarKind::Tensor && v.ty().dtype == dtype && v.shape.rank() == 2)
     };
-    is("W", DType::F32) && is("Ids", DType::I64) && !padding && !servers
+    is("W", DType::F32) && is("Ids", DType::I64) && !padding && !servers && !flag(op, "is_distributed")
 }
 
 /// A pooling of sequences by sum.

@@ -1,9 +1,11 @@
 //! `fill_constant`: a tensor of one value.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_tensor::table::RowInit;
 use oarlock_tensor::{DType, Element, by_element};
 
 use crate::fill::{self, ShapeSource};
+use crate::table;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FillConstant];
 
@@ -26,6 +28,9 @@ impl OpDef for FillConstant {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        if let Some(table) = table::start(p, RowInit::Constant(p.attrs().f32("value")?), 0)? {
+            return Ok(table);
+        }
         by_element!(p.attrs().dtype("dtype")?, T => fill_kernel::<T>(p))
     }
 

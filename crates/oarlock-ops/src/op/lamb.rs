@@ -41,7 +41,7 @@ impl OpDef for Lamb {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [MOMENT1, MOMENT2], Sparse::Every)?;
+        let update = Update::new(p, [MOMENT1, MOMENT2], Sparse::EveryOfTensor)?;
         let (lr, a) = (p.input("LearningRate")?, p.attrs());
         by_float!(p.float("Param")?, T => {
             let rule = LambRule {

@@ -36,6 +36,7 @@ mod saved;
 mod shard;
 mod sightings;
 mod spec;
+mod var;
 mod visit;
 
 #[cfg(test)]
@@ -58,6 +59,7 @@ pub use self::history::Changed;
 pub use self::memory::Memory;
 pub use self::sightings::Sightings;
 pub use self::spec::{Admission, RowInit, Spec, State};
+pub use self::var::{LocalTable, TableState, TableVar};
 
 /// The number of shards of every table.
 pub const SHARDS: usize = 1 << SHARD_BITS;
@@ -267,6 +269,12 @@ impl HashedTable {
                 *weight += delta;
             }
         })
+    }
+
+    /// Makes sure that the next update of these ids finds room: fails if the table cannot hold them all.
+    pub fn reserve(&self, ids: &[i64]) -> Result<()> {
+        let _batch = self.fences.read();
+        self.grouped(ids, |batch| self.make_room(batch))
     }
 
     /// Calls `f` for each id with its position in `ids`, its weights and its states (side by side), to change them at step `now`.

@@ -233,6 +233,11 @@ impl Shard {
         self.tosses
     }
 
+    /// Goes on where another shard stands with the ids that wait for a row.
+    pub(super) fn take_admission(&mut self, from: &mut Shard) {
+        (self.waiting, self.tosses) = (std::mem::take(&mut from.waiting), from.tosses);
+    }
+
     /// Forgets ids without a row that were not seen since step `since`.
     pub(super) fn forget_waiting(&mut self, since: u32) {
         self.waiting.retain(|_, waiting| waiting.last >= since);

@@ -73,6 +73,18 @@ pub enum Admission {
     Probability(f64),
 }
 
+impl Admission {
+    /// What a program's text says: `count_filter_entry:N`, `probability_entry:P`, or nothing for every id.
+    pub fn parse(text: &str) -> Option<Admission> {
+        match text.split_once(':') {
+            None => text.is_empty().then_some(Admission::Always),
+            Some(("count_filter_entry", count)) => count.parse().ok().map(Admission::Count),
+            Some(("probability_entry", probability)) => probability.parse().ok().map(Admission::Probability),
+            Some(_) => None,
+        }
+    }
+}
+
 impl Spec {
     /// Elements of state per row.
     pub fn state_width(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Attr, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
+use oarlock_tensor::table::Admission;
 
 use crate::options::options;
 use crate::{Net, Param, VarRef};
@@ -16,7 +17,7 @@ options! {
     ) {
         /// The gradient holds only the rows of the batch.
         is_sparse: bool = false,
-        /// The table lives on parameter servers.
+        /// Rows are found by id and made on first use: on parameter servers, or in memory where there are none.
         is_distributed: bool = false,
         /// Which ids get a row of a distributed table.
         entry: Entry = Entry::Every,
@@ -44,14 +45,10 @@ pub enum Entry {
 impl Entry {
     /// What a program's text says: `count_filter_entry:N` or `probability_entry:P`.
     pub fn parse(text: &str) -> Result<Entry> {
-        let parsed = match text.split_once(':') {
-            None if text.is_empty() => Some(Entry::Every),
-            Some(("count_filter_entry", count)) => count.parse().ok().map(Entry::Count),
-            Some(("probability_entry", probability)) => probability.parse().ok().map(Entry::Probability),
-            _ => None,
-        };
-        match parsed {
-            Some(entry) => Ok(entry),
+        match Admission::parse(text) {
+            Some(Admission::Always) => Ok(Entry::Every),
+            Some(Admission::Count(count)) => Ok(Entry::Count(count)),
+            Some(Admission::Probability(probability)) => Ok(Entry::Probability(probability)),
             None => fail!(Kind::Argument, "{text:?} does not say which ids get a row of a table"),
         }
     }
@@ -90,6 +87,10 @@ impl Net {
         };
         let w = layer.weight(&options.param_attr, &[options.rows, options.width], options.dtype)?;
         layer.var_mut(&w)?.meta.is_distributed = options.is_distributed;
+        if let Some(first) = layer.startup.global_mut().vars.get_mut(w.name()) {
+            // On one machine, too, the table begins without rows.
+            first.meta.is_distributed = options.is_distributed;
+        }
         let mut op = Op::new(op_type)
             .input("Ids", [input])
             .input("W", [&w])

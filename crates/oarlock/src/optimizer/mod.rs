@@ -318,6 +318,9 @@ impl Net {
         if state.single {
             ty = VarType::tensor(ty.dtype, vec![Dim::Is(1)]);
         }
-        self.global(Var::new(name, ty), &Initializer::constant(state.first))
+        let mut var = Var::new(name, ty);
+        // What is kept for the rows of a table lies beside them.
+        var.meta.is_distributed = !state.single && self.var(param)?.meta.is_distributed;
+        self.global(var, &Initializer::constant(state.first))
     }
 }

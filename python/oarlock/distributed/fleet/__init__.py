@@ -18,7 +18,7 @@ _METHODS = (
     "all_reduce", "barrier_worker", "distributed_optimizer", "init", "init_server", "init_worker", "is_first_worker",
     "is_server", "is_worker", "load_checkpoint", "node_num", "run_server", "save_checkpoint", "save_inference_model",
     "save_persistables", "server_endpoints",
-    "server_index", "server_num", "stop_worker", "worker_endpoints", "worker_index", "worker_num",
+    "server_index", "server_num", "shrink", "stop_worker", "worker_endpoints", "worker_index", "worker_num",
 )
 
 __all__ = [
@@ -34,7 +34,7 @@ util = _one.util
 _ABSENT = {
     "distributed_model": "it belongs to eager mode", "distributed_scaler": "it belongs to eager mode",
     "state_dict": "it belongs to eager mode", "set_state_dict": "it belongs to eager mode",
-    "shrink": "tables keep all rows", "load_model": "use fleet.init_server(dirname)",
+    "load_model": "use fleet.init_server(dirname)",
     "load_inference_model": "use paddle.static.load_inference_model", "save_cache_model": "tables keep no cache",
     "save_one_table": "use fleet.save_persistables", "load_one_table": "use fleet.init_server(dirname, var_names)",
     "minimize": "call it of what fleet.distributed_optimizer returns", "HybridCommunicateGroup": "networks are not split over workers",

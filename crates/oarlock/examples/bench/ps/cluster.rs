@@ -39,6 +39,19 @@ pub(crate) struct Outcome {
     pub(crate) used: String,
 }
 
+impl Outcome {
+    /// Seconds of processor time that all trainers and all servers took.
+    pub(crate) fn seconds(&self) -> [f64; 2] {
+        let of = |role: &str| {
+            let part = self.used.split(';').find_map(|part| part.trim().strip_prefix(role)).unwrap_or_default();
+            part.split(',')
+                .filter_map(|used| used.trim().strip_suffix(" s")?.rsplit(' ').next()?.parse::<f64>().ok())
+                .sum()
+        };
+        ["trainers:", "servers:"].map(of)
+    }
+}
+
 /// What a trainer says of a pass.
 struct Pass {
     begin: f64,
@@ -48,8 +61,8 @@ struct Pass {
 }
 
 impl Run<'_> {
-    /// Runs a cluster to its end.
-    pub(crate) fn run(&self, data: &Path) -> Outcome {
+    /// Runs a cluster to its end; also returns how many samples were trained in all.
+    pub(crate) fn run(&self, data: &Path) -> (Outcome, f64) {
         let held: Vec<TcpListener> = (0..SERVERS).filter_map(|_| TcpListener::bind("127.0.0.1:0").ok()).collect();
         let ports: Vec<String> = held.iter().filter_map(|l| Some(l.local_addr().ok()?.to_string())).collect();
         drop(held);
@@ -67,7 +80,8 @@ impl Run<'_> {
         }
         let auc = passes.iter().filter_map(|p| p.last()).map(|p| p.auc).sum::<f64>() / TRAINERS as f64;
         let used = format!("trainers: {}; servers: {}", used_by(&trained), used_by(&served));
-        Outcome { rates: Rates::of(rates), auc, used }
+        let samples = passes.iter().flatten().map(|pass| pass.samples).sum();
+        (Outcome { rates: Rates::of(rates), auc, used }, samples)
     }
 
     fn start(&self, role: &str, index: usize, ports: &str, data: &str) -> Child {

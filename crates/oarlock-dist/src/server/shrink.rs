@@ -1,0 +1,111 @@
+//! Rows that nobody needs any more leave the hashed tables.
+
+use parking_lot::Mutex;
+
+use oarlock_tensor::table::{Evict, HashedTable, Header};
+
+use crate::message::Stale;
+
+/// When the rows of a table were counted old: its updates so far at each call.
+#[derive(Default)]
+pub(super) struct Calls(Mutex<Vec<u32>>);
+
+impl Calls {
+    /// Takes stale rows away after `updates` updates of the table; returns how many. Reading rows does not keep them.
+    pub(super) fn shrink(&self, table: &HashedTable, updates: u32, stale: Stale) -> u64 {
+        let mut calls = self.0.lock();
+        calls.push(updates);
+        // A row that was updated after a call is younger than it.
+        let by_call = stale.calls.and_then(|n| calls.iter().rev().nth(n as usize)).map(|at| at.saturating_add(1));
+        let by_step = stale.steps.and_then(|n| updates.checked_sub(n)).map(|at| at.saturating_add(1));
+        let old = by_call.max(by_step);
+        let forgotten = old.map_or(0, |old| table.evict(Evict::UnseenSince(old)));
+        let rare = |header: Header| stale.count.is_some_and(|least| header.count < least);
+        let rare = match stale.count {
+            Some(_) => table.evict(Evict::Where(&|_, header, _, _| rare(header))),
+            None => 0,
+        };
+        forgotten + rare
+    }
+}
+
+/// A call: which trainer's, of which process, and its number.
+type Call = (u32, u64, u64);
+
+/// The last call that was served, and how many rows went.
+#[derive(Default)]
+pub(super) struct LastCall(Mutex<Option<(Call, u64)>>);
+
+impl LastCall {
+    /// Does `work` unless this call was served already; returns what it gave then.
+    pub(super) fn once(&self, call: Call, work: impl FnOnce() -> u64) -> u64 {
+        let mut last = self.0.lock();
+        match *last {
+            Some((served, gone)) if served == call => gone,
+            _ => {
+                let gone = work();
+                *last = Some((call, gone));
+                gone
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oarlock_tensor::table::{Admission, Missing, RowInit, SHARDS, Spec};
+
+    use super::*;
+
+    fn table() -> HashedTable {
+        let (init, admission) = (RowInit::Constant(0.0), Admission::Always);
+        let spec =
+            Spec { name: "t".into(), width: 1, state: vec![], init, seed: 0, max_rows: None, admission, history: 0 };
+        HashedTable::new(spec).unwrap()
+    }
+
+    fn ids(table: &HashedTable) -> Vec<i64> {
+        let mut ids = Vec::new();
+        (0..SHARDS).for_each(|shard| table.for_each_row(shard, |id, _, _, _| ids.push(id)).unwrap());
+        ids.sort_unstable();
+        ids
+    }
+
+    fn update(table: &HashedTable, ids: &[i64], now: u32) {
+        table.update(ids, now, |_, weights, _| weights[0] += 1.0).unwrap();
+    }
+
+    #[test]
+    fn days_are_calls() {
+        let (table, calls) = (table(), Calls::default());
+        let one_day = Stale { calls: Some(1), ..Stale::default() };
+        update(&table, &[1, 2], 1);
+        assert_eq!(calls.shrink(&table, 1, one_day), 0, "the first day");
+        update(&table, &[2], 2);
+        // Looking at a row keeps it no longer.
+        table.read(&[1], &mut [0.0], Missing::Create).unwrap();
+        assert_eq!(calls.shrink(&table, 2, one_day), 1);
+        assert_eq!(ids(&table), [2]);
+        assert_eq!(calls.shrink(&table, 2, one_day), 1, "nothing was updated since");
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn rows_go_by_steps_or_by_their_count() {
+        let (table, calls) = (table(), Calls::default());
+        (1..=4).for_each(|now| update(&table, if now == 1 { &[1, 2] } else { &[2, 3] }, now));
+        assert_eq!(calls.shrink(&table, 4, Stale { steps: Some(9), ..Stale::default() }), 0);
+        assert_eq!(calls.shrink(&table, 4, Stale { steps: Some(3), ..Stale::default() }), 1);
+        assert_eq!(ids(&table), [2, 3]);
+        assert_eq!(calls.shrink(&table, 4, Stale { count: Some(4), ..Stale::default() }), 1);
+        assert_eq!(ids(&table), [2]);
+    }
+
+    #[test]
+    fn a_repeated_call_is_served_once() {
+        let last = LastCall::default();
+        assert_eq!(last.once((0, 1, 1), || 5), 5);
+        assert_eq!(last.once((0, 1, 1), || panic!("a repeat")), 5);
+        assert_eq!(last.once((0, 1, 2), || 6), 6);
+    }
+}

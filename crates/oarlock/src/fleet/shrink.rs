@@ -1,0 +1,32 @@
+//! Rows that nobody needs any more leave the tables of a job's servers.
+
+use oarlock_dist::client::{Client, Stale};
+use oarlock_dist::transpile::DistributeTranspiler;
+use oarlock_ir::{Error, Kind, Result, Runtime};
+use oarlock_tensor::Tensor;
+
+use super::Meeting;
+
+/// Takes rows that are stale away from the hashed tables of all servers; returns how many. Every worker calls it, between the same
+/// steps if workers are in step: none goes on before it is done.
+pub fn shrink(runtime: &Runtime, transpiler: &DistributeTranspiler, stale: Stale) -> Result<u64> {
+    if stale == Stale::default() {
+        return Err(Error::new(Kind::Argument, "it is not said which rows are stale")
+            .help("give a threshold, a number of steps, or a count"));
+    }
+    let servers = transpiler.placement()?.servers().to_vec();
+    let meeting = Meeting { worker: transpiler.trainer_id()?, workers: transpiler.trainers()?, servers };
+    meeting.barrier(runtime)?;
+    let gone = match meeting.worker {
+        0 => Client::of(runtime).shrink(0, &meeting.servers, stale),
+        _ => Ok(0),
+    };
+    // The others wait for the first worker, also if it could not do it.
+    let told = Tensor::scalar(gone.as_ref().map_or(-1, |gone| *gone as i64));
+    let all = meeting.all_gather(runtime, &told)?;
+    let gone = gone?;
+    let first = all.first().and_then(|told| told.data::<i64>().ok()?.first().copied()).unwrap_or(gone as i64);
+    u64::try_from(first).map_err(|_| {
+        Error::new(Kind::Network, "the first worker could not shrink the tables").help("see its log for the reason")
+    })
+}

@@ -1,0 +1,280 @@
+//! Tables of rows by id (`is_distributed`): in one process they are trained as on servers.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oarlock::dist::Log;
+use oarlock::dist::client::{Client, ClientOptions};
+use oarlock::dist::saving::fetch_whole;
+use oarlock::dist::server::{Server, ServerOptions};
+use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock::io::{Local, load_vars, persistables, save_vars};
+use oarlock::prelude::*;
+use oarlock::tensor::{SelectedRows, Value};
+use oarlock_testkit::{Tolerance, assert_close};
+
+const WIDTH: usize = 4;
+const BATCH: usize = 6;
+
+type Minimize = fn(&mut Net, &VarRef) -> Result<()>;
+
+/// Two slots share a table; the loss is that of a regression.
+fn net(table: Embedding, minimize: Minimize) -> Result<Net> {
+    let mut net = Net::new();
+    net.seed(1);
+    let first = || ParamAttr::name("table").initializer(Initializer::uniform(-0.5, 0.5));
+    let mut slots = Vec::new();
+    for name in ["a", "b"] {
+        let ids = net.checked_data(name, &[-1, 1], DType::I64, 0)?;
+        slots.push(net.embedding(&ids, table.clone().param_attr(first()))?);
+    }
+    let both = net.concat(&slots.iter().collect::<Vec<_>>(), 1)?;
+    let predicted = net.fc(&both, Fc::size(1).param_attr(ParamAttr::name("w")).bias_attr(ParamAttr::name("b0")))?;
+    let y = net.checked_data("y", &[-1, 1], DType::F32, 0)?;
+    let cost = net.square_error_cost(&predicted, &y)?;
+    let loss = net.mean(&cost)?;
+    minimize(&mut net, &loss)?;
+    Ok(net)
+}
+
+fn distributed() -> Embedding {
+    Embedding::size(64, WIDTH).is_sparse(true).is_distributed(true)
+}
+
+/// What ids are.
+#[derive(Clone, Copy, PartialEq)]
+enum Ids {
+    /// From all over the numbers.
+    Any,
+    /// Rows of a table that is a tensor.
+    Small,
+}
+
+/// Ids, some of them repeated, and what they should give.
+fn feed(ids: Ids, step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
+    let id = |slot: usize, at: usize| match (at * 7 + step * 5 + slot) % 9 {
+        n if ids == Ids::Small => n as i64,
+        0 => i64::MIN,
+        1 => i64::MAX,
+        2 => -1,
+        n => (n as i64) << 40,
+    };
+    let ids = |slot: usize| (from..from + count).map(|at| id(slot, at)).collect::<Vec<i64>>();
+    let y: Vec<f32> = (from..from + count).map(|at| ((at * 13 + step * 3) % 7) as f32 - 3.0).collect();
+    vec![
+        ("a", Tensor::from_slice([count, 1], &ids(0)).unwrap()),
+        ("b", Tensor::from_slice([count, 1], &ids(1)).unwrap()),
+        ("y", Tensor::from_slice([count, 1], &y).unwrap()),
+    ]
+}
+
+fn run(
+    exe: &Executor,
+    program: &Program,
+    scope: &Scope,
+    feeds: &[(&str, Tensor)],
+    fetch: &[&str],
+) -> Result<Vec<Value>> {
+    let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
+    exe.run(program, &feeds, fetch, scope)
+}
+
+fn executor() -> Executor {
+    Options { threads: 1, check_nan_inf: false }.executor()
+}
+
+/// What one process learns.
+fn alone(net: &Net, ids: Ids, steps: usize) -> (Executor, Scope) {
+    let (exe, scope) = (executor(), Scope::new());
+    exe.run(&net.startup, &[], &[], &scope).unwrap();
+    (0..steps).for_each(|step| drop(run(&exe, &net.main, &scope, &feed(ids, step, 0, BATCH), &[]).unwrap()));
+    (exe, scope)
+}
+
+fn transpiled(net: &Net, trainer: usize, trainers: usize, servers: &str) -> (DistributeTranspiler, Program) {
+    let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
+    let mut transpiler = DistributeTranspiler::new(Config { min_block_size: 4, ..Config::fluid() });
+    let arguments = Arguments {
+        trainer_id: trainer,
+        program: &mut main,
+        startup_program: &mut startup,
+        pservers: servers,
+        trainers: Trainers::Count(trainers),
+        sync_mode: true,
+        current_endpoint: "",
+        slice_var_up: None,
+        split_method: None,
+    };
+    transpiler.transpile(arguments).unwrap();
+    (transpiler, startup)
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What trainers and two servers learn together, as a trainer fetches it in the end.
+fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
+    let held: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let servers: Vec<String> = held.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    drop(held);
+    let (list, kept) = (servers.join(","), transpiled(net, 0, trainers, &servers.join(",")).0);
+    let serving: Vec<Server> = servers
+        .iter()
+        .map(|endpoint| {
+            let (program, startup) = kept.get_pserver_programs(endpoint).unwrap();
+            let (exe, scope) = (executor(), Scope::new());
+            exe.run(&startup, &[], &[], &scope).unwrap();
+            let options = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
+            Server::start(&program, &scope, exe.options(), exe.runtime(), options).unwrap()
+        })
+        .collect();
+    let train = |trainer: usize| {
+        let (transpiler, startup) = transpiled(net, trainer, trainers, &list);
+        let (program, exe, scope) = (transpiler.get_trainer_program().unwrap(), executor(), Scope::new());
+        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        exe.runtime().provide(Arc::new(Client::new(options)));
+        exe.run(&startup, &[], &[], &scope).unwrap();
+        let count = BATCH / trainers;
+        for step in 0..steps {
+            run(&exe, &program, &scope, &feed(ids, step, trainer * count, count), &[]).unwrap();
+        }
+        let client = Client::of(exe.runtime());
+        let all = transpiler.kept().unwrap();
+        let whole = fetch_whole(&all.iter().collect::<Vec<&Kept>>(), &client, trainer, &scope).unwrap();
+        client.leave().unwrap();
+        whole
+    };
+    let learned = std::thread::scope(|threads| {
+        let all: Vec<_> = (0..trainers).map(|t| threads.spawn(move || train(t))).collect();
+        all.into_iter().map(|t| t.join().unwrap()).collect::<Vec<Scope>>()
+    });
+    for server in serving {
+        assert_eq!(server.wait(|| false).unwrap().steps, steps as u64);
+    }
+    learned.into_iter().next().unwrap()
+}
+
+/// A variable as rows, whether it is a table or was fetched from servers.
+fn rows(scope: &Scope, name: &str) -> SelectedRows {
+    let var = scope.find(name).unwrap_or_else(|| panic!("{name} is there"));
+    match &*var.read() {
+        Value::Table(table) => table.to_rows().unwrap(),
+        other => other.rows().unwrap().clone(),
+    }
+}
+
+fn assert_same(net: &Net, one: &Scope, other: &Scope, within: Tolerance) {
+    for var in net.main.global().vars.values().filter(|v| v.persistable) {
+        if var.meta.is_distributed {
+            let (one, other) = (rows(one, &var.name), rows(other, &var.name));
+            if one.rows.is_empty() {
+                // Nothing reads this state (of rmsprop that is not centered): it never joined the table.
+                assert!(other.value.to_f64().iter().all(|v| *v == 0.0), "{}", var.name);
+                continue;
+            }
+            assert_eq!(one.rows, other.rows, "{}", var.name);
+            assert_close(&var.name, &one.value, &other.value, within);
+        } else {
+            assert_close(&var.name, &one.tensor(&var.name).unwrap(), &other.tensor(&var.name).unwrap(), within);
+        }
+    }
+}
+
+const OPTIMIZERS: [(&str, Minimize); 6] = [
+    ("sgd", |net, loss| optimizer::sgd(0.1).minimize(net, loss).map(drop)),
+    ("momentum", |net, loss| optimizer::momentum(0.05, 0.9).minimize(net, loss).map(drop)),
+    ("adagrad", |net, loss| optimizer::adagrad(0.1).minimize(net, loss).map(drop)),
+    ("adam", |net, loss| optimizer::adam(0.1).minimize(net, loss).map(drop)),
+    ("lazy adam", |net, loss| optimizer::adam(0.1).lazy_mode(true).minimize(net, loss).map(drop)),
+    ("rmsprop", |net, loss| optimizer::rmsprop(0.05).minimize(net, loss).map(drop)),
+];
+
+#[test]
+fn one_process_trains_a_table_as_servers_do() {
+    for (name, minimize) in OPTIMIZERS {
+        let net = net(distributed(), minimize).unwrap();
+        let (_, alone) = alone(&net, Ids::Any, 4);
+        assert_eq!(rows(&alone, "table").rows.len(), 9, "{name}");
+        // One trainer computes the very same numbers; two round other sums.
+        assert_same(&net, &alone, &together(&net, Ids::Any, 1, 4), Tolerance::EXACT);
+        assert_same(&net, &alone, &together(&net, Ids::Any, 2, 4), Tolerance::new(1e-5, 1e-6));
+    }
+}
+
+#[test]
+fn a_table_goes_on_from_what_was_saved() {
+    for (name, minimize) in OPTIMIZERS {
+        let net = net(distributed(), minimize).unwrap();
+        let folder = std::env::temp_dir().join(format!("oarlock-tables-{}-{name}", std::process::id()));
+        let (exe, scope) = alone(&net, Ids::Any, 2);
+        let store = Local::at(&folder);
+        save_vars(&store, None, &persistables(&net.main), &scope).unwrap();
+        let (again, loaded) = alone(&net, Ids::Any, 1);
+        load_vars(&store, None, &persistables(&net.main), &loaded).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        for step in 2..5 {
+            run(&exe, &net.main, &scope, &feed(Ids::Any, step, 0, BATCH), &[]).unwrap();
+            run(&again, &net.main, &loaded, &feed(Ids::Any, step, 0, BATCH), &[]).unwrap();
+        }
+        assert_same(&net, &scope, &loaded, Tolerance::EXACT);
+    }
+}
+
+#[test]
+fn evaluation_makes_no_rows() {
+    let net = net(distributed(), OPTIMIZERS[0].1).unwrap();
+    let (exe, scope) = alone(&net, Ids::Any, 1);
+    let before = rows(&scope, "table");
+    let test = oarlock::ir::clone_for_test(&net.main).unwrap();
+    let mut unseen = feed(Ids::Any, 0, 0, BATCH);
+    unseen[0].1 = Tensor::from_slice([BATCH, 1], &[12345i64; BATCH]).unwrap();
+    let out =
+        net.main.global().ops.iter().find(|op| op.op_type == "lookup_table").unwrap().outputs.get("Out")[0].clone();
+    let found = run(&exe, &test, &scope, &unseen, &[&out]).unwrap();
+    assert_eq!(found[0].dense().unwrap().data::<f32>().unwrap(), [0.0; BATCH * WIDTH]);
+    assert_eq!(rows(&scope, "table"), before);
+}
+
+#[test]
+fn a_failed_step_leaves_the_table_as_it_was() {
+    let net = net(distributed(), OPTIMIZERS[3].1).unwrap();
+    let (exe, scope) = (Options { threads: 1, check_nan_inf: true }.executor(), Scope::new());
+    exe.run(&net.startup, &[], &[], &scope).unwrap();
+    run(&exe, &net.main, &scope, &feed(Ids::Any, 0, 0, BATCH), &[]).unwrap();
+    let before = (rows(&scope, "table"), scope.tensor("w").unwrap());
+    let mut bad = feed(Ids::Any, 0, 0, BATCH);
+    bad[2].1 = Tensor::from_slice([BATCH, 1], &[f32::INFINITY; BATCH]).unwrap();
+    run(&exe, &net.main, &scope, &bad, &[]).unwrap_err();
+    assert_eq!((rows(&scope, "table"), scope.tensor("w").unwrap()), before);
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let dense = net(distributed().is_sparse(false), OPTIMIZERS[0].1).unwrap();
+    let (exe, scope) = (executor(), Scope::new());
+    exe.run(&dense.startup, &[], &[], &scope).unwrap();
+    let error = run(&exe, &dense.main, &scope, &feed(Ids::Any, 0, 0, BATCH), &[]).unwrap_err().to_string();
+    assert!(error.contains("table `table` is distributed, but its gradient is dense"), "{error}");
+    assert!(error.contains("set is_sparse=True together with is_distributed=True"), "{error}");
+    let small = net(Embedding::size(3, WIDTH).is_sparse(true).is_distributed(true), OPTIMIZERS[0].1).unwrap();
+    let (exe, scope) = (executor(), Scope::new());
+    exe.run(&small.startup, &[], &[], &scope).unwrap();
+    let error = run(&exe, &small.main, &scope, &feed(Ids::Any, 0, 0, BATCH), &[]).unwrap_err().to_string();
+    assert!(error.contains("table `table` holds 3 rows, which is its limit"), "{error}");
+}
+
+/// The norm is that of the mean gradient over all trainers, so it does not matter how many there are.
+#[test]
+fn gradients_are_clipped_together() {
+    let clipped: Minimize = |net, loss| {
+        let clip = Clip::GlobalNorm { norm: 0.05, group: "default_group".into() };
+        optimizer::sgd(1.0).grad_clip(clip).minimize(net, loss).map(drop)
+    };
+    let whole = Embedding::size(9, WIDTH).is_sparse(true);
+    for (table, ids) in [(distributed(), Ids::Any), (whole.clone(), Ids::Small), (whole.is_sparse(false), Ids::Small)] {
+        let net = net(table, clipped).unwrap();
+        let (_, alone) = alone(&net, ids, 4);
+        assert_same(&net, &alone, &together(&net, ids, 2, 4), Tolerance::new(1e-5, 1e-6));
+        assert_same(&net, &alone, &together(&net, ids, 3, 4), Tolerance::new(1e-5, 1e-6));
+    }
+}
