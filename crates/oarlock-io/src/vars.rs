@@ -171,7 +171,7 @@ pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) -> Result<()> {
 /// tensor, if its ids are rows of that, and unless it is a table of rows by id here, too.
 pub fn set_vars(values: &dyn Vars, vars: &[&Var], loaded: Vec<(Name, Value)>) -> Result<()> {
     let tensor = |name: &Name| vars.iter().find(|var| var.name == *name && var.kind == VarKind::Tensor);
-    let is_table = |name: &Name| matches!(&*values.find_or_create(name).read(), Value::Table(_));
+    let is_table = |name: &Name| values.find(name).is_some_and(|var| matches!(&*var.read(), Value::Table(_)));
     let tensor = |name: &Name| tensor(name).filter(|_| !is_table(name));
     let settle = |(name, value): (Name, Value)| match (value, tensor(&name)) {
         (Value::Rows(rows), Some(var)) => Ok((name, as_tensor(var, rows)?)),

@@ -1,7 +1,8 @@
 //! Fusions: several operators of a plan done as one.
 //!
 //! A plan works on a copy of the program. A fusion rewrites that copy: it finds a pattern, makes sure that nobody else needs what
-//! disappears, and puts an operator of its own in place. Fused and unfused give the same bits.
+//! disappears, and puts an operator of its own in place. Fused and unfused give the same bits, unless
+//! the fusion's file says where not.
 
 use std::collections::HashMap;
 

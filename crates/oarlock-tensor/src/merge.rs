@@ -142,83 +142,6 @@ impl<T: Float> RowMerger<T> {
     }
 }
 
-/// Sums the values of repeated rows without putting the rows in order, and without copying those of a row that comes once.
-/// Keeps its memory from call to call.
-#[derive(Default)]
-pub struct RowSums<T> {
-    /// A hash table of positions in `rows`, each one more than it is; 0 is an empty place.
-    places: Vec<u32>,
-    rows: Vec<Summed>,
-    sums: Vec<T>,
-}
-
-struct Summed {
-    row: i64,
-    /// Where its first value is.
-    part: u32,
-    at: u32,
-    /// Where its sum ends in `sums`, once there is one.
-    sum: usize,
-}
-
-impl<T: Float> RowSums<T> {
-    /// Forgets everything; at most `count` values are going to come.
-    pub fn clear(&mut self, count: usize) {
-        self.places.clear();
-        self.places.resize((2 * count).next_power_of_two(), 0);
-        self.rows.clear();
-        self.sums.clear();
-    }
-
-    /// Adds the value at `at` of a part to those of its row. `value` finds values. Panics if there are more than [`RowSums::clear`] was
-    /// told.
-    pub fn add<'v>(&mut self, row: i64, (part, at): (usize, usize), value: &impl Fn(usize, usize) -> &'v [T])
-    where
-        T: 'v,
-    {
-        let mask = self.places.len() - 1;
-        // Fibonacci hashing: neighbouring numbers fall far apart.
-        let mut place = ((row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
-        let summed = loop {
-            let Some(found) = (self.places[place] as usize).checked_sub(1) else {
-                assert!(2 * self.rows.len() < self.places.len(), "more rows than there is room for");
-                self.rows.push(Summed { row, part: part as u32, at: at as u32, sum: 0 });
-                self.places[place] = self.rows.len() as u32;
-                return;
-            };
-            if self.rows[found].row == row {
-                break &mut self.rows[found];
-            }
-            place = (place + 1) & mask;
-        };
-        let value_here = value(part, at);
-        if summed.sum == 0 {
-            self.sums.extend_from_slice(value(summed.part as usize, summed.at as usize));
-            summed.sum = self.sums.len();
-        }
-        simd::add_assign(&mut self.sums[summed.sum - value_here.len()..summed.sum], value_here);
-    }
-
-    /// Calls `work` with each row, in the order in which they came first, the row that comes [`simd::AHEAD`] rows later, and the sum of its
-    /// values in the order in which they came.
-    pub fn each<'v>(
-        &self,
-        width: usize,
-        value: &impl Fn(usize, usize) -> &'v [T],
-        mut work: impl FnMut(i64, Option<i64>, &[T]),
-    ) where
-        T: 'v,
-    {
-        for (i, summed) in self.rows.iter().enumerate() {
-            let soon = self.rows.get(i + simd::AHEAD).map(|later| later.row);
-            match summed.sum {
-                0 => work(summed.row, soon, value(summed.part as usize, summed.at as usize)),
-                end => work(summed.row, soon, &self.sums[end - width..end]),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,33 +158,6 @@ mod tests {
         assert_eq!(sums, [16_777_216.0]);
         let (rows, sums) = m.merge(&[], &[], 3);
         assert!(rows.is_empty() && sums.is_empty());
-    }
-
-    #[test]
-    fn rows_are_summed_without_order() {
-        let mut s = RowSums::default();
-        let mut merge = |parts: &[&[i64]], values: &[&[f32]], width: usize| {
-            s.clear(parts.iter().map(|p| p.len()).sum());
-            let value = |part: usize, at: usize| &values[part][at * width..][..width];
-            for (part, rows) in parts.iter().enumerate() {
-                rows.iter().enumerate().for_each(|(at, &row)| s.add(row, (part, at), &value));
-            }
-            let mut found = Vec::new();
-            s.each(width, &value, |row, _, sum| found.push((row, sum.to_vec())));
-            found
-        };
-        let values: [&[f32]; 2] = [&[1.0, 10.0, 2.0, 20.0], &[4.0, 40.0, 8.0, 80.0, 16.0, 0.5]];
-        let want = [(5, vec![21.0, 50.5]), (-1, vec![2.0, 20.0]), (8, vec![8.0, 80.0])];
-        assert_eq!(merge(&[&[5, -1], &[5, 8, 5]], &values, 2), want);
-        assert!(merge(&[], &[], 2).is_empty());
-        // Many rows, whose sums are those of the other merger.
-        let rows: Vec<i64> = (0..5000).map(|i| i * 2_654_435_761 % 100_003 % 977 - 400).collect();
-        let values: Vec<f32> = (0..5000).map(|i| (i % 7) as f32 / 3.0).collect();
-        let mut found = merge(&[&rows], &[&values], 1);
-        found.sort_by_key(|(row, _)| *row);
-        let mut m = RowMerger::default();
-        let (rows, sums) = m.merge(&rows, &values, 1);
-        assert_eq!(found, rows.iter().copied().zip(sums.iter().map(|s| vec![*s])).collect::<Vec<_>>());
     }
 
     #[test]

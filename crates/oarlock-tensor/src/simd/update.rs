@@ -4,6 +4,7 @@
 
 use multiversion::multiversion;
 
+use super::prefetch::{AHEAD, prefetch};
 use crate::Float;
 
 /// Plain gradient descent.
@@ -12,6 +13,29 @@ pub fn sgd<T: Float>(param: &mut [T], grad: &[T], rate: T) {
     assert_eq!(param.len(), grad.len(), "slices of different lengths");
     for (p, g) in param.iter_mut().zip(grad) {
         *p -= rate * *g;
+    }
+}
+
+/// Plain gradient descent of the rows `ids[range]` of a table, one after the other, so that a row named twice is updated twice. Their
+/// gradients are rows of `width` elements, `stride` apart from the first element of `grads` on; with a stride of 0 all have the same.
+///
+/// Panics if the table has no such row or there are not enough gradients.
+#[multiversion(targets = "simd")]
+pub fn sgd_rows<T: Float>(
+    table: &mut [T],
+    width: usize,
+    (ids, range): (&[i64], std::ops::Range<usize>),
+    (grads, stride): (&[T], usize),
+    rate: T,
+) {
+    for (i, at) in range.enumerate() {
+        if let Some(&soon) = ids.get(at + AHEAD) {
+            prefetch(table, (soon as usize).saturating_mul(width), width);
+        }
+        let row = &mut table[ids[at] as usize * width..][..width];
+        for (p, g) in row.iter_mut().zip(&grads[i * stride..][..width]) {
+            *p -= rate * *g;
+        }
     }
 }
 

@@ -321,21 +321,25 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx")]
+    #[inline]
     fn positive_8(v: __m256, by: __m256) -> __m256 {
         _mm256_and_ps(v, _mm256_cmp_ps::<_CMP_GT_OQ>(by, _mm256_setzero_ps()))
     }
 
     #[target_feature(enable = "avx")]
+    #[inline]
     fn positive_4(v: __m256d, by: __m256d) -> __m256d {
         _mm256_and_pd(v, _mm256_cmp_pd::<_CMP_GT_OQ>(by, _mm256_setzero_pd()))
     }
 
     #[target_feature(enable = "avx512f")]
+    #[inline]
     fn positive_16(v: __m512, by: __m512) -> __m512 {
         _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(by, _mm512_setzero_ps()), v)
     }
 
     #[target_feature(enable = "avx512f")]
+    #[inline]
     fn positive_8_wide(v: __m512d, by: __m512d) -> __m512d {
         _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(by, _mm512_setzero_pd()), v)
     }
