@@ -357,8 +357,8 @@ const ALONE: &str = "127.0.0.1:0";
 const MPI: [(&str, &str); 3] =
     [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "PMIX_SIZE")];
 
-/// Servers of an MPI job on one machine listen from here on.
-const FIRST_MPI_PORT: usize = 60001;
+/// Servers of an MPI job on one machine listen from here on: above the ports that Linux gives to outgoing connections.
+const FIRST_MPI_PORT: usize = 61001;
 
 /// The files of worker `index` of `workers`: neighbours, and the first workers get one more if they cannot be dealt evenly.
 pub fn split_files(files: &[String], index: usize, workers: usize) -> Vec<String> {
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(equal_worker(&launched).unwrap(), (1, vec!["a:1".to_string(), "b:1".to_string()]));
         assert_eq!(equal_worker(&Vars::new()).unwrap().1.len(), 1);
         let mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
-        assert_eq!(equal_worker(&vars(&mpi)).unwrap().1, ["127.0.0.1:60001", "127.0.0.1:60002"]);
+        assert_eq!(equal_worker(&vars(&mpi)).unwrap().1, ["127.0.0.1:61001", "127.0.0.1:61002"]);
         assert!(equal_worker(&vars(&mpi[..2])).unwrap_err().report().what.contains("where the others are"));
     }
 
@@ -420,7 +420,7 @@ mod tests {
         };
         assert_eq!((place("0").role, place("0").index), (Role::Server, 0));
         assert_eq!((place("3").role, place("3").index), (Role::Worker, 1));
-        assert_eq!(place("3").servers, ["127.0.0.1:60001", "127.0.0.1:60002"]);
+        assert_eq!(place("3").servers, ["127.0.0.1:61001", "127.0.0.1:61002"]);
     }
 
     #[test]
