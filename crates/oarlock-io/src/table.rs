@@ -54,6 +54,9 @@ impl Default for TableFiles {
     }
 }
 
+/// Elements up to which rows by id may become a tensor that is mostly zeros.
+const MOST_DENSE: usize = 1 << 28;
+
 /// The version of the list's format.
 const FORMAT: u64 = 1;
 
@@ -313,7 +316,11 @@ fn check(var: &Var, rows: SelectedRows) -> Result<Value> {
     let declared: Option<Vec<usize>> = var.shape.iter().map(|size| size.known()).collect();
     let width = rows.value.dims().matrix(1).1;
     match declared.as_deref() {
-        Some([height, row @ ..]) if !row.is_empty() && row.iter().product::<usize>() == width && is_f32(var) => {
+        Some([height, row @ ..])
+            if !row.is_empty()
+                && row.iter().try_fold(1, |all: usize, size| all.checked_mul(*size)) == Some(width)
+                && is_f32(var) =>
+        {
             Ok(Value::Rows(SelectedRows { height: *height as i64, ..rows }))
         }
         _ => {
@@ -334,6 +341,11 @@ pub(crate) fn as_tensor(var: &Var, rows: SelectedRows) -> Result<Value> {
     let dims: Vec<usize> = var.shape.iter().filter_map(|size| size.known()).collect();
     let (width, height) = (rows.value.dims().matrix(1).1, dims.first().copied().unwrap_or(0));
     if !rows.rows.iter().all(|id| usize::try_from(*id).is_ok_and(|id| id < height)) {
+        return Ok(Value::Rows(rows));
+    }
+    // A table of rows by id may be declared far larger than it ever gets, and than memory is.
+    let elements = dims.iter().try_fold(1, |all: usize, size| all.checked_mul(*size));
+    if elements.is_none_or(|n| n > MOST_DENSE.max(4 * rows.value.numel())) {
         return Ok(Value::Rows(rows));
     }
     let mut whole = Tensor::zeros(DType::F32, Dims::new(&dims));
@@ -501,6 +513,8 @@ mod tests {
         let Value::Rows(rows) = check(&var(&[4, 2]), piece(&[3, 9])).unwrap() else { panic!("no rows") };
         assert_eq!((&rows.rows[..], rows.height), (&[3, 9][..], 4));
         assert!(matches!(as_tensor(&var(&[4, 2]), rows), Ok(Value::Rows(_))));
+        let huge = as_tensor(&var(&[1_000_000_000_000, 2]), piece(&[3, 1]));
+        assert!(matches!(huge, Ok(Value::Rows(_))), "more than memory holds");
         assert_eq!(
             check(&var(&[4, 3]), piece(&[3])).unwrap_err().report().what,
             "variable `t` is declared f32[4, 3], and its file holds rows of 2 elements"

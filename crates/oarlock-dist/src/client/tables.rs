@@ -140,16 +140,17 @@ fn place(table: &Var, parts: Vec<(String, String, Served)>) -> Result<RemoteTabl
         return Err(Error::new(Kind::Missing, format!("the model looks rows up in `{name}`, which no server has"))
             .help("name the servers of the job that trains this model"));
     }
-    let width: Option<usize> = table.shape.iter().skip(1).try_fold(1, |all, size| size.known().map(|size| all * size));
+    let width: Option<usize> =
+        table.shape.iter().skip(1).try_fold(1, |all: usize, size| all.checked_mul(size.known()?));
     if let Some((server, _, part)) = parts.iter().find(|(_, _, part)| Some(part.width as usize) != width) {
         let what = format!("server {server} keeps rows of {} elements for `{name}`", part.width);
         let error = Error::new(Kind::Shape, format!("{what}, and the model declares {}", table.shape));
         return Err(error.help("load the model that these servers train"));
     }
     let hashed = parts.iter().all(|(_, _, part)| part.hashed);
-    let rows: i64 = parts.iter().map(|(_, _, part)| part.rows as i64).sum();
+    let rows = parts.iter().fold(0_u64, |all, (_, _, part)| all.saturating_add(part.rows));
     let declared = table.shape.first().and_then(|size| size.known());
-    if !hashed && declared.is_some_and(|declared| declared as i64 != rows) {
+    if !hashed && declared.is_some_and(|declared| declared as u64 != rows) {
         let what = format!("the servers keep {rows} rows of `{name}`, and the model declares {}", table.shape);
         return Err(Error::new(Kind::Shape, what).help("name all servers of the job that trains this model"));
     }

@@ -145,6 +145,9 @@ struct State {
     watch: Watch,
 }
 
+/// The most bytes that one worker brings to a meeting: what a peer says is not trusted with all memory.
+const MOST_GATHERED: i64 = 1 << 30;
+
 impl Group {
     /// Joins the group; returns when all workers have come.
     pub fn join(options: GroupOptions) -> Result<Group> {
@@ -267,7 +270,12 @@ impl Group {
     pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut lengths = vec![0_i64; self.world()];
         self.all_gather(&[own.len() as i64], &mut lengths)?;
-        let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        if lengths.iter().any(|len| !(0..=MOST_GATHERED).contains(len)) {
+            let what = format!("a worker brings {longest} bytes to a meeting, and the most is {MOST_GATHERED}");
+            return Err(Error::new(Kind::Range, what).help("bring less at a time"));
+        }
+        let longest = longest as usize;
         let mut padded = own.to_vec();
         padded.resize(longest, 0);
         let mut all = vec![0; longest * self.world()];

@@ -337,7 +337,9 @@ impl Session {
     fn rows(&mut self) -> Result<()> {
         let asked = RowsOf::decode(&mut Reader::new(self.request.meta(), "a message"))?;
         let mut rows = Value::Empty;
-        let next = self.shared.updates.tables.copy_from(&asked.name, asked.from as usize, asked.enough, &mut rows)?;
+        // Whatever is asked for, no more is copied than a frame can carry: anybody who may read could fill the memory otherwise.
+        let enough = asked.enough.min(self.shared.options.net.max_frame / 2);
+        let next = self.shared.updates.tables.copy_from(&asked.name, asked.from as usize, enough, &mut rows)?;
         self.shared.check_size(size(&rows))?;
         let mut meta = Writer::new();
         meta.u32(next as u32);

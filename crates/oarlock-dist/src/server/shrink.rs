@@ -6,6 +6,9 @@ use oarlock_tensor::table::{Evict, HashedTable, Header};
 
 use crate::message::Stale;
 
+/// How many calls are remembered; rows are older than none before.
+const REMEMBERED: usize = 4096;
+
 /// When the rows of a table were counted old: its updates so far at each call.
 #[derive(Default)]
 pub(super) struct Calls(Mutex<Vec<u32>>);
@@ -14,6 +17,9 @@ impl Calls {
     /// Takes stale rows away after `updates` updates of the table; returns how many. Reading rows does not keep them.
     pub(super) fn shrink(&self, table: &HashedTable, updates: u32, stale: Stale) -> u64 {
         let mut calls = self.0.lock();
+        if calls.len() == REMEMBERED {
+            calls.remove(0);
+        }
         calls.push(updates);
         // A row that was updated after a call is younger than it.
         let by_call = stale.calls.and_then(|n| calls.iter().rev().nth(n as usize)).map(|at| at.saturating_add(1));
