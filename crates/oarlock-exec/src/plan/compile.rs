@@ -13,6 +13,7 @@ use super::memory::{self, Colours, Rules};
 use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
 use crate::executor::ExecOptions;
 
+/// Compiles a program; no fusion may do without the variables `kept`.
 pub(crate) fn compile(
     program: &Program,
     feeds: &[&str],

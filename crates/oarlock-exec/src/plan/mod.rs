@@ -14,6 +14,7 @@ use oarlock_ir::{Kernel, Layout, Name, Op, Program, Result, Var};
 use crate::executor::ExecOptions;
 
 pub(crate) use analysis::{Access, Key, accesses};
+pub(crate) use compile::compile;
 pub(crate) use memory::traits_of;
 
 /// A program compiled for one set of feeds and fetches.
@@ -113,18 +114,7 @@ impl Layout for PlanLayout<'_> {
 impl Plan {
     /// Compiles a program. Fails if the program is malformed, an operator unknown, or a feed or fetch not part of it.
     pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
-        compile::compile(program, feeds, fetches, &[], options)
-    }
-
-    /// The same, with variables that no fusion may do without.
-    pub(crate) fn compile_with(
-        program: &Program,
-        feeds: &[&str],
-        fetches: &[&str],
-        kept: &[Name],
-        options: &ExecOptions,
-    ) -> Result<Plan> {
-        compile::compile(program, feeds, fetches, kept, options)
+        compile(program, feeds, fetches, &[], options)
     }
 
     /// Makes the kernels of all blocks. Each instance of a plan has its own, since kernels keep scratch memory. Those of one replica

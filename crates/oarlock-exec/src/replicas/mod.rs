@@ -18,7 +18,7 @@ use team::{Script, Step, Team};
 
 use crate::executor::{ExecOptions, Executor, MAX_PLANS};
 use crate::instance::RunCx;
-use crate::plan::Plan;
+use crate::plan::compile;
 use crate::scope::Scope;
 
 /// How a program runs on several replicas.
@@ -143,7 +143,7 @@ fn script(
     options: &ExecOptions,
 ) -> Result<Script> {
     let spread = spread::spread(program, feeds, how, options)?;
-    let plan = Plan::compile_with(&spread.program, feeds, fetches, &spread.joined, options)?;
+    let plan = compile(&spread.program, feeds, fetches, &spread.joined, options)?;
     Ok(Script::new(plan, &spread))
 }
 
@@ -186,6 +186,6 @@ impl Executor {
         fetches: &[&str],
     ) -> Result<Program> {
         let spread = spread::spread(program, feeds, how, self.options())?;
-        Ok(Plan::compile_with(&spread.program, feeds, fetches, &spread.joined, self.options())?.program)
+        Ok(compile(&spread.program, feeds, fetches, &spread.joined, self.options())?.program)
     }
 }
