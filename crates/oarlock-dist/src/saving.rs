@@ -58,8 +58,11 @@ impl Saver<'_> {
         }
         let remote: Vec<&Kept> = vars.iter().filter_map(|var| away(&var.name)).collect();
         let whole = fetch_whole(&remote, self.client, self.trainer, self.scope)?;
-        // A folder that does not exist yet holds nothing.
-        let before = store.view().ok();
+        // A folder that does not exist yet holds nothing. One that cannot be read may hold lists that would stand for this save.
+        let before = match store.view() {
+            Err(e) if e.kind() == Kind::Missing => None,
+            view => Some(view?),
+        };
         stage_vars(staging, before.as_deref(), combined, &vars, &whole)?;
         for kept in tables.iter().filter_map(|var| away(&var.name)) {
             self.stage_table(staging, before.as_deref(), kept)?;
