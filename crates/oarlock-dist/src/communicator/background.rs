@@ -256,7 +256,7 @@ impl Shared {
         }
         let none = Wants::new();
         let due = fetch && self.fetch_due();
-        self.client.exchange(self.options.trainer as u32, None, if due { &self.wants } else { &none })?;
+        self.client.exchange(self.options.trainer as u32, None, if due { &self.wants } else { &none }, &[])?;
         if due {
             self.keep(&mut step.lock().inbox);
         }
