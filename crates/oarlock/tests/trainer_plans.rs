@@ -11,7 +11,8 @@ use oarlock::ir::{Program, Runtime};
 use oarlock::prelude::*;
 use oarlock::{ExecOptions, registry};
 
-fn click_model() -> Result<Net> {
+/// Slots share a table; each may have one of its own besides.
+fn click_model(own_tables: bool) -> Result<Net> {
     let mut net = Net::new();
     net.seed(3);
     let label = net.checked_data("label", &[-1, 1], DType::I64, 0)?;
@@ -20,7 +21,9 @@ fn click_model() -> Result<Net> {
         let ids = net.checked_data(slot, &[-1, 1], DType::I64, 0)?;
         let table = Embedding::size(1000, 4).is_sparse(true).param_attr(ParamAttr::name("table"));
         features.push(net.embedding(&ids, table)?);
-        // A table of its own for each slot.
+        if !own_tables {
+            continue;
+        }
         let own = Embedding::size(1000, 3).is_sparse(true).param_attr(ParamAttr::name(&format!("of_{slot}")));
         features.push(net.embedding(&ids, own)?);
     }
@@ -35,13 +38,18 @@ fn click_model() -> Result<Net> {
     Ok(net)
 }
 
-fn trainer_program(config: Config) -> Result<Program> {
-    transpiled(config, 2, "127.0.0.1:6174,127.0.0.1:6175")?.0.get_trainer_program()
+fn trainer_program(config: Config, own_tables: bool) -> Result<Program> {
+    transpiled(config, own_tables, 2, "127.0.0.1:6174,127.0.0.1:6175")?.0.get_trainer_program()
 }
 
 /// A transpiler, and the startup program of its trainer.
-fn transpiled(config: Config, trainers: usize, pservers: &str) -> Result<(DistributeTranspiler, Program)> {
-    let net = click_model()?;
+fn transpiled(
+    config: Config,
+    own_tables: bool,
+    trainers: usize,
+    pservers: &str,
+) -> Result<(DistributeTranspiler, Program)> {
+    let net = click_model(own_tables)?;
     let sync_mode = config.sync_mode;
     let mut transpiler = DistributeTranspiler::new(config);
     let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
@@ -72,7 +80,7 @@ fn layers_of_trainers_are_fused() -> Result<()> {
         Config { sync_mode: false, geo_sgd_mode: true, ..Config::fluid() },
     ];
     for config in configs {
-        let plan = exe.planned_program(&trainer_program(config)?, &["label", "dense", "a", "b"], &[])?;
+        let plan = exe.planned_program(&trainer_program(config, false)?, &["label", "dense", "a", "b"], &[])?;
         let found = [count(&plan, "fused_fc"), count(&plan, "fused_fc_grad"), count(&plan, "relu_grad")];
         assert_eq!(found, [3, 3, 0], "{}", plan.summary());
         let rows = count(&plan, "fused_lookup_concat_grad") + count(&plan, "fused_lookup_sgd");
@@ -84,7 +92,7 @@ fn layers_of_trainers_are_fused() -> Result<()> {
 #[test]
 fn trainers_cut_where_they_send_and_ask_for_all_tables_at_once() -> Result<()> {
     let exe = Options { threads: 1, check_nan_inf: false }.executor();
-    let program = trainer_program(Config { min_block_size: 8, ..Config::fluid() })?;
+    let program = trainer_program(Config { min_block_size: 8, ..Config::fluid() }, true)?;
     let plan = exe.planned_program(&program, &["label", "dense", "a", "b"], &[])?;
     let cuts = |of: &Program| count(of, "split_byref") + count(of, "split_selected_rows");
     assert!(cuts(&program) > 0 && cuts(&plan) == 0, "{}", plan.summary());
@@ -97,7 +105,7 @@ fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
     let held: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<String> = held.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
     drop(held);
-    let (transpiler, startup) = transpiled(Config { min_block_size: 8, ..Config::fluid() }, 1, &ports.join(","))?;
+    let (transpiler, startup) = transpiled(Config { min_block_size: 8, ..Config::fluid() }, true, 1, &ports.join(","))?;
     let executor = || {
         let without_fusions = Vec::new();
         let registry = Arc::new(registry());
@@ -117,14 +125,14 @@ fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
     exe.run(&startup, &[], &[], &scope)?;
     let program = transpiler.get_trainer_program()?;
     for step in 0..4i64 {
-        let ids =
-            |salt: i64| Tensor::from_slice([6, 1], &(0..6).map(|i| (i * i + step + salt) % 7).collect::<Vec<_>>());
+        let tensor = |ids: Vec<i64>| Tensor::from_slice([6, 1], &ids).unwrap();
+        let ids = |salt: i64| tensor((0..6).map(|i| (i * i + step + salt) % 7 * 160).collect());
         let dense: Vec<f32> = (0..18).map(|i| (i % 5) as f32 - step as f32).collect();
         let feeds = [
-            ("label", Tensor::from_slice([6, 1], &[0i64, 1, 1, 0, 1, 0])?),
-            ("dense", Tensor::from_slice([6, 3], &dense)?),
-            ("a", ids(0)?),
-            ("b", ids(3)?),
+            ("label", tensor(vec![0, 1, 1, 0, 1, 0])),
+            ("dense", Tensor::from_slice([6, 3], &dense).unwrap()),
+            ("a", ids(0)),
+            ("b", ids(3)),
         ];
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, tensor)| (*name, tensor)).collect();
         exe.run(&program, &feeds, &[], &scope)?;
