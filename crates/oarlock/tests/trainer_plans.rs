@@ -24,7 +24,7 @@ fn click_model(own_tables: bool) -> Result<Net> {
         if !own_tables {
             continue;
         }
-        let own = Embedding::size(1000, 3).is_sparse(true).param_attr(ParamAttr::name(&format!("of_{slot}")));
+        let own = Embedding::size(1000, 3).is_sparse(true).param_attr(ParamAttr::name(format!("of_{slot}")));
         features.push(net.embedding(&ids, own)?);
     }
     let mut x = net.concat(&features.iter().collect::<Vec<_>>(), 1)?;

@@ -11,8 +11,8 @@ mod op;
 mod queue;
 mod shuffle;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 
 use oarlock_ir::Result;
 use oarlock_tensor::{Tensor, Value};
@@ -61,6 +61,19 @@ impl ReaderVar {
     /// The value of a variable that holds it.
     pub fn into_value(self) -> Value {
         Value::Opaque(Box::new(self))
+    }
+
+    fn weak(&self) -> WeakReader {
+        WeakReader(Arc::downgrade(&self.0))
+    }
+}
+
+/// A reader, as long as somebody else has it.
+struct WeakReader(Weak<Mutex<Box<dyn TensorReader>>>);
+
+impl WeakReader {
+    fn get(&self) -> Option<ReaderVar> {
+        self.0.upgrade().map(ReaderVar)
     }
 }
 

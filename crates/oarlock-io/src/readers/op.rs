@@ -11,7 +11,7 @@ use super::batch::Batched;
 use super::files::{Files, FilesReader};
 use super::queue::TensorQueue;
 use super::shuffle::Shuffled;
-use super::{ReaderVar, TensorReader};
+use super::{ReaderVar, TensorReader, WeakReader};
 use crate::data::{NextBatch, Upcoming};
 
 pub(crate) const OPS: [&dyn OpDef; 6] =
@@ -24,14 +24,15 @@ struct ReadOp;
 
 /// What the next `read` of a program gives.
 struct Read {
-    reader: ReaderVar,
+    /// Not kept alive by this: a reader ends with its variable.
+    reader: WeakReader,
     names: Vec<Name>,
 }
 
 impl NextBatch for Read {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
-        let all = &self.names;
-        self.reader.peek(&mut |tensors| {
+        let (all, Some(mut reader)) = (&self.names, self.reader.get()) else { return };
+        reader.peek(&mut |tensors| {
             let find = |name| all.iter().position(|n| n == name).and_then(|at| tensors.get(at));
             if let Some(found) = names.iter().map(find).collect::<Option<Vec<&Tensor>>>() {
                 look(&found);
@@ -78,7 +79,7 @@ impl OpDef for ReadOp {
             if io.runtime().replica().is_none()
                 && let Some(upcoming) = io.runtime().get::<Upcoming>()
             {
-                upcoming.set(Arc::new(Mutex::new(Read { reader: from.clone(), names: names.clone() })));
+                upcoming.set(Arc::new(Mutex::new(Read { reader: from.weak(), names: names.clone() })));
             }
             let Some(tensors) = from.next(&io.runtime().stop_flag())? else {
                 let what = format!("{} has no more data", io.describe(reader));
