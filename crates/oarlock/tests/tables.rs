@@ -11,6 +11,7 @@ use oarlock::dist::server::{Server, ServerOptions};
 use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
 use oarlock::io::{Local, load_vars, persistables, save_vars};
 use oarlock::prelude::*;
+use oarlock::replicas::{Feeds, Replicas};
 use oarlock::tensor::table::{Retention, Score};
 use oarlock::tensor::{SelectedRows, Value};
 use oarlock_testkit::{Tolerance, assert_close};
@@ -305,6 +306,24 @@ fn rows_go_by_themselves_wherever_they_are() {
         assert_same(&net, &alone, &together(&net, ids, 1, 12), Tolerance::EXACT);
         assert_same(&net, &alone, &together(&net, ids, 2, 12), Tolerance::new(1e-4, 1e-5));
     }
+}
+
+/// Each replica counts the shows of its samples, and the table gets the sums.
+#[test]
+fn replicas_count_together() {
+    let score = Score { period: Some(3), decay: 0.5, below: 2.0, ..Score::default() };
+    let told = Entry::ShowClick { show: "show".into(), click: "click".into() };
+    let table = distributed().evict(Retention { unseen: None, score: Some(score) }).entry(told);
+    let net = shown_net(table, Ids::Shown, OPTIMIZERS[2].1).unwrap();
+    let (_, alone) = alone(&net, Ids::Shown, 12);
+    let (exe, scope) = (executor(), Scope::new());
+    exe.run(&net.startup, &[], &[], &scope).unwrap();
+    for step in 0..12 {
+        let feed = feed(Ids::Shown, step, 0, BATCH);
+        let feed: Vec<(&str, &Tensor)> = feed.iter().map(|(name, t)| (*name, t)).collect();
+        exe.run_replicas(&net.main, &Replicas::new(2), Feeds::Split(&feed), &[], &scope).unwrap();
+    }
+    assert_same(&net, &alone, &scope, Tolerance::new(1e-4, 1e-5));
 }
 
 /// [`net`], with data of shows and clicks if they are fed.

@@ -14,6 +14,7 @@ use oarlock_tensor::table::{
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
+use super::limit::Limit;
 use super::shrink::Calls;
 use super::updates::{Runner, grad_to_block, lower, merged_from};
 use crate::checkpoint::{CLOCK, HEADER, ROW, SHOWS, TOSSES, WAITING, headers_of};
@@ -34,6 +35,7 @@ pub(super) struct Tables {
 
 struct Table {
     rows: HashedTable,
+    limit: Limit,
     /// What trainers sent for the step under way.
     held: Vec<Mutex<Value>>,
     from: Vec<Name>,
@@ -59,10 +61,11 @@ struct RowUpdate {
 }
 
 impl Tables {
-    /// Of a server's program.
+    /// Of a server's program, one of so many servers.
     pub(super) fn new(
         program: &Program,
         op: &Op,
+        servers: u32,
         scope: &Scope,
         options: &ExecOptions,
         runtime: &Arc<Runtime>,
@@ -73,10 +76,11 @@ impl Tables {
             let block = lower(program, block)?;
             let Some((param, states)) = row_variables(&block, &grad) else { continue };
             let from = merged_from(&block, &grad).unwrap_or_else(|| vec![grad.clone()]);
-            let spec = spec(program, &param, &states, &initial)?;
-            let width = spec.width;
+            let mut spec = spec(program, &param, &states, &initial)?;
+            let (width, limit) = (spec.width, Limit::new(spec.max_rows, servers));
+            spec.max_rows = limit.of_server();
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
-            let step = restore(&rows, scope, &param, &states)?;
+            let step = restore(&rows, limit, scope, &param, &states)?;
             let index = tables.tables.len();
             tables.by_name.insert(param.clone(), index);
             tables.by_value.insert(param.clone(), (index, None));
@@ -98,7 +102,14 @@ impl Tables {
                 step,
             };
             let held = from.iter().map(|_| Mutex::default()).collect();
-            tables.tables.push(Table { rows, held, from, update: Mutex::new(update), shrinks: Calls::default() });
+            tables.tables.push(Table {
+                rows,
+                limit,
+                held,
+                from,
+                update: Mutex::new(update),
+                shrinks: Calls::default(),
+            });
         }
         Ok(tables)
     }
@@ -117,7 +128,7 @@ impl Tables {
     pub(super) fn served(&self) -> impl Iterator<Item = Served> {
         self.tables.iter().map(|table| {
             let spec = table.rows.spec();
-            let rows = spec.max_rows.unwrap_or(u64::MAX);
+            let rows = table.limit.declared().unwrap_or(u64::MAX);
             Served { name: spec.name.clone(), width: spec.width as u64, rows, hashed: true }
         })
     }
@@ -190,7 +201,7 @@ impl Tables {
         into.clear();
         into.resize(ids.len() * width, 0.0);
         let missing = if read_only { Missing::Zero } else { Missing::Create };
-        table.rows.read(ids, into, missing).map(drop).map_err(in_table)
+        table.rows.read(ids, into, missing).map(drop).map_err(|e| table.limit.explain(e))
     }
 
     /// All rows of a table, or of one state of its optimizer; false if there is no such table.
@@ -352,7 +363,7 @@ impl GroupRows {
 
 /// Puts rows that were loaded before the server started into its table: weights, states and headers as far as they were loaded.
 /// Returns how many updates the table had seen.
-fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
+fn restore(table: &HashedTable, limit: Limit, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
     let known = Known::take(scope, param);
     table.set_sightings(&known.sightings);
     table.set_clock(known.step);
@@ -374,7 +385,7 @@ fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) ->
         }
         let header = known.headers.get(id).copied().unwrap_or(Header { count: 1, ..Header::default() });
         let header = Header { shown: known.shows.get(id).copied().unwrap_or_default(), ..header };
-        table.insert(*id, header, weights, &state).map_err(in_table)?;
+        table.insert(*id, header, weights, &state).map_err(|e| limit.explain(e))?;
     }
     Ok(known.step)
 }
