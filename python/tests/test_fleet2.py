@@ -323,17 +323,31 @@ def test_ids_enter_a_table_as_its_entry_says():
     import oarlock.static as static
     from oarlock import fluid
 
-    def text(entry):
+    def text(**rules):
         program = fluid.Program()
         with fluid.program_guard(program, fluid.Program()):
-            static.nn.sparse_embedding(fluid.data("ids", [None, 1], "int64"), [10, 2], entry=entry)
-        return [op.attr("entry") for op in program.global_block().ops if op.type.startswith("lookup")]
+            ids = fluid.data("ids", [None, 1], "int64")
+            static.nn.sparse_embedding(ids, [10, 2], **rules)
+            for embedding in (fluid.embedding, fluid.layers.embedding):
+                embedding(ids, [10, 2], is_sparse=True, is_distributed=True, **rules)
+        lookups = [op for op in program.global_block().ops if op.type.startswith("lookup")]
+        found, = {tuple(op.attr(name) for name in rules) for op in lookups}
+        assert len(lookups) == 3
+        return found
 
-    assert text(distributed.CountFilterEntry(3)) == ["count_filter_entry:3"]
-    assert text(distributed.ProbabilityEntry(0.25)) == ["probability_entry:0.25"]
-    for wrong in (lambda: distributed.ProbabilityEntry(2.0), lambda: distributed.CountFilterEntry(-1)):
+    assert text(entry=distributed.CountFilterEntry(3)) == ("count_filter_entry:3",)
+    assert text(entry=distributed.ProbabilityEntry(0.25)) == ("probability_entry:0.25",)
+    assert text(entry=distributed.ShowClickEntry("s", "c"), evict=distributed.UnseenEviction(7)) == ("show_click_entry:s:c", "unseen=7")
+    by_score = "period=5&delete_threshold=0.5&show_click_decay_rate=0.98&nonclk_coeff=0.1&click_coeff=1"
+    assert text(evict=distributed.ScoreEviction(5, 0.5)) == (by_score,)
+    assert text(evict=distributed.ScoreEviction(5, 0.5, unseen=9)) == ("unseen=9&" + by_score,)
+    wrong = [lambda: distributed.ProbabilityEntry(2.0), lambda: distributed.CountFilterEntry(-1), lambda: distributed.ShowClickEntry(1, "c"),
+             lambda: distributed.UnseenEviction(0), lambda: text(evict=distributed.ScoreEviction(5, show_click_decay_rate=2.0))]
+    for make in wrong:
         with pytest.raises(ValueError):
-            wrong()
+            make()
+    with pytest.raises(TypeError, match="entry is one of the classes of paddle.distributed"):
+        text(entry="count_filter_entry:3")
 
 
 def test_servers_load_what_is_asked_for(tmp_path):

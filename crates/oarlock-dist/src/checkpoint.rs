@@ -34,8 +34,9 @@ fn part_stem(name: &str) -> String {
 }
 
 /// What goes by this name is no variable: what a table knows of its rows besides their numbers, and of ids that wait for one. A line
-/// of four numbers each: [`ROW`], id, last step, count; [`WAITING`], the same of an id without a row; [`TOSSES`], shard, 0, count.
-/// Checkpoints of before have none, and all rows count as updated once.
+/// of four numbers each: [`ROW`], id, last update, count; [`WAITING`], the same of an id without a row; [`TOSSES`], shard, 0, count;
+/// [`SHOWS`], id, the bits of its shows and of its clicks; [`CLOCK`], 0, updates of the table, 0. A line of another kind is one of a later
+/// version and says nothing. Checkpoints of before have none, and all rows count as updated once.
 pub(crate) fn headers_of(table: &str) -> String {
     format!("{table}@HEADERS")
 }
@@ -43,6 +44,8 @@ pub(crate) fn headers_of(table: &str) -> String {
 pub(crate) const ROW: i64 = 0;
 pub(crate) const WAITING: i64 = 1;
 pub(crate) const TOSSES: i64 = 2;
+pub(crate) const SHOWS: i64 = 3;
+pub(crate) const CLOCK: i64 = 4;
 
 /// The numbers in a line of headers.
 pub(crate) const HEADER: usize = 4;
@@ -363,6 +366,7 @@ impl JobCheckpoint {
                 let (tensor, _) = decode_tensor(&file.bytes()?, &origin)?;
                 let data = tensor.data::<i64>().map_err(|e| Error::new(Kind::DType, format!("{origin} {e}")))?;
                 let owner = |line: &&[i64]| match line[0] {
+                    CLOCK => true,
                     TOSSES => usize::try_from(line[1]).is_ok_and(|shard| shard * servers / SHARDS == server),
                     _ => server_of_id(line[1], servers) == server,
                 };

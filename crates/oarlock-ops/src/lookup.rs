@@ -34,8 +34,10 @@ pub(crate) fn attrs(sig: Sig) -> Sig {
         .attr(
             "entry",
             "",
-            "which ids get a row on the servers: `count_filter_entry:N`, `probability_entry:P`, or all if empty",
+            "which ids get a row on the servers: `count_filter_entry:N`, `probability_entry:P`, or all if empty; \
+             `show_click_entry:SHOW:CLICK` names variables that say how often a sample was shown and clicked",
         )
+        .attr("evict", "", "which rows go by themselves: `unseen=N`, or `period=N&delete_threshold=S` and so on")
 }
 
 /// Inference of a lookup; `index_dims` are the sizes that the output keeps of `Ids`.

@@ -7,7 +7,7 @@ use std::cell::{Ref, RefMut};
 
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Out, Prepare, Result, VarKind, checked_kernel};
 use oarlock_tensor::merge::RowMerger;
-use oarlock_tensor::table::{LocalTable, TableState, TableVar};
+use oarlock_tensor::table::{LocalTable, SHOWN, Shown, TableState, TableVar};
 use oarlock_tensor::{DType, Element, Float, SelectedRows, Tensor, Value, simd};
 
 /// What an optimizer does to a row of a parameter, with the scalars of this step (learning rate, ...) filled in.
@@ -250,22 +250,22 @@ impl<const N: usize> Update<N> {
         };
         if matches!(self.sparse, Sparse::Refused | Sparse::EveryOfTensor) {
             let e = io.error(Kind::Unsupported, self.param.from, "is a table, whose rows this optimizer cannot update");
-            return Err(e.help("set is_distributed=False, or use sgd, momentum, adam, adagrad or rmsprop"));
+            return Err(e.help("set is_distributed=False, or use sgd, momentum, adam, adagrad, rmsprop or ftrl"));
         }
         for state in self.states {
             io.value(state.from)?.table().map_err(|e| io.about(state.from.0, e))?;
         }
         let grad = io.rows(self.grad)?;
-        self.check_width::<T>(io, table.width(), &grad)?;
+        self.check_width::<T>(io, grad_width(table.width(), rows), &grad)?;
         rows.reserve(&grad.rows).map_err(|e| io.about(self.param.from.0, e))
     }
 
     fn check_rows<T: Float>(&self, io: &Io<'_>, param: &Tensor, g: &SelectedRows) -> Result<()> {
         if self.sparse == Sparse::Refused {
             let e = io.error(Kind::Unsupported, self.grad, "is row-sparse, which this optimizer does not take");
-            return Err(
-                e.help("set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop or lamb")
-            );
+            return Err(e.help(
+                "set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop, ftrl or lamb",
+            ));
         }
         self.check_width::<T>(io, param.dims().matrix(1).1, g)?;
         let rows = param.rows();
@@ -365,6 +365,12 @@ impl<const N: usize> Update<N> {
         self.join_states(io, rows)?;
         let (grad, width) = (io.rows(self.grad)?, table.width());
         let values = io.data::<T>(self.grad, &grad.value)?;
+        let of_grad = grad_width(width, rows);
+        // What follows the gradient of a row says how often it was shown; otherwise its update is one show.
+        let shown = |row: &[T]| match row[width..] {
+            [show, click] => Shown { show: show.to_f64() as f32, click: click.to_f64() as f32 },
+            _ => Shown { show: 1.0, click: 0.0 },
+        };
         let update = |param: &mut [f32], states: &mut [f32], grad: &[T]| {
             let mut states = states.chunks_exact_mut(width);
             let state = std::array::from_fn(|_| bytemuck::cast_slice_mut(states.next().unwrap_or_default()));
@@ -372,14 +378,17 @@ impl<const N: usize> Update<N> {
         };
         let done = if self.sparse == Sparse::EachListed {
             let listed = s.listed.sort(&grad.rows);
-            rows.update(&listed.ids, |at, param, states| {
-                for &row in listed.places(at) {
-                    update(param, states, &values[row as usize * width..][..width]);
-                }
-            })
+            let of = |row: u32| &values[row as usize * of_grad..][..of_grad];
+            let all_shown = |at: usize| listed.places(at).iter().map(|row| shown(of(*row))).reduce(sum);
+            rows.update(
+                &listed.ids,
+                |at| all_shown(at).unwrap_or_default(),
+                |at, param, states| listed.places(at).iter().for_each(|row| update(param, states, &of(*row)[..width])),
+            )
         } else {
-            let (ids, sums) = s.merger.merge(&grad.rows, values, width);
-            rows.update(ids, |at, param, states| update(param, states, &sums[at * width..][..width]))
+            let (ids, sums) = s.merger.merge(&grad.rows, values, of_grad);
+            let of = |at: usize| &sums[at * of_grad..][..of_grad];
+            rows.update(ids, |at| shown(of(at)), |at, param, states| update(param, states, &of(at)[..width]))
         };
         done.map_err(|e| io.about(self.param.from.0, e))
     }
@@ -440,6 +449,16 @@ impl<const N: usize> Update<N> {
             move |io| self.apply(io, &rule(io)?, &mut scratch),
         )
     }
+}
+
+/// How many numbers a gradient has for each row of a table.
+fn grad_width(width: usize, table: &LocalTable) -> usize {
+    if table.is_told_shows() { width + SHOWN } else { width }
+}
+
+/// The shows of a row that a gradient lists twice.
+fn sum(one: Shown, other: Shown) -> Shown {
+    Shown { show: one.show + other.show, click: one.click + other.click }
 }
 
 /// A parameter and its states as tables of rows.

@@ -3,7 +3,7 @@
 //! A startup program makes the table without rows; lookups and optimizers find it where they would find a tensor.
 
 use oarlock_ir::{Error, Io, Kernel, Kind, Prepare, Result, Var, fail, kernel};
-use oarlock_tensor::table::{Admission, Missing, RowInit, Spec, TableVar};
+use oarlock_tensor::table::{Admission, Missing, Retention, RowInit, Rules, Spec, TableVar};
 use oarlock_tensor::{DType, Value};
 
 /// If `Out` is to be a table, or a state of its rows, the kernel that makes it: without rows, which start from `init` later.
@@ -26,6 +26,7 @@ pub(crate) fn start(p: &Prepare<'_>, init: RowInit, seed: u64) -> Result<Option<
         seed,
         max_rows: var.shape.first().and_then(|rows| rows.known()).map(|rows| rows as u64),
         admission: Admission::Always,
+        retention: Retention::default(),
         history: 0,
     };
     let table = move || TableVar::weights(spec.clone()).map_err(|e| Error::new(Kind::Argument, e.to_string()));
@@ -49,7 +50,7 @@ fn width(var: &Var) -> Result<usize> {
 #[derive(Clone)]
 pub(crate) struct TableLookup {
     missing: Missing,
-    admission: Admission,
+    rules: Rules,
     /// Each id once, and its row.
     ids: Vec<i64>,
     rows: Vec<f32>,
@@ -66,12 +67,10 @@ impl TableLookup {
         }
         let mut ops = p.program().blocks().iter().flat_map(|block| &block.ops);
         let trained = ops.any(|op| op.inputs.get("Param").contains(&table.name));
-        let entry = attrs.str("entry")?;
-        let Some(admission) = Admission::parse(entry) else {
-            fail!(Kind::Argument, "table `{}` admits ids by {entry:?}, which nobody here knows", table.name);
-        };
+        let rules = Rules::parse(attrs.str("entry")?, attrs.str("evict")?);
+        let rules = rules.map_err(|why| Error::new(Kind::Argument, format!("table `{}`: {why}", table.name)))?;
         let missing = if trained { Missing::Create } else { Missing::Zero };
-        Ok(TableLookup { missing, admission, ids: Vec::new(), rows: Vec::new() })
+        Ok(TableLookup { missing, rules, ids: Vec::new(), rows: Vec::new() })
     }
 
     /// Copies the rows of `ids` to `out`; that of `padding` is zeros.
@@ -85,7 +84,7 @@ impl TableLookup {
         let Some(rows) = table.table() else { return Ok(()) };
         let width = table.width();
         if self.missing == Missing::Create {
-            rows.admit(self.admission)?;
+            rows.follow(&self.rules)?;
         }
         self.ids.clear();
         self.ids.extend(ids.clone().filter(|id| padding != Some(*id)));

@@ -192,8 +192,9 @@ impl Transpiler {
         calls: Option<u32>,
         steps: Option<u32>,
         count: Option<u32>,
+        score: Option<f32>,
     ) -> PyResult<u64> {
-        runtime.compute(py, || fleet::shrink(&runtime.inner, &self.inner, Stale { calls, steps, count }))
+        runtime.compute(py, || fleet::shrink(&runtime.inner, &self.inner, Stale { calls, steps, count, score }))
     }
 
     /// Waits until the checkpoint under way is complete.

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use oarlock_tensor::rng::{Engine, Mt19937x64, mix};
-use oarlock_tensor::table::{Admission, HashedTable, Missing, RowInit, Spec, State};
+use oarlock_tensor::table::{Admission, HashedTable, Missing, Retention, RowInit, Spec, State};
 
 const WIDTH: usize = 10;
 
@@ -58,6 +58,7 @@ fn table() -> HashedTable {
         seed: 1,
         max_rows: None,
         admission: Admission::Always,
+        retention: Retention::default(),
         history: 0,
     };
     HashedTable::new(spec).expect("a table that can be made")

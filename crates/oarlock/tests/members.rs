@@ -12,6 +12,7 @@ use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
 use oarlock::io::{Local, Position, Store, TableFiles, TableForm};
 use oarlock::launch::{Ask, plan};
 use oarlock::prelude::*;
+use oarlock::tensor::table::{Retention, Score};
 use oarlock::{Executor, Predictor};
 
 const ROWS: usize = 60;
@@ -43,14 +44,26 @@ struct Built {
     out: VarRef,
 }
 
-/// `entry` says which ids get a row of a hashed table; a table without one is cut.
-fn network(entry: Option<Entry>) -> Built {
+/// Which ids get a row of a hashed table, and which rows go.
+#[derive(Debug, Clone, Default)]
+struct Rows {
+    entry: Entry,
+    evict: Retention,
+}
+
+fn every() -> Option<Rows> {
+    Some(Rows::default())
+}
+
+/// A table without rules for its rows is cut.
+fn network(rows: Option<Rows>) -> Built {
     let mut net = Net::new();
     net.seed(7);
     let ids = net.data("ids", Data::shape([1]).dtype(DType::I64)).unwrap();
     let y = net.data("y", Data::shape([1])).unwrap();
-    let table = Embedding::size(ROWS, WIDTH).is_sparse(true).param_attr("table");
-    let table = table.is_distributed(entry.is_some()).entry(entry.unwrap_or_default());
+    let table = Embedding::size(ROWS, WIDTH).is_sparse(true).param_attr("table").is_distributed(rows.is_some());
+    let Rows { entry, evict } = rows.unwrap_or_default();
+    let table = table.entry(entry).evict(evict);
     let rows = net.embedding(&ids, table).unwrap();
     let out = net.fc(&rows, Fc::size(1)).unwrap();
     let cost = net.square_error_cost(&out, &y).unwrap();
@@ -89,7 +102,7 @@ struct Job {
 impl Job {
     /// `ready` makes a server ready; the worker saves tables as `tables` says.
     fn start(
-        entry: Option<Entry>,
+        rows: Option<Rows>,
         servers: usize,
         tables: TableFiles,
         ready: impl Fn(&Member, &Executor, &Scope),
@@ -98,7 +111,7 @@ impl Job {
         let servers = endpoints.ranks[0].servers.clone();
         let place =
             |role, index| Place { role, index, workers: 1, servers: servers.clone(), worker_endpoints: Vec::new() };
-        let built = network(entry);
+        let built = network(rows);
         let member = |place| Member::new(place, &built.net, Strategy::Sync, config()).unwrap();
         let mut threads = Vec::new();
         for index in 0..servers.len() {
@@ -111,15 +124,13 @@ impl Job {
         Job { servers, threads, member, exe, scope, out: built.out.name().to_string() }
     }
 
-    fn fresh(entry: Option<Entry>, servers: usize) -> Job {
+    fn fresh(rows: Option<Rows>, servers: usize) -> Job {
         let ready = |member: &Member, exe: &Executor, scope: &Scope| member.init_server(exe, scope, None).unwrap();
-        Job::start(entry, servers, TableFiles::default(), ready)
+        Job::start(rows, servers, TableFiles::default(), ready)
     }
 
     fn loaded(servers: usize, tables: TableFiles, from: Option<&dyn Store>) -> Job {
-        Job::start(Some(Entry::Every), servers, tables, |member, exe, scope| {
-            member.init_server(exe, scope, from).unwrap()
-        })
+        Job::start(every(), servers, tables, |member, exe, scope| member.init_server(exe, scope, from).unwrap())
     }
 
     fn train(&self, steps: std::ops::Range<i64>) {
@@ -160,7 +171,7 @@ fn one_thread() -> Options {
 
 #[test]
 fn a_model_predicts_with_the_tables_of_running_servers() {
-    for entry in [Some(Entry::Every), None] {
+    for entry in [every(), None] {
         let folder = Folder::new(if entry.is_some() { "remote-hashed" } else { "remote-cut" });
         let job = Job::fresh(entry, 2);
         job.train(0..5);
@@ -228,14 +239,19 @@ fn to_owned(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 
-/// Which ids have a row is part of a checkpoint, and so is how often the others were seen: a job that was stopped and goes on is one
-/// that never stopped, with another number of servers, too.
+/// Which ids have a row is part of a checkpoint, and so are how often the others were seen and what decides which rows go: a job that
+/// was stopped and goes on is one that never stopped, with another number of servers, too.
 #[test]
 fn a_job_goes_on_from_a_checkpoint_as_if_nothing_had_happened() {
-    for entry in [Entry::Every, Entry::Count(4), Entry::Probability(0.1)] {
+    let entries = [Entry::Every, Entry::Count(4), Entry::Probability(0.1)];
+    let entries = entries.map(|entry| Rows { entry, ..Rows::default() });
+    let score = Score { period: Some(3), decay: 0.5, below: 0.12, ..Score::default() };
+    let evicted = [Retention { unseen: Some(2), score: None }, Retention { unseen: None, score: Some(score) }];
+    let evicted = evicted.map(|evict| Rows { evict, ..Rows::default() });
+    for rows in entries.into_iter().chain(evicted) {
         let folder = Folder::new("checkpoint");
         let dir = folder.0.to_str().unwrap();
-        let job = Job::fresh(Some(entry), 2);
+        let job = Job::fresh(Some(rows.clone()), 2);
         job.train(0..4);
         let position = Position { epoch: 2, step: 4, notes: [("file".into(), "part-7".into())].into() };
         job.member.save_checkpoint(&job.exe, &job.scope, dir, 1, &position).unwrap();
@@ -245,13 +261,13 @@ fn a_job_goes_on_from_a_checkpoint_as_if_nothing_had_happened() {
         job.end();
         assert_ne!(then, never_stopped);
         for servers in [2, 3] {
-            let job = Job::start(Some(entry), servers, TableFiles::default(), |member, exe, scope| {
+            let job = Job::start(Some(rows.clone()), servers, TableFiles::default(), |member, exe, scope| {
                 assert!(member.resume_server(exe, scope, dir).unwrap());
             });
             assert_eq!(job.member.resume_worker(&job.exe, &job.scope, dir).unwrap().as_ref(), Some(&position));
-            assert_eq!(then, job.predicted(), "{entry:?}");
+            assert_eq!(then, job.predicted(), "{rows:?}");
             job.train(4..9);
-            assert_eq!(never_stopped, job.predicted(), "{entry:?} on {servers} servers");
+            assert_eq!(never_stopped, job.predicted(), "{rows:?} on {servers} servers");
             job.end();
         }
     }

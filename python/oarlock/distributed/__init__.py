@@ -3,7 +3,8 @@
 import os
 import random
 
-__all__ = ["CountFilterEntry", "InMemoryDataset", "ProbabilityEntry", "QueueDataset", "even_reader", "fleet"]
+__all__ = ["CountFilterEntry", "InMemoryDataset", "ProbabilityEntry", "QueueDataset", "ScoreEviction", "ShowClickEntry",
+           "UnseenEviction", "even_reader", "fleet"]
 
 _KEPT = 64
 
@@ -63,7 +64,7 @@ def __getattr__(name):
         from .fleet import dataset
 
         return getattr(dataset, name)
-    if name in ("CountFilterEntry", "ProbabilityEntry"):
+    if name in ("CountFilterEntry", "ProbabilityEntry", "ScoreEviction", "ShowClickEntry", "UnseenEviction"):
         from . import entry_attr
 
         return getattr(entry_attr, name)

@@ -1,6 +1,6 @@
 """Data, embeddings and one-hot vectors without the habit of a last dimension of 1."""
 
-from .layers._call import layer
+from .layers._call import layer, with_rules
 
 __all__ = ["data", "embedding", "one_hot"]
 
@@ -11,9 +11,11 @@ def data(name, shape, dtype="float32", lod_level=0):
     return layer("fluid.data", {"name": name, "shape": shape, "dtype": dtype, "lod_level": lod_level})
 
 
-def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
-    """Rows of a table by ids ``[...]``; the width becomes the last dimension."""
-    return layer("fluid.embedding", locals())
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32", *,
+              entry=None, evict=None):
+    """Rows of a table by ids ``[...]``; the width becomes the last dimension. ``entry`` and ``evict`` as in
+    ``fluid.layers.embedding``."""
+    return layer("fluid.embedding", with_rules(locals()))
 
 
 def one_hot(input, depth, allow_out_of_range=False):

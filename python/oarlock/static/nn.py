@@ -2,7 +2,7 @@
 
 from ..fluid import layers as _layers
 from ..fluid.input import embedding
-from ..fluid.layers._call import layer
+from ..fluid.layers._call import layer, with_rules
 from ..fluid.layers import (
     batch_norm, bilinear_tensor_product, case, cond, conv2d, conv2d_transpose, conv3d, conv3d_transpose, create_parameter,
     data_norm, group_norm, instance_norm, layer_norm, nce, prelu, py_func, row_conv, sequence_concat, sequence_conv,
@@ -29,9 +29,11 @@ def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation
 
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, table_class="MemorySparseTable",
-                     param_attr=None, dtype="float32", slot=None):
+                     param_attr=None, dtype="float32", slot=None, *, evict=None):
     """Rows of a table that lives on parameter servers: no worker holds the table. In one process it is in memory, by the same rules. Any
-    ``int64`` is an id. A row is made when its id first comes up, or when ``entry`` admits it (``paddle.distributed.CountFilterEntry`` or ``ProbabilityEntry``).
+    ``int64`` is an id. A row is made when its id first comes up, or when ``entry`` admits it (``paddle.distributed.CountFilterEntry``
+    or ``ProbabilityEntry``); with ``ShowClickEntry`` rows count shows and clicks. With ``evict`` (``paddle.distributed.UnseenEviction``
+    or ``ScoreEviction``) rows go by themselves.
     """
     for name, value, default in (("slot", slot, None), ("table_class", table_class, "MemorySparseTable")):
         if value != default:
@@ -39,8 +41,8 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, t
     if is_test:
         raise NotImplementedError("sparse_embedding(is_test=True) is not supported: use program.clone(for_test=True)")
     options = {"input": input, "size": size, "is_sparse": True, "is_distributed": True, "padding_idx": padding_idx,
-               "param_attr": param_attr, "dtype": dtype, "entry": entry._to_attr() if entry is not None else None}
-    return layer("fluid.embedding", options)
+               "param_attr": param_attr, "dtype": dtype, "entry": entry, "evict": evict}
+    return layer("fluid.embedding", with_rules(options))
 
 
 def __getattr__(name):

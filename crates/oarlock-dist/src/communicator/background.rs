@@ -216,7 +216,7 @@ impl Shared {
             queue.since = (!queue.waiting.is_empty()).then(now);
             count = count.max(values.len());
             if !values.is_empty() {
-                taken.push((at, queue.sends.adds, values));
+                taken.push((at, queue.sends.clone(), values));
             }
         }
         self.changed.notify_all();
@@ -224,9 +224,9 @@ impl Shared {
         Some((self.merge(taken), count))
     }
 
-    fn merge(&self, taken: Vec<(usize, bool, Vec<Value>)>) -> Vec<(usize, Value)> {
+    fn merge(&self, taken: Vec<(usize, Arc<Sends>, Vec<Value>)>) -> Vec<(usize, Value)> {
         let mut merged = Vec::with_capacity(taken.len());
-        for (at, adds, values) in taken {
+        for (at, sends, values) in taken {
             let count = values.len();
             let mut values = values.into_iter();
             let Some(mut all) = values.next() else { continue };
@@ -234,8 +234,8 @@ impl Shared {
             if let Some(e) = failed {
                 self.state.lock().failed.get_or_insert(e);
             }
-            if self.options.merge == Merge::Mean && !adds {
-                divide(&mut all, count);
+            if self.options.merge == Merge::Mean && !sends.adds {
+                divide(&mut all, count, sends.counts);
             }
             merged.push((at, all));
         }

@@ -149,7 +149,7 @@ impl Gather {
             let mut step = step.lock();
             for (sends, all, count) in meeting.sent.iter_mut().filter(|(_, _, count)| *count > 0) {
                 if !sends.adds {
-                    divide(all, *count);
+                    divide(all, *count, sends.counts);
                 }
                 sends.queue_value(all, &mut step)?;
                 *count = 0;

@@ -58,11 +58,14 @@ fn add_as<T: oarlock_tensor::Float>(all: &mut Tensor, more: &Tensor) -> Result<(
     Ok(())
 }
 
-/// Divides a gradient.
-pub(crate) fn divide(value: &mut Value, by: usize) {
-    let tensor = match value {
-        Value::Dense(tensor) => tensor,
-        Value::Rows(rows) => &mut rows.value,
+/// Divides a gradient, but for so many numbers at the end of its rows, which are counts.
+pub(crate) fn divide(value: &mut Value, by: usize, counts: usize) {
+    let (tensor, width) = match value {
+        Value::Dense(tensor) => (tensor, 1),
+        Value::Rows(rows) => {
+            let width = rows.width();
+            (&mut rows.value, width)
+        }
         _ => return,
     };
     if by < 2 {
@@ -70,7 +73,8 @@ pub(crate) fn divide(value: &mut Value, by: usize) {
     }
     if let Ok(data) = tensor.data_mut::<f32>() {
         let factor = 1.0 / by as f32;
-        data.iter_mut().for_each(|v| *v *= factor);
+        let divided = width.saturating_sub(counts);
+        data.chunks_mut(width.max(1)).flat_map(|row| &mut row[..divided]).for_each(|v| *v *= factor);
     } else if let Ok(data) = tensor.data_mut::<f64>() {
         let factor = 1.0 / by as f64;
         data.iter_mut().for_each(|v| *v *= factor);

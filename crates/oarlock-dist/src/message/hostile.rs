@@ -56,7 +56,7 @@ fn attack_small() {
     attack_meta("hello", &written(|m| hello.encode(m)), |m| Hello::decode(m).is_ok());
     let error = Error::new(Kind::Shape, "what is wrong").note("where").help("what to do");
     let welcome = Welcome { pushed: 8, back: false };
-    let stale = Stale { calls: Some(2), steps: None, count: Some(3) };
+    let stale = Stale { calls: Some(2), steps: None, count: Some(3), score: Some(0.5) };
     let shrink = Shrink { number: 1, stale, gone: 4 };
     attack_meta("shrink", &written(|m| shrink.encode(m)), |m| Shrink::decode(m).is_ok());
     let back = ComeBack { from: 4, wait: true, done: 3, idle: false };

@@ -5,7 +5,7 @@ use oarlock_ir::Result;
 use crate::wire::codec::{Reader, Writer};
 
 /// Which rows go: each for which one of these holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stale {
     /// Not updated since so many calls before this one. With one call a day these are days.
     pub calls: Option<u32>,
@@ -13,10 +13,12 @@ pub struct Stale {
     pub steps: Option<u32>,
     /// Updated less often than so many times.
     pub count: Option<u32>,
+    /// With a score below this, in tables whose rows count shows and clicks.
+    pub score: Option<f32>,
 }
 
 /// A request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shrink {
     /// Which of the calls of this process, counted from 1: a repeat is not done again.
     pub(crate) number: u64,
@@ -28,7 +30,8 @@ pub(crate) struct Shrink {
 impl Shrink {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.number);
-        for limit in [self.stale.calls, self.stale.steps, self.stale.count] {
+        let score = self.stale.score.map(f32::to_bits);
+        for limit in [self.stale.calls, self.stale.steps, self.stale.count, score] {
             meta.bool(limit.is_some());
             meta.u32(limit.unwrap_or(0));
         }
@@ -38,7 +41,8 @@ impl Shrink {
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Shrink> {
         let number = meta.u64()?;
         let mut limit = || Ok(meta.bool()?.then_some(meta.u32()?));
-        let stale = Stale { calls: limit()?, steps: limit()?, count: limit()? };
+        let (calls, steps, count) = (limit()?, limit()?, limit()?);
+        let stale = Stale { calls, steps, count, score: limit()?.map(f32::from_bits) };
         Ok(Shrink { number, stale, gone: meta.u64()? })
     }
 }

@@ -32,7 +32,8 @@ impl OpDef for LookupSparseTable {
                 Vec::<String>::new(),
                 "the first values of the row of a new id and of its state: `variable:operator&attribute=value&...`",
             )
-            .attr("entry", "", "which ids get a row: `count_filter_entry:N`, `probability_entry:P`, or all if empty")
+            .attr("entry", "", "which ids get a row, as in `lookup_table`")
+            .attr("evict", "", "which rows go by themselves, as in `lookup_table`")
             .attr("is_test", false, "only read: a row that does not exist is zero")
     }
 

@@ -48,6 +48,7 @@ impl OpDef for Send {
             .attr("trainer_id", 0, "who sends")
             .attr("num", 0, "not used")
             .attr("merge_add", false, "add up what waits to be sent, rather than average it")
+            .attr("counts", 0, "so many numbers at the end of each row are added up even where what waits is averaged")
             .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
             .attr(CUT_HERE, false, "X is cut where it is laid aside, not by a communicator")
     }
@@ -102,6 +103,8 @@ pub(crate) struct Sends {
     sections: Vec<i64>,
     pub(crate) adds: bool,
     cut_here: bool,
+    /// So many numbers at the end of a row are added up in any case.
+    pub(crate) counts: usize,
     /// A count that every server wants to know.
     pub(crate) to_all: bool,
 }
@@ -116,6 +119,7 @@ impl Sends {
             sections: attrs.ints("sections")?,
             adds: attrs.bool("merge_add")?,
             cut_here: attrs.bool(CUT_HERE)?,
+            counts: attrs.count("counts")?,
             to_all: !attrs.bool("use_send_handler")?,
             inputs,
         };

@@ -78,7 +78,7 @@ impl Mean {
                 let value = part.like(own)?;
                 if nth == 0 { *mean = value } else { add(&mut mean, &value)? }
             }
-            divide(&mut mean, brought.len());
+            divide(&mut mean, brought.len(), 0);
         }
         Ok(())
     }

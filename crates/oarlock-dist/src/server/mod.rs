@@ -5,6 +5,7 @@
 
 mod changes;
 mod cut;
+mod limit;
 mod meeting;
 mod pace;
 mod previous;

@@ -1,7 +1,8 @@
 //! Parameters as they were before the last step, for a trainer that comes back.
 //!
 //! A trainer may be lost after one server made the step and before another did. It repeats that step, and for that it
-//! needs what the parameters were before: from the servers that made it, these copies.
+//! needs what the parameters were before: from the servers that made it, these copies. Hashed tables keep their rows themselves, those
+//! that the step took away, too.
 
 use std::collections::HashMap;
 
@@ -34,6 +35,7 @@ impl Previous {
         if !self.enabled {
             return;
         }
+        updates.tables.begin_round();
         let mut kept = self.kept.lock();
         for (param, rows) in updates.about_to_change() {
             let Some(var) = updates.scope.find(param) else { continue };
@@ -54,6 +56,11 @@ impl Previous {
                 },
             }
         }
+    }
+
+    /// Are rows asked for as they were before the last step, and kept so?
+    pub(super) fn has_rows_of(&self, after_step: u64, done: u64) -> bool {
+        self.enabled && after_step < done
     }
 
     /// A variable as it was after `after_step` of `done` steps; false if it has not changed since.
@@ -80,7 +87,7 @@ impl Previous {
         width: usize,
         rows: &mut [f32],
     ) {
-        if after_step >= done || !self.enabled {
+        if !self.has_rows_of(after_step, done) {
             return;
         }
         let kept = self.kept.lock();

@@ -727,6 +727,10 @@ impl Shared {
     fn read_rows(&self, table: &str, ids: &[i64], lookup: &Lookup, into: &mut Vec<f32>) -> Result<()> {
         if let Some(width) = self.updates.tables.width(table) {
             self.check_size(4 * (ids.len() * width) as u64)?;
+            let done = self.state.lock().round.done();
+            if !lookup.read_only && self.previous.has_rows_of(lookup.after_step, done) {
+                return self.updates.tables.read_before_round(table, ids, into);
+            }
             return self.updates.tables.read(table, ids, lookup.read_only, into);
         }
         let var = self.updates.scope.find(table).ok_or_else(|| self.no_variable(table))?;

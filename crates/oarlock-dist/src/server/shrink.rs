@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use oarlock_tensor::table::{Evict, HashedTable, Header};
+use oarlock_tensor::table::{Evict, HashedTable};
 
 use crate::message::Stale;
 
@@ -25,13 +25,10 @@ impl Calls {
         let by_call = stale.calls.and_then(|n| calls.iter().rev().nth(n as usize)).map(|at| at.saturating_add(1));
         let by_step = stale.steps.and_then(|n| updates.checked_sub(n)).map(|at| at.saturating_add(1));
         let old = by_call.max(by_step);
-        let forgotten = old.map_or(0, |old| table.evict(Evict::UnseenSince(old)));
-        let rare = |header: Header| stale.count.is_some_and(|least| header.count < least);
-        let rare = match stale.count {
-            Some(_) => table.evict(Evict::Where(&|_, header, _, _| rare(header))),
-            None => 0,
-        };
-        forgotten + rare
+        let by_count = stale.count.map(Evict::CountBelow);
+        let by_score = stale.score.map(Evict::ScoreBelow);
+        let which = [old.map(Evict::UnseenSince), by_count, by_score];
+        which.into_iter().flatten().map(|which| table.evict(which)).sum()
     }
 }
 
@@ -59,15 +56,15 @@ impl LastCall {
 
 #[cfg(test)]
 mod tests {
-    use oarlock_tensor::table::{Admission, Missing, RowInit, SHARDS, Spec};
+    use oarlock_tensor::table::{Missing, RowInit, Rules, SHARDS, Shown, Spec};
 
     use super::*;
 
     fn table() -> HashedTable {
-        let (init, admission) = (RowInit::Constant(0.0), Admission::Always);
-        let spec =
-            Spec { name: "t".into(), width: 1, state: vec![], init, seed: 0, max_rows: None, admission, history: 0 };
-        HashedTable::new(spec).unwrap()
+        let (name, init) = ("t".into(), RowInit::Constant(0.0));
+        let Rules { admission, retention } = Rules::parse("show_click_entry:show:click", "").unwrap();
+        let (state, seed, max_rows, history) = (vec![], 0, None, 0);
+        HashedTable::new(Spec { name, width: 1, state, init, seed, max_rows, admission, retention, history }).unwrap()
     }
 
     fn ids(table: &HashedTable) -> Vec<i64> {
@@ -105,6 +102,9 @@ mod tests {
         assert_eq!(ids(&table), [2, 3]);
         assert_eq!(calls.shrink(&table, 4, Stale { count: Some(4), ..Stale::default() }), 1);
         assert_eq!(ids(&table), [2]);
+        table.count_shows(&[2], 4, |_| Shown { show: 2.0, click: 1.0 }).unwrap();
+        let low = |score| Stale { score: Some(score), ..Stale::default() };
+        assert_eq!((calls.shrink(&table, 4, low(1.0)), calls.shrink(&table, 4, low(1.2))), (0, 1));
     }
 
     #[test]

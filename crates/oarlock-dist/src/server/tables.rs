@@ -8,13 +8,16 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Runtime, VarKind};
-use oarlock_tensor::table::{Admission, HashedTable, Header, Missing, RowInit, SHARDS, Sightings, Spec, State};
+use oarlock_tensor::table::{
+    HashedTable, Header, Missing, RowInit, Rules, SHARDS, SHOWN, Shown, Sightings, Spec, State,
+};
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
+use super::limit::Limit;
 use super::shrink::Calls;
 use super::updates::{Runner, grad_to_block, lower, merged_from};
-use crate::checkpoint::{HEADER, ROW, TOSSES, WAITING, headers_of};
+use crate::checkpoint::{CLOCK, HEADER, ROW, SHOWS, TOSSES, WAITING, headers_of};
 use crate::message::{Served, Stale};
 
 /// The tables of a server.
@@ -32,6 +35,7 @@ pub(super) struct Tables {
 
 struct Table {
     rows: HashedTable,
+    limit: Limit,
     /// What trainers sent for the step under way.
     held: Vec<Mutex<Value>>,
     from: Vec<Name>,
@@ -50,15 +54,18 @@ struct RowUpdate {
     ids: Vec<i64>,
     weights: Vec<f32>,
     state: Vec<f32>,
+    /// How often each of the ids was shown.
+    shown: Vec<Shown>,
     /// Counts the updates of this table: how old a row is.
     step: u32,
 }
 
 impl Tables {
-    /// Of a server's program.
+    /// Of a server's program, one of so many servers.
     pub(super) fn new(
         program: &Program,
         op: &Op,
+        servers: u32,
         scope: &Scope,
         options: &ExecOptions,
         runtime: &Arc<Runtime>,
@@ -69,10 +76,11 @@ impl Tables {
             let block = lower(program, block)?;
             let Some((param, states)) = row_variables(&block, &grad) else { continue };
             let from = merged_from(&block, &grad).unwrap_or_else(|| vec![grad.clone()]);
-            let spec = spec(program, &param, &states, &initial)?;
-            let width = spec.width;
+            let mut spec = spec(program, &param, &states, &initial)?;
+            let (width, limit) = (spec.width, Limit::new(spec.max_rows, servers));
+            spec.max_rows = limit.of_server();
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
-            let step = restore(&rows, scope, &param, &states)?;
+            let step = restore(&rows, limit, scope, &param, &states)?;
             let index = tables.tables.len();
             tables.by_name.insert(param.clone(), index);
             tables.by_value.insert(param.clone(), (index, None));
@@ -90,10 +98,18 @@ impl Tables {
                 ids: Vec::new(),
                 weights: Vec::new(),
                 state: Vec::new(),
+                shown: Vec::new(),
                 step,
             };
             let held = from.iter().map(|_| Mutex::default()).collect();
-            tables.tables.push(Table { rows, held, from, update: Mutex::new(update), shrinks: Calls::default() });
+            tables.tables.push(Table {
+                rows,
+                limit,
+                held,
+                from,
+                update: Mutex::new(update),
+                shrinks: Calls::default(),
+            });
         }
         Ok(tables)
     }
@@ -112,16 +128,16 @@ impl Tables {
     pub(super) fn served(&self) -> impl Iterator<Item = Served> {
         self.tables.iter().map(|table| {
             let spec = table.rows.spec();
-            let rows = spec.max_rows.unwrap_or(u64::MAX);
+            let rows = table.limit.declared().unwrap_or(u64::MAX);
             Served { name: spec.name.clone(), width: spec.width as u64, rows, hashed: true }
         })
     }
 
-    /// How long rows are in the table that a gradient changes, and its name.
+    /// How long the rows of a gradient are, and the name of the table that it changes.
     pub(super) fn of_gradient(&self, name: &str) -> Option<(usize, Name)> {
         let (table, _) = self.by_gradient.get(name)?;
         let spec = self.tables[*table].rows.spec();
-        Some((spec.width, spec.name.as_str().into()))
+        Some((grad_width(spec), spec.name.as_str().into()))
     }
 
     /// Do trainers send such a variable?
@@ -185,7 +201,7 @@ impl Tables {
         into.clear();
         into.resize(ids.len() * width, 0.0);
         let missing = if read_only { Missing::Zero } else { Missing::Create };
-        table.rows.read(ids, into, missing).map(drop).map_err(in_table)
+        table.rows.read(ids, into, missing).map(drop).map_err(|e| table.limit.explain(e))
     }
 
     /// All rows of a table, or of one state of its optimizer; false if there is no such table.
@@ -218,7 +234,10 @@ impl Tables {
                 return Err(in_table(e));
             }
         }
-        let cut = |(at, table): (usize, &Table)| CutTable { at, sightings: table.rows.sightings() };
+        let cut = |(at, table): (usize, &Table)| {
+            let clock = table.update.lock().step;
+            CutTable { at, sightings: table.rows.sightings(), clock }
+        };
         Ok(self.tables.iter().enumerate().map(cut).collect())
     }
 
@@ -242,6 +261,19 @@ impl Tables {
             }
         }
         take(CUT_GROUPS, &[(headers_of(&names[0]).into(), Value::Dense(headers(&cut.lines())?))])
+    }
+
+    /// From now on [`Tables::read_before_round`] gives rows as they are now.
+    pub(super) fn begin_round(&self) {
+        self.tables.iter().for_each(|table| table.rows.begin_round());
+    }
+
+    /// Rows of a table as they were when the last round began; those that did not exist, as they would start. Nothing is made.
+    pub(super) fn read_before_round(&self, table: &str, ids: &[i64], into: &mut Vec<f32>) -> Result<()> {
+        let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
+        into.clear();
+        into.resize(ids.len() * table.rows.spec().width, 0.0);
+        table.rows.read_before_round(ids, into).map_err(in_table)
     }
 
     /// Lets the fence go.
@@ -271,6 +303,8 @@ pub(super) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> 
 pub(super) struct CutTable {
     at: usize,
     sightings: Sightings,
+    /// Updates of the table.
+    clock: u32,
 }
 
 impl CutTable {
@@ -279,7 +313,7 @@ impl CutTable {
         let waiting = self.sightings.waiting.iter();
         let waiting = waiting.map(|(id, seen)| [WAITING, *id, i64::from(seen.last), i64::from(seen.count)]);
         let tosses = self.sightings.tosses.iter().map(|(shard, count)| [TOSSES, *shard as i64, 0, *count as i64]);
-        waiting.chain(tosses).flatten().collect()
+        waiting.chain(tosses).chain([[CLOCK, 0, i64::from(self.clock), 0]]).flatten().collect()
     }
 }
 
@@ -307,6 +341,10 @@ impl GroupRows {
     fn add(&mut self, id: i64, header: Header, weights: &[f32], states: &[f32]) {
         self.ids.push(id);
         self.headers.extend([ROW, id, i64::from(header.last), i64::from(header.count)]);
+        if header.shown != Shown::default() {
+            let bits = [header.shown.show, header.shown.click].map(|number| i64::from(number.to_bits()));
+            self.headers.extend([SHOWS, id, bits[0], bits[1]]);
+        }
         let rows = [weights].into_iter().chain(states.chunks(self.width));
         self.values.iter_mut().zip(rows).for_each(|(to, row)| to.extend_from_slice(row));
     }
@@ -325,9 +363,10 @@ impl GroupRows {
 
 /// Puts rows that were loaded before the server started into its table: weights, states and headers as far as they were loaded.
 /// Returns how many updates the table had seen.
-fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
+fn restore(table: &HashedTable, limit: Limit, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
     let known = Known::take(scope, param);
     table.set_sightings(&known.sightings);
+    table.set_clock(known.step);
     let Some(loaded) = take_rows(scope, param) else { return Ok(known.step) };
     let states: Vec<Option<ById>> =
         states.iter().map(|name| take_rows(scope, name).map(ById::new).transpose()).collect::<Result<_>>()?;
@@ -344,8 +383,9 @@ fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) ->
                 None => to.fill(how.initial),
             }
         }
-        let header = known.headers.get(id).copied().unwrap_or(Header { last: 0, count: 1 });
-        table.insert(*id, header, weights, &state).map_err(in_table)?;
+        let header = known.headers.get(id).copied().unwrap_or(Header { count: 1, ..Header::default() });
+        let header = Header { shown: known.shows.get(id).copied().unwrap_or_default(), ..header };
+        table.insert(*id, header, weights, &state).map_err(|e| limit.explain(e))?;
     }
     Ok(known.step)
 }
@@ -354,6 +394,7 @@ fn restore(table: &HashedTable, scope: &Scope, param: &Name, states: &[Name]) ->
 #[derive(Default)]
 struct Known {
     headers: HashMap<i64, Header>,
+    shows: HashMap<i64, Shown>,
     sightings: Sightings,
     /// The last update of all.
     step: u32,
@@ -367,13 +408,18 @@ impl Known {
         let lines = value.dense().ok().and_then(|tensor| tensor.data::<i64>().ok()).unwrap_or_default();
         for line in lines.chunks_exact(HEADER) {
             let number = |at: usize| u32::try_from(line[at]).unwrap_or(u32::MAX);
-            let header = Header { last: number(2), count: number(3) };
+            let header = Header { last: number(2), count: number(3), ..Header::default() };
             match line[0] {
                 ROW => {
                     known.step = known.step.max(header.last);
                     known.headers.insert(line[1], header);
                 }
                 WAITING => known.sightings.waiting.push((line[1], header)),
+                SHOWS => {
+                    let [show, click] = [2, 3].map(|at| f32::from_bits(number(at)));
+                    known.shows.insert(line[1], Shown { show, click });
+                }
+                CLOCK => known.step = known.step.max(header.last),
                 TOSSES => known.sightings.tosses.push((line[1] as usize, line[3] as u64)),
                 _ => {}
             }
@@ -460,15 +506,18 @@ impl Table {
         update.lend_gradients(&self.from, of, &mut zeros);
         let run = update.run(&self.from, of);
         update.return_gradients(&self.from, of, &mut zeros);
+        update.count(&self.rows);
         run
     }
 
     fn apply(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {
         let mut update = self.update.lock();
-        update.collect_ids(grads)?;
+        update.collect_ids(grads, grad_width(self.rows.spec()))?;
         if update.ids.is_empty() {
+            update.count(&self.rows);
             return Ok(());
         }
+        update.collect_shows(grads, self.rows.spec())?;
         update.take(&self.rows)?;
         update.lend_gradients(&self.from, of, grads);
         let run = update.run(&self.from, of);
@@ -480,18 +529,17 @@ impl Table {
 
 impl RowUpdate {
     /// The ids that gradients list, each once, ascending.
-    fn collect_ids(&mut self, grads: &[Value]) -> Result<()> {
+    fn collect_ids(&mut self, grads: &[Value], width: usize) -> Result<()> {
         self.ids.clear();
         for grad in grads {
             let rows =
                 grad.rows().map_err(|e| Error::new(Kind::Argument, format!("the gradient of `{}` {e}", self.param)))?;
-            if rows.value.numel() != rows.rows.len() * self.width {
+            if rows.value.numel() != rows.rows.len() * width {
                 let what = format!(
-                    "a gradient of `{}` lists {} rows and holds {}, but rows have {} elements",
+                    "a gradient of `{}` lists {} rows and holds {}, but rows have {width} elements",
                     self.param,
                     rows.rows.len(),
                     rows.value.dims(),
-                    self.width
                 );
                 return Err(Error::new(Kind::Shape, what));
             }
@@ -518,9 +566,39 @@ impl RowUpdate {
         Ok(())
     }
 
-    fn put(&mut self, table: &HashedTable) -> Result<()> {
+    /// How often rows were shown: what all trainers counted, which follows the gradients and is cut off there. Otherwise an update
+    /// of a row is one show.
+    fn collect_shows(&mut self, grads: &mut [Value], spec: &Spec) -> Result<()> {
+        self.shown.clear();
+        if grad_width(spec) == self.width {
+            self.shown.resize(self.ids.len(), Shown { show: 1.0, click: 0.0 });
+            return Ok(());
+        }
+        self.shown.resize(self.ids.len(), Shown::default());
+        for grad in grads {
+            let Value::Rows(rows) = grad else { continue };
+            let wide = rows.value.data::<f32>().map_err(in_table)?.chunks_exact(self.width + SHOWN);
+            let mut narrow = Vec::with_capacity(rows.rows.len() * self.width);
+            for (id, row) in rows.rows.iter().zip(wide) {
+                narrow.extend_from_slice(&row[..self.width]);
+                // Every listed id is among them.
+                let Ok(at) = self.ids.binary_search(id) else { continue };
+                self.shown[at].show += row[self.width];
+                self.shown[at].click += row[self.width + 1];
+            }
+            rows.value = Tensor::from_slice([rows.rows.len(), self.width], &narrow).map_err(in_table)?;
+        }
+        Ok(())
+    }
+
+    /// One more update of the table is made: rows go that are not kept any longer.
+    fn count(&mut self, table: &HashedTable) {
         self.step = self.step.saturating_add(1);
-        let spec = table.spec();
+        table.sweep(self.step);
+    }
+
+    fn put(&mut self, table: &HashedTable) -> Result<()> {
+        let (spec, now) = (table.spec(), self.step.saturating_add(1));
         get(&self.scope, &self.param, &mut self.weights)?;
         let mut at = 0;
         for (name, state) in self.states.iter().zip(&spec.state) {
@@ -528,7 +606,10 @@ impl RowUpdate {
             get(&self.scope, name, &mut self.state[at..at + len])?;
             at += len;
         }
-        table.put(&self.ids, self.step, &self.weights, &self.state).map(drop).map_err(in_table)
+        table.count_shows(&self.ids, now, |at| self.shown[at]).map_err(in_table)?;
+        table.put(&self.ids, now, &self.weights, &self.state).map_err(in_table)?;
+        self.count(table);
+        Ok(())
     }
 
     /// Gradients name rows by their place among those that were taken out.
@@ -626,6 +707,7 @@ fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> 
         })?;
     let state = states.iter().map(|name| State { width, initial: initial.constant(name) }).collect();
     let (init, seed) = initial.row(param);
+    let Rules { admission, retention } = rules(program, param)?;
     Ok(Spec {
         name: param.to_string(),
         width,
@@ -633,20 +715,28 @@ fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> 
         init,
         seed,
         max_rows: sizes[0].map(|rows| rows as u64),
-        admission: admission(program, param)?,
+        admission,
+        retention,
         history: 0,
     })
 }
 
-/// Which ids get a row, as the program says.
-fn admission(program: &Program, table: &Name) -> Result<Admission> {
+/// Which ids get a row and which rows go, as the program says.
+fn rules(program: &Program, table: &Name) -> Result<Rules> {
     let mut lookups = program.blocks().iter().flat_map(|b| &b.ops).filter(|op| op.op_type == "lookup_sparse_table");
     let op = lookups.find(|op| op.inputs.get("W").contains(table));
-    let Some(Attr::String(entry)) = op.and_then(|op| op.attrs.get("entry")) else { return Ok(Admission::Always) };
-    Admission::parse(entry).ok_or_else(|| {
-        Error::new(Kind::Argument, format!("table `{table}` admits ids by {entry:?}, which nobody here knows"))
-            .help("say `count_filter_entry:N` or `probability_entry:P`")
-    })
+    let text = |name: &str| match op.and_then(|op| op.attrs.get(name)) {
+        Some(Attr::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let rules = Rules::parse(text("entry"), text("evict"));
+    rules.map_err(|why| Error::new(Kind::Argument, format!("table `{table}`: {why}")))
+}
+
+/// How many numbers a gradient has for each row.
+fn grad_width(spec: &Spec) -> usize {
+    let told = spec.retention.score.is_some_and(|score| score.told);
+    if told { spec.width + SHOWN } else { spec.width }
 }
 
 /// How rows start, as the program says: `variable:operator&attribute=value&...`.

@@ -130,17 +130,18 @@ impl Updates {
         let mode = ServerMode::from_attr(attr("distributed_mode").transpose()?.unwrap_or(0))?;
         let trainers = attr("Fanin").transpose()?.unwrap_or(1).max(1) as usize;
         let lr_block = attr("lr_decay_block_id").transpose()?.and_then(|b| usize::try_from(b).ok()).filter(|b| *b > 0);
+        let place = (
+            attr("pserver_id").transpose()?.and_then(|id| u32::try_from(id).ok()),
+            attr(SERVERS).transpose()?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+        );
         let mut updates = Updates {
             scope: scope.clone(),
             mode,
             trainers,
             fingerprint: text(op, FINGERPRINT).to_string(),
-            place: (
-                attr("pserver_id").transpose()?.and_then(|id| u32::try_from(id).ok()),
-                attr(SERVERS).transpose()?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
-            ),
+            place,
             endpoint: text(op, "endpoint").to_string(),
-            tables: Tables::new(program, op, scope, options, runtime)?,
+            tables: Tables::new(program, op, place.1, scope, options, runtime)?,
             learning_rate: None,
             updates: Vec::new(),
             received: HashMap::new(),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Role, Shape, Var, VarKind, VarType};
 use oarlock_tensor::DType;
+use oarlock_tensor::table::{SHOWN, show_click};
 
 use super::job::Job;
 use super::lookup::{flag, is_lookup, reads_elsewhere};
@@ -57,7 +58,11 @@ pub(super) fn send_table(job: &Job, update: &Update, dummy: &Name) -> Result<Vec
     let belongs = [update.param.as_str(), update.grad.as_str()];
     // Rows are dealt out while they are sent: which server holds an id is the placement's affair.
     let op = send(vec![update.grad.clone()], dummy, servers.to_vec(), job.trainer_attr());
-    Ok(vec![with_role(op.attr("send_varnames", strings(&parts)), Role::RPC, belongs)])
+    let mut op = op.attr("send_varnames", strings(&parts));
+    if show_click(&agreed(job, &update.param, "entry")?).is_some() {
+        op = op.attr("counts", SHOWN as i32);
+    }
+    Ok(vec![with_role(op, Role::RPC, belongs)])
 }
 
 /// A server's part of a table: a block that updates it and a block that looks rows up.
@@ -107,27 +112,29 @@ fn add_lookup(server: &mut Server<'_>, update: &Update) -> Result<()> {
     block.set_var(Var::new(&ids, VarType::tensor(DType::I64, Shape::from_i64(&[-1, 1]))));
     block.set_var(Var::new(&rows, VarType::tensor(table.ty().dtype, vec![Dim::Any, width])));
     let mut op = lookup_sparse_table(&update.param, &ids, &rows).attr("initializer", initializers(job, update));
-    let entry = entry(job, &update.param)?;
-    if !entry.is_empty() {
-        op = op.attr("entry", entry);
+    for rule in ["entry", "evict"] {
+        let text = agreed(job, &update.param, rule)?;
+        if !text.is_empty() {
+            op = op.attr(rule, text);
+        }
     }
     block.ops.push(with_role(op, Role::FORWARD, NO_VARS));
     server.prefetch_to_block.push(format!("{ids}:{idx}"));
     Ok(())
 }
 
-/// Which ids get a row, as the lookups of the table say.
-fn entry(job: &Job, table: &Name) -> Result<String> {
+/// Which ids get a row, or which rows go, as the lookups of the table say.
+fn agreed(job: &Job, table: &Name, rule: &str) -> Result<String> {
     let lookups = job.main.global().ops.iter().filter(|op| is_lookup(op) && op.inputs.get("W").contains(table));
-    let mut entries: Vec<&str> = lookups.map(|op| text(op, "entry")).collect();
+    let mut entries: Vec<&str> = lookups.map(|op| text(op, rule)).collect();
     entries.sort_unstable();
     entries.dedup();
     match entries[..] {
         [] => Ok(String::new()),
         [entry] => Ok(entry.to_string()),
         [one, other, ..] => {
-            let what = format!("lookups of table `{table}` admit ids in different ways: {one:?} and {other:?}");
-            Err(Error::new(Kind::Argument, what).help("give every embedding of one table the same `entry`"))
+            let what = format!("lookups of table `{table}` differ in their `{rule}`: {one:?} and {other:?}");
+            Err(Error::new(Kind::Argument, what).help(format!("give every embedding of one table the same `{rule}`")))
         }
     }
 }

@@ -672,6 +672,60 @@ fn or_they_wait_and_nothing_is_lost() {
     }
 }
 
+/// The same with rows by id, of which some go by themselves: they are those of trainers that never died.
+#[test]
+fn so_it_is_with_rows_that_go_by_themselves() {
+    let job = || {
+        let (mut main, startup) = local("half_async");
+        hash_tables(&mut main);
+        main.global_mut().ops.iter_mut().filter(|op| op.op_type.starts_with("lookup_table")).for_each(|op| {
+            op.attrs.set("evict", "unseen=2".to_string());
+        });
+        Job::of(main, startup, small(64), 2, 2)
+    };
+    let steps = 5;
+    let kept = |dies: bool| {
+        let job = job();
+        let servers = job.serve(&with_policy(Policy::Wait));
+        let ids = std::thread::scope(|scope| {
+            let first = job.join(0, trainer_options()).unwrap();
+            let job = &job;
+            let other = scope.spawn(move || {
+                let mut second = job.join(1, trainer_options()).unwrap();
+                for step in 0..steps {
+                    second.step(&sparse_feed(step, 4, 4)).unwrap();
+                    if dies && step + 1 < steps {
+                        second.die();
+                        second = job.join(1, trainer_options()).unwrap();
+                        assert_eq!(second.client().done(), step as u64 + 1);
+                    }
+                }
+                second.leave();
+            });
+            (0..steps).for_each(|step| first.step(&sparse_feed(step, 0, 4)).unwrap());
+            other.join().unwrap();
+            let ids = ids_kept(job, &first);
+            first.leave();
+            ids
+        });
+        wait_all(servers);
+        ids
+    };
+    let (disturbed, undisturbed) = (kept(true), kept(false));
+    assert_eq!(disturbed, undisturbed);
+    let seen = |steps: std::ops::Range<usize>| -> Vec<i64> {
+        let feeds = steps.flat_map(|step| sparse_feed(step, 0, 8));
+        feeds
+            .filter(|(name, _)| *name != "y")
+            .filter_map(|(_, t)| t.data::<i64>().ok().map(<[i64]>::to_vec))
+            .flatten()
+            .collect()
+    };
+    let (late, all) = (seen(3..steps), seen(0..steps));
+    assert!(undisturbed.iter().all(|id| late.contains(id)), "{undisturbed:?} of {late:?}");
+    assert!(all.iter().any(|id| !undisturbed.contains(id)), "some went");
+}
+
 #[test]
 fn programs_that_do_not_belong_together_refuse_each_other() {
     let job = Job::new("dc_asgd", small(64), 1, 2);

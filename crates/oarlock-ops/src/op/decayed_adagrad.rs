@@ -92,7 +92,7 @@ mod tests {
             e,
             "error[unsupported]: `decayed_adagrad`: input `Grad` = `Grad.0` is row-sparse, which this optimizer does not take\n  \
              at (`decayed_adagrad`, block 0, op 0)\n  \
-             help: set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop or lamb"
+             help: set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop, ftrl or lamb"
         );
     }
 }

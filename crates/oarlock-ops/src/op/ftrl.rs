@@ -17,12 +17,13 @@ impl OpDef for Ftrl {
         Sig::new(
             "ftrl",
             "n' = n + g^2; z += g - (n'^-lr_power - n^-lr_power) / lr * p; \
-             p = (l1 * sign(z) - z) / (n'^-lr_power / lr + 2 * l2) where |z| > l1, else 0",
+             p = (l1 * sign(z) - z) / (n'^-lr_power / lr + 2 * l2) where |z| > l1, else 0. Of a row-sparse gradient, repeated rows \
+             are summed first and only the listed rows are updated",
         )
         .input("Param", "the parameter")
         .input("SquaredAccumulator", "n, like `Param`")
         .input("LinearAccumulator", "z, like `Param`")
-        .input("Grad", "gradient of `Param`")
+        .input("Grad", "gradient of `Param`, dense or row-sparse")
         .input("LearningRate", "one number")
         .output("ParamOut", "the parameter, updated")
         .output("SquaredAccumOut", "updated")
@@ -37,7 +38,7 @@ impl OpDef for Ftrl {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [SQUARED, LINEAR], Sparse::Refused)?;
+        let update = Update::new(p, [SQUARED, LINEAR], Sparse::Listed)?;
         let (lr, a) = (p.input("LearningRate")?, p.attrs());
         let (l1, l2, power) = (a.f32("l1")?, a.f32("l2")?, a.f32("lr_power")?);
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| Ok(FtrlRule {
@@ -82,19 +83,33 @@ impl<T: Float> RowRule<T, 2> for FtrlRule<T> {
     }
 }
 
-#[test]
-fn ftrl() {
-    use crate::testing::{check, tensor};
-    check("ftrl")
-        .input("Param", tensor([3], &[1.0, 2.0, 3.0]))
-        .input("SquaredAccumulator", tensor([3], &[0.0, 4.0, 1.0]))
-        .input("LinearAccumulator", tensor([3], &[-2.0, 0.0, 0.5]))
-        .input("Grad", tensor([3], &[3.0, 0.0, 0.0]))
-        .input("LearningRate", tensor([1], &[0.5]))
-        .attr("l1", 1.0f32)
-        .attr("l2", 2.0f32)
-        .output("SquaredAccumOut", tensor([3], &[9.0, 4.0, 1.0]))
-        .output("LinearAccumOut", tensor([3], &[-5.0, 0.0, 0.5]))
-        .output("ParamOut", tensor([3], &[0.4, 0.0, 0.0]))
-        .run();
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Check, check, tensor};
+
+    fn ftrl() -> Check {
+        check("ftrl")
+            .input("Param", tensor([3, 1], &[1.0, 2.0, 3.0]))
+            .input("SquaredAccumulator", tensor([3, 1], &[0.0, 4.0, 1.0]))
+            .input("LinearAccumulator", tensor([3, 1], &[-2.0, 0.0, 0.5]))
+            .input("LearningRate", tensor([1], &[0.5]))
+            .attr("l1", 1.0f32)
+            .attr("l2", 2.0f32)
+            .output("SquaredAccumOut", tensor([3, 1], &[9.0, 4.0, 1.0]))
+            .output("LinearAccumOut", tensor([3, 1], &[-5.0, 0.0, 0.5]))
+    }
+
+    #[test]
+    fn dense() {
+        let grad = tensor([3, 1], &[3.0, 0.0, 0.0]);
+        ftrl().input("Grad", grad).output("ParamOut", tensor([3, 1], &[0.4, 0.0, 0.0])).run();
+    }
+
+    #[test]
+    fn repeated_rows_are_summed_and_only_listed_rows_are_updated() {
+        ftrl()
+            .rows_input("Grad", &[0, 1, 0], 3, tensor([3, 1], &[1.0, 0.0, 2.0]))
+            .output("ParamOut", tensor([3, 1], &[0.4, 0.0, 3.0]))
+            .run();
+    }
 }

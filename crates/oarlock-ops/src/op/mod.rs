@@ -273,6 +273,7 @@ pub(crate) mod sequence_unpad;
 pub(crate) mod sgd;
 pub(crate) mod shape;
 pub(crate) mod shard_index;
+pub(crate) mod show_click;
 pub(crate) mod shrink_rnn_memory;
 pub(crate) mod shuffle_batch;
 pub(crate) mod shuffle_channel;
@@ -613,6 +614,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sgd::OPS,
     shape::OPS,
     shard_index::OPS,
+    show_click::OPS,
     shrink_rnn_memory::OPS,
     shuffle_batch::OPS,
     shuffle_channel::OPS,

@@ -2,6 +2,7 @@
 
 use oarlock::layers::{Compare, Entry};
 use oarlock::prelude::*;
+use oarlock::tensor::table::Retention;
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 
@@ -24,6 +25,7 @@ fn embedding(a: &Args<'_>) -> PyResult<Embedding> {
         .is_distributed(a.bool("is_distributed")?)
         .padding_idx(a.opt("padding_idx", Args::i64)?)
         .entry(Entry::parse(&a.opt("entry", Args::str)?.unwrap_or_default()).map_err(raise)?)
+        .evict(Retention::parse(&a.opt("evict", Args::str)?.unwrap_or_default()).map_err(PyValueError::new_err)?)
         .param_attr(a.param("param_attr")?)
         .dtype(a.dtype("dtype")?))
 }

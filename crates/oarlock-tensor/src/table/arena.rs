@@ -6,6 +6,7 @@
 //! | 2 | the step of the last update ([`Header::last`]) |
 //! | 3 | bit 31: the row is in use; bits 0 to 30: how often it was updated, at most 2^31 - 1 ([`Header::count`]) |
 //! | 4 ... | weights, then the states side by side, as `f32` |
+//! | the last two | in tables whose rows count them: shows and clicks ([`Header::shown`]), as `f32` |
 //!
 //! Rows of a shard are numbered; a number (slot) stays with its row. Chunks of rows are carved from blocks that all shards of a
 //! table share, so that large tables live on huge pages although no shard fills one.
@@ -36,12 +37,23 @@ const CHUNKS_PER_BLOCK: usize = 32;
 const BLOCK: usize = 2 * oarlock_sys::HUGE_PAGE / size_of::<u32>();
 
 /// What a table knows about a row beside its numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Header {
     /// The step (or epoch: what the caller passes as `now`) of the last update, or of the time before the row was made.
     pub last: u32,
     /// How often the row was updated, at most 2^31 - 1.
     pub count: u32,
+    /// Shows and clicks, in tables whose rows count them; otherwise 0.
+    pub shown: Shown,
+}
+
+/// How often a row was shown and clicked, as far as that still counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shown {
+    /// Shows.
+    pub show: f32,
+    /// Clicks.
+    pub click: f32,
 }
 
 /// The id of a row.
@@ -50,9 +62,24 @@ pub(super) fn id_of(row: &[u32]) -> i64 {
     (u64::from(row[0]) | u64::from(row[1]) << 32) as i64
 }
 
-/// The header of a row.
+/// The header of a row, but for what it counts at its end.
 pub(super) fn header_of(row: &[u32]) -> Header {
-    Header { last: row[2], count: row[3] & !LIVE }
+    Header { last: row[2], count: row[3] & !LIVE, shown: Shown::default() }
+}
+
+/// Shows and clicks, which are at the end of a row that counts them.
+pub(super) fn shown_of(row: &[u32]) -> Shown {
+    match row {
+        [.., show, click] => Shown { show: f32::from_bits(*show), click: f32::from_bits(*click) },
+        _ => Shown::default(),
+    }
+}
+
+/// Writes shows and clicks to the end of a row that counts them.
+pub(super) fn set_shown(row: &mut [u32], shown: Shown) {
+    if let [.., show, click] = row {
+        (*show, *click) = (shown.show.to_bits(), shown.click.to_bits());
+    }
 }
 
 /// Writes id and header of a row, which is in use from now on.
@@ -61,7 +88,7 @@ pub(super) fn set_head(row: &mut [u32], id: i64, header: Header) {
     set_header(row, header);
 }
 
-/// Writes the header of a row in use.
+/// Writes the header of a row in use, but for what it counts at its end.
 pub(super) fn set_header(row: &mut [u32], header: Header) {
     (row[2], row[3]) = (header.last, header.count.min(!LIVE) | LIVE);
 }

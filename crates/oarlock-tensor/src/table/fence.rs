@@ -98,6 +98,8 @@ impl HashedTable {
             let (made, removed) = shard.roll_back(round, &self.blocks);
             self.rows.fetch_add(made, Ordering::Relaxed);
             self.rows.fetch_sub(removed, Ordering::Relaxed);
+            // Of the rows that are made again, each was evicted.
+            let _ = self.evicted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(made)));
         });
     }
 

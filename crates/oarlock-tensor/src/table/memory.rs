@@ -17,6 +17,8 @@ pub struct Memory {
     pub arena: usize,
     /// The way from ids to rows.
     pub index: usize,
+    /// Rows that were evicted.
+    pub evicted: u64,
     /// The rest: shards, ids that wait for admission, ids of recent changes, rows kept for a cut or a round.
     pub other: usize,
 }
@@ -45,14 +47,20 @@ impl fmt::Display for Memory {
             self.raw,
             self.row - self.raw
         )?;
-        write!(f, "rows {:.1} MiB, index {:.1}, other {:.1}", mib(self.arena), mib(self.index), mib(self.other))
+        write!(f, "rows {:.1} MiB, index {:.1}, other {:.1}", mib(self.arena), mib(self.index), mib(self.other))?;
+        match self.evicted {
+            0 => Ok(()),
+            evicted => write!(f, "; {evicted} rows evicted"),
+        }
     }
 }
 
 #[test]
 fn one_line_says_it_all() {
-    let m = Memory { name: "emb".into(), rows: 1 << 20, row: 96, raw: 88, arena: 100 << 20, index: 6 << 20, other: 0 };
+    let (arena, index) = (100 << 20, 6 << 20);
+    let m = Memory { name: "emb".into(), rows: 1 << 20, row: 96, raw: 88, arena, index, evicted: 0, other: 0 };
     let line = "table `emb`: 1048576 rows in 106.0 MiB, 106.0 bytes per row (id, weights and state 88, header 8); \
                 rows 100.0 MiB, index 6.0, other 0.0";
     assert_eq!(m.to_string(), line);
+    assert_eq!(Memory { evicted: 7, ..m }.to_string(), format!("{line}; 7 rows evicted"));
 }

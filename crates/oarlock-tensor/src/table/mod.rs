@@ -7,7 +7,7 @@
 //! The table does arithmetic on rows only where it is told to, by a closure; it knows no optimizer, no file and no network.
 //!
 //! ```
-//! use oarlock_tensor::table::{Admission, HashedTable, Missing, RowInit, Spec, State};
+//! use oarlock_tensor::table::{Admission, HashedTable, Missing, Retention, RowInit, Spec, State};
 //!
 //! let table = HashedTable::new(Spec {
 //!     name: "emb".into(),
@@ -17,6 +17,7 @@
 //!     seed: 1,
 //!     max_rows: None,
 //!     admission: Admission::Always,
+//!     retention: Retention::default(),
 //!     history: 0,
 //! })?;
 //! table.update(&[-7, 1 << 60], 1, |_, weights, _| weights[0] -= 1.0)?;
@@ -28,10 +29,13 @@
 
 mod arena;
 mod batch;
+mod evict;
 mod fence;
 mod history;
 mod index;
 mod memory;
+mod retention;
+mod rules;
 mod saved;
 mod shard;
 mod sightings;
@@ -46,7 +50,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use self::arena::{Blocks, HEAD, floats, floats_mut, header_of, id_of};
+use self::arena::{Blocks, HEAD, floats, floats_mut, header_of, id_of, set_shown, shown_of};
 use self::batch::Batch;
 use self::shard::Shard;
 use self::spec::Initial;
@@ -54,9 +58,12 @@ use self::visit::{Absent, write};
 use crate::rng::mix;
 use crate::{Pool, Result};
 
-pub use self::arena::Header;
+pub use self::arena::{Header, Shown};
+pub use self::evict::{Evict, Judge};
 pub use self::history::Changed;
 pub use self::memory::Memory;
+pub use self::retention::{Retention, Score};
+pub use self::rules::{Rules, SHOWN, show_click};
 pub use self::sightings::Sightings;
 pub use self::spec::{Admission, RowInit, Spec, State};
 pub use self::var::{LocalTable, TableState, TableVar};
@@ -90,19 +97,6 @@ pub struct Report {
     pub missing: u64,
 }
 
-/// Says of a row with this id, header, weights and states (side by side) whether it should go.
-pub type Judge<'a> = dyn Fn(i64, Header, &[f32], &[f32]) -> bool + Sync + 'a;
-
-/// Which rows to take away.
-pub enum Evict<'a> {
-    /// Those not updated at this step or later. Ids that wait for admission and were not seen since are forgotten, too.
-    UnseenSince(u32),
-    /// Those updated less often.
-    CountBelow(u32),
-    /// Those of which this says so.
-    Where(&'a Judge<'a>),
-}
-
 /// The weights, or one state: where they begin among the elements of a row.
 #[derive(Clone, Copy)]
 struct Column {
@@ -133,6 +127,8 @@ pub struct HashedTable {
     blocks: Blocks,
     shards: Box<[Locked]>,
     rows: AtomicU64,
+    /// Rows that were evicted.
+    evicted: AtomicU64,
     /// The latest step of any update: when a row is made by a reading, it is as old as this.
     clock: AtomicU32,
     fences: RwLock<Fences>,
@@ -151,7 +147,7 @@ impl HashedTable {
             *end += width;
             Some(Column { start: *end - width, width })
         });
-        let row_words = HEAD + spec.width + spec.state_width();
+        let row_words = HEAD + spec.width + spec.state_width() + spec.tail();
         let shard = |_| Locked(Mutex::new(Shard::new(row_words, spec.history)));
         Ok(HashedTable {
             initial: Initial::new(&spec),
@@ -160,6 +156,7 @@ impl HashedTable {
             blocks: Blocks::new(),
             shards: (0..SHARDS).map(shard).collect(),
             rows: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
             clock: AtomicU32::new(0),
             fences: RwLock::default(),
             round: AtomicU64::new(0),
@@ -191,7 +188,8 @@ impl HashedTable {
             name: self.spec.name.clone(),
             rows: self.len(),
             row,
-            raw: row - size_of::<Header>(),
+            raw: row - size_of::<u32>() * (HEAD - 2 + self.spec.tail()),
+            evicted: self.evicted(),
             arena: self.blocks.bytes(),
             index: size(Shard::index_bytes),
             other: size(Shard::other_bytes),
@@ -289,7 +287,7 @@ impl HashedTable {
             self.visit(batch, 0..SHARDS, Absent::Make, |shard, e, slot| {
                 write(shard, e, slot, now, |row| {
                     let (weights, state) = row.split_at_mut(self.spec.width);
-                    f(e.at as usize, weights, state);
+                    f(e.at as usize, weights, &mut state[..self.initial.state.len()]);
                 });
             })
         })
@@ -305,7 +303,7 @@ impl HashedTable {
     ) -> Result<Report> {
         self.change(pool, ids, now, |at, row| {
             let (weights, state) = row.split_at_mut(self.spec.width);
-            f(at, weights, state);
+            f(at, weights, &mut state[..self.initial.state.len()]);
         })
     }
 }
@@ -321,9 +319,10 @@ impl HashedTable {
             self.count_row()?;
         }
         let row = shard.set(id, header, &self.blocks).ok_or_else(|| self.shard_full())?;
-        let (to_weights, to_state) = floats_mut(row).split_at_mut(self.spec.width);
+        let (to_weights, to_state) = self.parts_mut(row);
         to_weights.copy_from_slice(weights);
         to_state.copy_from_slice(state);
+        self.set_shown(row, header.shown);
         self.clock.fetch_max(header.last, Ordering::Relaxed);
         Ok(())
     }
@@ -333,29 +332,6 @@ impl HashedTable {
         let shard = self.shard(shard)?;
         shard.rows().for_each(|row| self.show(row, &mut visit));
         Ok(())
-    }
-
-    /// Takes rows away; returns how many. Their memory serves new rows. Shard after shard: others can work meanwhile.
-    pub fn evict(&self, which: Evict<'_>) -> u64 {
-        let gone = |row: &[u32]| match which {
-            Evict::UnseenSince(step) => header_of(row).last < step,
-            Evict::CountBelow(count) => header_of(row).count < count,
-            Evict::Where(says_so) => {
-                let (weights, state) = floats(row).split_at(self.spec.width);
-                says_so(id_of(row), header_of(row), weights, state)
-            }
-        };
-        let _batch = self.fences.read();
-        let mut total = 0;
-        for shard in 0..SHARDS {
-            let mut shard = self.enter(shard);
-            total += shard.remove(gone);
-            if let Evict::UnseenSince(step) = which {
-                shard.forget_waiting(step);
-            }
-        }
-        self.rows.fetch_sub(total, Ordering::Relaxed);
-        total
     }
 
     /// The rows of a shard that were made, changed or evicted after its sequence number was `lsn`, and the number to ask with
@@ -373,7 +349,32 @@ impl HashedTable {
     }
 
     fn show(&self, row: &[u32], visit: &mut impl FnMut(i64, Header, &[f32], &[f32])) {
+        let (weights, state) = self.parts(row);
+        visit(id_of(row), self.header(row), weights, state);
+    }
+
+    /// Weights and states of a row.
+    fn parts<'a>(&self, row: &'a [u32]) -> (&'a [f32], &'a [f32]) {
         let (weights, state) = floats(row).split_at(self.spec.width);
-        visit(id_of(row), header_of(row), weights, state);
+        (weights, &state[..self.initial.state.len()])
+    }
+
+    /// Weights and states of a row, to write.
+    fn parts_mut<'a>(&self, row: &'a mut [u32]) -> (&'a mut [f32], &'a mut [f32]) {
+        let (weights, state) = floats_mut(row).split_at_mut(self.spec.width);
+        (weights, &mut state[..self.initial.state.len()])
+    }
+
+    fn header(&self, row: &[u32]) -> Header {
+        match self.spec.tail() {
+            0 => header_of(row),
+            _ => Header { shown: shown_of(row), ..header_of(row) },
+        }
+    }
+
+    fn set_shown(&self, row: &mut [u32], shown: Shown) {
+        if self.spec.tail() > 0 {
+            set_shown(row, shown);
+        }
     }
 }

@@ -90,8 +90,14 @@ impl Shard {
         self.before_write(id, Some(slot));
         let row = self.arena.row_mut(slot);
         let count = header_of(row).count.saturating_add(1);
-        set_header(row, Header { last: now, count });
+        set_header(row, Header { last: now, count, ..Header::default() });
         row
+    }
+
+    /// The words of a row that is about to change, which is no update.
+    pub(super) fn touch(&mut self, id: i64, slot: u32) -> &mut [u32] {
+        self.before_write(id, Some(slot));
+        self.arena.row_mut(slot)
     }
 
     /// The words of row `id`, which is made if it is not there, with a header; weights and state are the caller's to set.
@@ -209,7 +215,7 @@ impl Shard {
 
     /// Ids without a row that were seen.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (i64, Header)> {
-        self.waiting.iter().map(|(id, w)| (*id, Header { last: w.last, count: w.count }))
+        self.waiting.iter().map(|(id, w)| (*id, Header { last: w.last, count: w.count, ..Header::default() }))
     }
 
     /// Row-less `id` was seen so often.

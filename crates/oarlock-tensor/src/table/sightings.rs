@@ -4,7 +4,7 @@ use super::arena::Header;
 use super::{HashedTable, SHARDS};
 
 /// Ids that wait for a row, and coins that were tossed about others.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sightings {
     /// The ids: when each was last seen, and how often. In no particular order.
     pub waiting: Vec<(i64, Header)>,
@@ -42,13 +42,15 @@ impl HashedTable {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Admission, Missing, RowInit, Spec};
+    use super::super::{Admission, Missing, Retention, RowInit, Spec};
     use super::*;
 
     fn table(admission: Admission) -> HashedTable {
         let init = RowInit::Constant(1.0);
         let (name, state) = ("t".to_string(), Vec::new());
-        HashedTable::new(Spec { name, width: 1, state, init, seed: 3, max_rows: None, admission, history: 0 }).unwrap()
+        let retention = Retention::default();
+        let spec = Spec { name, width: 1, state, init, seed: 3, max_rows: None, admission, retention, history: 0 };
+        HashedTable::new(spec).unwrap()
     }
 
     fn look_up(table: &HashedTable, ids: &[i64]) -> u64 {

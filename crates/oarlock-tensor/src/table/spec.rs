@@ -1,5 +1,6 @@
 //! What a table is told when it is made, and how a new row starts.
 
+use super::{Retention, SHOWN};
 use crate::rng::{BELOW, GOLDEN, mix, normal_quantile};
 use crate::{Error, Result};
 
@@ -20,6 +21,8 @@ pub struct Spec {
     pub max_rows: Option<u64>,
     /// Which ids get a row.
     pub admission: Admission,
+    /// Which rows are kept.
+    pub retention: Retention,
     /// How many of its latest changes a shard remembers the ids of (8 bytes each); 0 for none.
     pub history: usize,
 }
@@ -86,6 +89,11 @@ impl Admission {
 }
 
 impl Spec {
+    /// Words at the end of a row that count shows and clicks.
+    pub(super) fn tail(&self) -> usize {
+        if self.retention.score.is_some() { SHOWN } else { 0 }
+    }
+
     /// Elements of state per row.
     pub fn state_width(&self) -> usize {
         self.state.iter().map(|s| s.width).sum()
@@ -109,7 +117,10 @@ impl Spec {
             (_, Admission::Probability(p)) if !(0.0..=1.0).contains(&p) => {
                 "the probability of admission must be between 0 and 1"
             }
-            _ => return Ok(()),
+            _ => match self.retention.fault() {
+                Some(why) => why,
+                None => return Ok(()),
+            },
         };
         Err(self.error(why))
     }

@@ -15,6 +15,7 @@ fn spec(width: usize, state: &[usize]) -> Spec {
         seed: 7,
         max_rows: None,
         admission: Admission::Always,
+        retention: Retention::default(),
         history: 16,
     }
 }
@@ -90,7 +91,7 @@ impl Model {
     fn start(&self, id: i64) -> Row {
         let mut weights = vec![0.0; self.spec.width];
         self.initial.weights(id, &mut weights);
-        (Header { last: self.clock, count: 0 }, weights, self.initial.state.clone())
+        (Header { last: self.clock, ..Header::default() }, weights, self.initial.state.clone())
     }
 
     fn row(&mut self, id: i64) -> &mut Row {
@@ -100,7 +101,7 @@ impl Model {
 
     fn update(&mut self, id: i64, now: u32) -> &mut Row {
         let row = self.row(id);
-        row.0 = Header { last: now, count: row.0.count + 1 };
+        row.0 = Header { last: now, count: row.0.count + 1, ..Header::default() };
         row
     }
 }
@@ -170,7 +171,7 @@ fn step(engine: &mut Mt19937x64, pool: &Pool, table: &HashedTable, model: &mut M
         }
         _ => {
             for (i, &id) in ids.iter().enumerate() {
-                let header = Header { last: model.clock, count: i as u32 };
+                let header = Header { last: model.clock, count: i as u32, ..Header::default() };
                 let (weights, state) = (&values[i..][..width], &values[i..][..3]);
                 model.rows.insert(id, (header, weights.to_vec(), state.to_vec()));
                 table.insert(id, header, weights, state).unwrap();
@@ -394,7 +395,7 @@ fn rows_go_by_time_count_or_score() {
     assert_eq!(table.evict(Evict::Where(&|_, header, weights, _| header.count == 2 && weights[0] > 2.5)), 1);
     assert_eq!(table.evict(Evict::CountBelow(3)), 1);
     let left = rows(&table);
-    assert_eq!(left, Rows::from([(4, (Header { last: 3, count: 3 }, vec![4.0], vec![]))]));
+    assert_eq!(left, Rows::from([(4, (Header { last: 3, count: 3, ..Header::default() }, vec![4.0], vec![]))]));
     // The memory of rows that are gone serves new ones.
     let before = table.memory().arena;
     for turn in 0..50 {
@@ -515,4 +516,96 @@ fn threads_change_no_result() {
         (rows(&table), out)
     };
     assert!(run(1) == run(3));
+}
+
+/// Updates of one id per step, as a table that counts shows gets them.
+fn update_shown(table: &HashedTable, ids: &[i64], now: u32, shown: Shown) {
+    table.count_shows(ids, now, |_| shown).unwrap();
+    table.update(ids, now, |_, weights, state| (weights[0], state[0]) = (weights[0] + 1.0, state[0] + 1.0)).unwrap();
+}
+
+const ONE_SHOW: Shown = Shown { show: 1.0, click: 0.0 };
+
+#[test]
+fn rows_go_by_themselves_when_they_were_not_updated_for_long() {
+    let retention = Retention { unseen: Some(4), score: None };
+    let table = HashedTable::new(Spec { retention, ..spec(1, &[1]) }).unwrap();
+    for now in 1..=9 {
+        update_shown(&table, if now < 4 { &[1, 2, 3] } else { &[2] }, now, ONE_SHOW);
+        let gone = table.sweep(now);
+        // Ids 1 and 3 were updated at 3 for the last time.
+        assert_eq!((gone, table.len()), if now == 7 { (2, 1) } else { (0, if now < 7 { 3 } else { 1 }) }, "{now}");
+    }
+    assert_eq!((table.evicted(), table.memory().evicted), (2, 2));
+    assert_eq!(rows(&table)[&2].0, Header { last: 9, count: 9, ..Header::default() }, "nothing is counted");
+}
+
+#[test]
+fn a_large_table_is_swept_some_shards_at_a_time() {
+    let unseen = 4000;
+    let table =
+        HashedTable::new(Spec { retention: Retention { unseen: Some(unseen), score: None }, ..spec(1, &[]) }).unwrap();
+    let ids: Vec<i64> = (0..20_000).collect();
+    table.update(&ids, 1, |_, weights, _| weights[0] += 1.0).unwrap();
+    let most = (2..=unseen).map(|now| table.sweep(now)).sum::<u64>();
+    assert_eq!((most, table.len()), (0, 20_000));
+    let swept: Vec<u64> = (unseen + 1..unseen + 501).map(|now| table.sweep(now)).collect();
+    assert_eq!((swept.iter().sum::<u64>(), table.len()), (20_000, 0), "an eighth later the last one is gone");
+    assert!(swept.iter().all(|n| *n < 200), "{swept:?}");
+}
+
+#[test]
+fn rows_go_by_their_score_and_come_back_with_their_round() {
+    let score = Score { period: Some(5), decay: 0.5, below: 0.2, ..Score::default() };
+    let retention = Retention { unseen: None, score: Some(score) };
+    let table = HashedTable::new(Spec { retention, ..spec(2, &[2]) }).unwrap();
+    for now in 1..=20 {
+        // Of one id there are many shows, of another one click.
+        update_shown(&table, &[1], now, Shown { show: 3.0, click: 0.0 });
+        if now == 1 {
+            update_shown(&table, &[2], now, Shown { show: 1.0, click: 1.0 });
+            update_shown(&table, &[3], now, ONE_SHOW);
+        }
+        let before = rows(&table);
+        table.begin_round();
+        table.sweep(now);
+        let after = rows(&table);
+        for (id, (_, weights, _)) in &before {
+            let mut read = [0.0; 2];
+            table.read_before_round(&[*id], &mut read).unwrap();
+            assert_eq!(read[..], weights[..], "{now}: {id} as it was");
+        }
+        table.rollback_round();
+        assert_eq!(rows(&table), before, "{now}");
+        table.sweep(now);
+        assert_eq!(rows(&table), after, "{now}");
+        // 0.1 is too little at the end of the first period, 1 after three of them.
+        let turn = |id: i64| shard_of(id) as u32 * 5 / SHARDS as u32;
+        assert_eq!(after.contains_key(&3), now < if turn(3) > 1 { turn(3) } else { turn(3) + 5 }, "{now}");
+        assert!(after.contains_key(&1));
+    }
+    let left = rows(&table);
+    assert_eq!((left.len(), table.evicted()), (1, 2));
+    assert!(left[&1].0.shown.show < 30.0, "{:?}", left[&1].0);
+    assert_eq!(table.memory().row - table.memory().raw, 16, "8 of the header, 8 of shows and clicks");
+}
+
+#[test]
+fn somebody_can_say_which_score_is_too_low() {
+    let retention = Rules::parse("show_click_entry:show:click", "").unwrap().retention;
+    let table = HashedTable::new(Spec { retention, ..spec(1, &[1]) }).unwrap();
+    update_shown(&table, &[1], 1, Shown { show: 1.0, click: 1.0 });
+    update_shown(&table, &[2], 1, Shown { show: 9.0, click: 0.0 });
+    assert_eq!((table.sweep(1), table.sweep(1000)), (0, 0), "not by itself");
+    assert_eq!((table.evict(Evict::ScoreBelow(0.95)), table.len()), (1, 1));
+    let plain = HashedTable::new(spec(1, &[1])).unwrap();
+    update_shown(&plain, &[1], 1, ONE_SHOW);
+    assert_eq!(plain.evict(Evict::ScoreBelow(9.0)), 0);
+}
+
+#[test]
+fn what_cannot_be_kept_is_said() {
+    let retention = Retention { unseen: Some(0), score: None };
+    let error = HashedTable::new(Spec { retention, ..spec(1, &[]) }).err().unwrap().to_string();
+    assert_eq!(error, "table `emb`: rows that were not updated in 0 updates are all rows: say 1 or more");
 }

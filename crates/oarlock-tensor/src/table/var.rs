@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::RwLock;
 
-use super::{Admission, Evict, HashedTable, Header, Missing, SHARDS, Spec, State, shard_of};
+use super::{Evict, HashedTable, Header, Memory, Missing, Rules, SHARDS, Shown, Spec, State, shard_of};
 use crate::{Result, SelectedRows, Tensor};
 
 /// The value of a variable that is a table of rows by id, or a state of its rows.
@@ -25,6 +25,8 @@ pub struct LocalTable {
     rows: RwLock<HashedTable>,
     /// Updates so far: how old a row is.
     step: AtomicU32,
+    /// The same when [`LocalTable::undo`] would bring back what was then.
+    step_then: AtomicU32,
 }
 
 /// A state of the rows of a table.
@@ -47,7 +49,7 @@ impl TableVar {
     /// An empty table. The states of its rows join later.
     pub fn weights(spec: Spec) -> Result<TableVar> {
         let rows = RwLock::new(HashedTable::new(spec)?);
-        Ok(TableVar::Weights(Arc::new(LocalTable { rows, step: AtomicU32::new(0) })))
+        Ok(TableVar::Weights(Arc::new(LocalTable { rows, step: AtomicU32::new(0), step_then: AtomicU32::new(0) })))
     }
 
     /// A state whose rows start from this value.
@@ -116,12 +118,19 @@ impl LocalTable {
         Ok(())
     }
 
-    /// Which ids get a row.
-    pub fn admit(&self, admission: Admission) -> Result<()> {
-        if self.rows.read().spec().admission == admission {
+    /// Which ids get a row, and which rows are kept.
+    pub fn follow(&self, rules: &Rules) -> Result<()> {
+        let Rules { admission, retention } = *rules;
+        let same = |spec: &Spec| (spec.admission, spec.retention) == (admission, retention);
+        if same(self.rows.read().spec()) {
             return Ok(());
         }
-        self.make_anew(|spec| spec.admission = admission)
+        self.make_anew(|spec| (spec.admission, spec.retention) = (admission, retention))
+    }
+
+    /// Do shows and clicks come with the gradients of its rows?
+    pub fn is_told_shows(&self) -> bool {
+        self.rows.read().spec().retention.score.is_some_and(|score| score.told)
     }
 
     /// The same rows in a table of another kind; states start anew if they are others than before.
@@ -138,6 +147,11 @@ impl LocalTable {
     /// The most rows it may hold.
     pub fn limit(&self) -> Option<u64> {
         self.rows.read().spec().max_rows
+    }
+
+    /// What it costs.
+    pub fn memory(&self) -> Memory {
+        self.rows.read().memory()
     }
 
     /// Rows it holds.
@@ -160,20 +174,32 @@ impl LocalTable {
         self.rows.read().reserve(ids)
     }
 
-    /// One more step: `f` changes each row of `ids`, none of which is repeated. See [`HashedTable::update`].
-    pub fn update(&self, ids: &[i64], f: impl FnMut(usize, &mut [f32], &mut [f32])) -> Result<()> {
+    /// One more step: `f` changes each row of `ids`, none of which is repeated; `shown` says how often they were shown. See
+    /// [`HashedTable::update`] and [`HashedTable::count_shows`]. Afterwards rows go that are not kept any longer.
+    pub fn update(
+        &self,
+        ids: &[i64],
+        shown: impl Fn(usize) -> Shown,
+        f: impl FnMut(usize, &mut [f32], &mut [f32]),
+    ) -> Result<()> {
         let now = self.step.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        self.rows.read().update(ids, now, f).map(drop)
+        let rows = self.rows.read();
+        rows.count_shows(ids, now, shown)?;
+        rows.update(ids, now, f)?;
+        rows.sweep(now);
+        Ok(())
     }
 
     /// From now on [`LocalTable::undo`] brings back what is now.
     pub fn begin(&self) {
+        self.step_then.store(self.step.load(Ordering::Relaxed), Ordering::Relaxed);
         self.rows.read().begin_round();
     }
 
     /// Takes back all since [`LocalTable::begin`].
     pub fn undo(&self) {
         self.rows.read().rollback_round();
+        self.step.store(self.step_then.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Takes rows away; returns how many. See [`HashedTable::evict`].
@@ -227,6 +253,7 @@ impl HashedTable {
             done?;
             made.shards[shard].0.lock().take_admission(&mut from.0.lock());
         }
+        made.evicted.store(self.evicted(), Ordering::Relaxed);
         Ok(made)
     }
 
@@ -270,7 +297,7 @@ fn sorted(mut rows: Vec<(i64, Vec<f32>)>, width: usize) -> Result<SelectedRows> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::RowInit;
+    use crate::table::{Admission, Retention, RowInit};
 
     fn table() -> TableVar {
         let init = RowInit::Uniform { min: -1.0, max: 1.0 };
@@ -282,6 +309,7 @@ mod tests {
             seed: 3,
             max_rows: Some(4),
             admission: Admission::Always,
+            retention: Retention::default(),
             history: 0,
         };
         TableVar::weights(spec).unwrap()
@@ -291,10 +319,14 @@ mod tests {
         let (table, TableVar::State(state)) = (weights.table().unwrap(), moment) else { panic!("a state") };
         table.join(&mut [state]).unwrap();
         table
-            .update(ids, |at, weights, state| {
-                weights[0] += 1.0;
-                state[1] += at as f32 + 1.0;
-            })
+            .update(
+                ids,
+                |_| Shown::default(),
+                |at, weights, state| {
+                    weights[0] += 1.0;
+                    state[1] += at as f32 + 1.0;
+                },
+            )
             .unwrap();
     }
 
@@ -340,6 +372,27 @@ mod tests {
         step(&weights, &mut moment, &[1, 2]);
         weights.table().unwrap().undo();
         assert_eq!((weights.to_rows().unwrap(), moment.to_rows().unwrap()), before);
+    }
+
+    /// Rows that the step took away come back, and it is no update.
+    #[test]
+    fn so_can_one_that_took_rows_away() {
+        let (weights, mut moment) = (table(), TableVar::state(2, 0.0));
+        let kept = weights.table().unwrap();
+        kept.follow(&Rules::parse("", "unseen=2").unwrap()).unwrap();
+        step(&weights, &mut moment, &[1]);
+        step(&weights, &mut moment, &[2]);
+        let before = (weights.to_rows().unwrap(), moment.to_rows().unwrap());
+        for _ in 0..2 {
+            kept.begin();
+            step(&weights, &mut moment, &[3]);
+            assert_eq!((weights.to_rows().unwrap().rows, kept.memory().evicted), (vec![2, 3], 1));
+            kept.undo();
+            assert_eq!((weights.to_rows().unwrap(), moment.to_rows().unwrap()), before);
+            assert_eq!(kept.memory().evicted, 0);
+        }
+        step(&weights, &mut moment, &[3]);
+        assert_eq!(weights.to_rows().unwrap().rows, [2, 3]);
     }
 
     #[test]

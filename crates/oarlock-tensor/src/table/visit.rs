@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::arena::{HEAD, Header, floats, floats_mut};
+use super::arena::{Header, Shown, floats, floats_mut};
 use super::batch::{Batch, Entry, WINDOW};
 use super::index::SLOTS;
 use super::shard::Shard;
@@ -127,7 +127,7 @@ impl HashedTable {
 
     /// A row that is not in the table: zeros, or what rows start from without their weights.
     fn fresh(&self, absent: Absent) -> Vec<f32> {
-        let mut row = vec![0.0; self.row_words - HEAD];
+        let mut row = vec![0.0; self.spec.width + self.spec.state_width()];
         if absent != Absent::Leave {
             row[self.spec.width..].copy_from_slice(&self.initial.state);
         }
@@ -254,11 +254,13 @@ impl HashedTable {
             return Ok(None);
         }
         self.count_row()?;
-        let header = Header { last: now, count: 0 };
+        let header = Header { last: now, ..Header::default() };
         let slot = shard.add(id, header, &self.blocks).ok_or_else(|| self.shard_full())?;
-        let (weights, state) = floats_mut(shard.new_row(slot)).split_at_mut(self.spec.width);
+        let row = shard.new_row(slot);
+        let (weights, state) = self.parts_mut(row);
         self.initial.weights(id, weights);
         state.copy_from_slice(&self.initial.state);
+        self.set_shown(row, Shown::default());
         report.created += 1;
         Ok(Some(slot))
     }

@@ -12,7 +12,7 @@ use super::Meeting;
 pub fn shrink(runtime: &Runtime, transpiler: &DistributeTranspiler, stale: Stale) -> Result<u64> {
     if stale == Stale::default() {
         return Err(Error::new(Kind::Argument, "it is not said which rows are stale")
-            .help("give a threshold, a number of steps, or a count"));
+            .help("give a threshold, a number of steps, a count or a score"));
     }
     let servers = transpiler.placement()?.servers().to_vec();
     let meeting = Meeting { worker: transpiler.trainer_id()?, workers: transpiler.trainers()?, servers };

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Attr, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
-use oarlock_tensor::table::Admission;
+use oarlock_tensor::table::{Admission, Retention, show_click};
 
 use crate::options::options;
 use crate::{Net, Param, VarRef};
@@ -21,6 +21,8 @@ options! {
         is_distributed: bool = false,
         /// Which ids get a row of a distributed table.
         entry: Entry = Entry::Every,
+        /// Which rows of a distributed table go by themselves; none unless it is said.
+        evict: Retention = Retention::default(),
         /// The id whose row is zero; negative ones count from the end.
         padding_idx: Option<i64> = None,
         /// The table.
@@ -31,7 +33,7 @@ options! {
 }
 
 /// Which ids get a row of their own in a table on servers. Until then an id reads as its row would start, and does not learn.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Entry {
     /// Every id, when it is first looked up.
     #[default]
@@ -40,11 +42,22 @@ pub enum Entry {
     Count(u32),
     /// An id, with this probability each time it is looked up: `ProbabilityEntry`.
     Probability(f64),
+    /// Every id, and rows count how often they were shown and clicked, which variables of one number per sample say:
+    /// `ShowClickEntry`.
+    ShowClick {
+        /// The variable with shows.
+        show: String,
+        /// The variable with clicks.
+        click: String,
+    },
 }
 
 impl Entry {
-    /// What a program's text says: `count_filter_entry:N` or `probability_entry:P`.
+    /// What a program's text says: `count_filter_entry:N`, `probability_entry:P` or `show_click_entry:SHOW:CLICK`.
     pub fn parse(text: &str) -> Result<Entry> {
+        if let Some((show, click)) = show_click(text) {
+            return Ok(Entry::ShowClick { show: show.into(), click: click.into() });
+        }
         match Admission::parse(text) {
             Some(Admission::Always) => Ok(Entry::Every),
             Some(Admission::Count(count)) => Ok(Entry::Count(count)),
@@ -54,11 +67,12 @@ impl Entry {
     }
 
     /// As programs say it.
-    fn attr(self) -> Option<String> {
+    fn attr(&self) -> Option<String> {
         match self {
             Entry::Every => None,
             Entry::Count(count) => Some(format!("count_filter_entry:{count}")),
             Entry::Probability(probability) => Some(format!("probability_entry:{probability}")),
+            Entry::ShowClick { show, click } => Some(format!("show_click_entry:{show}:{click}")),
         }
     }
 }
@@ -98,14 +112,17 @@ impl Net {
             .attr("is_distributed", options.is_distributed)
             .attr("remote_prefetch", options.is_sparse && !options.is_distributed)
             .attr("padding_idx", padding);
-        if let Some(entry) = options.entry.attr() {
+        let evict = Some(options.evict.to_string()).filter(|evict| !evict.is_empty());
+        for (name, value) in [("entry", options.entry.attr()), ("evict", evict)] {
+            let Some(value) = value else { continue };
             if !options.is_distributed {
                 fail!(
                     Kind::Argument,
-                    "`entry` chooses the ids of a table on servers, and this table is not distributed"
+                    "`{name}` chooses the rows of a table that is distributed, and this table is not: set is_sparse and \
+                     is_distributed"
                 );
             }
-            op = op.attr("entry", entry);
+            op = op.attr(name, value);
         }
         layer.out(options.dtype, op)
     }

@@ -26,6 +26,7 @@ mod pipeline;
 mod recompute;
 mod rule;
 mod rules;
+mod show_click;
 
 use std::collections::{HashMap, HashSet};
 
@@ -174,6 +175,7 @@ impl<R: Rule> Optimizer<R> {
         net.located(|net| {
             pairs.sort_by(|a, b| a.param.name().cmp(b.param.name()));
             let pairs = self.limit_and_decay(net, pairs)?;
+            let pairs = net.append_shows(pairs, self.regularization)?;
             self.append_updates(net, &pairs)
         })
     }

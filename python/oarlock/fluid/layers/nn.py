@@ -2,7 +2,7 @@
 
 from ... import _core
 from ..framework import Variable, default_main_program
-from ._call import layer, layer_into
+from ._call import layer, layer_into, with_rules
 
 __all__ = [
     "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addmm", "affine_channel", "affine_grid",
@@ -39,9 +39,12 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
     return layer("fc", locals())
 
 
-def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype='float32'):
-    """`fluid.layers.embedding`: the rows of ids `[..., 1]`; the width takes the place of the last dimension."""
-    return layer("embedding", locals())
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype='float32', *,
+              entry=None, evict=None):
+    """`fluid.layers.embedding`: the rows of ids `[..., 1]`; the width takes the place of the last dimension. Of a table with
+    ``is_distributed``, ``entry`` (``paddle.distributed.CountFilterEntry``, ...) says which ids get a row, and ``evict``
+    (``paddle.distributed.UnseenEviction`` or ``ScoreEviction``) which rows go by themselves; Fluid has neither."""
+    return layer("embedding", with_rules(locals()))
 
 
 def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):

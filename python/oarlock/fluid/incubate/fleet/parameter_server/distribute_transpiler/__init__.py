@@ -127,11 +127,12 @@ class DistributedTranspiler(Fleet):
         found = self._minimized()._core.restore_worker(runtime(), global_scope(), dirname)
         return found and dict(zip(("epoch", "step", "notes"), found))
 
-    def shrink_sparse_table(self, threshold=1, steps=None, count=None):
+    def shrink_sparse_table(self, threshold=1, steps=None, count=None, score=None):
         """Takes rows that nobody needs any more away from the tables on servers; returns how many. Every worker calls it, after the
         same step. A row goes if it was not updated since the ``threshold``-th call before this one (with a call a day, after so many
-        days), or not in the last ``steps`` updates of its table, or less than ``count`` times in all. Reading a row does not keep it."""
-        return self._minimized()._core.shrink(runtime(), threshold, steps, count)
+        days), or not in the last ``steps`` updates of its table, or less than ``count`` times in all, or if its score is below ``score`` in a
+        table whose rows count shows and clicks (``ShowClickEntry``, ``ScoreEviction``). Reading a row does not keep it."""
+        return self._minimized()._core.shrink(runtime(), threshold, steps, count, score)
 
     def _check_executor(self, executor):
         if not isinstance(executor, Executor):
