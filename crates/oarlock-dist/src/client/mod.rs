@@ -232,7 +232,10 @@ impl Client {
             values.write(&mut meta, vars.iter().map(|(n, v)| (n.as_str(), v)), rounded)?;
             requests.push((endpoint.as_str(), kind::PUSH, meta, values));
         }
-        let about = || if number > 0 { format!("the push of step {number}") } else { "a push".to_string() };
+        let about = || match number {
+            0 => about_names("its push of ", step.outgoing.iter().flat_map(|o| o.vars()).map(|(n, _)| n.as_str()), 0),
+            _ => format!("the push of step {number}"),
+        };
         let inbox = &mut step.inbox;
         self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, inbox))?;
         if number > 0 {
@@ -350,7 +353,8 @@ impl Client {
             Pull { after_step: self.as_of(), changed_only, names: names.clone() }.encode(&mut meta);
             requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
-        self.ask_all(trainer, &requests, &|| "parameters".to_string(), |_, reply| read_values(reply, into))
+        let about = || about_names("", wants.values().flatten().map(String::as_str), self.done());
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into))
     }
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
@@ -381,7 +385,8 @@ impl Client {
         }
         let floats = self.options.floats;
         let mut room = Vec::new();
-        self.ask_all(trainer, &requests, &|| "rows of a table".to_string(), |k, reply| {
+        let about = || about_names("rows of ", asked.iter().map(|(_, table, _)| *table), self.done());
+        self.ask_all(trainer, &requests, &about, |k, reply| {
             let bytes = reply.section(0).unwrap_or_default();
             if floats != Floats::F32 {
                 room.resize(bytes.len() / floats.width(), 0.0);
@@ -439,6 +444,20 @@ impl Drop for Client {
             let _ = self.leave();
         }
     }
+}
+
+/// What a request was about, in an error: the first of the names, and after which step if steps are counted.
+fn about_names<'a>(what: &str, names: impl Iterator<Item = &'a str>, done: u64) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = match names.len() {
+        0..=3 => String::new(),
+        all => format!(" and {} more", all - 3),
+    };
+    let shown: Vec<String> = names.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let when = if done > 0 { format!(", after step {done}") } else { String::new() };
+    format!("{what}{}{more}{when}", shown.join(", "))
 }
 
 #[cold]
