@@ -34,6 +34,8 @@ impl Previous {
         if !self.enabled {
             return;
         }
+        // Tables of rows by id remember by themselves.
+        updates.tables.begin_round();
         let mut kept = self.kept.lock();
         for (param, rows) in updates.about_to_change() {
             let Some(var) = updates.scope.find(param) else { continue };
@@ -48,12 +50,23 @@ impl Previous {
                     let old = rows.iter().flat_map(|row| &data[*row as usize * width..][..width]).copied().collect();
                     kept.insert(param.clone(), Kept::Rows(rows, old));
                 }
-                None => match kept.entry(param.clone()).or_insert_with(|| Kept::Whole(Value::Empty)) {
-                    Kept::Whole(old) => drop(old.copy_from(&value)),
-                    Kept::Rows(..) => {}
-                },
+                None => {
+                    let old = kept.entry(param.clone()).or_insert_with(|| Kept::Whole(Value::Empty));
+                    if let Kept::Rows(..) = old {
+                        *old = Kept::Whole(Value::Empty);
+                    }
+                    if let Kept::Whole(old) = old {
+                        // What cannot be copied is no parameter, and nobody asks for it.
+                        let _ = old.copy_from(&value);
+                    }
+                }
             }
         }
+    }
+
+    /// Are rows asked for as they were before the last of `done` steps, by a trainer that repeats it?
+    pub(super) fn is_before(&self, after_step: u64, done: u64) -> bool {
+        self.enabled && after_step < done
     }
 
     /// A variable as it was after `after_step` of `done` steps; false if it has not changed since.
@@ -80,14 +93,25 @@ impl Previous {
         width: usize,
         rows: &mut [f32],
     ) {
-        if after_step >= done || !self.enabled {
+        if !self.is_before(after_step, done) {
             return;
         }
         let kept = self.kept.lock();
-        let Some(Kept::Rows(changed, old)) = kept.get(table) else { return };
+        let (changed, old) = match kept.get(table) {
+            Some(Kept::Rows(changed, old)) => (Some(changed), &old[..]),
+            Some(Kept::Whole(old)) => match old.dense().ok().and_then(|tensor| tensor.data::<f32>().ok()) {
+                Some(old) => (None, old),
+                None => return,
+            },
+            None => return,
+        };
         for (id, row) in ids.iter().zip(rows.chunks_mut(width.max(1))) {
-            if let Ok(at) = changed.binary_search(id) {
-                row.copy_from_slice(&old[at * width..][..width]);
+            let at = match changed {
+                Some(changed) => changed.binary_search(id).ok(),
+                None => usize::try_from(*id).ok(),
+            };
+            if let Some(old) = at.and_then(|at| old.get(at * width..(at + 1) * width)) {
+                row.copy_from_slice(old);
             }
         }
     }

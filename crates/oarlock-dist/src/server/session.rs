@@ -113,6 +113,8 @@ impl Session {
             // Where nobody waits, it takes part at once.
             let from = state.round.done() + 1;
             self.shared.note(&mut state, Event::Return { trainer, incarnation, from });
+            let state = &mut *state;
+            state.pace.came_back(trainer, |t| state.round.is_awaited(t));
             back = false;
         }
         Ok(Welcome { pushed: state.round.pushed(trainer), back })
@@ -682,6 +684,10 @@ impl Shared {
     fn read_rows(&self, table: &str, ids: &[i64], lookup: &Lookup, into: &mut Vec<f32>) -> Result<()> {
         if let Some(width) = self.updates.tables.width(table) {
             self.check_size(4 * (ids.len() * width) as u64)?;
+            let done = self.state.lock().round.done();
+            if self.previous.is_before(lookup.after_step, done) {
+                return self.updates.tables.read_before(table, ids, into);
+            }
             return self.updates.tables.read(table, ids, lookup.read_only, into);
         }
         let var = self.updates.scope.find(table).ok_or_else(|| self.no_variable(table))?;

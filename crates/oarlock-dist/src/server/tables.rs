@@ -188,6 +188,19 @@ impl Tables {
         table.rows.read(ids, into, missing).map(drop).map_err(in_table)
     }
 
+    /// From now on tables remember what rows are, until the next step.
+    pub(super) fn begin_round(&self) {
+        self.tables.iter().for_each(|table| table.rows.begin_round());
+    }
+
+    /// Rows of a table as they were before the last step. Those that did not exist are what they would have been made as.
+    pub(super) fn read_before(&self, table: &str, ids: &[i64], into: &mut Vec<f32>) -> Result<()> {
+        let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
+        into.clear();
+        into.resize(ids.len() * table.rows.spec().width, 0.0);
+        table.rows.read_before_round(ids, into).map_err(in_table)
+    }
+
     /// All rows of a table, or of one state of its optimizer; false if there is no such table.
     pub(super) fn copy(&self, name: &str, into: &mut Value) -> Result<bool> {
         match self.by_value.get(name) {
