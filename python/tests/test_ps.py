@@ -101,12 +101,16 @@ def test_sync_equals_one_process(servers_first):
 MODES = {
     "async": dict(sync_mode=False),
     "half-async": dict(config={"sync_mode": False, "half_async": True, "runtime_split_send_recv": True}),
+    "bounded": dict(config={"sync_mode": False, "max_staleness": 2}),
 }
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_without_sync_trainers_learn_as_well(mode):
-    losses, _ = run(net="fit_a_line", **MODES[mode])
+    with Job(net="fit_a_line", **MODES[mode]) as job:
+        servers, trainers = job.serve(), job.train()
+        losses = [result(p)[0]["losses"] for p in trainers]
+        assert all("pushes old on average" in result(p)[1] for p in servers)
     alone = local()
     assert all(each[-1] < alone[0] / 4 for each in losses), losses
 
@@ -153,12 +157,12 @@ def wait_for_step(path, step, limit=60):
         time.sleep(0.02)
 
 
-def lose_a_trainer(tmp_path, policy, then):
+def lose_a_trainer(tmp_path, policy, then, pause=0.05, **how):
     """Kills trainer 1 in the middle of its steps."""
     progress = str(tmp_path / "progress")
-    with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": policy}) as job:
+    with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": policy}, **how) as job:
         servers = job.serve()
-        first = job.start(role="trainer", id=0, pause=0.05)
+        first = job.start(role="trainer", id=0, pause=pause)
         second = job.start(role="trainer", id=1, pause=0.05, progress=progress)
         wait_for_step(progress, 4)
         second.send_signal(signal.SIGKILL)
@@ -198,6 +202,24 @@ def test_or_they_wait_for_it_and_nothing_shows(tmp_path):
     lose_a_trainer(tmp_path, "wait", then)
 
 
+@pytest.mark.parametrize("policy", ["fail", "wait", "shrink"])
+@pytest.mark.parametrize("mode", ["async", "half_async", "geo"])
+def test_a_killed_worker_that_nobody_waits_for(tmp_path, mode, policy):
+    def then(job, servers, first, progress):
+        if policy == "fail":
+            assert "trainer 1 was lost after its push" in result(first, code=1)[1]
+            assert all("trainer 1 was lost after its push" in result(server, code=1)[1] for server in servers)
+            return
+        if policy == "wait":
+            assert len(result(job.start(role="trainer", id=1, **{"from": 5}))[0]["losses"]) == 15
+        assert len(result(first)[0]["losses"]) == 20
+        said = {"wait": "the others wait for its return", "shrink": "the others go on without it"}[policy]
+        assert all(said in result(server)[1] for server in servers)
+
+    # It still trains when the loss is noticed.
+    lose_a_trainer(tmp_path, policy, then, pause=0.15, fleet=mode, strategy=[2] if mode == "geo" else [])
+
+
 def test_a_trainer_that_forgets_to_close_leaves_all_the_same():
     with Job(net="fit_a_line") as job:
         servers, trainers = job.serve(), job.train(close=False)
@@ -234,6 +256,60 @@ def test_a_trainer_says_for_whom_it_waits():
         assert "waiting for servers 127.0.0.1:" in err and "TimeoutError" in err, err
 
 
+def refused(server_env, trainer_env):
+    """What a trainer says that its server refuses, within seconds, and what the server says."""
+    with Job(net="fit_a_line", servers=1, env=server_env) as job:
+        server, = job.serve()
+        while "waits for 2 trainers" not in server.stderr.readline():
+            assert server.poll() is None
+        job.env = dict(os.environ, OARLOCK_THREADS="1", **trainer_env)
+        started = time.time()
+        _, err = result(job.start(role="trainer", id=0), code=1)
+        assert time.time() - started < 60, "the deadline is 180 s"
+        server.kill()
+        return err, server.communicate()[1]
+
+
+def test_other_jobs_and_strangers_are_refused_at_once():
+    trainer, server = refused({"OARLOCK_JOB_ID": "one"}, {"OARLOCK_JOB_ID": "two"})
+    assert 'belongs to job "two", this process to job "one"' in trainer and "ConnectionError" in trainer, trainer
+    assert 'belongs to job "two"' in server
+    trainer, server = refused({"OARLOCK_TOKEN": "secret"}, {"OARLOCK_TOKEN": "guess"})
+    assert "does not know the token of this job" in trainer and "ConnectionError" in trainer, trainer
+    assert "guess" not in server + trainer and "secret" not in server + trainer
+
+
+def test_a_host_that_nobody_knows_is_named_with_its_variable():
+    servers = "127.0.0.1:1,no-such-host.invalid:6174"
+    with Job(net="fit_a_line", env={"FLAGS_rpc_deadline": "1000", "PADDLE_PSERVERS_IP_PORT_LIST": servers}) as job:
+        job.job["servers"] = servers.split(",")
+        _, err = result(job.start(role="trainer", id=0), code=1)
+    assert 'the host "no-such-host.invalid" of the endpoint no-such-host.invalid:6174 (from PADDLE_PSERVERS_IP_PORT_LIST)' in err, err
+
+
+def certificate(folder):
+    """The variables of TLS for a job with one certificate; None where none can be made."""
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+               "-subj", "/CN=my-job", "-addext", "subjectAltName=DNS:my-job", "-addext", "basicConstraints=critical,CA:FALSE",
+               "-keyout", key, "-out", cert]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return {"OARLOCK_TLS_CERT": cert, "OARLOCK_TLS_KEY": key, "OARLOCK_TLS_NAME": "my-job"}
+
+
+def test_encrypted_jobs_train_the_same_and_refuse_the_others(tmp_path):
+    tls = certificate(tmp_path)
+    if tls is None:
+        pytest.skip("skipped: there is no openssl to make a certificate with")
+    losses, _ = run(net="fit_a_line", env=tls)
+    np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
+    trainer, server = refused(tls, {})
+    assert "ConnectionError" in trainer and "was turned away" in server, (trainer, server)
+
+
 def test_any_role_of_one_transpiler():
     loss, _ = ps_job.build({"net": "fit_a_line"})
     fluid.optimizer.SGD(0.1).minimize(loss)
@@ -245,6 +321,7 @@ def test_any_role_of_one_transpiler():
     assert program is fluid.default_main_program()
     types = [op.type for op in program.global_block().ops]
     assert "send" in types and "sgd" not in types
+    assert [str(p) for p in made.get_pserver_programs("127.0.0.1:1")] == [str(main), str(startup)]
     with pytest.raises(ValueError, match="is not one of the servers"):
         made.get_pserver_program("127.0.0.1:3")
 
@@ -269,6 +346,12 @@ def test_config_and_dispatchers():
     assert placed(Last).count("on b:2") == 2
     assert placed(fluid.transpiler.RoundRobin).count("on b:2") == 1
     assert placed(fluid.transpiler.HashName).count(" on ") == 2
+
+    # What is derived from them is asked, and may ask them.
+    for ours in (fluid.transpiler.RoundRobin, fluid.transpiler.HashName):
+        derived = type("Derived", (ours,), {"dispatch": lambda self, varlist: super(type(self), self).dispatch(varlist)})
+        assert placed(derived) == placed(ours)
+    assert fluid.transpiler.RoundRobin(["a:1", "b:2"]).dispatch(["v", "w", "x"]) == ["a:1", "b:2", "a:1"]
 
     class Wrong(fluid.transpiler.PSDispatcher):
         def dispatch(self, varlist):

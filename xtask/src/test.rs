@@ -92,7 +92,7 @@ fn python() -> Result<Part> {
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".[test]"]);
     // In place of the features of a wheel: object stores take minutes to build, and have tests of their own.
-    process::run(pip.args(["--config-settings", "build-args=--profile dev --features parquet"]))?;
+    process::run(pip.args(["--config-settings", "build-args=--profile dev --features parquet,tls"]))?;
     // From elsewhere, so that the installed package is tested and not the source tree.
     let tests = std::env::current_dir()?.join("python/tests");
     let mut pytest = Command::new(std::env::current_dir()?.join(&python));

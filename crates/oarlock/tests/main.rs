@@ -3,6 +3,7 @@
 mod allocations;
 mod build;
 mod errors;
+mod faults;
 mod fluid;
 mod golden_runs;
 mod high_level;

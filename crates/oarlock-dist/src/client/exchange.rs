@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use oarlock_ir::Result;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Client, Fetch, Inbox, Question, Step, Wants, floats_of, read_values, two_at_once};
+use super::{Client, Fetch, Inbox, Question, Step, Wants, about_names, floats_of, read_values, two_at_once};
 use crate::message::{Push, Rounded, ValueWriter, kind};
 use crate::wire::Incoming;
 use crate::wire::codec::Writer;
@@ -69,7 +69,10 @@ impl Client {
             requests.push((endpoint.as_str(), kind::PUSH, meta, values));
             asked.push(of_it);
         }
-        let about = || if number > 0 { format!("the push of step {number}") } else { "a push".to_string() };
+        let about = || match number {
+            0 => about_names("its push of ", step.outgoing.iter().flat_map(|o| o.vars()).map(|(n, _)| n.as_str()), 0),
+            _ => format!("the push of step {number}"),
+        };
         let (inbox, fetches) = (&mut step.inbox, &*ahead);
         let done = self.ask_all(trainer, &requests, &about, |server, reply| {
             self.take_reply(reply, inbox, &asked[server], fetches, &mut rows)

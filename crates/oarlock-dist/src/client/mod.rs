@@ -312,7 +312,8 @@ impl Client {
             Pull { after_step: self.as_of(), changed_only, names: names.clone() }.encode(&mut meta);
             requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
-        self.ask_all(trainer, &requests, &|| "parameters".to_string(), |_, reply| read_values(reply, into).map(drop))
+        let about = || about_names("", wants.values().flatten().map(String::as_str), self.done());
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into).map(drop))
     }
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
@@ -341,7 +342,7 @@ impl Client {
             let ids = of.iter().map(|k| bytemuck::cast_slice(asked[*k].ids)).collect();
             requests.push((*server, kind::LOOKUP, meta, ValueWriter::of_sections(ids)));
         }
-        let about = || format!("rows of {}", tables_of(asked));
+        let about = || about_names("rows of ", asked.iter().map(|q| q.table), self.done());
         let (of_request, mut room): (Vec<&Vec<usize>>, _) = (by_server.values().collect(), Vec::new());
         self.ask_all(trainer, &requests, &about, |server, reply| {
             for (at, k) in of_request[server].iter().enumerate() {
@@ -398,6 +399,20 @@ impl Drop for Client {
     }
 }
 
+/// What a request was about, in an error: the first of the names, and after which step if steps are counted.
+fn about_names<'a>(what: &str, names: impl Iterator<Item = &'a str>, done: u64) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = match names.len() {
+        0..=3 => String::new(),
+        all => format!(" and {} more", all - 3),
+    };
+    let shown: Vec<String> = names.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let when = if done > 0 { format!(", after step {done}") } else { String::new() };
+    format!("{what}{}{more}{when}", shown.join(", "))
+}
+
 #[cold]
 fn two_at_once() -> Error {
     Error::new(Kind::Unsupported, "two threads of one trainer make steps that wait for the other trainers")
@@ -406,14 +421,6 @@ fn two_at_once() -> Error {
 
 /// What a trainer wants from each server.
 pub(crate) type Wants = BTreeMap<String, Vec<String>>;
-
-/// The tables that questions are about, each once.
-fn tables_of(asked: &[Question<'_>]) -> String {
-    let mut names: Vec<String> = asked.iter().map(|question| format!("table `{}`", question.table)).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.join(", ")
-}
 
 /// Lays the values of a reply into an inbox; returns the first section that is none of theirs.
 fn read_values(reply: &Incoming, into: &mut Inbox) -> Result<usize> {

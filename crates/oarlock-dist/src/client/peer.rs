@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::ClientOptions;
 use crate::message::{Hello, Purpose, Welcome, decode_failure, kind};
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Incoming, Outgoing, Received, now};
+use crate::wire::{Conn, Failure, Incoming, Outgoing, Received, now};
 
 /// A request, ready to be sent as often as needed.
 pub(crate) struct Request<'a> {
@@ -159,7 +159,20 @@ impl Peer {
 
     /// A new connection, introduced.
     pub(crate) fn open(&self, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
-        let mut conn = Conn::connect(&self.endpoint, &self.options.net, deadline)?;
+        self.introduce(Conn::connect(&self.endpoint, &self.options.net, deadline)?, purpose, stream, deadline)
+    }
+
+    /// Does the server answer? It may not be there yet: the error says so, or that waiting cannot help.
+    pub(super) fn look(&self, deadline: Instant) -> std::result::Result<(), Failure> {
+        let conn = Conn::reach(&self.endpoint, &self.options.net, deadline)?;
+        match self.introduce(conn, Purpose::Look, 0, deadline) {
+            Ok(_) => Ok(()),
+            Err(e) if matches!(e.kind(), Kind::Network | Kind::Timeout) => Err(Failure::Absent(e)),
+            Err(e) => Err(Failure::Final(e)),
+        }
+    }
+
+    fn introduce(&self, mut conn: Conn, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
         let hello = Hello {
             purpose,
             trainer: self.identity.trainer,

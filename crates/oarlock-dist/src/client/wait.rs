@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Kind, Result};
 
 use super::{ClientOptions, Identity, Peer, incarnation};
-use crate::message::Purpose;
-use crate::wire::now;
+use crate::wire::{Failure, UNKNOWN_NAME, now};
 
 /// How long one question to a server takes at most.
 const ASK: Duration = Duration::from_millis(500);
@@ -14,7 +13,8 @@ const ASK: Duration = Duration::from_millis(500);
 /// How often it is said for whom a trainer waits.
 const SAY: Duration = Duration::from_secs(3);
 
-/// Waits until every server answers. Says every few seconds which ones do not, and gives up at the deadline of the options.
+/// Waits until every server answers. Says every few seconds which ones do not, and gives up at the deadline of the options; at
+/// once if a server refuses this process.
 pub fn wait_for_servers(endpoints: &[String], options: &ClientOptions) -> Result<()> {
     let start = now();
     let deadline = start + options.deadline;
@@ -23,17 +23,20 @@ pub fn wait_for_servers(endpoints: &[String], options: &ClientOptions) -> Result
     let mut say = start + SAY;
     loop {
         let mut last = None;
-        missing.retain(|peer| match peer.open(Purpose::Look, 0, deadline.min(now() + ASK)) {
-            Ok(_) => false,
-            Err(e) => {
-                last = Some(e);
-                true
+        let mut still = Vec::new();
+        for peer in missing {
+            let until = deadline.min(now() + ASK);
+            match peer.look(until) {
+                Ok(()) => continue,
+                // A busy server may take longer than one question for its part of the handshake.
+                Err(Failure::Final(e)) if now() < until => return Err(e),
+                Err(Failure::Unknown(e)) if start.elapsed() > UNKNOWN_NAME => return Err(e),
+                Err(failure) => last = Some(failure.into_error()),
             }
-        });
-        let Some(last) = last else { return Ok(()) };
-        if !matches!(last.kind(), Kind::Network | Kind::Timeout) {
-            return Err(last);
+            still.push(peer);
         }
+        missing = still;
+        let Some(last) = last else { return Ok(()) };
         options.check_interrupted()?;
         if now() >= deadline {
             return Err(gave_up(&missing, &last, start));

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use super::merge::{Merge, add, divide};
 use super::{CommunicatorOptions, WAIT};
 use crate::client::{Client, Inbox, Wants};
-use crate::op::{Sends, copy, wants};
+use crate::op::{Sends, copy, handed_over, wants};
 use crate::threads::spawn;
 use crate::wire::now;
 
@@ -26,6 +26,8 @@ struct Shared {
     client: Arc<Client>,
     options: CommunicatorOptions,
     wants: Wants,
+    /// Variables that every step hands over.
+    variables: usize,
     state: Mutex<State>,
     /// Something waits, something was sent, or it is time to stop.
     changed: Condvar,
@@ -50,6 +52,8 @@ struct Queue {
     name: Name,
     sends: Arc<Sends>,
     waiting: VecDeque<Value>,
+    /// Places of those that threads are copying into it.
+    coming: usize,
     since: Option<Instant>,
     /// Values whose memory serves the next ones.
     spare: Vec<Value>,
@@ -60,8 +64,14 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 impl Background {
     pub(super) fn new(program: &Program, client: Arc<Client>, options: CommunicatorOptions) -> Background {
-        let shared =
-            Shared { client, options, wants: wants(program), state: Mutex::default(), changed: Condvar::new() };
+        let shared = Shared {
+            client,
+            options,
+            wants: wants(program),
+            variables: handed_over(program),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        };
         Background { shared: Arc::new(shared), threads: Mutex::default() }
     }
 
@@ -113,7 +123,7 @@ impl Background {
             }
         };
         let deadline = now() + PATIENCE;
-        while state.queues[at].waiting.len() >= shared.options.send_queue_size.max(1) {
+        while state.queues[at].waiting.len() + state.queues[at].coming >= shared.options.send_queue_size.max(1) {
             if let Some(e) = &state.failed {
                 return Err(e.clone());
             }
@@ -129,10 +139,13 @@ impl Background {
             return Err(e.clone());
         }
         let mut held = state.queues[at].spare.pop().unwrap_or_default();
+        state.queues[at].coming += 1;
         // Copied without the lock: other threads hand over theirs meanwhile.
         drop(state);
-        copy(&value, &mut held)?;
+        let copied = copy(&value, &mut held);
         let mut state = shared.state.lock();
+        state.queues[at].coming -= 1;
+        copied?;
         state.queues[at].waiting.push_back(held);
         state.queues[at].since.get_or_insert_with(now);
         shared.changed.notify_all();
@@ -155,7 +168,7 @@ impl Background {
 impl Queue {
     fn new(name: &Name, sends: &Sends) -> Queue {
         let sends = Arc::new(sends.clone());
-        Queue { name: name.clone(), sends, waiting: VecDeque::new(), since: None, spare: Vec::new() }
+        Queue { name: name.clone(), sends, waiting: VecDeque::new(), coming: 0, since: None, spare: Vec::new() }
     }
 }
 
@@ -178,14 +191,15 @@ fn full(name: &Name, size: usize, running: bool) -> Error {
 impl Shared {
     fn send_loop(&self) {
         while let Some((merged, count)) = self.next_batch() {
-            let fetch = !self.options.independent_recv_thread;
-            let done = self.send(&merged, fetch);
+            let done = self.send(&merged, count);
             let mut state = self.state.lock();
-            if let Err(e) = done {
-                state.failed.get_or_insert(e);
-                break;
+            match done {
+                Ok(fetched) => state.sent += if fetched { 0 } else { count },
+                Err(e) => {
+                    state.failed.get_or_insert(e);
+                    break;
+                }
             }
-            state.sent += count;
             for (at, value) in merged {
                 state.queues[at].spare.push(value);
             }
@@ -198,10 +212,13 @@ impl Shared {
     fn next_batch(&self) -> Option<(Vec<(usize, Value)>, usize)> {
         let patience = WAIT * self.options.send_wait_times as u32;
         let most = self.options.max_merge_var_num.max(1);
+        // A queue that is full does not grow while it waits.
+        let plenty = most.min(self.options.send_queue_size.max(1));
         let mut state = self.state.lock();
         loop {
             let first = state.queues.iter().filter_map(|q| q.since).min();
-            let enough = state.queues.iter().all(|q| q.waiting.len() >= most);
+            let full = state.queues.iter().filter(|q| q.waiting.len() >= plenty).count();
+            let enough = full >= self.variables.max(state.queues.len());
             match first {
                 Some(since) if enough || state.stopping || since.elapsed() >= patience => break,
                 Some(since) => drop(self.changed.wait_for(&mut state, patience.saturating_sub(since.elapsed()))),
@@ -242,7 +259,9 @@ impl Shared {
         merged
     }
 
-    fn send(&self, merged: &[(usize, Value)], fetch: bool) -> Result<()> {
+    /// Sends what was merged, of so many gradients each. The reply brings parameters if they are due and no other thread fetches
+    /// them; true then.
+    fn send(&self, merged: &[(usize, Value)], count: usize) -> Result<bool> {
         let sends: Vec<Arc<Sends>> = {
             let state = self.state.lock();
             merged.iter().map(|(at, _)| state.queues[*at].sends.clone()).collect()
@@ -255,16 +274,16 @@ impl Shared {
             }
         }
         let none = Wants::new();
-        let due = fetch && self.fetch_due();
+        let due = !self.options.independent_recv_thread && self.fetch_due(count);
         self.client.exchange(self.options.trainer as u32, None, if due { &self.wants } else { &none }, &[])?;
         if due {
             self.keep(&mut step.lock().inbox);
         }
-        Ok(())
+        Ok(due)
     }
 
-    fn fetch_due(&self) -> bool {
-        self.state.lock().sent >= self.options.min_send_grad_num_before_recv
+    fn fetch_due(&self, more: usize) -> bool {
+        self.state.lock().sent + more >= self.options.min_send_grad_num_before_recv
     }
 
     /// New parameters are there.

@@ -60,7 +60,7 @@ pub struct CommunicatorOptions {
     pub send_queue_size: usize,
     /// Parameters are fetched by a thread of their own.
     pub independent_recv_thread: bool,
-    /// Parameters are fetched after more than so many gradients were sent.
+    /// Parameters are fetched after so many gradients were sent.
     pub min_send_grad_num_before_recv: usize,
     /// How often to wait 10 ms for more gradients to merge.
     pub send_wait_times: usize,

@@ -132,6 +132,13 @@ pub(crate) fn wants(program: &Program) -> Wants {
     wants
 }
 
+/// How many variables a program hands to a communicator in a step.
+pub(crate) fn handed_over(program: &Program) -> usize {
+    let has = |op: &Op, name: &str| matches!(op.attrs.get(name), Some(Attr::Strings(list)) if !list.is_empty());
+    let ops = program.global().ops.iter().filter(|op| op.op_type == "send");
+    ops.filter(|op| has(op, "epmap") && has(op, "send_varnames")).count()
+}
+
 /// For an operator that needs the other processes of a job: a runner that has no connection to them says so.
 fn needs_cluster(p: &Prepare<'_>, whom: &str) -> Result<Box<dyn Kernel>> {
     let what = format!("`{}` talks to {whom}, and this executor has no connection to a cluster", p.op().op_type);

@@ -34,7 +34,7 @@ use pace::Pace;
 pub use pace::Staleness;
 use previous::Previous;
 pub use round::Policy;
-use round::{Effect, Event, Round};
+use round::{Effect, Event, Failure, Round};
 use session::{End, Session};
 use shrink::LastCall;
 use trades::Trades;
@@ -419,9 +419,10 @@ impl Shared {
             match effect {
                 // Once the job has failed, trainers go because of that.
                 Effect::Lost { .. } if state.failed.is_some() => {}
-                Effect::Lost { trainer, step } => self.report_loss(*trainer, *step),
+                Effect::Lost { trainer, step } => self.report_loss(&self.loss(state, *trainer, *step)),
                 Effect::Fail(failure) => {
-                    let error = Error::new(Kind::Network, format!("{failure}, and the job cannot go on without it"))
+                    let loss = self.loss(state, failure.trainer, failure.step);
+                    let error = Error::new(Kind::Network, format!("{loss}, and the job cannot go on without it"))
                         .help("see that trainer's log; OARLOCK_ON_LOSS=wait or shrink lets the others go on");
                     state.failed.get_or_insert(error);
                 }
@@ -456,13 +457,23 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn report_loss(&self, trainer: usize, step: u64) {
+    /// Where trainers wait for nobody, steps are not counted; what each of them pushed is.
+    fn loss(&self, state: &State, trainer: usize, step: u64) -> String {
+        match self.updates.mode {
+            ServerMode::Sync => Failure { trainer, step }.to_string(),
+            ServerMode::Async | ServerMode::Geo => {
+                format!("trainer {trainer} was lost after its push {}", state.pace.pushes(trainer))
+            }
+        }
+    }
+
+    fn report_loss(&self, loss: &str) {
         let then = match self.options.policy {
             Policy::Fail => "the job ends",
             Policy::Wait => "the others wait for its return",
             Policy::Shrink => "the others go on without it",
         };
-        self.options.log.line(format!("trainer {trainer} was lost in step {step}; {then}"));
+        self.options.log.line(format!("{loss}; {then}"));
     }
 
     fn summary(&self) -> Summary {

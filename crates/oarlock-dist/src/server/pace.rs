@@ -62,6 +62,20 @@ impl Pace {
         }
     }
 
+    /// How often a trainer pushed.
+    pub(super) fn pushes(&self, trainer: usize) -> u64 {
+        self.trainers.get(trainer).map_or(0, |t| t.pushes)
+    }
+
+    /// A trainer takes part again after the others went on without it: as if it stood where the slowest of them does.
+    pub(super) fn came_back(&mut self, trainer: usize, take_part: impl Fn(usize) -> bool) {
+        let others = self.trainers.iter().enumerate().filter(|(t, _)| *t != trainer && take_part(*t));
+        let slowest = others.map(|(_, t)| t.pushes).min().unwrap_or(0);
+        if let Some(own) = self.trainers.get_mut(trainer) {
+            own.pushes = own.pushes.max(slowest);
+        }
+    }
+
     /// The trainer that this one is more than `bound` pushes ahead of, if there is one among those that `take_part`.
     pub(super) fn ahead_of(&self, trainer: usize, bound: u64, take_part: impl Fn(usize) -> bool) -> Option<usize> {
         let own = self.trainers.get(trainer)?.pushes;
@@ -112,5 +126,10 @@ mod tests {
         assert_eq!(pace.ahead_of(0, 2, |t| t != 2), None);
         assert_eq!(pace.ahead_of(0, 1, |t| t != 2), Some(1));
         assert_eq!(pace.ahead_of(1, 1, |_| true), None);
+        // One that was away while they went on does not hold them up.
+        pace.came_back(2, |_| true);
+        assert_eq!((pace.pushes(2), pace.ahead_of(0, 2, |_| true)), (1, None));
+        pace.came_back(0, |_| true);
+        assert_eq!(pace.pushes(0), 3);
     }
 }

@@ -50,10 +50,16 @@ impl Previous {
                     let old = rows.iter().flat_map(|row| &data[*row as usize * width..][..width]).copied().collect();
                     kept.insert(param.clone(), Kept::Rows(rows, old));
                 }
-                None => match kept.entry(param.clone()).or_insert_with(|| Kept::Whole(Value::Empty)) {
-                    Kept::Whole(old) => drop(old.copy_from(&value)),
-                    Kept::Rows(..) => {}
-                },
+                None => {
+                    let old = kept.entry(param.clone()).or_insert_with(|| Kept::Whole(Value::Empty));
+                    if let Kept::Rows(..) = old {
+                        *old = Kept::Whole(Value::Empty);
+                    }
+                    if let Kept::Whole(old) = old {
+                        // What cannot be copied is no parameter, and nobody asks for it.
+                        let _ = old.copy_from(&value);
+                    }
+                }
             }
         }
     }
@@ -91,10 +97,21 @@ impl Previous {
             return;
         }
         let kept = self.kept.lock();
-        let Some(Kept::Rows(changed, old)) = kept.get(table) else { return };
+        let (changed, old) = match kept.get(table) {
+            Some(Kept::Rows(changed, old)) => (Some(changed), &old[..]),
+            Some(Kept::Whole(old)) => match old.dense().ok().and_then(|tensor| tensor.data::<f32>().ok()) {
+                Some(old) => (None, old),
+                None => return,
+            },
+            None => return,
+        };
         for (id, row) in ids.iter().zip(rows.chunks_mut(width.max(1))) {
-            if let Ok(at) = changed.binary_search(id) {
-                row.copy_from_slice(&old[at * width..][..width]);
+            let at = match changed {
+                Some(changed) => changed.binary_search(id).ok(),
+                None => usize::try_from(*id).ok(),
+            };
+            if let Some(old) = at.and_then(|at| old.get(at * width..(at + 1) * width)) {
+                row.copy_from_slice(old);
             }
         }
     }

@@ -114,6 +114,8 @@ impl Session {
             // Where nobody waits, it takes part at once.
             let from = state.round.done() + 1;
             self.shared.note(&mut state, Event::Return { trainer, incarnation, from });
+            let state = &mut *state;
+            state.pace.came_back(trainer, |t| state.round.is_awaited(t));
             back = false;
         }
         Ok(Welcome { pushed: state.round.pushed(trainer), back })

@@ -81,7 +81,15 @@ struct Update {
     from: Vec<Name>,
     /// The parameter that it changes, for what trainers may ask.
     param: Option<Name>,
+    /// It leaves rows alone that no gradient names.
+    by_rows: bool,
     runner: Mutex<Runner>,
+}
+
+/// Does an update of a row-sparse gradient change only the rows of the gradient? The other optimizers go on with all rows, as if
+/// their gradients were zero.
+fn changes_named_rows(op: &Op) -> bool {
+    ["sgd", "adagrad"].contains(&op.op_type.as_str()) || op.attrs.get("lazy_mode") == Some(&Attr::Bool(true))
 }
 
 /// A block as a program, and an executor for it.
@@ -190,6 +198,7 @@ impl Updates {
         self.updates.push(Update {
             from,
             param,
+            by_rows: block.global().ops.iter().any(changes_named_rows),
             runner: Mutex::new(Runner::new(block, Executor::with_runtime(options.clone(), runtime.clone()))),
         });
         Ok(())
@@ -354,7 +363,11 @@ impl Updates {
         self.updates.iter().filter_map(|u| Some((u.param.as_ref()?, self.rows_of(u))))
     }
 
+    /// The rows that the next step is going to change; `None` if that may be all of them.
     fn rows_of(&self, update: &Update) -> Option<Vec<i64>> {
+        if !update.by_rows {
+            return None;
+        }
         let mut rows = None;
         for name in &update.from {
             if let Some(var) = self.scope.find(name)

@@ -38,6 +38,15 @@ pub struct Conn {
 impl Conn {
     /// Connects to `host:port` or `[ipv6]:port`. As long as nobody listens there, it tries again until the deadline.
     pub fn connect(endpoint: &str, options: &NetOptions, deadline: Instant) -> Result<Conn> {
+        Conn::reach(endpoint, options, deadline).map_err(connect::Failure::into_error)
+    }
+
+    /// [`Conn::connect`], for those who try again themselves: the failure says whether that can help.
+    pub(crate) fn reach(
+        endpoint: &str,
+        options: &NetOptions,
+        deadline: Instant,
+    ) -> std::result::Result<Conn, connect::Failure> {
         connect::connect(endpoint, options, deadline)
     }
 

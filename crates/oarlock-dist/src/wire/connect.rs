@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oarlock_ir::{Error, Result};
+use oarlock_ir::Error;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::conn::Conn;
@@ -23,28 +23,30 @@ const LAST_PAUSE: Duration = Duration::from_millis(500);
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 /// How long a name may be unknown: names of machines that are just being started appear a little later.
-const UNKNOWN_NAME: Duration = Duration::from_secs(10);
+pub(crate) const UNKNOWN_NAME: Duration = Duration::from_secs(10);
 
 /// Questions without an answer before the system gives a silent peer up.
 const KEEPALIVE_PROBES: u32 = 3;
 
 /// Connects, and tries again until the deadline while nobody is there. See [`Conn::connect`].
-pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> Result<Conn> {
-    let endpoint = Endpoint::parse(text, options)?;
-    let from = options.device.as_deref().map(device_addresses).transpose()?;
+pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> std::result::Result<Conn, Failure> {
+    let endpoint = Endpoint::parse(text, options).map_err(Failure::Final)?;
+    let from = options.device.as_deref().map(device_addresses).transpose().map_err(Failure::Final)?;
     let start = now();
     let mut pause = FIRST_PAUSE;
     loop {
         let failure = match attempt(&endpoint, from.as_deref(), options, deadline) {
             Ok(conn) => return Ok(conn),
-            Err(Failure::Final(e)) => return Err(e),
-            Err(Failure::Unknown(e)) if now() >= start + UNKNOWN_NAME => return Err(e),
-            Err(Failure::Unknown(e) | Failure::Absent(e)) => e,
+            Err(Failure::Unknown(e)) if now() >= start + UNKNOWN_NAME => return Err(Failure::Unknown(e)),
+            Err(failure) => failure,
         };
         let left = deadline.saturating_duration_since(now());
-        if left <= pause {
-            let waited = start.elapsed().as_secs_f64();
-            return Err(failure.note(format!("tried for {waited:.1} s")));
+        let tried = |e: Error| e.note(format!("tried for {:.1} s", start.elapsed().as_secs_f64()));
+        match failure {
+            Failure::Final(_) => return Err(failure),
+            Failure::Unknown(e) if left <= pause => return Err(Failure::Unknown(tried(e))),
+            Failure::Absent(e) if left <= pause => return Err(Failure::Absent(tried(e))),
+            Failure::Unknown(_) | Failure::Absent(_) => {}
         }
         thread::sleep(pause);
         pause = (pause * 2).min(LAST_PAUSE);
@@ -59,14 +61,23 @@ pub(crate) fn is_bound(text: &str, options: &NetOptions, deadline: Instant) -> b
     addresses.iter().any(|address| open(address, from.as_deref(), deadline).is_ok())
 }
 
-/// Why an attempt failed.
-enum Failure {
+/// Why nobody was reached.
+#[derive(Debug)]
+pub(crate) enum Failure {
     /// Trying again cannot help.
     Final(Error),
     /// The name has no address, perhaps not yet.
     Unknown(Error),
     /// Nobody is there, perhaps not yet.
     Absent(Error),
+}
+
+impl Failure {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Failure::Final(e) | Failure::Unknown(e) | Failure::Absent(e) => e,
+        }
+    }
 }
 
 fn attempt(

@@ -23,7 +23,7 @@ impl Endpoint {
     /// Reads `host:port` or `[ipv6]:port`.
     pub(super) fn parse(text: &str, options: &NetOptions) -> Result<Endpoint> {
         let bad = |why: &str| {
-            Error::new(Kind::Argument, format!("the endpoint {text:?}{} {why}", origin(options)))
+            Error::new(Kind::Argument, format!("the endpoint {text:?}{} {why}", origin(text, options)))
                 .help("write host:port, for example ps0:6174, 10.0.0.5:6174 or [::1]:6174")
         };
         let (host, port) = text.trim().rsplit_once(':').ok_or_else(|| bad("has no port"))?;
@@ -57,7 +57,7 @@ impl Endpoint {
             Ok(Err(e)) => e.to_string(),
             Err(_) => format!("no answer within {:.1} s", patience.as_secs_f64()),
         };
-        let from = origin(options);
+        let from = origin(&self.host, options);
         Err(fault::network(format!("the host {:?} of the endpoint {self}{from} cannot be resolved: {why}", self.host))
             .help("check the name; it must be known on this machine (try `getent hosts NAME`)"))
     }
@@ -72,9 +72,12 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Where endpoints come from, if that is known.
-fn origin(options: &NetOptions) -> String {
-    options.source.as_ref().map_or(String::new(), |source| format!(" (from {source})"))
+/// The variable of the environment that an endpoint or host stands in, if it stands in one.
+fn origin(text: &str, options: &NetOptions) -> String {
+    let is_it = |item: &str| item == text || item.strip_prefix(text).is_some_and(|rest| rest.starts_with(':'));
+    let holds = |value: &str| value.split(',').any(|item| is_it(item.trim()));
+    let found = options.sources.iter().find(|(_, value)| holds(value));
+    found.map_or(String::new(), |(name, _)| format!(" (from {name})"))
 }
 
 /// The addresses of the chosen device.
@@ -99,7 +102,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Endpoint> {
-        Endpoint::parse(text, &NetOptions { source: Some("PADDLE_PSERVERS".into()), ..NetOptions::default() })
+        let list = "a:1, ps0,ps0:99999,:80,::1:80,[::1:80".to_string();
+        Endpoint::parse(text, &NetOptions { sources: vec![("PADDLE_PSERVERS".into(), list)], ..NetOptions::default() })
     }
 
     #[test]
@@ -116,6 +120,8 @@ mod tests {
             let e = parse(text).unwrap_err().to_string();
             assert!(e.contains(why) && e.contains("(from PADDLE_PSERVERS)"), "{e}");
         }
+        let e = parse("written-in-a-script").unwrap_err().to_string();
+        assert!(e.contains("has no port") && !e.contains("(from"), "{e}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod tests;
 mod tls;
 
 pub use conn::{Closer, Conn};
-pub(crate) use connect::is_bound;
+pub(crate) use connect::{Failure, UNKNOWN_NAME, is_bound};
 pub use floats::Floats;
 pub use frame::{ALIGN, Incoming, MAX_META, MAX_SECTIONS, Outgoing, VERSION};
 pub use listen::Listener;

@@ -28,9 +28,20 @@ pub struct NetOptions {
     pub checksum: bool,
     /// How long a stranger may take to say who it is, and how long a peer may take to answer.
     pub handshake: Duration,
-    /// Where endpoints come from, for errors: usually the name of an environment variable.
-    pub source: Option<String>,
+    /// Variables of the environment that hold endpoints, with their values: an error about an endpoint names the one it stands in.
+    pub sources: Vec<(String, String)>,
 }
+
+/// The variables in which jobs are told where their processes listen; lists are separated by commas.
+const ENDPOINTS: [&str; 7] = [
+    "PADDLE_PSERVERS_IP_PORT_LIST",
+    "PADDLE_PSERVERS",
+    "PADDLE_PSERVER_IPS",
+    "PADDLE_TRAINER_ENDPOINTS",
+    "PADDLE_CURRENT_ENDPOINT",
+    "POD_IP",
+    "PADDLE_MASTER",
+];
 
 /// The files of TLS, in PEM form. Both ends show a certificate and check the other's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +68,7 @@ impl Default for NetOptions {
             keepalive: Some(Duration::from_secs(10)),
             checksum: true,
             handshake: Duration::from_secs(10),
-            source: None,
+            sources: Vec::new(),
         }
     }
 }
@@ -75,7 +86,7 @@ impl fmt::Debug for NetOptions {
             .field("keepalive", &self.keepalive)
             .field("checksum", &self.checksum)
             .field("handshake", &self.handshake)
-            .field("source", &self.source)
+            .field("sources", &self.sources)
             .finish()
     }
 }
@@ -95,6 +106,7 @@ impl NetOptions {
             job: get("OARLOCK_JOB_ID").or_else(|| get("SYS_JOB_ID")).unwrap_or_default(),
             tls: tls_files(get)?,
             device: get("OARLOCK_NET_DEVICE"),
+            sources: ENDPOINTS.iter().filter_map(|name| Some(((*name).to_owned(), get(name)?))).collect(),
             ..NetOptions::default()
         };
         if let Some(value) = get("OARLOCK_MAX_FRAME") {
@@ -161,6 +173,7 @@ mod tests {
         assert_eq!((set.keepalive, set.checksum), (None, false));
         assert_eq!(set.tls.clone().unwrap().cert, PathBuf::from("c.pem"));
         assert!(!format!("{set:?}").contains("hush"));
+        assert!(read(&[("POD_IP", "10.0.0.5")]).unwrap().sources == [("POD_IP".to_string(), "10.0.0.5".to_string())]);
         let e = read(&[("OARLOCK_MAX_FRAME", "1GB")]).unwrap_err();
         assert_eq!(
             e.to_string(),

@@ -418,7 +418,8 @@ fn a_client_waits_for_its_server() {
 
 #[test]
 fn names_that_nobody_knows_are_named() {
-    let options = NetOptions { source: Some("PADDLE_PSERVERS_IP_PORT_LIST".into()), ..NetOptions::default() };
+    let list = "ps0:80,no-such-host.invalid:80".to_string();
+    let options = NetOptions { sources: vec![("PADDLE_PSERVERS_IP_PORT_LIST".into(), list)], ..NetOptions::default() };
     let e =
         Conn::connect("no-such-host.invalid:80", &options, now() + Duration::from_millis(100)).unwrap_err().to_string();
     let start = "error[network]: the host \"no-such-host.invalid\" of the endpoint no-such-host.invalid:80 \

@@ -1,5 +1,6 @@
 //! Clusters in one process: servers and trainers in threads, over real sockets.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -13,8 +14,8 @@ use oarlock_dist::server::{Policy, Server, ServerOptions, Summary};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
 use oarlock_dist::wire::Floats;
 use oarlock_exec::{ExecOptions, Executor, Scope};
-use oarlock_ir::{Program, Result, Runtime};
-use oarlock_tensor::{DType, Dims, Tensor};
+use oarlock_ir::{Attr, Program, Result, Runtime};
+use oarlock_tensor::{DType, Dims, Tensor, Value};
 use oarlock_testkit::{Tolerance, assert_close};
 
 use crate::transpile::{local, noise, registry, rows_of};
@@ -248,6 +249,48 @@ fn so_does_training_with_a_table_on_servers() {
     trains_as_one_process(&Job::new("half_async", small(64), 2, 2), sparse_feed, 5);
 }
 
+/// Of three trainers one or the other comes last: the sums of their gradients are the same to the last bit.
+#[test]
+fn the_order_of_arrival_does_not_show() {
+    let cases: [(&str, Feed); 2] = [("dc_asgd", |s, f, c| dense_feed(8, s, f, c)), ("half_async", sparse_feed)];
+    for (case, feed) in cases {
+        let mut first: Option<Vec<Tensor>> = None;
+        for pauses in [[0, 20, 40], [40, 20, 0], [20, 0, 40]] {
+            let job = Job::new(case, small(64), 3, 2);
+            let servers = job.serve(&quiet());
+            let trainers: Vec<Trainer> = (0..3).map(|t| job.join(t, trainer_options()).unwrap()).collect();
+            std::thread::scope(|scope| {
+                for (t, (trainer, pause)) in trainers.iter().zip(pauses).enumerate() {
+                    scope.spawn(move || {
+                        for step in 0..3 {
+                            std::thread::sleep(Duration::from_millis(pause));
+                            trainer.step(&feed(step, t * 2, 2)).unwrap();
+                        }
+                        trainer.leave();
+                    });
+                }
+            });
+            let (_, scopes) = wait_all(servers);
+            let params: Vec<Tensor> = job.params().iter().map(|param| job.joined(&scopes, param)).collect();
+            assert!(*first.get_or_insert_with(|| params.clone()) == params, "{case}, {pauses:?}");
+        }
+    }
+}
+
+/// Two jobs with the same names in one process, at the same time: each learns what it learns alone.
+#[test]
+fn two_clusters_in_one_process_do_not_touch_each_other() {
+    std::thread::scope(|scope| {
+        for shift in [0, 100] {
+            scope.spawn(move || {
+                let job = Job::new("half_async", small(64), 2, 2);
+                let feed: Feed = if shift == 0 { sparse_feed } else { |s, f, c| sparse_feed(s + 100, f, c) };
+                trains_as_one_process(&job, feed, 5);
+            });
+        }
+    });
+}
+
 /// Of the tables of a program, make hashed ones.
 fn hash_tables(main: &mut Program) {
     for op in &mut main.global_mut().ops {
@@ -379,6 +422,56 @@ fn async_trainers_send_and_fetch_beside_their_work() {
             let after = job.joined(&scopes, param);
             assert!(distance(&after, before) > 0.0, "{param} did not move");
             assert!(after.to_f64().iter().all(|v| v.is_finite()), "{param}");
+        }
+    }
+}
+
+/// Trains some steps through a communicator; returns the pushes of a server before it stopped and in all, and whether new
+/// parameters came.
+fn communicated(steps: usize, options: CommunicatorOptions) -> (u64, u64, bool) {
+    let job = Job::new("half_async", asynchronous(), 1, 1);
+    let servers = job.serve(&quiet());
+    let trainer = job.join(0, trainer_options()).unwrap();
+    let dense = job.params().into_iter().find(|param| param != "tab").expect("a dense parameter");
+    let before = trainer.scope.tensor(&dense).unwrap();
+    let communicator = trainer.communicate(options);
+    (0..steps).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
+    std::thread::sleep(Duration::from_millis(100));
+    let pushed = servers[0].0.summary().pushes;
+    trainer.step(&sparse_feed(steps, 0, 8)).unwrap();
+    communicator.stop().unwrap();
+    let came = trainer.scope.tensor(&dense).unwrap() != before;
+    trainer.leave();
+    (pushed, wait_all(servers).0[0].pushes, came)
+}
+
+#[test]
+fn every_knob_of_the_communicator_turns_something() {
+    let patient = CommunicatorOptions {
+        max_merge_var_num: 100,
+        send_queue_size: 100,
+        send_wait_times: 3000,
+        ..CommunicatorOptions::default()
+    };
+    // It waits for more, and sends all it has in one when it stops.
+    assert_eq!(communicated(9, patient.clone()), (0, 1, false));
+    // As soon as as many are there as become one.
+    assert_eq!(communicated(9, CommunicatorOptions { max_merge_var_num: 3, ..patient.clone() }), (3, 4, true));
+    // As soon as no more may wait.
+    assert_eq!(communicated(9, CommunicatorOptions { send_queue_size: 3, ..patient.clone() }), (3, 4, true));
+    // As soon as it waited long enough.
+    let (pushed, ..) = communicated(9, CommunicatorOptions { send_wait_times: 1, ..patient.clone() });
+    assert!(pushed > 0);
+    // Parameters come after enough was sent, by either way.
+    for independent_recv_thread in [true, false] {
+        for (min_send_grad_num_before_recv, came) in [(2, true), (50, false)] {
+            let options = CommunicatorOptions {
+                max_merge_var_num: 1,
+                independent_recv_thread,
+                min_send_grad_num_before_recv,
+                ..patient.clone()
+            };
+            assert_eq!(communicated(9, options), (9, 10, came), "{min_send_grad_num_before_recv}");
         }
     }
 }
@@ -724,6 +817,87 @@ fn so_it_is_with_rows_that_go_by_themselves() {
     let (late, all) = (seen(3..steps), seen(0..steps));
     assert!(undisturbed.iter().all(|id| late.contains(id)), "{undisturbed:?} of {late:?}");
     assert!(all.iter().any(|id| !undisturbed.contains(id)), "some went");
+}
+
+/// All that servers keep, by name: ids (none of dense variables) and numbers.
+fn everything(job: &Job, trainer: &Trainer) -> BTreeMap<String, Vec<(i64, Vec<f64>)>> {
+    let kept = job.transpiled(0).0.kept().unwrap();
+    let whole = fetch_whole(&kept.iter().collect::<Vec<&Kept>>(), &trainer.client(), 0, &trainer.scope).unwrap();
+    let value = |name: String| {
+        let var = whole.find(&name).expect("fetched");
+        let mut rows = match &*var.read() {
+            Value::Rows(rows) => {
+                let (width, numbers) = (rows.value.dims().matrix(1).1, rows.value.to_f64());
+                rows.rows.iter().zip(numbers.chunks(width)).map(|(id, row)| (*id, row.to_vec())).collect::<Vec<_>>()
+            }
+            other => vec![(0, other.dense().unwrap().to_f64())],
+        };
+        rows.sort_by_key(|(id, _)| *id);
+        (name, rows)
+    };
+    kept.iter().map(|k| value(k.var.name.to_string())).collect()
+}
+
+/// The trainer's program, but the second server misses variables, and refuses what it gets.
+fn send_too_little_to(second: &str, program: &mut Program) {
+    for op in program.global_mut().ops.iter_mut().filter(|op| op.op_type == "send") {
+        let Some(Attr::Strings(endpoints)) = op.attrs.get("epmap").cloned() else { continue };
+        let is_first = |at: &usize| endpoints[*at] != second;
+        let kept: Vec<usize> = (0..endpoints.len()).filter(is_first).collect();
+        let inputs = op.inputs.get("X").to_vec();
+        // The rows of a hashed table go to both by their ids.
+        if inputs.len() != endpoints.len() {
+            continue;
+        }
+        op.inputs.set("X", kept.iter().map(|at| inputs[*at].clone()).collect::<Vec<_>>());
+        op.attrs.set("epmap", kept.iter().map(|at| endpoints[*at].clone()).collect::<Vec<String>>());
+    }
+    program.global_mut().ops.retain(|op| op.op_type != "send" || !op.inputs.get("X").is_empty());
+}
+
+/// Four steps of two trainers. If asked for, the second one is lost in the third step, which only one of the servers can make; it
+/// comes back and repeats it.
+fn four_steps(job: &Job, lost: bool) -> BTreeMap<String, Vec<(i64, Vec<f64>)>> {
+    let servers = job.serve(&with_policy(Policy::Wait));
+    let [first, mut second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
+    let kept = std::thread::scope(|scope| {
+        let first = scope.spawn(move || {
+            (0..4).for_each(|step| first.step(&sparse_feed(step, 0, 4)).unwrap());
+            first
+        });
+        for step in 0..4 {
+            if lost && step == 2 {
+                send_too_little_to(job.endpoints().nth(1).unwrap(), &mut second.program);
+                let error = second.step(&sparse_feed(step, 4, 4)).unwrap_err();
+                assert!(error.report().what.contains("the push of trainer 1 lacks"), "{error}");
+                second.die();
+                second = job.join(1, trainer_options()).unwrap();
+                assert_eq!(second.client().done(), 2);
+            }
+            second.step(&sparse_feed(step, 4, 4)).unwrap();
+        }
+        let first = first.join().unwrap();
+        let kept = everything(job, &first);
+        first.leave();
+        second.leave();
+        kept
+    });
+    wait_all(servers);
+    kept
+}
+
+#[test]
+fn a_step_that_one_server_made_is_repeated_with_what_was_before_it() {
+    // `adam` changes all rows of a table that is cut, and of one that is hashed those that a gradient names.
+    for (hashed, adam) in [(false, false), (true, false), (false, true)] {
+        let (mut main, startup) = local(if adam { "sync_full" } else { "half_async" });
+        if hashed {
+            hash_tables(&mut main);
+        }
+        let job = |startup: &Program| Job::of(main.clone(), startup.clone(), small(64), 2, 2);
+        let undisturbed = four_steps(&job(&startup), false);
+        assert!(four_steps(&job(&startup), true) == undisturbed, "hashed: {hashed}, adam: {adam}");
+    }
 }
 
 #[test]

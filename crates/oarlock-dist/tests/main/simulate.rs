@@ -429,9 +429,10 @@ fn next_step(done: u64) -> Phase {
 #[expect(clippy::disallowed_methods, reason = "a seed that failed is replayed")]
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let soaks = std::env::var_os("OARLOCK_SOAK").is_some();
     match number("OARLOCK_SIM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 1..number("OARLOCK_SIM_SEEDS").unwrap_or(1000) + 1,
+        None => 1..number("OARLOCK_SIM_SEEDS").unwrap_or(if soaks { 200_000 } else { 1000 }) + 1,
     }
 }
 

@@ -30,8 +30,26 @@ class HashName(PSDispatcher):
 
     _method = "HashName"
 
+    def dispatch(self, varlist):
+        """The endpoint of each block, as the core decides."""
+        return [self._eps[_fnv1a(str(getattr(var, "name", var))) % len(self._eps)] for var in varlist]
+
 
 class RoundRobin(PSDispatcher):
     """One server after the other, from variable to variable."""
 
     _method = "RoundRobin"
+
+    def dispatch(self, varlist):
+        """The endpoint of each block, as the core decides."""
+        first = self._step
+        self._step += len(varlist)
+        return [self._eps[turn % len(self._eps)] for turn in range(first, self._step)]
+
+
+def _fnv1a(text):
+    """A hash that is the same in every process, which Python's is not."""
+    found = 0xCBF29CE484222325
+    for byte in text.encode():
+        found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return found
