@@ -234,7 +234,7 @@ impl Client {
         }
         let about = || if number > 0 { format!("the push of step {number}") } else { "a push".to_string() };
         let inbox = &mut step.inbox;
-        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, inbox))?;
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, inbox, false))?;
         if number > 0 {
             self.done.store(number, Ordering::Release);
         }
@@ -323,7 +323,8 @@ impl Client {
         self.pull_as(trainer, names, false, into)
     }
 
-    /// Fetches variables now; of tables, if so wished, only the rows that changed since the last time.
+    /// Fetches variables now; of tables, if so wished, only the rows that changed since the last time. Those are read where they arrived:
+    /// who takes them drops them before the next request, or its reply needs other memory.
     pub(crate) fn pull_as(
         &self,
         trainer: u32,
@@ -350,7 +351,9 @@ impl Client {
             Pull { after_step: self.as_of(), changed_only, names: names.clone() }.encode(&mut meta);
             requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
-        self.ask_all(trainer, &requests, &|| "parameters".to_string(), |_, reply| read_values(reply, into))
+        self.ask_all(trainer, &requests, &|| "parameters".to_string(), |_, reply| {
+            read_values(reply, into, changed_only)
+        })
     }
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
@@ -450,11 +453,15 @@ fn two_at_once() -> Error {
 /// What a trainer wants from each server.
 pub(crate) type Wants = BTreeMap<String, Vec<String>>;
 
-fn read_values(reply: &Incoming, into: &mut Inbox) -> Result<()> {
+/// Takes the variables of a reply; with `lent` they are read where they are, and to be dropped before the next request.
+fn read_values(reply: &Incoming, into: &mut Inbox, lent: bool) -> Result<()> {
     let mut meta = Reader::new(reply.meta(), "a message");
     let mut values = ValueReader::new(reply, &mut meta)?;
     while let Some(name) = values.next(&mut meta)? {
-        values.value(&mut meta, into.arrive(name))?;
+        match lent {
+            true => values.lent(&mut meta, into.arrive(name))?,
+            false => values.value(&mut meta, into.arrive(name))?,
+        }
     }
     Ok(())
 }
