@@ -292,9 +292,13 @@ pub(crate) fn copy_fetched(frame: &Frame, name: &Name, slot: usize, to: &mut Val
     }
 }
 
-/// How often a lock is tried before a thread goes to sleep over it, some ten microseconds in all: so long do the operators of other
-/// workers hold a table, and waking a thread takes longer.
-const TRIES: usize = 1000;
+/// How often a lock is tried without letting go of the processor, some ten microseconds in all: so long do most operators of other
+/// workers hold a table.
+const SPINS: usize = 1000;
+
+/// How often it is tried further before a thread goes to sleep over it, with whoever else can run going first: updates of wide rows hold a
+/// table for a hundred microseconds, and waking a thread takes as long.
+const YIELDS: usize = 500;
 
 /// Locks a variable of a scope, to read or to write.
 pub(crate) fn acquire(var: &SharedVar, name: &Name, write: bool) -> Result<Cell> {
@@ -310,11 +314,15 @@ pub(crate) fn acquire(var: &SharedVar, name: &Name, write: bool) -> Result<Cell>
 }
 
 fn insist<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
-    for _ in 0..TRIES {
+    for tried in 0..SPINS + YIELDS {
         if let Some(got) = attempt() {
             return Some(got);
         }
-        std::hint::spin_loop();
+        if tried < SPINS {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
     }
     None
 }

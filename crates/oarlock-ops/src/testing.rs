@@ -526,6 +526,15 @@ impl FusionCheck {
         self
     }
 
+    /// The fused plan that fetches these must hold none of these operators.
+    #[track_caller]
+    pub(crate) fn lacks(&self, fetches: &[&str], op_types: &[&str]) {
+        let names: Vec<&str> = self.inputs.iter().map(|(n, _)| n.as_str()).collect();
+        let planned = executor(true).planned_program(&self.program, &names, fetches).unwrap_or_else(|e| panic!("{e}"));
+        let left = planned.global().ops.iter().find(|op| op_types.contains(&op.op_type.as_str()));
+        assert!(left.is_none(), "`{}` in\n{}", left.map_or("", |op| &op.op_type), planned.summary());
+    }
+
     /// Runs both ways, fetches these, and compares; the fused plan must hold these operators (each as often as listed).
     #[track_caller]
     pub(crate) fn run(self, fetches: &[&str], fused: &[&str]) {

@@ -99,7 +99,7 @@ impl Client {
         fetches: &[MutexGuard<'_, Fetch>],
         rows: &mut Arriving,
     ) -> Result<()> {
-        let first = read_values(reply, inbox)?;
+        let first = read_values(reply, inbox, false)?;
         let mut room = Vec::new();
         for (at, (fetch, question)) in asked.iter().enumerate() {
             match reply.section(first + at).unwrap_or_default() {

@@ -46,6 +46,14 @@ impl Inbox {
         }
     }
 
+    /// Leaves the memory of something that was taken for the next of its name.
+    pub(crate) fn give_back(&mut self, name: &str, value: &mut Value) {
+        let entry = self.0.entry(name.to_string()).or_default();
+        if !entry.fresh {
+            std::mem::swap(&mut entry.value, value);
+        }
+    }
+
     /// Takes over all that arrived at another inbox, as one fetch.
     pub(crate) fn take_all(&mut self, other: &mut Inbox, version: u64) {
         for (name, entry) in other.0.iter_mut().filter(|(_, e)| e.fresh) {

@@ -285,7 +285,8 @@ impl Client {
         self.pull_as(trainer, names, false, into)
     }
 
-    /// Fetches variables now; of tables, if so wished, only the rows that changed since the last time.
+    /// Fetches variables now; of tables, if so wished, only the rows that changed since the last time. Those are read where they arrived:
+    /// who takes them drops them before the next request, or its reply needs other memory.
     pub(crate) fn pull_as(
         &self,
         trainer: u32,
@@ -313,7 +314,7 @@ impl Client {
             requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
         let about = || about_names("", wants.values().flatten().map(String::as_str), self.done());
-        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into).map(drop))
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into, changed_only).map(drop))
     }
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
@@ -422,12 +423,16 @@ fn two_at_once() -> Error {
 /// What a trainer wants from each server.
 pub(crate) type Wants = BTreeMap<String, Vec<String>>;
 
-/// Lays the values of a reply into an inbox; returns the first section that is none of theirs.
-fn read_values(reply: &Incoming, into: &mut Inbox) -> Result<usize> {
+/// Lays the values of a reply into an inbox; with `lent` they are read where they are, and to be dropped before the next request.
+/// Returns the first section that is none of theirs.
+fn read_values(reply: &Incoming, into: &mut Inbox, lent: bool) -> Result<usize> {
     let mut meta = Reader::new(reply.meta(), "a message");
     let mut values = ValueReader::new(reply, &mut meta)?;
     while let Some(name) = values.next(&mut meta)? {
-        values.value(&mut meta, into.arrive(name))?;
+        match lent {
+            true => values.lent(&mut meta, into.arrive(name))?,
+            false => values.value(&mut meta, into.arrive(name))?,
+        }
     }
     Ok(values.sections_read())
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Io, Kind, Name, Result};
-use oarlock_tensor::{DType, Dims, Value, simd};
+use oarlock_tensor::{DType, Dims, Tensor, Value, simd};
 use parking_lot::{Condvar, Mutex};
 
 use super::CommunicatorOptions;
@@ -89,8 +89,8 @@ enum Exchange {
 
 struct Tracked {
     var: GeoVar,
-    /// The parameter as servers and this trainer last agreed on it.
-    old: Vec<f32>,
+    /// The parameter as servers and this trainer last agreed on it: a tensor, for tables belong on huge pages.
+    old: Tensor,
     dims: Dims,
     /// Rows that were looked up since the last exchange.
     seen: RowSet,
@@ -109,7 +109,7 @@ impl Geo {
     ) -> Geo {
         let vars = vars.into_iter().map(|var| Tracked {
             var,
-            old: Vec::new(),
+            old: Tensor::default(),
             dims: Dims::from([0]),
             seen: RowSet::default(),
         });
@@ -240,11 +240,13 @@ impl Shared {
     fn begin(&self, state: &mut State) -> Result<()> {
         for tracked in &mut state.vars {
             let (old, own_dims) = (&mut tracked.old, &mut tracked.dims);
+            let mut done = Ok(());
             self.with_param(&tracked.var.param, |data, dims| {
-                old.clear();
-                old.extend_from_slice(data);
+                old.resize(DType::F32, *dims);
+                done = elements(old).map(|old| old.copy_from_slice(data));
                 *own_dims = *dims;
             })?;
+            done?;
         }
         state.begun = true;
         Ok(())
@@ -288,12 +290,14 @@ impl Shared {
         if !matches!(state.exchange, Exchange::Back(_)) {
             return Ok(());
         }
-        let Exchange::Back(pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
-        for (tracked, parts) in state.vars.iter_mut().zip(&pulled) {
+        let Exchange::Back(mut pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
+        for (tracked, parts) in state.vars.iter_mut().zip(&mut pulled) {
             let name = tracked.var.param.clone();
             let mut done = Ok(());
             self.with_param(&name, |train, _| done = tracked.take_in(train, parts))?;
             done?;
+            // Rows lie where they arrived, in memory that the next reply needs.
+            parts.iter_mut().filter(|part| matches!(part, Value::Rows(_))).for_each(|part| *part = Value::Empty);
         }
         state.spare_pulled = pulled;
         Ok(())
@@ -344,22 +348,18 @@ impl Shared {
         }
     }
 
-    /// Sends the moves, for which other memory comes back, and fetches what the servers have then.
+    /// Sends the moves, and fetches what the servers have then. The memory of both serves the next exchange.
     fn talk(&self, moves: &mut Parts, vars: &[(GeoVar, Dims)], inbox: &mut Inbox, pulled: &mut Parts) -> Result<()> {
-        let step = self.client.step();
-        {
-            let mut step = step.lock();
-            for ((var, _), parts) in vars.iter().zip(moves) {
-                for (block, part) in var.blocks.iter().zip(parts) {
-                    let name = format!("{}.delta", block.name);
-                    step.put(&block.endpoint, &name, |slot| {
-                        std::mem::swap(slot, part);
-                        Ok(())
-                    })?;
-                }
-            }
+        self.lend(moves, vars)?;
+        let sent = self.client.exchange(self.trainer, None, &BTreeMap::new(), &[]);
+        self.lend(moves, vars)?;
+        self.client.step().lock().clear();
+        sent?;
+        pulled.resize_with(vars.len(), Vec::new);
+        for ((var, _), parts) in vars.iter().zip(&mut *pulled) {
+            parts.resize_with(var.blocks.len(), Value::default);
+            var.blocks.iter().zip(parts).for_each(|(block, part)| inbox.give_back(&block.name, part));
         }
-        self.client.exchange(self.trainer, None, &BTreeMap::new(), &[])?;
         for (sparse, pull_changed) in [(false, false), (true, true)] {
             let names: Vec<(String, String)> = vars
                 .iter()
@@ -368,9 +368,7 @@ impl Shared {
                 .collect();
             self.client.pull_as(self.trainer, &names, pull_changed, inbox)?;
         }
-        pulled.resize_with(vars.len(), Vec::new);
         for ((var, dims), parts) in vars.iter().zip(pulled) {
-            parts.resize_with(var.blocks.len(), Value::default);
             for (block, part) in var.blocks.iter().zip(parts) {
                 if !inbox.take(&block.name, part) {
                     let what = format!("server {} did not send `{}`", block.endpoint, block.name);
@@ -383,10 +381,28 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Exchanges the moves for what waits to be sent: once before they are sent, and once more to have their memory back.
+    fn lend(&self, moves: &mut Parts, vars: &[(GeoVar, Dims)]) -> Result<()> {
+        let step = self.client.step();
+        let mut step = step.lock();
+        for ((var, _), parts) in vars.iter().zip(moves) {
+            for (block, part) in var.blocks.iter().zip(parts) {
+                let name = format!("{}.delta", block.name);
+                step.put(&block.endpoint, &name, |slot| {
+                    std::mem::swap(slot, part);
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Tracked {
     /// How far the parameter went, into the parts of its blocks.
     fn moves(&mut self, train: &[f32], share: f32, parts: &mut Vec<Value>) -> Result<()> {
-        let (width, old) = (width(&self.dims), &mut self.old);
+        let (width, old) = (width(&self.dims), elements(&mut self.old)?);
         if train.len() != old.len() {
             let what = format!("parameter `{}` changed its size while it is shared", self.var.param);
             return Err(Error::new(Kind::Shape, what).help("load parameters before fleet.init_worker()"));
@@ -421,7 +437,7 @@ impl Tracked {
 
     /// Follows what the servers have now, which [`check_pulled`] has looked at.
     fn take_in(&mut self, train: &mut [f32], parts: &[Value]) -> Result<()> {
-        let (width, old) = (width(&self.dims), &mut self.old);
+        let (width, old) = (width(&self.dims), elements(&mut self.old)?);
         let mut first = 0;
         for (block, part) in self.var.blocks.iter().zip(parts) {
             match part {
@@ -445,7 +461,7 @@ impl Tracked {
     }
 }
 
-fn elements(tensor: &mut oarlock_tensor::Tensor) -> Result<&mut [f32]> {
+fn elements(tensor: &mut Tensor) -> Result<&mut [f32]> {
     tensor.data_mut::<f32>().map_err(wrong)
 }
 

@@ -122,12 +122,14 @@ pub(crate) struct ValueReader<'a> {
     frame: &'a Incoming,
     next: usize,
     left: u32,
+    /// Elements stay where they are.
+    lend: bool,
 }
 
 impl<'a> ValueReader<'a> {
     /// Of a message whose `meta` is read up to its variables.
     pub(crate) fn new(frame: &'a Incoming, meta: &mut Reader<'_>) -> Result<ValueReader<'a>> {
-        Ok(ValueReader { frame, next: 0, left: meta.u32()? })
+        Ok(ValueReader { frame, next: 0, left: meta.u32()?, lend: false })
     }
 
     /// The name of the next variable; `None` after the last.
@@ -162,6 +164,14 @@ impl<'a> ValueReader<'a> {
         }
     }
 
+    /// The same, but elements that were sent as they are stay in the frame's memory: to be dropped before its next frame comes.
+    pub(crate) fn lent(&mut self, meta: &mut Reader<'_>, into: &mut Value) -> Result<()> {
+        self.lend = true;
+        let done = self.value(meta, into);
+        self.lend = false;
+        done
+    }
+
     fn tensor(&mut self, meta: &mut Reader<'_>, into: &mut Tensor) -> Result<()> {
         let number = meta.u32()?;
         let dtype = DType::from_proto(number as i32).ok_or_else(|| damaged(format!("element type {number}")))?;
@@ -178,10 +188,16 @@ impl<'a> ValueReader<'a> {
         if needed != Some(bytes.len()) {
             return Err(damaged(format!("{} bytes for a tensor of {dtype}{dims}", bytes.len())));
         }
-        into.resize(dtype, dims);
-        match into.data_mut::<f32>() {
-            Ok(elements) if floats != Floats::F32 => floats.decode(bytes, elements)?,
-            _ => into.bytes_mut().copy_from_slice(bytes),
+        let lent = if self.lend && floats == Floats::F32 { self.frame.lend(self.next - 1) } else { None };
+        match lent {
+            Some(memory) => *into = Tensor::from_foreign(dtype, dims, memory).map_err(|e| damaged(e.to_string()))?,
+            None => {
+                into.resize(dtype, dims);
+                match into.data_mut::<f32>() {
+                    Ok(elements) if floats != Floats::F32 => floats.decode(bytes, elements)?,
+                    _ => into.bytes_mut().copy_from_slice(bytes),
+                }
+            }
         }
         let lod = Lod::new(lod);
         lod.check(into.rows()).map_err(|e| damaged(e.to_string()))?;

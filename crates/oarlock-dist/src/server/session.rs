@@ -215,7 +215,11 @@ impl Session {
             }
             let (to, value) = &mut self.brought[count];
             name.clone_into(to);
-            reader.value(&mut meta, value)?;
+            match self.shared.updates.mode {
+                // Added to what is there, and then not needed any more.
+                ServerMode::Geo => reader.lent(&mut meta, value)?,
+                _ => reader.value(&mut meta, value)?,
+            }
             self.shared.updates.check(name, value).map_err(|e| e.note(format!("sent by trainer {}", hello.trainer)))?;
             count += 1;
         }
@@ -239,6 +243,10 @@ impl Session {
         for (name, value) in &mut self.brought[..count] {
             self.shared.updates.apply(trainer, name, value)?;
             self.shared.changes.note(&self.shared.updates, (trainer, rounded), name, value);
+            if self.shared.updates.mode == ServerMode::Geo {
+                // The memory is the request's, which the next one needs.
+                *value = Value::Empty;
+            }
         }
         *applied = id;
         drop(whole);

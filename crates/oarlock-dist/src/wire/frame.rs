@@ -10,9 +10,10 @@
 //! Numbers are little-endian.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use oarlock_ir::{Error, Kind, Result};
-use oarlock_tensor::Buf;
+use oarlock_tensor::{Buf, Foreign};
 
 use super::fault;
 
@@ -222,7 +223,20 @@ pub struct Incoming {
     pub(super) front: Vec<u8>,
     /// Where in the payload each section is.
     places: Vec<Range<usize>>,
-    pub(super) payload: Buf,
+    /// Shared with whoever reads sections in place.
+    payload: Arc<Buf>,
+}
+
+/// A section of a payload.
+struct Section {
+    payload: Arc<Buf>,
+    place: Range<usize>,
+}
+
+impl AsRef<[u8]> for Section {
+    fn as_ref(&self) -> &[u8] {
+        &self.payload.bytes()[self.place.clone()]
+    }
 }
 
 impl Incoming {
@@ -254,6 +268,21 @@ impl Incoming {
     /// A section, aligned to 64 bytes in memory.
     pub fn section(&self, i: usize) -> Option<&[u8]> {
         self.places.get(i).map(|place| &self.payload.bytes()[place.clone()])
+    }
+
+    /// A section, to be read in place for as long as it is held; meanwhile the next frame takes other memory.
+    pub fn lend(&self, i: usize) -> Option<Foreign> {
+        let place = self.places.get(i)?.clone();
+        Some(Arc::new(Section { payload: self.payload.clone(), place }))
+    }
+
+    /// The payload, to write. Memory that somebody still reads is left to him.
+    pub(super) fn payload_mut(&mut self) -> &mut Buf {
+        if Arc::get_mut(&mut self.payload).is_none() {
+            self.payload = Arc::default();
+        }
+        // Nobody else has it, so nothing is copied.
+        Arc::make_mut(&mut self.payload)
     }
 
     /// Bytes of memory it holds.

@@ -130,10 +130,11 @@ impl Receiver {
     /// Reads until the frame is complete, or time is up.
     fn advance(&mut self, frame: &mut Incoming) -> Result<Received> {
         loop {
+            let checked = self.stage == Stage::Payload && frame.header.check_len() > 0;
             let part = match self.stage {
                 Stage::Header => &mut self.header[..],
                 Stage::Front => &mut frame.front[..],
-                Stage::Payload => frame.payload.bytes_mut(),
+                Stage::Payload => frame.payload_mut().bytes_mut(),
                 Stage::Trailer => &mut self.trailer[..],
             };
             if self.got == part.len() {
@@ -157,7 +158,7 @@ impl Receiver {
                 }
             };
             let came = &part[self.got..self.got + n];
-            if self.stage == Stage::Payload && frame.header.check_len() > 0 {
+            if checked {
                 self.check.update(came);
             }
             self.got += n;
@@ -177,12 +178,14 @@ impl Receiver {
             Stage::Front => {
                 frame.check_front(&self.peer)?;
                 let all = frame.header.payload as usize;
-                frame.payload.resize(all.min(FIRST_MEMORY.max(frame.payload.capacity())));
+                let payload = frame.payload_mut();
+                payload.resize(all.min(FIRST_MEMORY.max(payload.capacity())));
                 self.check = crc32fast::Hasher::new();
                 self.turn_to(Stage::Payload);
             }
             Stage::Payload if self.got < frame.header.payload as usize => {
-                grow(&mut frame.payload, frame.header.payload as usize);
+                let all = frame.header.payload as usize;
+                grow(frame.payload_mut(), all);
             }
             Stage::Payload if frame.header.check_len() > 0 => self.turn_to(Stage::Trailer),
             Stage::Payload => {
@@ -220,7 +223,10 @@ impl Receiver {
 /// Makes room for more of a payload, up to `all` bytes, and keeps what it holds.
 fn grow(payload: &mut Buf, all: usize) {
     let mut larger = Buf::new();
-    larger.resize(all.min(payload.len().saturating_mul(4)));
+    let len = all.min(payload.len().saturating_mul(4));
+    // Frames of one kind differ a little in size: with some room more, the next ones need no other memory.
+    larger.resize(len.saturating_add(len / 8));
+    larger.resize(len);
     larger.bytes_mut()[..payload.len()].copy_from_slice(payload.bytes());
     *payload = larger;
 }

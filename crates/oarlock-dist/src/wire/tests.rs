@@ -172,6 +172,27 @@ fn a_frame_survives_deadlines_that_pass_in_its_middle() {
 }
 
 #[test]
+fn what_is_lent_stays_until_it_is_dropped() {
+    let (mut client, mut server) = pair(&NetOptions::default());
+    let mut frame = Incoming::new();
+    let mut next = |seed: usize, frame: &mut Incoming| {
+        let data = bytes(100_000, seed);
+        client.send(&Outgoing { kind: 1, id: 1, meta: &[], sections: &[b"first", &data] }, soon()).unwrap();
+        assert_eq!(server.recv(frame, soon()).unwrap(), Received::Frame);
+        frame.section(1).unwrap().as_ptr() as usize
+    };
+    let first = next(1, &mut frame);
+    let lent = frame.lend(1).unwrap();
+    assert!(frame.lend(2).is_none());
+    let second = next(2, &mut frame);
+    assert!((*lent).as_ref() == bytes(100_000, 1) && (*lent).as_ref().as_ptr() as usize == first && second != first);
+    drop(lent);
+    drop(frame.lend(1));
+    assert_eq!(next(3, &mut frame), second);
+    assert_eq!(frame.section(1).unwrap(), bytes(100_000, 3));
+}
+
+#[test]
 fn memory_grows_with_what_has_come() {
     let data = bytes(100 << 20, 1);
     let (client, server) = pair(&NetOptions::default());

@@ -5,7 +5,7 @@
 //! instead of `p - r (a + b)`, which may differ in the last bits. Merging would take longer than everything else here.
 
 use oarlock_ir::{
-    FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
+    Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
     checked_kernel,
 };
 use oarlock_tensor::{DType, Tensor, simd};
@@ -108,7 +108,12 @@ impl OpDef for LookupSgd {
             .input("Param", "the table")
             .input("LearningRate", "one number")
             .inputs("Ids", "ids of each lookup")
-            .inputs("Grad", "gradient of each lookup; of slots side by side, of all of them")
+            .optional_inputs(
+                "Grad",
+                "gradient of each lookup that is not a product; of slots side by side, of all of them",
+            )
+            .optional_inputs("Factor", "of each lookup whose gradients are products, a number for each id")
+            .optional_inputs("Row", "of each of these, the rows that the numbers multiply; each serves as many ids")
             .optional_inputs("Other", "what stands between the slots")
             .output("ParamOut", "the table, updated")
             .attr(
@@ -118,6 +123,7 @@ impl OpDef for LookupSgd {
             )
             .attr("pooled", false, "slots have sequences of ids, whose rows were summed")
             .attr("turn", Vec::<i32>::new(), "the slots in the order in which they are applied")
+            .attr("products", Vec::<bool>::new(), "for each lookup: are its gradients products? Empty if none are")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -126,13 +132,13 @@ impl OpDef for LookupSgd {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (param, param_out, rate) = (p.input("Param")?, p.output("ParamOut")?, p.input("LearningRate")?);
-        let (ids, grads) = (p.inputs("Ids")?, p.inputs("Grad")?);
+        let ids = p.inputs("Ids")?;
         let turn: Vec<usize> = p.attrs().ints("turn")?.into_iter().map(|t| t as usize).collect();
         let order = p.attrs().bools("order")?;
         let layout = match order.is_empty() {
-            true => Layout::Apart { grads },
+            true => Layout::Apart { grads: gradients(p, ids.len())? },
             false => Layout::SideBySide {
-                grad: grads[0],
+                grad: p.input("Grad")?,
                 order,
                 others: p.inputs("Other")?,
                 pooled: p.attrs().bool("pooled")?,
@@ -149,21 +155,43 @@ impl OpDef for LookupSgd {
     }
 }
 
+/// The gradients of lookups that stand apart.
+fn gradients(p: &Prepare<'_>, lookups: usize) -> Result<Vec<Gradients>> {
+    let products = p.attrs().bools("products")?;
+    let (mut grads, mut factors, mut rows) =
+        (p.inputs("Grad")?.into_iter(), p.inputs("Factor")?.into_iter(), p.inputs("Row")?.into_iter());
+    let of = |lookup: usize| match products.get(lookup) {
+        Some(true) => Some(Gradients::Products { factors: factors.next()?, rows: rows.next()? }),
+        _ => grads.next().map(Gradients::Given),
+    };
+    let found: Option<Vec<Gradients>> = (0..lookups).map(of).collect();
+    found.ok_or_else(|| Error::internal(format!("{lookups} lookups, but not as many gradients")))
+}
+
+/// The gradients of one lookup.
+#[derive(Clone, Copy)]
+enum Gradients {
+    /// A row for each id.
+    Given(In),
+    /// A number for each id, times a row that serves as many ids as every other.
+    Products { factors: In, rows: In },
+}
+
 /// Where the gradients of the lookups are.
 #[derive(Clone)]
 enum Layout {
-    /// Each in a tensor of its own.
-    Apart { grads: Vec<In> },
+    /// Each by itself.
+    Apart { grads: Vec<Gradients> },
     /// In columns of one matrix.
     SideBySide { grad: In, order: Vec<bool>, others: Vec<In>, pooled: bool },
 }
 
 impl Layout {
-    /// The tensor that holds the gradients of a lookup.
-    fn grad(&self, lookup: usize) -> In {
+    /// What holds the gradients of a lookup.
+    fn grad(&self, lookup: usize) -> Gradients {
         match self {
             Layout::Apart { grads } => grads[lookup],
-            Layout::SideBySide { grad, .. } => *grad,
+            Layout::SideBySide { grad, .. } => Gradients::Given(*grad),
         }
     }
 
@@ -210,13 +238,18 @@ impl Update {
             let t = io.dense(ids)?;
             let list = io.data::<i64>(ids, &t)?;
             check_ids(io, self.param, ids, list, rows)?;
-            let slot = self.layout.grad(lookup);
-            let grad = io.dense(slot)?;
-            let need = self.samples(&t) * stride;
-            if io.data::<f32>(slot, &grad)?.len() != need {
-                let what =
-                    format!("is {}, but {} ids and rows of {stride} need {need} numbers", grad.dims(), list.len());
-                return Err(io.error(Kind::Shape, slot, what));
+            match self.layout.grad(lookup) {
+                Gradients::Given(slot) => {
+                    let need = self.samples(&t) * stride;
+                    check_numbers(io, slot, |n| n == need, format_args!("{} ids and rows of {stride}", list.len()))?;
+                }
+                Gradients::Products { factors, rows } => {
+                    check_numbers(io, factors, |n| n == list.len(), format_args!("{} ids", list.len()))?;
+                    let fits = |n: usize| {
+                        width > 0 && n % width == 0 && (n == 0) == list.is_empty() && divides(n / width, list.len())
+                    };
+                    check_numbers(io, rows, fits, format_args!("{} ids and rows of {width}", list.len()))?;
+                }
             }
         }
         Ok(())
@@ -240,7 +273,15 @@ impl Update {
         for &lookup in &self.turn {
             let t = io.dense(self.ids[lookup])?;
             let ids = io.data::<i64>(self.ids[lookup], &t)?;
-            let slot = self.layout.grad(lookup);
+            let slot = match self.layout.grad(lookup) {
+                Gradients::Given(slot) => slot,
+                Gradients::Products { factors, rows } => {
+                    let (by, of) = (io.dense(factors)?, io.dense(rows)?);
+                    let (by, of) = (io.data::<f32>(factors, &by)?, io.data::<f32>(rows, &of)?);
+                    simd::sgd_rows_outer(table, width, ids, by, of, rate);
+                    continue;
+                }
+            };
             let grad = io.dense(slot)?;
             let grads = io.data::<f32>(slot, &grad)?;
             if let Layout::SideBySide { pooled: true, .. } = self.layout {
@@ -254,6 +295,19 @@ impl Update {
         }
         Ok(())
     }
+}
+
+/// A gradient must have as many numbers as `fits` says.
+fn check_numbers(io: &Io<'_>, slot: In, fits: impl Fn(usize) -> bool, of: std::fmt::Arguments<'_>) -> Result<()> {
+    let tensor = io.dense(slot)?;
+    if fits(io.data::<f32>(slot, &tensor)?.len()) {
+        return Ok(());
+    }
+    Err(io.error(Kind::Shape, slot, format_args!("is {}, which does not fit {of}", tensor.dims())))
+}
+
+fn divides(part: usize, whole: usize) -> bool {
+    whole.checked_rem(part).unwrap_or(whole) == 0
 }
 
 #[cfg(test)]

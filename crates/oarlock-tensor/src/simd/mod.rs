@@ -7,6 +7,7 @@
 pub(crate) mod blocked;
 pub(crate) mod dots;
 mod elementwise;
+mod lookups;
 mod math;
 mod normalize;
 mod pack;
@@ -20,6 +21,7 @@ mod update;
 pub(crate) mod vector;
 
 pub use elementwise::*;
+pub use lookups::{Named, lookup_dots, lookup_sums, sgd_rows_outer};
 pub use math::*;
 pub use normalize::*;
 pub use prefetch::{AHEAD, prefetch};

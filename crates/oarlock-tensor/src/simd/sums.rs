@@ -82,7 +82,7 @@ impl<T: GemmElem> Sums<'_, T> {
 /// # Safety
 /// The CPU must have the instructions of `V`, and every row must be at least as long as `out`.
 #[inline(always)]
-unsafe fn add_to_row<V: Vector, const K: usize>(
+pub(super) unsafe fn add_to_row<V: Vector, const K: usize>(
     out: &mut [V::Elem],
     factors: [V::Elem; K],
     rows: [&[V::Elem]; K],
