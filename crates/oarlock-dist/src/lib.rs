@@ -12,6 +12,7 @@ pub mod communicator;
 pub mod elastic;
 mod env;
 mod finish;
+mod fusion;
 #[cfg(test)]
 mod hostile;
 mod log;
@@ -26,5 +27,6 @@ pub mod transpile;
 pub mod wire;
 
 pub use finish::finish;
+pub use fusion::fusions;
 pub use log::Log;
 pub use op::ops;

@@ -1,5 +1,6 @@
 //! CTR-DNN and word2vec on two parameter servers and two trainers, all processes on this machine, in every mode: samples per second of
-//! both trainers together, memory and processor time of each process, and the AUC of the last pass over the training files.
+//! both trainers together, memory and processor time of each process, and the AUC of the last pass over the training files: beside
+//! that of one process with the joined batch where trainers wait for each other.
 //!
 //! `OARLOCK_PEER_FLUID` names a Python interpreter that has Fluid 1.8; it then does the same in the same run. Arguments choose
 //! networks and modes (`ctr`, `word2vec`, `local`, `sync`, `half_async`, `async`, `geo`); `OARLOCK_BENCH_SEEDS` says how many seeds
@@ -17,6 +18,7 @@ use bench::{Peer, Rates};
 use oarlock::prelude::*;
 use oarlock::trainer::{Printer, Show, TrainOptions, train_from_dataset};
 use ps::cluster::{Outcome, PASSES, Run, SERVERS, TRAINERS, dataset};
+use ps::joined::auc_of_joined;
 use ps::networks::Network;
 
 /// Mode, optimizer, and how much faster than Fluid it has to be.
@@ -95,14 +97,23 @@ fn cluster(network: Network, mode: &str, optimizer: &str, goal: f64, data: &Path
     if let (Some((own, own_auc)), Some((peer, peer_auc))) = (own, show("fluid 1.8", &theirs, samples)) {
         println!("    {:.2}x Fluid (goal {goal}x), AUC {:+.4}", own / peer, own_auc - peer_auc);
     }
+    if let (Network::Ctr, "sync", Some((_, own_auc))) = (network, mode, own) {
+        let joined = (1..=seeds).map(|seed| auc_of_joined(network, optimizer, seed, data)).collect::<Result<Vec<_>>>();
+        match joined.map(|all| Rates::of(all).median()) {
+            Ok(auc) => println!("    one process, joined batch: AUC {auc:.4}, the cluster's {:+.4}", own_auc - auc),
+            Err(e) => println!("    one process with the joined batch failed: {e}"),
+        }
+    }
 }
 
 /// Prints the medians of several seeds, and gives them.
 fn show(who: &str, outcomes: &[Outcome], samples: f64) -> Option<(f64, f64)> {
     let rates = Rates::of(outcomes.iter().flat_map(|o| o.rates.all()).copied().collect());
     let last = outcomes.last()?;
-    let auc = Rates::of(outcomes.iter().map(|o| o.auc).collect()).median();
-    println!("    {who:<10} {:<26} AUC {auc:.4}  {}", rates.show(), last.used);
+    let aucs = outcomes.iter().map(|o| o.auc);
+    let (low, high) = aucs.clone().fold((1.0, 0.0), |(low, high): (f64, f64), auc| (low.min(auc), high.max(auc)));
+    let auc = Rates::of(aucs.collect()).median();
+    println!("    {who:<10} {:<26} AUC {auc:.4} [{low:.4}-{high:.4}]  {}", rates.show(), last.used);
     let [trainers, servers] = [0, 1].map(|role| {
         let seconds = outcomes.iter().map(|o| o.seconds()[role] * 1e6 / samples.max(1.0)).collect();
         Rates::of(seconds).median()

@@ -1,17 +1,28 @@
 //! What trainers of parameter servers compute is fused as on one machine, although sends stand between the operators.
 
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use oarlock::dist::Log;
+use oarlock::dist::client::{Client, ClientOptions};
+use oarlock::dist::server::{Server, ServerOptions};
 use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
-use oarlock::ir::Program;
+use oarlock::ir::{Program, Runtime};
 use oarlock::prelude::*;
+use oarlock::{ExecOptions, registry};
 
 fn click_model() -> Result<Net> {
     let mut net = Net::new();
+    net.seed(3);
     let label = net.checked_data("label", &[-1, 1], DType::I64, 0)?;
     let mut features = vec![net.checked_data("dense", &[-1, 3], DType::F32, 0)?];
     for slot in ["a", "b"] {
         let ids = net.checked_data(slot, &[-1, 1], DType::I64, 0)?;
         let table = Embedding::size(1000, 4).is_sparse(true).param_attr(ParamAttr::name("table"));
         features.push(net.embedding(&ids, table)?);
+        // A table of its own for each slot.
+        let own = Embedding::size(1000, 3).is_sparse(true).param_attr(ParamAttr::name(&format!("of_{slot}")));
+        features.push(net.embedding(&ids, own)?);
     }
     let mut x = net.concat(&features.iter().collect::<Vec<_>>(), 1)?;
     for _ in 0..2 {
@@ -25,6 +36,11 @@ fn click_model() -> Result<Net> {
 }
 
 fn trainer_program(config: Config) -> Result<Program> {
+    transpiled(config, 2, "127.0.0.1:6174,127.0.0.1:6175")?.0.get_trainer_program()
+}
+
+/// A transpiler, and the startup program of its trainer.
+fn transpiled(config: Config, trainers: usize, pservers: &str) -> Result<(DistributeTranspiler, Program)> {
     let net = click_model()?;
     let sync_mode = config.sync_mode;
     let mut transpiler = DistributeTranspiler::new(config);
@@ -33,14 +49,14 @@ fn trainer_program(config: Config) -> Result<Program> {
         trainer_id: 0,
         program: &mut main,
         startup_program: &mut startup,
-        pservers: "127.0.0.1:6174,127.0.0.1:6175",
-        trainers: Trainers::Count(2),
+        pservers,
+        trainers: Trainers::Count(trainers),
         sync_mode,
         current_endpoint: "",
         slice_var_up: None,
         split_method: None,
     })?;
-    transpiler.get_trainer_program()
+    Ok((transpiler, startup))
 }
 
 fn count(program: &Program, op_type: &str) -> usize {
@@ -62,5 +78,74 @@ fn layers_of_trainers_are_fused() -> Result<()> {
         let rows = count(&plan, "fused_lookup_concat_grad") + count(&plan, "fused_lookup_sgd");
         assert_eq!(rows, 1, "{}", plan.summary());
     }
+    Ok(())
+}
+
+#[test]
+fn trainers_cut_where_they_send_and_ask_for_all_tables_at_once() -> Result<()> {
+    let exe = Options { threads: 1, check_nan_inf: false }.executor();
+    let program = trainer_program(Config { min_block_size: 8, ..Config::fluid() })?;
+    let plan = exe.planned_program(&program, &["label", "dense", "a", "b"], &[])?;
+    let cuts = |of: &Program| count(of, "split_byref") + count(of, "split_selected_rows");
+    assert!(cuts(&program) > 0 && cuts(&plan) == 0, "{}", plan.summary());
+    assert_eq!([count(&program, "distributed_lookup_table"), count(&plan, "fused_remote_lookup")], [3, 1]);
+    Ok(())
+}
+
+/// What a trainer with two servers has learned after some steps, and how many questions for rows its servers heard.
+fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
+    let held: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let ports: Vec<String> = held.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    drop(held);
+    let (transpiler, startup) = transpiled(Config { min_block_size: 8, ..Config::fluid() }, 1, &ports.join(","))?;
+    let executor = || {
+        let without_fusions = Vec::new();
+        let registry = Arc::new(registry());
+        let options = ExecOptions { registry, threads: 1, fuse, without_fusions, check_nan_inf: false };
+        Executor::with_runtime(options, Arc::new(Runtime::new(1)))
+    };
+    let mut servers = Vec::new();
+    for endpoint in &ports {
+        let (program, startup) = transpiler.get_pserver_programs(endpoint)?;
+        let (exe, scope) = (executor(), Scope::new());
+        exe.run(&startup, &[], &[], &scope)?;
+        let options = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
+        servers.push((Server::start(&program, &scope, exe.options(), exe.runtime(), options)?, scope));
+    }
+    let (exe, scope) = (executor(), Scope::new());
+    exe.runtime().provide(Arc::new(Client::new(ClientOptions { log: Log::silent(), ..ClientOptions::default() })));
+    exe.run(&startup, &[], &[], &scope)?;
+    let program = transpiler.get_trainer_program()?;
+    for step in 0..4i64 {
+        let ids =
+            |salt: i64| Tensor::from_slice([6, 1], &(0..6).map(|i| (i * i + step + salt) % 7).collect::<Vec<_>>());
+        let dense: Vec<f32> = (0..18).map(|i| (i % 5) as f32 - step as f32).collect();
+        let feeds = [
+            ("label", Tensor::from_slice([6, 1], &[0i64, 1, 1, 0, 1, 0])?),
+            ("dense", Tensor::from_slice([6, 3], &dense)?),
+            ("a", ids(0)?),
+            ("b", ids(3)?),
+        ];
+        let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, tensor)| (*name, tensor)).collect();
+        exe.run(&program, &feeds, &[], &scope)?;
+    }
+    Client::of(exe.runtime()).leave()?;
+    let (mut all, mut lookups) = (Vec::new(), 0);
+    for (server, scope) in servers {
+        lookups += server.wait(|| false)?.lookups;
+        let params = scope.names().into_iter().filter(|name| !name.contains("@GRAD"));
+        all.extend(params.filter_map(|name| Some((name.to_string(), scope.tensor(&name)?))));
+    }
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok((all, lookups))
+}
+
+#[test]
+fn fused_trainers_learn_the_same() -> Result<()> {
+    let (plain, asked_apart) = learned(false)?;
+    let (fused, asked_at_once) = learned(true)?;
+    assert_eq!(plain, fused);
+    assert!(plain.len() >= 6, "servers hold parameters");
+    assert_eq!((asked_apart, asked_at_once), (4 * 2 * 3, 4 * 2), "questions of four steps to two servers");
     Ok(())
 }

@@ -6,6 +6,8 @@
 
 mod come_back;
 mod cut;
+mod exchange;
+mod fetch;
 mod inbox;
 mod life;
 mod meet;
@@ -29,10 +31,12 @@ use parking_lot::Mutex;
 
 pub use crate::message::Stale;
 pub use cut::CutRequest;
+pub(crate) use fetch::{Fetch, Question};
 pub(crate) use inbox::Inbox;
 use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
-pub(crate) use rows::{NO_ROW, Route, RowPlan};
+use rows::NO_ROW;
+pub(crate) use rows::Route;
 pub(crate) use step::Step;
 pub(crate) use tables::Onlooker;
 pub use tables::find_tables;
@@ -41,7 +45,7 @@ use trade::Trades;
 pub use wait::wait_for_servers;
 
 use crate::log::Log;
-use crate::message::{Leave, Lookup, Pull, Push, Rounded, ValueReader, ValueWriter, Welcome, kind};
+use crate::message::{Leave, Lookup, Pull, ValueReader, ValueWriter, Welcome, kind};
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Floats, Incoming, NetOptions, now};
 
@@ -114,6 +118,8 @@ pub struct Client {
     steps: Mutex<HashMap<ThreadId, Arc<Mutex<Step>>>>,
     /// Complete steps of synchronous training.
     done: AtomicU64,
+    /// Grows with everything that changes servers: what was fetched before is no longer what they hold.
+    exchanges: AtomicU64,
     resumed: Mutex<bool>,
     /// Held by the thread that waits for the other trainers: a trainer is in one step at a time.
     barrier: Mutex<()>,
@@ -137,6 +143,7 @@ impl Client {
             peers: Mutex::default(),
             steps: Mutex::default(),
             done: AtomicU64::new(0),
+            exchanges: AtomicU64::new(0),
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
             meetings: Mutex::new(0),
@@ -165,6 +172,11 @@ impl Client {
         self.done.load(Ordering::Acquire)
     }
 
+    /// How often this process has changed servers.
+    pub(crate) fn exchanges(&self) -> u64 {
+        self.exchanges.load(Ordering::Acquire)
+    }
+
     /// What the calling thread is sending and receiving.
     pub(crate) fn step(&self) -> Arc<Mutex<Step>> {
         self.steps.lock().entry(std::thread::current().id()).or_default().clone()
@@ -189,59 +201,6 @@ impl Client {
 
     fn deadline(&self) -> Instant {
         now() + self.options.deadline
-    }
-
-    /// Sends to each server what waits for it, and receives what is wanted from it: one exchange per server, all at
-    /// once. With `barrier` the servers wait for the other trainers, and what arrives is the result of the whole step.
-    pub(crate) fn exchange(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants) -> Result<()> {
-        let step = self.step();
-        let mut step = step.lock();
-        let result = self.exchange_step(trainer, barrier, wants, &mut step);
-        step.clear();
-        result
-    }
-
-    fn exchange_step(&self, trainer: u32, barrier: Option<&[String]>, wants: &Wants, step: &mut Step) -> Result<()> {
-        let mut _alone = None;
-        let number = match barrier {
-            Some(servers) => {
-                _alone = Some(self.barrier.try_lock().ok_or_else(two_at_once)?);
-                self.resume(trainer, servers, "")?;
-                self.done() + 1
-            }
-            None => 0,
-        };
-        let mut endpoints: Vec<String> =
-            step.outgoing.iter().filter(|o| !o.vars().is_empty()).map(|o| o.endpoint.clone()).collect();
-        endpoints.extend(barrier.unwrap_or_default().iter().cloned());
-        endpoints.extend(wants.keys().cloned());
-        endpoints.sort_unstable();
-        endpoints.dedup();
-        let outgoing =
-            |endpoint: &String| step.outgoing.iter().find(|o| o.endpoint == *endpoint).map_or(&[][..], |o| o.vars());
-        let floats = self.options.floats;
-        let rounded: Vec<Rounded> =
-            endpoints.iter().map(|e| Rounded::of(floats, outgoing(e).iter().map(|(_, value)| value))).collect();
-        let mut requests = Vec::new();
-        for (endpoint, rounded) in endpoints.iter().zip(&rounded) {
-            let vars = outgoing(endpoint);
-            let push = Push { step: number, floats, wants: wants.get(endpoint).cloned().unwrap_or_default() };
-            let mut meta = Writer::new();
-            push.encode(&mut meta);
-            let mut values = ValueWriter::default();
-            values.write(&mut meta, vars.iter().map(|(n, v)| (n.as_str(), v)), rounded)?;
-            requests.push((endpoint.as_str(), kind::PUSH, meta, values));
-        }
-        let about = || match number {
-            0 => about_names("its push of ", step.outgoing.iter().flat_map(|o| o.vars()).map(|(n, _)| n.as_str()), 0),
-            _ => format!("the push of step {number}"),
-        };
-        let inbox = &mut step.inbox;
-        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, inbox))?;
-        if number > 0 {
-            self.done.store(number, Ordering::Release);
-        }
-        Ok(())
     }
 
     /// Asks all servers, once, how far this trainer came before: a process that comes back goes on from there.
@@ -354,7 +313,7 @@ impl Client {
             requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
         let about = || about_names("", wants.values().flatten().map(String::as_str), self.done());
-        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into))
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into).map(drop))
     }
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
@@ -363,39 +322,33 @@ impl Client {
         if repeats { self.done() } else { u64::MAX }
     }
 
-    /// Fetches rows of tables: `asked[k]` is a server, a table there and ids. Rows of the k-th go to `rows[k]`.
+    /// Fetches rows of tables now. Those of the k-th question are handed to `take`.
     pub(crate) fn look_up(
         &self,
         trainer: u32,
-        asked: &[(&str, &str, &[i64])],
+        asked: &[Question<'_>],
         mut take: impl FnMut(usize, &[f32]) -> Result<()>,
     ) -> Result<()> {
-        let mut requests = Vec::new();
-        for (endpoint, table, ids) in asked {
-            let mut meta = Writer::new();
-            let read_only = self.identity.lock().looks;
-            Lookup {
-                after_step: self.as_of(),
-                read_only,
-                floats: self.options.floats,
-                tables: vec![(*table).to_string()],
-            }
-            .encode(&mut meta);
-            requests.push((*endpoint, kind::LOOKUP, meta, ValueWriter::of_ids(ids)));
+        let (read_only, floats) = (self.identity.lock().looks, self.options.floats);
+        let mut by_server: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (k, question) in asked.iter().enumerate() {
+            by_server.entry(question.server).or_default().push(k);
         }
-        let floats = self.options.floats;
-        let mut room = Vec::new();
-        let about = || about_names("rows of ", asked.iter().map(|(_, table, _)| *table), self.done());
-        self.ask_all(trainer, &requests, &about, |k, reply| {
-            let bytes = reply.section(0).unwrap_or_default();
-            if floats != Floats::F32 {
-                room.resize(bytes.len() / floats.width(), 0.0);
-                floats.decode(bytes, &mut room)?;
-                return take(k, &room);
+        let mut requests = Vec::new();
+        for (server, of) in &by_server {
+            let mut meta = Writer::new();
+            let tables = of.iter().map(|k| asked[*k].table.to_string()).collect();
+            Lookup { after_step: self.as_of(), read_only, floats, tables }.encode(&mut meta);
+            let ids = of.iter().map(|k| bytemuck::cast_slice(asked[*k].ids)).collect();
+            requests.push((*server, kind::LOOKUP, meta, ValueWriter::of_sections(ids)));
+        }
+        let about = || about_names("rows of table ", asked.iter().map(|question| question.table), self.done());
+        let (of_request, mut room): (Vec<&Vec<usize>>, _) = (by_server.values().collect(), Vec::new());
+        self.ask_all(trainer, &requests, &about, |server, reply| {
+            for (at, k) in of_request[server].iter().enumerate() {
+                take(*k, floats_of(reply.section(at).unwrap_or_default(), floats, &mut room)?)?;
             }
-            let rows = bytemuck::try_cast_slice(bytes)
-                .map_err(|_| Error::new(Kind::Format, "a reply with rows is cut off"))?;
-            take(k, rows)
+            Ok(())
         })
     }
 
@@ -469,13 +422,24 @@ fn two_at_once() -> Error {
 /// What a trainer wants from each server.
 pub(crate) type Wants = BTreeMap<String, Vec<String>>;
 
-fn read_values(reply: &Incoming, into: &mut Inbox) -> Result<()> {
+/// Lays the values of a reply into an inbox; returns the first section that is none of theirs.
+fn read_values(reply: &Incoming, into: &mut Inbox) -> Result<usize> {
     let mut meta = Reader::new(reply.meta(), "a message");
     let mut values = ValueReader::new(reply, &mut meta)?;
     while let Some(name) = values.next(&mut meta)? {
         values.value(&mut meta, into.arrive(name))?;
     }
-    Ok(())
+    Ok(values.sections_read())
+}
+
+/// The elements that a section of a reply holds, in place or in `room`.
+fn floats_of<'a>(bytes: &'a [u8], floats: Floats, room: &'a mut Vec<f32>) -> Result<&'a [f32]> {
+    if floats != Floats::F32 {
+        room.resize(bytes.len() / floats.width(), 0.0);
+        floats.decode(bytes, room)?;
+        return Ok(room);
+    }
+    bytemuck::try_cast_slice(bytes).map_err(|_| Error::new(Kind::Format, "a reply with rows is cut off"))
 }
 
 /// Grows from process to process with one number: the time of its start.

@@ -22,6 +22,7 @@ impl Client {
                 Ok(Shrink::decode(&mut Reader::new(reply.meta(), "a message"))?.gone)
             })?;
         }
+        self.servers_changed();
         Ok(gone)
     }
 }

@@ -1,10 +1,13 @@
 //! What one thread sends and receives in a step: gradients wait here until all are there, new parameters until they
 //! are asked for.
 
+use std::sync::Arc;
+
 use oarlock_ir::Result;
 use oarlock_tensor::Value;
+use parking_lot::Mutex;
 
-use super::Inbox;
+use super::{Fetch, Inbox};
 use crate::message::Named;
 
 /// The exchange of one thread, from its first `send` to its last `recv`.
@@ -14,6 +17,8 @@ pub(crate) struct Step {
     pub(crate) outgoing: Vec<Outbox>,
     /// What the last exchange brought and no `recv` has taken yet.
     pub(crate) inbox: Inbox,
+    /// The lookups that the thread made: it will make them again in its next step.
+    pub(crate) lookups: Vec<Arc<Mutex<Fetch>>>,
 }
 
 /// What waits for one server.
@@ -39,6 +44,13 @@ impl Step {
             }
         };
         self.outgoing[at].put(name, fill)
+    }
+
+    /// A lookup was made.
+    pub(crate) fn looked_up(&mut self, fetch: &Arc<Mutex<Fetch>>) {
+        if !self.lookups.iter().any(|known| Arc::ptr_eq(known, fetch)) {
+            self.lookups.push(fetch.clone());
+        }
     }
 
     /// Forgets what waits: it was sent, or the run failed before all was there.

@@ -275,7 +275,7 @@ impl Shared {
         }
         let none = Wants::new();
         let due = !self.options.independent_recv_thread && self.fetch_due(count);
-        self.client.exchange(self.options.trainer as u32, None, if due { &self.wants } else { &none })?;
+        self.client.exchange(self.options.trainer as u32, None, if due { &self.wants } else { &none }, &[])?;
         if due {
             self.keep(&mut step.lock().inbox);
         }

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock_ir::{Error, Io, Kind, Program, Result};
+use oarlock_ir::{Error, Io, Kind, Program, Result, Runtime};
 use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex};
 
 use super::merge::{add, divide};
 use super::{CommunicatorMode, CommunicatorOptions};
-use crate::client::{Client, Inbox, Wants};
+use crate::client::{Client, Fetch, Inbox, Wants};
 use crate::op::{Sends, copy, servers, wants};
 use crate::wire::now;
 
@@ -33,6 +33,8 @@ struct Meeting {
     held: u64,
     /// What was sent in this step, by variable: the sum, and of how many threads.
     sent: Vec<(Arc<Sends>, Value, usize)>,
+    /// What the threads that wait will look up next.
+    ahead: Vec<Arc<Mutex<Fetch>>>,
     /// What the last exchange brought.
     brought: Inbox,
     failed: Option<Error>,
@@ -48,6 +50,7 @@ impl Gather {
             here: 0,
             held: 0,
             sent: Vec::new(),
+            ahead: Vec::new(),
             brought: Inbox::default(),
             failed: None,
         };
@@ -85,9 +88,11 @@ impl Gather {
     }
 
     /// Waits for the other threads; the last one makes the exchange.
-    pub(super) fn barrier(&self) -> Result<()> {
+    pub(super) fn barrier(&self, runtime: &Runtime) -> Result<()> {
+        let ahead = self.client.look_ahead(runtime);
         let mut meeting = self.meeting.lock();
         let this = meeting.held;
+        meeting.ahead.extend(ahead);
         meeting.here += 1;
         if meeting.here >= meeting.threads {
             self.hold(&mut meeting);
@@ -151,7 +156,8 @@ impl Gather {
             }
         }
         let barrier = (self.options.mode == CommunicatorMode::Sync).then_some(&self.servers[..]);
-        self.client.exchange(self.options.trainer as u32, barrier, &self.wants)?;
+        let ahead = std::mem::take(&mut meeting.ahead);
+        self.client.exchange(self.options.trainer as u32, barrier, &self.wants, &ahead)?;
         let version = meeting.held + 1;
         meeting.brought.take_all(&mut step.lock().inbox, version);
         Ok(())

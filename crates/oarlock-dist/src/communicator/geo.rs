@@ -359,7 +359,7 @@ impl Shared {
                 }
             }
         }
-        self.client.exchange(self.trainer, None, &BTreeMap::new())?;
+        self.client.exchange(self.trainer, None, &BTreeMap::new(), &[])?;
         for (sparse, pull_changed) in [(false, false), (true, true)] {
             let names: Vec<(String, String)> = vars
                 .iter()

@@ -177,9 +177,9 @@ impl Communicator {
     }
 
     /// The end of a step of one thread.
-    pub(crate) fn barrier(&self) -> Result<()> {
+    pub(crate) fn barrier(&self, runtime: &Runtime) -> Result<()> {
         match &self.0 {
-            Form::Gather(gather) => gather.barrier(),
+            Form::Gather(gather) => gather.barrier(runtime),
             Form::Background(_) | Form::Geo(_) => Ok(()),
         }
     }

@@ -1,4 +1,5 @@
-//! A trainer's gradients. The reply brings the values that it asked for, so a step is one exchange per server.
+//! A trainer's gradients. The reply brings the values that it asked for, and rows for its next step where it knows which: so a
+//! step is one exchange per server.
 
 use oarlock_ir::Result;
 
@@ -14,6 +15,9 @@ pub(crate) struct Push {
     pub(crate) floats: Floats,
     /// The variables that the reply brings.
     pub(crate) wants: Vec<String>,
+    /// Tables whose rows the reply brings, too: the ids for the k-th are the k-th section behind those of the variables. In the reply
+    /// it is the k-th section behind those of the values, empty if the server cannot give the rows now.
+    pub(crate) tables: Vec<String>,
 }
 
 impl Push {
@@ -21,10 +25,16 @@ impl Push {
         meta.u64(self.step);
         self.floats.write(meta);
         encode_names(&self.wants, meta);
+        encode_names(&self.tables, meta);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Push> {
-        Ok(Push { step: meta.u64()?, floats: Floats::read(meta)?, wants: decode_names(meta)? })
+        Ok(Push {
+            step: meta.u64()?,
+            floats: Floats::read(meta)?,
+            wants: decode_names(meta)?,
+            tables: decode_names(meta)?,
+        })
     }
 }
 

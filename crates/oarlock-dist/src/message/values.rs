@@ -59,11 +59,6 @@ pub(crate) struct ValueWriter<'a> {
 }
 
 impl<'a> ValueWriter<'a> {
-    /// Nothing but ids.
-    pub(crate) fn of_ids(ids: &'a [i64]) -> ValueWriter<'a> {
-        ValueWriter { sections: vec![bytemuck::cast_slice(ids)] }
-    }
-
     /// Bytes that mean nothing here.
     pub(crate) fn of_sections(sections: Vec<&'a [u8]>) -> ValueWriter<'a> {
         ValueWriter { sections }
@@ -101,6 +96,11 @@ impl<'a> ValueWriter<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds bytes behind the variables.
+    pub(crate) fn add_section(&mut self, bytes: &'a [u8]) {
+        self.sections.push(bytes);
     }
 
     fn tensor(&mut self, meta: &mut Writer, tensor: &'a Tensor, (floats, rounded): (Floats, Option<&'a [u8]>)) {
@@ -187,6 +187,11 @@ impl<'a> ValueReader<'a> {
         lod.check(into.rows()).map_err(|e| damaged(e.to_string()))?;
         into.set_lod(lod);
         Ok(())
+    }
+
+    /// How many sections the variables took.
+    pub(crate) fn sections_read(&self) -> usize {
+        self.next
     }
 
     fn section(&mut self) -> Result<&'a [u8]> {

@@ -1,14 +1,17 @@
 //! `distributed_lookup_table`: rows of a table that lives on servers, for several tensors of ids at once.
 
 use std::cell::Ref;
+use std::sync::Arc;
 
+use oarlock_io::data::Upcoming;
 use oarlock_ir::{
     Dim, Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
 };
 use oarlock_tensor::{DType, Dims, Tensor};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{COMMUNICATES, fingerprint, servers};
-use crate::client::{Client, NO_ROW, Onlooker, Route, RowPlan};
+use crate::client::{Client, Fetch, Onlooker, Question, Route};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&DistributedLookupTable];
 
@@ -57,7 +60,8 @@ impl OpDef for DistributedLookupTable {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut lookup = RemoteLookup::new(p)?;
+        let of = TableAttrs::of_lookup(p)?;
+        let lookup = RemoteLookup::new(p, p.attrs().bool(READ_ONLY)?, std::slice::from_ref(&of))?;
         kernel(move |io| lookup.run(io))
     }
 
@@ -66,133 +70,183 @@ impl OpDef for DistributedLookupTable {
     }
 }
 
-/// A lookup, ready to run.
-struct RemoteLookup {
-    table: Name,
-    ids: Vec<In>,
-    outs: Vec<Out>,
-    width: usize,
+/// What the attributes of a lookup say of one table.
+pub(crate) struct TableAttrs {
+    /// How many tensors of ids there are.
+    pub(crate) ids: usize,
+    pub(crate) names: Vec<String>,
+    pub(crate) endpoints: Vec<String>,
+    pub(crate) sections: Vec<i64>,
+    pub(crate) padding: i64,
     /// The first of two lookups expects ids with a last dimension of 1, which their rows replace.
-    drops_last: bool,
-    padding: Option<i64>,
+    pub(crate) drops_last: bool,
+}
+
+impl TableAttrs {
+    fn of_lookup(p: &Prepare<'_>) -> Result<TableAttrs> {
+        let attrs = p.attrs();
+        Ok(TableAttrs {
+            ids: p.op().inputs.get("Ids").len(),
+            names: attrs.strs("table_names")?.to_vec(),
+            endpoints: attrs.strs("endpoints")?.to_vec(),
+            sections: attrs.ints("height_sections")?,
+            padding: attrs.int("padding_idx")?,
+            drops_last: attrs.str("lookup_table_version")? == "lookup_table",
+        })
+    }
+}
+
+/// Lookups in one table or several, ready to run: a question to each server, whatever their number.
+pub(crate) struct RemoteLookup {
+    tables: Vec<OfTable>,
     trainer: u32,
     read_only: bool,
-    /// Each part of the table: its server, and its name there.
-    parts: Vec<(String, String)>,
+    /// Does the program send what it learns? Then the next step will look rows up, too.
+    trains: bool,
     servers: Vec<String>,
     fingerprint: String,
-    route: Route,
-    plan: RowPlan,
-    rows: Vec<f32>,
+}
+
+struct OfTable {
+    ids: Vec<In>,
+    outs: Vec<Out>,
+    drops_last: bool,
+    fetch: Arc<Mutex<Fetch>>,
 }
 
 impl RemoteLookup {
-    fn new(p: &Prepare<'_>) -> Result<RemoteLookup> {
-        let attrs = p.attrs();
-        let table = p.op().inputs.get("W").first().cloned().unwrap_or_else(|| "".into());
-        if p.dtype("W")? != DType::F32 {
-            fail!(Kind::DType, "table `{table}` holds {}, and tables on servers hold f32", p.dtype("W")?);
+    /// Of an operator whose slots hold the ids and rows of these tables one after the other.
+    pub(crate) fn new(p: &Prepare<'_>, read_only: bool, of: &[TableAttrs]) -> Result<RemoteLookup> {
+        let (ids, outs) = (p.inputs("Ids")?, p.outputs("Outputs")?);
+        let (mut tables, mut from) = (Vec::new(), 0);
+        for (table, attrs) in of.iter().enumerate() {
+            let mine = from..from + attrs.ids;
+            from = mine.end;
+            tables.push(OfTable {
+                ids: ids[mine.clone()].to_vec(),
+                outs: outs[mine.clone()].iter().flatten().copied().collect(),
+                drops_last: attrs.drops_last,
+                fetch: Arc::new(Mutex::new(fetch(p, table, attrs, &p.op().inputs.get("Ids")[mine])?)),
+            });
         }
-        let width = p.var("W").and_then(|v| v.shape.last().copied()).and_then(|d| d.known());
-        let Some(width) = width else { fail!(Kind::Shape, "table `{table}` does not say how long its rows are") };
-        let (names, endpoints) = (attrs.strs("table_names")?, attrs.strs("endpoints")?);
-        let sections = attrs.ints("height_sections")?;
-        if names.len() != endpoints.len() || !sections.is_empty() && sections.len() != names.len() {
-            let what = format!(
-                "table `{table}` has {} parts on {} servers, with {} numbers of rows",
-                names.len(),
-                endpoints.len(),
-                sections.len()
-            );
-            return Err(Error::new(Kind::Argument, what).help("get the program from a transpiler"));
-        }
-        let padding = attrs.int("padding_idx")?;
         Ok(RemoteLookup {
-            ids: p.inputs("Ids")?,
-            outs: p.outputs("Outputs")?.into_iter().flatten().collect(),
-            width,
-            drops_last: attrs.str("lookup_table_version")? == "lookup_table",
-            padding: (padding != -1).then_some(padding),
-            trainer: attrs.count("trainer_id")? as u32,
-            read_only: attrs.bool(READ_ONLY)?,
-            parts: endpoints.iter().cloned().zip(names.iter().cloned()).collect(),
+            tables,
+            trainer: p.attrs().count("trainer_id")? as u32,
+            read_only,
+            trains: !read_only && p.program().global().ops.iter().any(|op| op.op_type == "send"),
             servers: servers(p.program()),
             fingerprint: fingerprint(p.program()),
-            route: route(&sections, names.len()),
-            plan: RowPlan::default(),
-            rows: Vec::new(),
-            table,
         })
     }
 
-    fn run(&mut self, io: &Io<'_>) -> Result<()> {
-        let ids: Vec<Ref<'_, Tensor>> = self.ids.iter().map(|x| io.dense(*x)).collect::<Result<_>>()?;
-        let mut lists: Vec<&[i64]> = Vec::with_capacity(ids.len());
-        for (input, tensor) in self.ids.iter().zip(&ids) {
-            lists.push(io.data::<i64>(*input, tensor)?);
-        }
-        self.plan.plan(lists.iter().copied(), self.padding, &self.route, self.parts.len(), &self.table)?;
-        self.fetch(io)?;
-        let mut at = 0;
-        for ((out, tensor), list) in self.outs.iter().zip(&ids).zip(&lists) {
-            self.write(io, *out, tensor, at)?;
-            at += list.len();
-        }
-        Ok(())
+    pub(crate) fn run(&self, io: &Io<'_>) -> Result<()> {
+        let mut fetches: Vec<MutexGuard<'_, Fetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
+        self.bring(io, &mut fetches)?;
+        self.tables.iter().zip(&fetches).try_for_each(|(table, fetch)| table.write(io, fetch))
     }
 
-    fn fetch(&mut self, io: &Io<'_>) -> Result<()> {
+    /// Brings all rows here, but for those that came with the last exchange.
+    fn bring(&self, io: &Io<'_>, fetches: &mut [MutexGuard<'_, Fetch>]) -> Result<()> {
         if self.read_only {
-            return self.fetch_from(&Onlooker::of(io.runtime()).0, io);
+            let missing = self.plan_missing(io, fetches, None)?;
+            return self.ask(&Onlooker::of(io.runtime()).0, fetches, &missing);
         }
         let client = Client::of(io.runtime());
+        if self.trains && io.runtime().replica().is_none() {
+            io.runtime().get_or_provide(Upcoming::default);
+            let step = client.step();
+            let mut step = step.lock();
+            self.tables.iter().for_each(|table| step.looked_up(&table.fetch));
+        }
+        let missing = self.plan_missing(io, fetches, Some(client.exchanges()))?;
+        if missing.is_empty() {
+            return Ok(());
+        }
         client.resume(self.trainer, &self.servers, &self.fingerprint)?;
-        self.fetch_from(&client, io)
+        self.ask(&client, fetches, &missing)
     }
 
-    fn fetch_from(&mut self, client: &Client, io: &Io<'_>) -> Result<()> {
-        let width = self.width;
-        self.rows.resize(self.plan.rows() * width, 0.0);
-        let asked: Vec<(usize, &str, &str, &[i64])> = self
-            .parts
-            .iter()
-            .zip(&self.plan.parts)
-            .enumerate()
-            .filter(|(_, (_, (ids, _)))| !ids.is_empty())
-            .map(|(part, ((server, name), (ids, _)))| (part, server.as_str(), name.as_str(), &ids[..]))
-            .collect();
-        let questions: Vec<(&str, &str, &[i64])> = asked.iter().map(|(_, s, n, ids)| (*s, *n, *ids)).collect();
-        let (rows, plan) = (&mut self.rows, &self.plan);
-        client.look_up(self.trainer, &questions, |k, found| {
-            let (part, server, _, ids) = asked[k];
-            if found.len() != ids.len() * width {
-                let what = format!("server {server} sent {} elements for {} rows of {width}", found.len(), ids.len());
-                return Err(io.op_error(Kind::Shape, what));
+    /// Finds out what to ask for the tables whose rows are not here as they are after the last exchange; returns which those are.
+    fn plan_missing(
+        &self,
+        io: &Io<'_>,
+        fetches: &mut [MutexGuard<'_, Fetch>],
+        last_exchange: Option<u64>,
+    ) -> Result<Vec<usize>> {
+        let mut missing = Vec::new();
+        for (at, (table, fetch)) in self.tables.iter().zip(fetches).enumerate() {
+            let tensors = table.tensors(io)?;
+            let lists = table.lists(io, &tensors)?;
+            if !last_exchange.is_some_and(|last| fetch.holds(lists.iter().copied(), last)) {
+                fetch.plan(lists.iter().copied())?;
+                missing.push(at);
             }
-            for (row, values) in plan.parts[part].1.iter().zip(found.chunks_exact(width.max(1))) {
-                rows[*row as usize * width..][..width].copy_from_slice(values);
-            }
-            Ok(())
-        })
+        }
+        Ok(missing)
     }
 
-    /// Writes the rows of one tensor of ids, which begins at `at` among all ids.
-    fn write(&self, io: &Io<'_>, out: Out, ids: &Tensor, at: usize) -> Result<()> {
-        let keep = ids.dims().rank() - usize::from(self.drops_last && ids.dims().rank() > 0);
-        let mut dims = Dims::new(&ids.dims()[..keep]);
-        dims.push(self.width);
-        let mut tensor = io.out_sized(out, DType::F32, dims)?;
-        tensor.set_lod(ids.lod().clone());
-        let data = io.data_mut::<f32>(out, &mut tensor)?;
-        let rows_of = &self.plan.row_of[at..at + ids.numel()];
-        for (row, to) in rows_of.iter().zip(data.chunks_exact_mut(self.width.max(1))) {
-            match *row {
-                NO_ROW => to.fill(0.0),
-                row => to.copy_from_slice(&self.rows[row as usize * self.width..][..self.width]),
-            }
+    fn ask(&self, client: &Client, fetches: &mut [MutexGuard<'_, Fetch>], missing: &[usize]) -> Result<()> {
+        let mut rows: Vec<Vec<f32>> = missing.iter().map(|at| std::mem::take(&mut fetches[*at].rows)).collect();
+        let questions: Vec<(usize, Question<'_>)> =
+            missing.iter().enumerate().flat_map(|(k, at)| fetches[*at].questions().map(move |q| (k, q))).collect();
+        let asked: Vec<Question<'_>> = questions.iter().map(|(_, question)| *question).collect();
+        let done = client.look_up(self.trainer, &asked, |n, found| {
+            let (k, question) = &questions[n];
+            fetches[missing[*k]].take(question.part, found, &mut rows[*k])
+        });
+        for (at, rows) in missing.iter().zip(rows) {
+            fetches[*at].rows = rows;
+        }
+        done
+    }
+}
+
+impl OfTable {
+    fn tensors<'a>(&self, io: &'a Io<'_>) -> Result<Vec<Ref<'a, Tensor>>> {
+        self.ids.iter().map(|x| io.dense(*x)).collect()
+    }
+
+    fn lists<'a>(&self, io: &Io<'_>, tensors: &'a [Ref<'_, Tensor>]) -> Result<Vec<&'a [i64]>> {
+        self.ids.iter().zip(tensors).map(|(input, tensor)| io.data::<i64>(*input, tensor)).collect()
+    }
+
+    /// Writes the rows of all ids.
+    fn write(&self, io: &Io<'_>, fetch: &Fetch) -> Result<()> {
+        let mut at = 0;
+        for (out, ids) in self.outs.iter().zip(&self.tensors(io)?) {
+            let keep = ids.dims().rank() - usize::from(self.drops_last && ids.dims().rank() > 0);
+            let mut dims = Dims::new(&ids.dims()[..keep]);
+            dims.push(fetch.width);
+            let mut tensor = io.out_sized(*out, DType::F32, dims)?;
+            tensor.set_lod(ids.lod().clone());
+            fetch.write(at, io.data_mut::<f32>(*out, &mut tensor)?);
+            at += ids.numel();
         }
         Ok(())
     }
+}
+
+/// What is fetched of the table at a position of `W`, and from where.
+fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Result<Fetch> {
+    let name = p.op().inputs.get("W").get(table).cloned().unwrap_or_else(|| "".into());
+    let Some(ty) = p.program().global().var(&name).map(oarlock_ir::Var::ty) else {
+        fail!(Kind::Missing, "table `{name}` is not declared");
+    };
+    if ty.dtype != DType::F32 {
+        fail!(Kind::DType, "table `{name}` holds {}, and tables on servers hold f32", ty.dtype);
+    }
+    let Some(width) = ty.shape.last().copied().and_then(|d| d.known()) else {
+        fail!(Kind::Shape, "table `{name}` does not say how long its rows are")
+    };
+    let (parts, endpoints, sections) = (attrs.names.len(), attrs.endpoints.len(), attrs.sections.len());
+    if parts != endpoints || sections != 0 && sections != parts {
+        let what = format!("table `{name}` has {parts} parts on {endpoints} servers, with {sections} numbers of rows");
+        return Err(Error::new(Kind::Argument, what).help("get the program from a transpiler"));
+    }
+    let at = attrs.endpoints.iter().cloned().zip(attrs.names.iter().cloned()).collect();
+    let mut fetch = Fetch::new(name, ids.to_vec(), width, at, route(&attrs.sections, parts));
+    fetch.padding = (attrs.padding != -1).then_some(attrs.padding);
+    Ok(fetch)
 }
 
 /// Where rows are: by range if parts say how many rows they have, else by id.

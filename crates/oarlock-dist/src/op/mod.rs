@@ -28,7 +28,7 @@ use crate::client::Wants;
 
 pub(crate) use collective::{WEIGHT, collective, is_exchange};
 pub(crate) use comm_init::{FUSE, HIERARCHICAL, PROGRAM, WORKERS};
-pub(crate) use distributed_lookup_table::{LOOKUP, READ_ONLY, distributed_lookup_table};
+pub(crate) use distributed_lookup_table::{LOOKUP, READ_ONLY, RemoteLookup, TableAttrs, distributed_lookup_table};
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;
 pub(crate) use gen_nccl_id::{RingPlan, gen_nccl_id};
@@ -36,7 +36,7 @@ pub(crate) use listen_and_serv::{MAX_STALENESS, SERVERS, Serve, listen_and_serv}
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
-pub(crate) use send::{Sends, copy, send};
+pub(crate) use send::{CUT_HERE, Sends, copy, send};
 pub(crate) use send_barrier::send_barrier;
 pub(crate) use sync_stream::{sync_stream, waits_for_exchanges};
 pub(crate) use trainer_mean::trainer_mean;
@@ -67,7 +67,7 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
 }
 
 /// Never pruned, and no gradient flows through it.
-const COMMUNICATES: Traits = Traits::GRADIENT_FREE.side_effect();
+pub(crate) const COMMUNICATES: Traits = Traits::GRADIENT_FREE.side_effect();
 
 /// The same, among equal workers: a process does it once, however many replicas it runs.
 const EXCHANGES: Traits = COMMUNICATES.once();

@@ -15,6 +15,9 @@ use crate::placement::server_of_id;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Send];
 
+/// Says that a variable is cut where it is laid aside, and not by a communicator: the program cut it before.
+pub(crate) const CUT_HERE: &str = "oarlock_cut_here";
+
 /// A `send` of variables, each to its endpoint. `out` only orders operators: what reads it comes after the send.
 pub(crate) fn send(variables: Vec<Name>, out: &Name, endpoints: Vec<String>, trainer_id: i32) -> Op {
     Op::new("send")
@@ -46,6 +49,7 @@ impl OpDef for Send {
             .attr("num", 0, "not used")
             .attr("merge_add", false, "add up what waits to be sent, rather than average it")
             .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
+            .attr(CUT_HERE, false, "X is cut where it is laid aside, not by a communicator")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -70,7 +74,7 @@ impl OpDef for Send {
             let client = Client::of(io.runtime());
             sends.queue(io, &mut client.step().lock())?;
             match &flush {
-                Some(wants) => client.exchange(trainer, None, wants),
+                Some(wants) => client.exchange(trainer, None, wants, &client.look_ahead(io.runtime())),
                 None => Ok(()),
             }
         })
@@ -97,6 +101,7 @@ pub(crate) struct Sends {
     pub(crate) names: Vec<String>,
     sections: Vec<i64>,
     pub(crate) adds: bool,
+    cut_here: bool,
     /// A count that every server wants to know.
     pub(crate) to_all: bool,
 }
@@ -110,6 +115,7 @@ impl Sends {
             names: attrs.strs("send_varnames")?.to_vec(),
             sections: attrs.ints("sections")?,
             adds: attrs.bool("merge_add")?,
+            cut_here: attrs.bool(CUT_HERE)?,
             to_all: !attrs.bool("use_send_handler")?,
             inputs,
         };
@@ -134,7 +140,7 @@ impl Sends {
 
     /// Is it a communicator that sends it, or that counts steps by it?
     fn is_for_communicator(&self) -> bool {
-        self.is_cut() || self.endpoints.is_empty()
+        self.is_cut() && !self.cut_here || self.endpoints.is_empty()
     }
 
     /// Does it say that parameters are in place, rather than which rows a step looked up?

@@ -41,10 +41,11 @@ impl OpDef for SendBarrier {
         let wants = wants(p.program());
         kernel(move |io| {
             if half_async && let Some(communicator) = io.runtime().get::<Communicator>() {
-                return communicator.barrier();
+                return communicator.barrier(io.runtime());
             }
             let barrier = (!half_async).then_some(&servers[..]);
-            Client::of(io.runtime()).exchange(trainer, barrier, &wants)
+            let client = Client::of(io.runtime());
+            client.exchange(trainer, barrier, &wants, &client.look_ahead(io.runtime()))
         })
     }
 

@@ -91,6 +91,8 @@ pub struct Summary {
     pub pushes: u64,
     /// Pushes that were there already.
     pub repeats: u64,
+    /// Questions for rows of tables that came by themselves, not with a push.
+    pub lookups: u64,
     /// How old the gradients of trainers were that do not wait for each other.
     pub staleness: Staleness,
 }
@@ -114,6 +116,7 @@ struct Shared {
     stop: AtomicBool,
     pushes: AtomicU64,
     repeats: AtomicU64,
+    lookups: AtomicU64,
     /// The last push of each stream that was applied. A stream is locked while one of its pushes is applied, so that a
     /// repeat over a new connection waits for the first and is known again.
     applied: Mutex<HashMap<Stream, Arc<Mutex<u64>>>>,
@@ -189,6 +192,7 @@ impl Server {
             stop: AtomicBool::new(false),
             pushes: AtomicU64::new(0),
             repeats: AtomicU64::new(0),
+            lookups: AtomicU64::new(0),
             applied: Mutex::default(),
             options,
         });
@@ -478,6 +482,7 @@ impl Shared {
             staleness: state.pace.staleness(),
             pushes: self.pushes.load(Ordering::Relaxed),
             repeats: self.repeats.load(Ordering::Relaxed),
+            lookups: self.lookups.load(Ordering::Relaxed),
         }
     }
 

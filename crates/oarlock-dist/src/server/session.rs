@@ -13,7 +13,7 @@ use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
     Awaited, ComeBack, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, RowsOf, SaveTable,
-    Shrink, Trade, ValueReader, ValueWriter, Welcome, encode_failure, kind,
+    Shrink, Trade, ValueReader, ValueWriter, Welcome, damaged, encode_failure, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
@@ -41,7 +41,8 @@ pub(super) struct Session {
     brought: Vec<Named>,
     /// What a reply brings.
     values: Vec<Named>,
-    rows: Vec<f32>,
+    /// Rows that a reply brings, table by table.
+    rows: Vec<Vec<f32>>,
 }
 
 impl Session {
@@ -169,7 +170,7 @@ impl Session {
     }
 
     fn push(&mut self, hello: &Hello) -> Result<()> {
-        let (push, count) = self.read_push(hello)?;
+        let (push, count, ids_from) = self.read_push(hello)?;
         match (self.shared.updates.mode, push.step) {
             (ServerMode::Sync, 0) => {
                 return Err(Error::new(Kind::Argument, "a trainer that does not wait sent to a server that does")
@@ -178,11 +179,29 @@ impl Session {
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
             _ => self.apply_now(hello, count, push.floats)?,
         }
-        self.reply_values(&push.wants, u64::MAX, push.floats, hello)
+        let bytes = self.copy_values(&push.wants, u64::MAX, hello)?;
+        self.read_ahead(&push, ids_from, bytes)?;
+        self.send_values(push.wants.len(), push.floats)
     }
 
-    /// What a push says, and how many variables it brought.
-    fn read_push(&mut self, hello: &Hello) -> Result<(Push, usize)> {
+    /// Reads the rows that the next step of whoever pushed looks up. What cannot be given now stays empty: the push is applied, and
+    /// the lookup itself will say what is wrong.
+    fn read_ahead(&mut self, push: &Push, ids_from: usize, mut bytes: u64) -> Result<()> {
+        let lookup = Lookup { after_step: u64::MAX, read_only: false, floats: push.floats, tables: Vec::new() };
+        self.rows.resize_with(push.tables.len(), Vec::new);
+        for (at, (table, rows)) in push.tables.iter().zip(&mut self.rows).enumerate() {
+            let ids = ids_of(&self.request, ids_from + at)?;
+            let read = self.shared.read_rows(table, ids, &lookup, rows);
+            bytes += 4 * rows.len() as u64;
+            if read.is_err() || self.shared.check_size(bytes).is_err() {
+                rows.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// What a push says, how many variables it brought, and the first section that holds ids of rows.
+    fn read_push(&mut self, hello: &Hello) -> Result<(Push, usize, usize)> {
         let mut meta = Reader::new(self.request.meta(), "a push");
         let push = Push::decode(&mut meta)?;
         let mut reader = ValueReader::new(&self.request, &mut meta)?;
@@ -200,7 +219,9 @@ impl Session {
             self.shared.updates.check(name, value).map_err(|e| e.note(format!("sent by trainer {}", hello.trainer)))?;
             count += 1;
         }
-        Ok((push, count))
+        let ids_from = reader.sections_read();
+        (0..push.tables.len()).try_for_each(|at| ids_of(&self.request, ids_from + at).map(drop))?;
+        Ok((push, count, ids_from))
     }
 
     /// Applies what a push brought, unless it is a repeat.
@@ -279,8 +300,15 @@ impl Session {
         self.reply_values(&pull.names, pull.after_step, Floats::F32, hello)
     }
 
-    /// Sends copies of variables, so that nobody waits for a slow reader.
+    /// Sends copies of variables.
     fn reply_values(&mut self, names: &[String], after_step: u64, floats: Floats, hello: &Hello) -> Result<()> {
+        self.copy_values(names, after_step, hello)?;
+        self.rows.clear();
+        self.send_values(names.len(), floats)
+    }
+
+    /// Copies variables for a reply, so that nobody waits for a slow reader; returns how many bytes they are.
+    fn copy_values(&mut self, names: &[String], after_step: u64, hello: &Hello) -> Result<u64> {
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
         let mut bytes = 0;
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
@@ -295,7 +323,7 @@ impl Session {
         if !names.is_empty() {
             self.shared.note_fetch(hello, false);
         }
-        self.send_values(names.len(), floats)
+        Ok(bytes)
     }
 
     /// Sends the rows that others changed since this trainer asked last.
@@ -307,31 +335,41 @@ impl Session {
             name.clone_into(to);
             self.shared.changes.rows_for(&self.shared.updates, hello.trainer as usize, name, id, value)?;
         }
+        self.rows.clear();
         self.send_values(names.len(), Floats::F32)
     }
 
+    /// Sends the first values, and rows behind them.
     fn send_values(&mut self, count: usize, floats: Floats) -> Result<()> {
+        let mut rooms: Vec<Vec<u16>> = vec![Vec::new(); self.rows.len()];
         let rounded = Rounded::of(floats, self.values[..count].iter().map(|(_, value)| value));
         let mut meta = Writer::new();
         let mut values = ValueWriter::default();
         values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)), &rounded)?;
+        for (rows, room) in self.rows.iter().zip(&mut rooms) {
+            values.add_section(floats.encode(rows, room));
+        }
         let out =
             Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: values.sections() };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
+    /// Sends rows of tables.
     fn look_up(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.lookups.fetch_add(1, Ordering::Relaxed);
         let lookup = Lookup::decode(&mut Reader::new(self.request.meta(), "a message"))?;
-        let [table] = &lookup.tables[..] else {
-            return Err(Error::new(Kind::Format, format!("a lookup in {} tables at once", lookup.tables.len())));
-        };
-        let ids: &[i64] = bytemuck::try_cast_slice(self.request.section(0).unwrap_or_default())
-            .map_err(|_| Error::new(Kind::Format, "the ids of a lookup are cut off"))?;
-        self.shared.read_rows(table, ids, &lookup, &mut self.rows)?;
+        self.rows.resize_with(lookup.tables.len(), Vec::new);
+        let mut bytes = 0;
+        for (at, (table, rows)) in lookup.tables.iter().zip(&mut self.rows).enumerate() {
+            self.shared.read_rows(table, ids_of(&self.request, at)?, &lookup, rows)?;
+            bytes += 4 * rows.len() as u64;
+            self.shared.check_size(bytes)?;
+        }
         self.shared.note_fetch(hello, true);
-        let mut room = Vec::new();
-        let rows = lookup.floats.encode(&self.rows, &mut room);
-        let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &[rows] };
+        let mut rooms: Vec<Vec<u16>> = vec![Vec::new(); self.rows.len()];
+        let rows: Vec<&[u8]> =
+            self.rows.iter().zip(&mut rooms).map(|(rows, room)| lookup.floats.encode(rows, room)).collect();
+        let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &rows };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
@@ -466,6 +504,7 @@ impl Session {
                 let named = |(trainer, part): (&usize, &Part)| (trainer.to_string(), Value::Dense(part.value.clone()));
                 self.values.extend(brought.iter().map(named));
                 self.shared.check_size(self.values.iter().map(|(_, value)| size(value)).sum())?;
+                self.rows.clear();
                 self.send_values(self.values.len(), Floats::F32)
             }
             Err(missing) => {
@@ -539,6 +578,12 @@ const GREETING: Duration = Duration::from_secs(10);
 
 fn stream(hello: &Hello) -> Stream {
     (hello.trainer, hello.incarnation, hello.stream)
+}
+
+/// The ids of rows in a section of a request.
+fn ids_of(request: &Incoming, section: usize) -> Result<&[i64]> {
+    let bytes = request.section(section).ok_or_else(|| damaged("the ids of a lookup are missing"))?;
+    bytemuck::try_cast_slice(bytes).map_err(|_| damaged("the ids of a lookup are cut off"))
 }
 
 /// The bytes of a value, as far as they matter for the size of a frame.

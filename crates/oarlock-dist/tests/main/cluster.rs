@@ -83,6 +83,11 @@ impl Job {
         self.endpoints().map(start).collect()
     }
 
+    /// Do trainers wait for each other?
+    pub(crate) fn waits(&self) -> bool {
+        self.config.sync_mode
+    }
+
     /// A trainer that is ready for its first step.
     pub(crate) fn join(&self, trainer: usize, options: ClientOptions) -> Result<Trainer> {
         let (transpiler, startup) = self.transpiled(trainer);
@@ -94,12 +99,12 @@ impl Job {
     }
 
     /// A parameter as the servers hold it.
-    fn joined(&self, servers: &[Scope], param: &str) -> Tensor {
+    pub(crate) fn joined(&self, servers: &[Scope], param: &str) -> Tensor {
         let (transpiler, _) = self.transpiled(0);
         crate::transpile::joined(&transpiler, servers, param)
     }
 
-    fn params(&self) -> Vec<String> {
+    pub(crate) fn params(&self) -> Vec<String> {
         let (transpiler, _) = self.transpiled(0);
         transpiler.placement().unwrap().iter().map(|(param, _)| param.to_string()).collect()
     }
@@ -117,12 +122,16 @@ impl Trainer {
         self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
     }
 
+    pub(crate) fn runtime(&self) -> &Runtime {
+        self.executor.runtime()
+    }
+
     pub(crate) fn client(&self) -> Arc<Client> {
         Client::of(self.executor.runtime())
     }
 
     /// Starts a communicator, as `fleet.init_worker` does.
-    fn communicate(&self, options: CommunicatorOptions) -> Arc<Communicator> {
+    pub(crate) fn communicate(&self, options: CommunicatorOptions) -> Arc<Communicator> {
         let communicator = Arc::new(Communicator::new(&self.program, &self.scope, self.client(), options));
         let runtime = self.executor.runtime();
         runtime.provide(communicator.clone());
@@ -183,7 +192,7 @@ fn ids(step: usize, seed: usize, from: usize, count: usize, range: usize) -> Ten
 }
 
 /// The inputs of `half_async`: two ids, numbers, and a label.
-fn sparse_feed(step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
+pub(crate) fn sparse_feed(step: usize, from: usize, count: usize) -> Vec<(&'static str, Tensor)> {
     vec![
         ("C1", ids(step, 1, from, count, 100)),
         ("C2", ids(step, 2, from, count, 100)),
@@ -347,7 +356,7 @@ fn ids_must_come_often_enough_to_get_a_row() {
     wait_all(servers);
 }
 
-fn half_async() -> Config {
+pub(crate) fn half_async() -> Config {
     Config { sync_mode: false, half_async: true, runtime_split_send_recv: true, ..small(64) }
 }
 

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod golden_programs;
+mod look_ahead;
 mod mpi;
 mod partition;
 mod simulate;

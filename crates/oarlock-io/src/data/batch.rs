@@ -25,6 +25,11 @@ impl Batch {
         Batch::default()
     }
 
+    /// So many samples, in these tensors.
+    pub fn of(rows: usize, tensors: Vec<Tensor>) -> Batch {
+        Batch { tensors, rows, texts: Vec::new() }
+    }
+
     /// The number of samples.
     pub fn rows(&self) -> usize {
         self.rows
@@ -76,4 +81,7 @@ pub struct Pass {
 pub trait BatchSource: Send {
     /// Fills `batch` with the next samples; false at the end of the data.
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
+
+    /// The same if the next samples are there already; false if somebody would have to wait for them, or at the end of the data.
+    fn try_next(&mut self, batch: &mut Batch) -> Result<bool>;
 }

@@ -72,6 +72,15 @@ impl<T> Channel<T> {
         }
     }
 
+    /// Takes the first item in exchange for a used one, if there is one.
+    pub(crate) fn try_swap(&self, item: &mut T) -> bool {
+        let mut state = self.state.lock();
+        let Some(next) = state.full.pop_front() else { return false };
+        state.empty.push(std::mem::replace(item, next));
+        self.changed.notify_all();
+        true
+    }
+
     /// Nothing more is appended. What is in the queue can still be taken.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;

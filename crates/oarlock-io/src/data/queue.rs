@@ -178,6 +178,10 @@ impl BatchSource for QueueReader {
         self.shared.job.check_stop()?;
         self.shared.failure.lock().clone().map_or(Ok(false), Err)
     }
+
+    fn try_next(&mut self, batch: &mut Batch) -> Result<bool> {
+        Ok(self.channel.try_swap(batch))
+    }
 }
 
 impl Drop for QueueReader {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::Tensor;
 
+use super::items::Items;
 use super::{ReaderVar, TensorReader};
-use crate::data::GLANCE;
 
 /// Where a thread puts what it has read; false when nobody wants more.
 pub(crate) struct Out(SyncSender<Result<Vec<Tensor>>>);
@@ -22,7 +22,7 @@ impl Out {
 
 /// A pass that threads read ahead.
 pub(crate) struct Ahead {
-    items: Option<Receiver<Result<Vec<Tensor>>>>,
+    items: Option<Items<Result<Vec<Tensor>>>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -35,7 +35,7 @@ impl Ahead {
         W: FnOnce(&Out, &AtomicBool) + Send + 'static,
     {
         let (sender, items) = sync_channel(capacity.max(1));
-        let mut ahead = Ahead { items: Some(items), stop: Arc::default(), threads: Vec::new() };
+        let mut ahead = Ahead { items: Some(Items::new(items)), stop: Arc::default(), threads: Vec::new() };
         for work in works {
             let (out, stop) = (Out(sender.clone()), ahead.stop.clone());
             let thread = thread::Builder::new().name("oarlock-reader".into()).spawn(move || work(&out, &stop));
@@ -45,10 +45,16 @@ impl Ahead {
         Ok(ahead)
     }
 
-    pub(crate) fn next(&self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
-        match &self.items {
-            Some(items) => receive(items, stop)?.transpose(),
+    pub(crate) fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
+        match &mut self.items {
+            Some(items) => items.receive(stop)?.transpose(),
             None => Ok(None),
+        }
+    }
+
+    pub(crate) fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
+        if let Some(Ok(tensors)) = self.items.as_mut().and_then(Items::peek) {
+            look(tensors);
         }
     }
 }
@@ -61,20 +67,6 @@ impl Drop for Ahead {
         for thread in self.threads.drain(..) {
             // A panic inside has ended the pass early; there is nobody left to tell.
             thread.join().ok();
-        }
-    }
-}
-
-/// Waits for the next item; `None` when there will be no more.
-pub(crate) fn receive<T>(items: &Receiver<T>, stop: &AtomicBool) -> Result<Option<T>> {
-    loop {
-        match items.recv_timeout(GLANCE) {
-            Ok(item) => return Ok(Some(item)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
-                return Err(Error::new(Kind::Interrupted, "reading was interrupted"));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
@@ -112,7 +104,13 @@ impl TensorReader for Buffered {
         if self.ahead.is_none() {
             self.ahead = Some(self.start()?);
         }
-        self.ahead.as_ref().map_or(Ok(None), |ahead| ahead.next(stop))
+        self.ahead.as_mut().map_or(Ok(None), |ahead| ahead.next(stop))
+    }
+
+    fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.peek(look);
+        }
     }
 
     fn reset(&mut self) -> Result<()> {

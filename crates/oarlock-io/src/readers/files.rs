@@ -105,7 +105,13 @@ impl TensorReader for FilesReader {
         if self.ahead.is_none() {
             self.ahead = Some(self.start()?);
         }
-        self.ahead.as_ref().map_or(Ok(None), |ahead| ahead.next(stop))
+        self.ahead.as_mut().map_or(Ok(None), |ahead| ahead.next(stop))
+    }
+
+    fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.peek(look);
+        }
     }
 
     fn reset(&mut self) -> Result<()> {

@@ -6,6 +6,7 @@
 mod ahead;
 mod batch;
 mod files;
+mod items;
 mod op;
 mod queue;
 mod shuffle;
@@ -24,6 +25,11 @@ pub use queue::TensorQueue;
 pub trait TensorReader: Send {
     /// The next tensors, one per variable; `None` at the end of the pass. Gives up soon when `stop` is set.
     fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>>;
+
+    /// Shows the next tensors if they are there already. They are given out later as if nobody had looked.
+    fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
+        let _ = look;
+    }
 
     /// Goes back to the beginning.
     fn reset(&mut self) -> Result<()>;
@@ -61,6 +67,10 @@ impl ReaderVar {
 impl TensorReader for ReaderVar {
     fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
         self.0.lock().next(stop)
+    }
+
+    fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
+        self.0.lock().peek(look);
     }
 
     fn reset(&mut self) -> Result<()> {

@@ -1,7 +1,10 @@
 //! The operators of readers: those that make one in a startup program, and `read`.
 
-use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
-use oarlock_tensor::Value;
+use std::sync::Arc;
+
+use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_tensor::{Tensor, Value};
+use parking_lot::Mutex;
 
 use super::ahead::Buffered;
 use super::batch::Batched;
@@ -9,16 +12,35 @@ use super::files::{Files, FilesReader};
 use super::queue::TensorQueue;
 use super::shuffle::Shuffled;
 use super::{ReaderVar, TensorReader};
+use crate::data::{NextBatch, Upcoming};
 
 pub(crate) const OPS: [&dyn OpDef; 6] =
-    [&Read, &CreatePyReader, &OpenFiles, &CREATE_SHUFFLE, &CREATE_BATCH, &CREATE_DOUBLE_BUFFER];
+    [&ReadOp, &CreatePyReader, &OpenFiles, &CREATE_SHUFFLE, &CREATE_BATCH, &CREATE_DOUBLE_BUFFER];
 
 const SIDE_EFFECT: Traits = Traits::GRADIENT_FREE.side_effect();
 
 /// `read`.
-struct Read;
+struct ReadOp;
 
-impl OpDef for Read {
+/// What the next `read` of a program gives.
+struct Read {
+    reader: ReaderVar,
+    names: Vec<Name>,
+}
+
+impl NextBatch for Read {
+    fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
+        let all = &self.names;
+        self.reader.peek(&mut |tensors| {
+            let find = |name| all.iter().position(|n| n == name).and_then(|at| tensors.get(at));
+            if let Some(found) = names.iter().map(find).collect::<Option<Vec<&Tensor>>>() {
+                look(&found);
+            }
+        });
+    }
+}
+
+impl OpDef for ReadOp {
     fn sig(&self) -> Sig {
         Sig::new(
             "read",
@@ -49,8 +71,15 @@ impl OpDef for Read {
             return Err(Error::new(Kind::Unsupported, "`read` without `throw_eof_exp` would train on nothing"));
         }
         let (reader, outs) = (p.input("Reader")?, p.outputs("Out")?);
+        let names = p.op().outputs.get("Out").to_vec();
         kernel(move |io| {
             let mut from = reader_of(io, reader)?;
+            // Among replicas it is not known who takes the next batch.
+            if io.runtime().replica().is_none()
+                && let Some(upcoming) = io.runtime().get::<Upcoming>()
+            {
+                upcoming.set(Arc::new(Mutex::new(Read { reader: from.clone(), names: names.clone() })));
+            }
             let Some(tensors) = from.next(&io.runtime().stop_flag())? else {
                 let what = format!("{} has no more data", io.describe(reader));
                 return Err(Error::new(Kind::EndOfData, what).help("the pass is over: call reset() of the reader"));

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
 use super::TensorReader;
-use super::ahead::receive;
+use super::items::Items;
 
 /// A queue of at most so many batches. One thread fills it, pass by pass, and a program's `read` empties it. Copies are one queue.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct TensorQueue(Arc<Inner>);
 struct Inner {
     capacity: usize,
     fill: Mutex<Option<SyncSender<Vec<Tensor>>>>,
-    take: Mutex<Option<Receiver<Vec<Tensor>>>>,
+    take: Mutex<Option<Items<Vec<Tensor>>>>,
 }
 
 impl TensorQueue {
@@ -31,7 +31,7 @@ impl TensorQueue {
     pub fn start(&self) {
         let (fill, take) = sync_channel(self.0.capacity);
         *self.0.fill.lock() = Some(fill);
-        *self.0.take.lock() = Some(take);
+        *self.0.take.lock() = Some(Items::new(take));
     }
 
     /// Appends a batch, waiting for room; false if nobody wants it any more.
@@ -72,10 +72,16 @@ impl TensorQueue {
 
 impl TensorReader for TensorQueue {
     fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
-        match &*self.0.take.lock() {
-            Some(take) => receive(take, stop),
+        match &mut *self.0.take.lock() {
+            Some(take) => take.receive(stop),
             None => Err(Error::new(Kind::Argument, "the program reads from a reader that is not started")
                 .help("call start() of the reader before a pass, and reset() after it")),
+        }
+    }
+
+    fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
+        if let Some(tensors) = self.0.take.lock().as_mut().and_then(Items::peek) {
+            look(tensors);
         }
     }
 

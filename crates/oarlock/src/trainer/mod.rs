@@ -4,6 +4,7 @@
 //! them; the calling thread watches and tells. Nothing here knows what the program does: whether it updates parameters or asks a
 //! server for them is written in the program.
 
+mod ahead;
 mod show;
 mod text;
 mod work;
@@ -194,6 +195,7 @@ impl Trainer<'_> {
         let (events, heard) = mpsc::channel();
         let job = Job {
             fed,
+            runtime: self.exe.runtime(),
             wants: &wants,
             events,
             stop,

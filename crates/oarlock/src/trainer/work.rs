@@ -7,9 +7,10 @@ use std::thread::Thread;
 
 use oarlock_exec::Worker;
 use oarlock_io::data::{Batch, BatchSource};
-use oarlock_ir::{Program, Result};
+use oarlock_ir::{Program, Result, Runtime};
 use oarlock_tensor::{Tensor, Value};
 
+use super::ahead::Batches;
 use super::{Counts, TrainOptions, loss_of};
 
 /// What a worker tells the thread that watches.
@@ -90,6 +91,7 @@ impl Wants {
 pub(crate) struct Job<'a> {
     /// Which tensors of a batch are fed, and as what.
     pub(crate) fed: Vec<(usize, &'a str)>,
+    pub(crate) runtime: &'a Runtime,
     pub(crate) wants: &'a Wants,
     pub(crate) events: Sender<Event>,
     /// Ends the pass: nobody takes another batch.
@@ -125,10 +127,11 @@ impl Job<'_> {
         *self.speaker.get_or_init(|| index) == index
     }
 
-    fn work(&self, index: usize, mut worker: Worker, mut source: Box<dyn BatchSource>) -> Result<()> {
+    fn work(&self, index: usize, mut worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
+        let batches = Batches::new(source, &self.fed, self.runtime);
         let mut batch = Batch::new();
         let mut count = 0;
-        while !self.stop.load(Ordering::Relaxed) && source.next(&mut batch)? {
+        while !self.stop.load(Ordering::Relaxed) && batches.next(&mut batch)? {
             let feeds: Vec<(&str, &Tensor)> =
                 self.fed.iter().map(|(at, name)| (*name, &batch.tensors()[*at])).collect();
             let speaks = self.speaks(index);

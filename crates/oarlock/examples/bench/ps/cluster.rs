@@ -150,10 +150,10 @@ impl Run<'_> {
         let set = dataset(self.network, data, |file| file % TRAINERS == index)?;
         let options = TrainOptions { show: Show::Nothing, ..TrainOptions::threads(1) };
         for _ in 0..PASSES {
-            part.forget(&scope);
+            Part::forget(&part.counts, &scope);
             let begin = now();
             let pass = train_from_dataset(&exe, &program, &set, &scope, &options, &mut Printer)?;
-            println!("pass {begin} {} {} {}", now(), pass.samples, part.auc(&scope));
+            println!("pass {begin} {} {} {}", now(), pass.samples, Part::auc(&part.counts, &scope));
         }
         if let Some(communicator) = communicator {
             communicator.stop()?;
@@ -198,7 +198,7 @@ pub(crate) fn dataset(network: Network, data: &Path, mine: impl Fn(usize) -> boo
 }
 
 /// A network, cut for a cluster.
-struct Part {
+pub(crate) struct Part {
     transpiler: DistributeTranspiler,
     startup: Program,
     counts: Vec<String>,
@@ -206,15 +206,15 @@ struct Part {
 
 impl Part {
     /// Counts for the AUC start anew.
-    fn forget(&self, scope: &Scope) {
-        for name in &self.counts {
+    pub(crate) fn forget(counts: &[String], scope: &Scope) {
+        for name in counts {
             let empty = scope.tensor(name).map(|t| Tensor::zeros(t.dtype(), *t.dims())).unwrap_or_default();
             scope.set(name, empty);
         }
     }
 
-    fn auc(&self, scope: &Scope) -> f64 {
-        let counts: Vec<Vec<f64>> = self.counts.iter().filter_map(|n| Some(scope.tensor(n)?.to_f64())).collect();
+    pub(crate) fn auc(counts: &[String], scope: &Scope) -> f64 {
+        let counts: Vec<Vec<f64>> = counts.iter().filter_map(|n| Some(scope.tensor(n)?.to_f64())).collect();
         let [positive, negative] = &counts[..] else { return 0.0 };
         let (mut above, mut pairs) = (0.0, 0.0);
         for (p, n) in positive.iter().zip(negative).rev() {

@@ -1,0 +1,167 @@
+//! Rows of one table for one operator: which to ask of which server, and where they go. They are asked for when the operator
+//! runs, or before, with what the step before it sends.
+
+use std::sync::Arc;
+
+use oarlock_io::data::Upcoming;
+use oarlock_ir::{Error, Kind, Name, Result, Runtime};
+use parking_lot::Mutex;
+
+use super::rows::{Route, RowPlan};
+use super::{Client, NO_ROW};
+
+/// The lookups of one operator in one table; keeps its memory from step to step.
+pub(crate) struct Fetch {
+    pub(crate) table: Name,
+    /// The variables that hold the ids.
+    pub(crate) ids: Vec<Name>,
+    pub(crate) width: usize,
+    /// The row of this id is zero.
+    pub(crate) padding: Option<i64>,
+    /// Each part of the table: its server, and its name there.
+    pub(crate) parts: Vec<(String, String)>,
+    pub(crate) route: Route,
+    pub(crate) plan: RowPlan,
+    /// The rows that were fetched, each once.
+    pub(crate) rows: Vec<f32>,
+    /// All ids, in order, if their rows came with an exchange; and the number of that exchange.
+    ahead: Option<u64>,
+    asked: Vec<i64>,
+}
+
+/// What to ask of one part of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) part: usize,
+    pub(crate) server: &'a str,
+    pub(crate) table: &'a str,
+    pub(crate) ids: &'a [i64],
+}
+
+impl Fetch {
+    pub(crate) fn new(table: Name, ids: Vec<Name>, width: usize, parts: Vec<(String, String)>, route: Route) -> Fetch {
+        Fetch {
+            table,
+            ids,
+            width,
+            padding: None,
+            parts,
+            route,
+            plan: RowPlan::default(),
+            rows: Vec::new(),
+            ahead: None,
+            asked: Vec::new(),
+        }
+    }
+
+    /// Finds out what to ask for these ids.
+    pub(crate) fn plan<'a>(&mut self, ids: impl Iterator<Item = &'a [i64]> + Clone) -> Result<()> {
+        self.ahead = None;
+        self.plan.plan(ids, self.padding, &self.route, self.parts.len(), &self.table)?;
+        self.rows.resize(self.plan.rows() * self.width, 0.0);
+        Ok(())
+    }
+
+    /// What to ask whom.
+    pub(crate) fn questions(&self) -> impl Iterator<Item = Question<'_>> {
+        let parts = self.parts.iter().zip(&self.plan.parts).enumerate();
+        parts.filter(|(_, (_, (ids, _)))| !ids.is_empty()).map(|(part, ((server, table), (ids, _)))| Question {
+            part,
+            server,
+            table,
+            ids,
+        })
+    }
+
+    /// Puts the rows of a part into `rows`, which is this fetch's own or takes its place.
+    pub(crate) fn take(&self, part: usize, found: &[f32], rows: &mut [f32]) -> Result<()> {
+        let (width, (ids, places)) = (self.width, &self.plan.parts[part]);
+        if found.len() != ids.len() * width {
+            let server = &self.parts[part].0;
+            let what = format!("server {server} sent {} elements for {} rows of {width}", found.len(), ids.len());
+            return Err(Error::new(Kind::Shape, what).note(format!("of table `{}`", self.table)));
+        }
+        for (row, values) in places.iter().zip(found.chunks_exact(width.max(1))) {
+            rows[*row as usize * width..][..width].copy_from_slice(values);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of ids that begin at `at` among all.
+    pub(crate) fn write(&self, at: usize, to: &mut [f32]) {
+        let width = self.width.max(1);
+        for (row, to) in self.plan.row_of[at..].iter().zip(to.chunks_exact_mut(width)) {
+            match *row {
+                NO_ROW => to.fill(0.0),
+                row => to.copy_from_slice(&self.rows[row as usize * width..][..width]),
+            }
+        }
+    }
+
+    /// Its rows came with an exchange.
+    pub(super) fn came_with(&mut self, exchange: u64) {
+        self.ahead = Some(exchange);
+    }
+
+    /// Are the rows of these ids here, as they are after the last exchange?
+    pub(crate) fn holds<'a>(&self, ids: impl Iterator<Item = &'a [i64]>, last_exchange: u64) -> bool {
+        let mut asked = &self.asked[..];
+        self.ahead == Some(last_exchange)
+            && ids.into_iter().all(|list| asked.split_off(..list.len()).is_some_and(|a| a == list))
+            && asked.is_empty()
+    }
+}
+
+impl Client {
+    /// Finds out what the calling thread will look up in its next step, if that is known: the lookups of the step that ends, with
+    /// the ids of the next batch. What cannot be asked for is left out; it fails when it is looked up.
+    pub(crate) fn look_ahead(&self, runtime: &Runtime) -> Vec<Arc<Mutex<Fetch>>> {
+        let step = self.step();
+        let mut made = std::mem::take(&mut step.lock().lookups);
+        let Some(next) = runtime.get::<Upcoming>().and_then(|upcoming| upcoming.get()) else { return Vec::new() };
+        let mut next = next.lock();
+        made.retain(|fetch| {
+            let mut fetch = fetch.lock();
+            let names = fetch.ids.clone();
+            let mut planned = false;
+            next.peek(&names, &mut |tensors| {
+                let lists: Option<Vec<&[i64]>> = tensors.iter().map(|t| t.data::<i64>().ok()).collect();
+                let Some(lists) = lists else { return };
+                planned = fetch.plan(lists.iter().copied()).is_ok();
+                fetch.asked.clear();
+                lists.iter().for_each(|list| fetch.asked.extend_from_slice(list));
+            });
+            planned
+        });
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_here_only_for_the_ids_they_were_asked_for() {
+        let parts = vec![("a:1".to_string(), "t".to_string())];
+        let mut fetch = Fetch::new("t".into(), vec!["ids".into()], 1, parts, Route::Hashed(1));
+        let lists: [&[i64]; 2] = [&[3, 4], &[3]];
+        fetch.plan(lists.into_iter()).unwrap();
+        fetch.asked = lists.concat();
+        assert!(!fetch.holds(lists.into_iter(), 5), "nothing came yet");
+        fetch.came_with(5);
+        assert!(fetch.holds(lists.into_iter(), 5));
+        assert!(!fetch.holds(lists.into_iter(), 6), "servers changed since");
+        for other in [[&[3i64, 4][..], &[4]], [&[3, 4], &[]], [&[3, 4], &[3, 3]]] {
+            assert!(!fetch.holds(other.into_iter(), 5), "{other:?}");
+        }
+        let mut rows = vec![0.0; 2];
+        fetch.take(0, &[1.5, 2.5], &mut rows).unwrap();
+        fetch.rows = rows;
+        let mut out = [0.0; 2];
+        fetch.write(1, &mut out);
+        assert_eq!(out, [2.5, 1.5]);
+        let error = fetch.take(0, &[1.5], &mut [0.0; 2]).unwrap_err();
+        assert_eq!(error.report().what, "server a:1 sent 1 elements for 2 rows of 1");
+    }
+}
