@@ -343,7 +343,7 @@ impl Client {
             let ids = of.iter().map(|k| bytemuck::cast_slice(asked[*k].ids)).collect();
             requests.push((*server, kind::LOOKUP, meta, ValueWriter::of_sections(ids)));
         }
-        let about = || about_names("rows of ", asked.iter().map(|q| q.table), self.done());
+        let about = || about_names("rows of table ", asked.iter().map(|question| question.table), self.done());
         let (of_request, mut room): (Vec<&Vec<usize>>, _) = (by_server.values().collect(), Vec::new());
         self.ask_all(trainer, &requests, &about, |server, reply| {
             for (at, k) in of_request[server].iter().enumerate() {
