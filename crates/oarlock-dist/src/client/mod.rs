@@ -182,6 +182,11 @@ impl Client {
         self.steps.lock().entry(std::thread::current().id()).or_default().clone()
     }
 
+    /// The calling thread makes no more steps: what it kept from step to step is let go.
+    pub fn thread_done(&self) {
+        self.steps.lock().remove(&std::thread::current().id());
+    }
+
     fn peer(&self, endpoint: &str, trainer: u32) -> Arc<Peer> {
         let mut identity = self.identity.lock();
         let mut peers = self.peers.lock();

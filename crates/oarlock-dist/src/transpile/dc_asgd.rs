@@ -16,6 +16,13 @@ pub(crate) fn backup(param: &Name, trainer: usize) -> Name {
     format!("{param}.trainer_{trainer}_bak").into()
 }
 
+/// Refuses what cannot be compensated: before any process of the job starts, so that none waits for another.
+pub(super) fn check_dense(updates: &[Update]) -> Result<()> {
+    let Some(update) = updates.iter().find(|update| update.sparse) else { return Ok(()) };
+    let what = format!("DC-ASGD compensates dense gradients, and that of `{}` is row-sparse", update.param);
+    Err(Error::new(Kind::Unsupported, what).help("switch `enable_dc_asgd` off, or set is_sparse=False"))
+}
+
 /// Adds the compensation to block `idx`; returns the variable that holds the compensated gradient.
 pub(super) fn compensate(
     job: &Job,
@@ -24,10 +31,6 @@ pub(super) fn compensate(
     update: &Update,
     block: &VarBlock,
 ) -> Result<Name> {
-    if update.sparse {
-        let what = format!("DC-ASGD compensates dense gradients, and that of `{}` is row-sparse", update.param);
-        return Err(Error::new(Kind::Unsupported, what).help("switch `enable_dc_asgd` off, or set is_sparse=False"));
-    }
     let (param, grad) = (block.name(), block.name_of(&update.grad));
     let whole = job.var(&update.param)?.clone();
     let backups: Vec<Name> = (0..job.trainers).map(|t| backup(&param, t)).collect();

@@ -30,6 +30,7 @@ use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
 
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
+use dc_asgd::check_dense;
 pub(crate) use dc_asgd::{TRAINER_ID, backup};
 use grad_allreduce::{allreduce_gradients, share_parameters, start_workers, trained};
 pub use idle::{Idle, idle};
@@ -149,6 +150,9 @@ impl DistributeTranspiler {
                 "the program updates no parameter, so there is nothing to distribute",
             )
             .help("call `minimize` before `transpile`"));
+        }
+        if traffic.dc_asgd {
+            check_dense(&updates.updates)?;
         }
         let method = arguments.split_method.as_ref().unwrap_or(&self.config.split_method);
         // GEO always cuts: servers only add what they are sent.

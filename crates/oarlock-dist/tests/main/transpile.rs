@@ -584,7 +584,6 @@ fn mistakes_are_named() {
          help: call `minimize` before `transpile`"
     );
     let sparse = Config { sync_mode: false, enable_dc_asgd: true, ..small_blocks() };
-    let (transpiler, _) = transpile(sparse, 2, &main, &startup).unwrap();
     let what = "DC-ASGD compensates dense gradients, and that of `tab` is row-sparse";
-    assert_eq!(transpiler.get_pserver_program("ps1:6174").unwrap_err().report().what, what);
+    assert_eq!(transpile(sparse, 2, &main, &startup).unwrap_err().report().what, what);
 }

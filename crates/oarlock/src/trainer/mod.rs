@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock_dist::client::Client;
 use oarlock_dist::communicator::Communicator;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::data::{Dataset, Pass};
@@ -211,6 +212,9 @@ impl Trainer<'_> {
                 s.spawn(move || {
                     let done = job.run(i, worker, source);
                     let gone = meeting.map_or(Ok(()), Communicator::thread_done);
+                    if let Some(client) = job.runtime.get::<Client>() {
+                        client.thread_done();
+                    }
                     done.and(gone)
                 })
             };
