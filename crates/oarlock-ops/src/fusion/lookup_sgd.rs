@@ -246,7 +246,10 @@ impl Update {
                 Gradients::Products { factors, rows } => {
                     check_numbers(io, factors, |n| n == list.len(), format_args!("{} ids", list.len()))?;
                     let fits = |n: usize| {
-                        width > 0 && n.is_multiple_of(width) && (n == 0) == list.is_empty() && divides(n / width, list.len())
+                        width > 0
+                            && n.is_multiple_of(width)
+                            && (n == 0) == list.is_empty()
+                            && divides(n / width, list.len())
                     };
                     check_numbers(io, rows, fits, format_args!("{} ids and rows of {width}", list.len()))?;
                 }
