@@ -9,6 +9,9 @@ use crate::op::{COMMUNICATES, LOOKUP, READ_ONLY, RemoteLookup, TableAttrs};
 
 pub(super) const FUSIONS: &[&dyn Fusion] = &[&RemoteLookups];
 
+/// More tensors of ids, or parts of a table, than a program has: a list with such a number is damaged.
+const MOST: usize = 1 << 20;
+
 /// The fused operator.
 const FUSED: &str = "fused_remote_lookup";
 
@@ -132,11 +135,16 @@ impl OpDef for FusedLookup {
 /// What the attributes say of each table.
 fn tables(p: &Prepare<'_>) -> Result<Vec<TableAttrs>> {
     let attrs = p.attrs();
-    let (ids, parts, ranges) = (attrs.ints("ids")?, attrs.ints("parts")?, attrs.ints("ranges")?);
+    let counts = |name: &str| -> Result<Vec<usize>> {
+        let usable = attrs.ints(name)?.into_iter().map(|n| usize::try_from(n).ok().filter(|n| *n <= MOST));
+        let Some(counts) = usable.collect() else { fail!(Kind::Argument, "`{FUSED}` has a `{name}` that cannot be") };
+        Ok(counts)
+    };
+    let (ids, parts, ranges) = (counts("ids")?, counts("parts")?, counts("ranges")?);
     let (names, endpoints) = (attrs.strs("table_names")?, attrs.strs("endpoints")?);
     let (sections, padding, drops) =
         (attrs.ints("height_sections")?, attrs.ints("padding_idx")?, attrs.bools("drops_last")?);
-    let sum = |list: &[i64]| list.iter().map(|n| *n as usize).sum::<usize>();
+    let sum = |list: &[usize]| list.iter().sum::<usize>();
     let tables = p.op().inputs.get("W").len();
     let fits = [ids.len(), parts.len(), ranges.len(), padding.len(), drops.len()].iter().all(|n| *n == tables)
         && [names.len(), endpoints.len()].iter().all(|n| *n == sum(&parts))
@@ -147,10 +155,10 @@ fn tables(p: &Prepare<'_>) -> Result<Vec<TableAttrs>> {
     let (mut part, mut range) = (0, 0);
     Ok((0..tables)
         .map(|t| {
-            let (of_parts, of_ranges) = (part..part + parts[t] as usize, range..range + ranges[t] as usize);
+            let (of_parts, of_ranges) = (part..part + parts[t], range..range + ranges[t]);
             (part, range) = (of_parts.end, of_ranges.end);
             TableAttrs {
-                ids: ids[t] as usize,
+                ids: ids[t],
                 names: names[of_parts.clone()].to_vec(),
                 endpoints: endpoints[of_parts].to_vec(),
                 sections: sections[of_ranges].to_vec(),

@@ -118,6 +118,9 @@ impl RemoteLookup {
     /// Of an operator whose slots hold the ids and rows of these tables one after the other.
     pub(crate) fn new(p: &Prepare<'_>, read_only: bool, of: &[TableAttrs]) -> Result<RemoteLookup> {
         let (ids, outs) = (p.inputs("Ids")?, p.outputs("Outputs")?);
+        if ids.len() != outs.len() || ids.len() != of.iter().map(|attrs| attrs.ids).sum::<usize>() {
+            fail!(Kind::Argument, "`{}` has {} tensors of ids and {} of rows", p.op().op_type, ids.len(), outs.len());
+        }
         let (mut tables, mut from) = (Vec::new(), 0);
         for (table, attrs) in of.iter().enumerate() {
             let mine = from..from + attrs.ids;
