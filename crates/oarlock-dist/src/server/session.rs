@@ -189,12 +189,15 @@ impl Session {
     fn read_ahead(&mut self, push: &Push, ids_from: usize, mut bytes: u64) -> Result<()> {
         let lookup = Lookup { after_step: u64::MAX, read_only: false, floats: push.floats, tables: Vec::new() };
         self.rows.resize_with(push.tables.len(), Vec::new);
+        let mut fits = true;
         for (at, (table, rows)) in push.tables.iter().zip(&mut self.rows).enumerate() {
-            let ids = ids_of(&self.request, ids_from + at)?;
-            let read = self.shared.read_rows(table, ids, &lookup, rows);
+            // Nothing is read that no frame could carry: tables named again and again must not fill the memory.
+            let read =
+                fits && self.shared.read_rows(table, ids_of(&self.request, ids_from + at)?, &lookup, rows).is_ok();
             bytes += 4 * rows.len() as u64;
-            if read.is_err() || self.shared.check_size(bytes).is_err() {
-                rows.clear();
+            fits = fits && self.shared.check_size(bytes).is_ok();
+            if !(read && fits) {
+                *rows = Vec::new();
             }
         }
         Ok(())
