@@ -276,3 +276,26 @@ def test_cell(mode, reader, runner, tmp_path, expected):
         for _ in range(2):
             runner(exe, program, reader)
         np.testing.assert_allclose(mode.weights(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_threads_of_a_trainer_that_waits_for_others(tmp_path):
+    """Two threads, a file each: a step is that of their joined batch, without fleet and its communicator, too."""
+    mode, reader = Servers(), FromQueue()
+    x, y = reader.declare(tmp_path)
+    zero = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(0.0))
+    predicted = layers.fc(x, 1, param_attr=zero, bias_attr=False)
+    mode.minimize(layers.mean(layers.square_error_cost(predicted, y)))
+    exe = fluid.Executor(fluid.CPUPlace())
+    reader.dataset.set_thread(2)
+    with mode.running(exe) as program:
+        for _ in range(2):
+            exe.train_from_dataset(program, reader.load())
+        trained = mode.weights()
+    w = np.zeros([2, 1], "float32")
+    data, half = list(samples()), SAMPLES // 2
+    for _ in range(2):
+        for start in range(0, half, BATCH):
+            both = data[start : start + BATCH] + data[half + start : half + start + BATCH]
+            x, y = np.stack([s[0] for s in both]), np.stack([s[1] for s in both])
+            w = w - 0.2 * 2 * x.T @ (x @ w - y) / (2 * BATCH)
+    np.testing.assert_allclose(trained, w, rtol=1e-4, atol=1e-6)

@@ -31,8 +31,8 @@ struct Meeting {
     here: usize,
     /// Complete meetings.
     held: u64,
-    /// What was sent in this step, by variable: the sum, and of how many threads.
-    sent: Vec<(Arc<Sends>, Value, usize)>,
+    /// What was sent in this step, by operator: the sum of each variable, and of how many threads.
+    sent: Vec<(Arc<Sends>, Vec<Value>, usize)>,
     /// What the threads that wait will look up next.
     ahead: Vec<Arc<Mutex<Fetch>>>,
     /// What the last exchange brought.
@@ -64,27 +64,28 @@ impl Gather {
         }
     }
 
-    /// Adds a thread's gradient to the step.
+    /// Do the trainers wait for each other?
+    pub(super) fn is_sync(&self) -> bool {
+        self.options.mode == CommunicatorMode::Sync
+    }
+
+    /// Adds a thread's gradients to the step.
     pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
-        let value = io.value(sends.inputs[0].0)?;
+        let values = sends.inputs.iter().map(|(x, _)| io.value(*x)).collect::<Result<Vec<_>>>()?;
         let mut meeting = self.meeting.lock();
-        let name = &sends.inputs[0].1;
-        match meeting.sent.iter_mut().find(|(s, ..)| s.inputs[0].1 == *name) {
-            Some((_, all, count)) if *count > 0 => {
-                *count += 1;
-                add(all, &value)
-            }
-            Some((_, all, count)) => {
-                *count = 1;
-                copy(&value, all)
-            }
+        let at = match meeting.sent.iter().position(|(s, ..)| s.inputs[0].1 == sends.inputs[0].1) {
+            Some(at) => at,
             None => {
-                let mut first = Value::Empty;
-                copy(&value, &mut first)?;
-                meeting.sent.push((Arc::new(sends.clone()), first, 1));
-                Ok(())
+                let rooms = values.iter().map(|_| Value::Empty).collect();
+                meeting.sent.push((Arc::new(sends.clone()), rooms, 0));
+                meeting.sent.len() - 1
             }
-        }
+        };
+        let (_, all, count) = &mut meeting.sent[at];
+        *count += 1;
+        let first = *count == 1;
+        let mut both = all.iter_mut().zip(&values);
+        both.try_for_each(|(all, value)| if first { copy(value, all) } else { add(all, value) })
     }
 
     /// Waits for the other threads; the last one makes the exchange.
@@ -149,13 +150,13 @@ impl Gather {
             let mut step = step.lock();
             for (sends, all, count) in meeting.sent.iter_mut().filter(|(_, _, count)| *count > 0) {
                 if !sends.adds {
-                    divide(all, *count, sends.counts);
+                    all.iter_mut().for_each(|all| divide(all, *count, sends.counts));
                 }
-                sends.queue_value(all, &mut step)?;
+                sends.queue_values(&all.iter().collect::<Vec<_>>(), &mut step)?;
                 *count = 0;
             }
         }
-        let barrier = (self.options.mode == CommunicatorMode::Sync).then_some(&self.servers[..]);
+        let barrier = self.is_sync().then_some(&self.servers[..]);
         let ahead = std::mem::take(&mut meeting.ahead);
         self.client.exchange(self.options.trainer as u32, barrier, &self.wants, &ahead)?;
         let version = meeting.held + 1;

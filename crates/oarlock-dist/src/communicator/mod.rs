@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock_exec::Scope;
-use oarlock_ir::{Io, Program, Result, Runtime};
+use oarlock_ir::{Attr, Io, Op, Program, Result, Runtime};
 
 use background::Background;
 use gather::Gather;
@@ -149,6 +149,27 @@ impl Communicator {
             Form::Gather(gather) => gather.threads(),
             Form::Background(_) | Form::Geo(_) => 1,
         }
+    }
+
+    /// Do the threads of this trainer meet at the end of a step that waits for the other trainers?
+    pub(crate) fn meets_in_sync(&self) -> bool {
+        matches!(&self.0, Form::Gather(gather) if gather.is_sync())
+    }
+
+    /// For a program whose steps wait for the other trainers by themselves, so many threads of which are to make these together.
+    /// `None` if its steps do not, or a communicator makes them.
+    pub fn for_threads(runtime: &Runtime, program: &Program, scope: &Scope, threads: usize) -> Option<Communicator> {
+        let waits = |op: &&Op| op.op_type == "send_barrier" && op.attrs.get("half_async") != Some(&Attr::Bool(true));
+        let barrier = program.global().ops.iter().find(waits)?;
+        if threads < 2 || runtime.get::<Communicator>().is_some() {
+            return None;
+        }
+        let trainer = match barrier.attrs.get("trainer_id") {
+            Some(Attr::Int(id)) => usize::try_from(*id).ok()?,
+            _ => 0,
+        };
+        let options = CommunicatorOptions { mode: CommunicatorMode::Sync, trainer, threads, ..Default::default() };
+        Some(Communicator::new(program, scope, Client::of(runtime), options))
     }
 
     /// One thread of this trainer has no more data: the others no longer wait for it.

@@ -73,7 +73,8 @@ impl OpDef for Send {
             });
         }
         kernel(move |io| {
-            if let Some(communicator) = io.runtime().get::<Communicator>().filter(|_| sends.is_for_communicator()) {
+            let communicator = io.runtime().get::<Communicator>();
+            if let Some(communicator) = communicator.filter(|c| sends.is_for_communicator() || c.meets_in_sync()) {
                 return communicator.take(io, &sends);
             }
             let client = Client::of(io.runtime());
@@ -174,21 +175,21 @@ impl Sends {
     }
 
     fn queue(&self, io: &Io<'_>, step: &mut Step) -> Result<()> {
+        let values = self.inputs.iter().map(|(x, _)| io.value(*x)).collect::<Result<Vec<_>>>()?;
+        self.queue_values(&values.iter().map(|value| &**value).collect::<Vec<_>>(), step)
+    }
+
+    /// Lays variables, one for each input, aside for their servers.
+    pub(crate) fn queue_values(&self, values: &[&Value], step: &mut Step) -> Result<()> {
         if self.to_all {
-            let (x, name) = &self.inputs[0];
-            let value = io.value(*x)?;
-            let name = self.names.first().map_or(name.as_str(), String::as_str);
-            return self.endpoints.iter().try_for_each(|to| step.put(to, name, |slot| copy(&value, slot)));
+            let name = self.names.first().map_or(self.inputs[0].1.as_str(), String::as_str);
+            return self.endpoints.iter().try_for_each(|to| step.put(to, name, |slot| copy(values[0], slot)));
         }
-        if !self.is_cut() {
-            for ((x, name), to) in self.inputs.iter().zip(&self.endpoints) {
-                let value = io.value(*x)?;
-                step.put(to, name, |slot| copy(&value, slot))?;
-            }
-            return Ok(());
+        if self.is_cut() {
+            return self.queue_value(values[0], step);
         }
-        let value = io.value(self.inputs[0].0)?;
-        self.queue_value(&value, step)
+        let mut each = self.inputs.iter().zip(values).zip(&self.endpoints);
+        each.try_for_each(|(((_, name), value), to)| step.put(to, name, |slot| copy(value, slot)))
     }
 
     /// Lays the parts of a variable that is cut aside for their servers.

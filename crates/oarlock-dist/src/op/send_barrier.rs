@@ -40,7 +40,8 @@ impl OpDef for SendBarrier {
         let half_async = p.attrs().bool("half_async")?;
         let wants = wants(p.program());
         kernel(move |io| {
-            if half_async && let Some(communicator) = io.runtime().get::<Communicator>() {
+            let communicator = io.runtime().get::<Communicator>();
+            if let Some(communicator) = communicator.filter(|c| half_async || c.meets_in_sync()) {
                 return communicator.barrier(io.runtime());
             }
             let barrier = (!half_async).then_some(&servers[..]);

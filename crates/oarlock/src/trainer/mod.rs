@@ -18,7 +18,7 @@ use oarlock_dist::client::Client;
 use oarlock_dist::communicator::Communicator;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::data::{Dataset, Pass};
-use oarlock_ir::{Error, Kind, Program, Result, Role, clone_for_test};
+use oarlock_ir::{Error, Kind, Program, Result, Role, Runtime, clone_for_test};
 use oarlock_tensor::Value;
 
 use show::Display;
@@ -167,6 +167,27 @@ pub fn infer_from_dataset(
     train_from_dataset(exe, &clone_for_test(program)?, dataset, scope, options, observer)
 }
 
+/// Lets the threads of a pass meet where a program expects one thread to wait for the other trainers; no longer than that.
+struct Meets<'a>(Option<&'a Runtime>);
+
+impl<'a> Meets<'a> {
+    fn provide(runtime: &'a Runtime, program: &Program, scope: &Scope, threads: usize) -> Meets<'a> {
+        let communicator = Communicator::for_threads(runtime, program, scope, threads);
+        Meets(communicator.map(|communicator| {
+            runtime.provide(Arc::new(communicator));
+            runtime
+        }))
+    }
+}
+
+impl Drop for Meets<'_> {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0 {
+            drop(runtime.withdraw::<Communicator>());
+        }
+    }
+}
+
 /// What a pass needs.
 struct Trainer<'a> {
     exe: &'a Executor,
@@ -188,6 +209,7 @@ impl Trainer<'_> {
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
         let workers = self.exe.workers(self.program, &names, &fetches, self.scope, threads)?;
         // Its threads meet at the end of a step; who has no more data is not waited for.
+        let _meets = Meets::provide(self.exe.runtime(), self.program, self.scope, threads);
         let communicator = Communicator::of(self.exe.runtime());
         let meeting = communicator.as_deref();
         if let Some(meeting) = meeting {
