@@ -2,6 +2,7 @@
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
 mod checkpoint;
+mod ending;
 mod meet;
 mod member;
 mod plan;
@@ -19,6 +20,7 @@ use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
 pub use checkpoint::{JobSaves, finish_checkpoint};
+pub use ending::Ending;
 pub use meet::{Fold, Meeting};
 pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
