@@ -88,16 +88,28 @@ impl RowOrder {
         sums: &mut [T],
         values: impl Fn(usize, usize) -> &'v [T],
     ) {
+        self.gather_by(width, rows, sums, |sum, part, at, first| match first {
+            true => sum.copy_from_slice(values(part, at)),
+            false => simd::add_assign(sum, values(part, at)),
+        });
+    }
+
+    /// Like [`RowOrder::gather`], with values that `add` computes: it writes the first value of a row, and adds the others.
+    pub fn gather_by<T: Float>(
+        &self,
+        width: usize,
+        rows: &mut Vec<i64>,
+        sums: &mut [T],
+        mut add: impl FnMut(&mut [T], usize, usize, bool),
+    ) {
         rows.clear();
         rows.reserve(self.distinct);
-        let value = |e: &Entry| values(e.part as usize, e.at as usize);
         let groups = self.entries.chunk_by(|a, b| a.row == b.row);
         for (i, group) in groups.enumerate() {
             rows.push(group[0].row);
             let sum = &mut sums[i * width..][..width];
-            sum.copy_from_slice(value(&group[0]));
-            for more in &group[1..] {
-                simd::add_assign(sum, value(more));
+            for (nth, e) in group.iter().enumerate() {
+                add(sum, e.part as usize, e.at as usize, nth == 0);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use oarlock_ir::Result;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Client, Fetch, Inbox, Question, Step, Wants, about_names, floats_of, read_values, two_at_once};
+use super::{Client, Fetch, Found, Inbox, Question, Step, Wants, about_names, read_values, two_at_once};
 use crate::message::{Push, Rounded, ValueWriter, kind};
 use crate::wire::Incoming;
 use crate::wire::codec::Writer;
@@ -48,7 +48,7 @@ impl Client {
             }
             None => 0,
         };
-        let mut rows = Arriving::for_fetches(ahead);
+        let mut arrived = Arrived::default();
         let questions = questions(ahead);
         let endpoints = endpoints(step, barrier, wants, &questions);
         let outgoing =
@@ -73,13 +73,13 @@ impl Client {
             0 => about_names("its push of ", step.outgoing.iter().flat_map(|o| o.vars()).map(|(n, _)| n.as_str()), 0),
             _ => format!("the push of step {number}"),
         };
-        let (inbox, fetches) = (&mut step.inbox, &*ahead);
+        let inbox = &mut step.inbox;
         let done = self.ask_all(trainer, &requests, &about, |server, reply| {
-            self.take_reply(reply, inbox, &asked[server], fetches, &mut rows)
+            self.take_reply(reply, inbox, &asked[server], &mut arrived)
         });
         let exchange = self.servers_changed();
         done?;
-        rows.give_back(ahead, exchange);
+        arrived.hand_over(ahead, exchange)?;
         if number > 0 {
             self.done.store(number, Ordering::Release);
         }
@@ -96,18 +96,16 @@ impl Client {
         reply: &Incoming,
         inbox: &mut Inbox,
         asked: &[&(usize, Question<'_>)],
-        fetches: &[MutexGuard<'_, Fetch>],
-        rows: &mut Arriving,
+        arrived: &mut Arrived,
     ) -> Result<()> {
         let first = read_values(reply, inbox, false)?;
-        let mut room = Vec::new();
         for (at, (fetch, question)) in asked.iter().enumerate() {
             match reply.section(first + at).unwrap_or_default() {
                 // The lookup itself will ask, and hear why not.
-                [] => rows.complete[*fetch] = false,
-                bytes => {
-                    let found = floats_of(bytes, self.options.floats, &mut room)?;
-                    fetches[*fetch].take(question.part, found, &mut rows.rows[*fetch])?;
+                [] => arrived.incomplete.push(*fetch),
+                _ => {
+                    let found = Found::new(reply, first + at, self.options.floats)?;
+                    arrived.rows.push((*fetch, question.part, found));
                 }
             }
         }
@@ -116,24 +114,22 @@ impl Client {
 }
 
 /// Rows that come with an exchange, kept apart from their fetches, which say what was asked for.
-struct Arriving {
-    rows: Vec<Vec<f32>>,
-    complete: Vec<bool>,
+#[derive(Default)]
+struct Arrived {
+    /// Which fetch they are for, and which part they came from.
+    rows: Vec<(usize, usize, Found)>,
+    /// Fetches some of whose rows did not come.
+    incomplete: Vec<usize>,
 }
 
-impl Arriving {
-    fn for_fetches(fetches: &mut [MutexGuard<'_, Fetch>]) -> Arriving {
-        let rows = fetches.iter_mut().map(|fetch| std::mem::take(&mut fetch.rows)).collect();
-        Arriving { rows, complete: vec![true; fetches.len()] }
-    }
-
-    fn give_back(self, fetches: &mut [MutexGuard<'_, Fetch>], exchange: u64) {
-        for ((fetch, rows), complete) in fetches.iter_mut().zip(self.rows).zip(self.complete) {
-            fetch.rows = rows;
-            if complete {
-                fetch.came_with(exchange);
-            }
+impl Arrived {
+    fn hand_over(self, fetches: &mut [MutexGuard<'_, Fetch>], exchange: u64) -> Result<()> {
+        for (fetch, part, found) in self.rows {
+            fetches[fetch].take(part, found)?;
         }
+        let complete = fetches.iter_mut().enumerate().filter(|(at, _)| !self.incomplete.contains(at));
+        complete.for_each(|(_, fetch)| fetch.came_with(exchange));
+        Ok(())
     }
 }
 

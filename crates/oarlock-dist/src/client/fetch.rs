@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use oarlock_io::data::Upcoming;
 use oarlock_ir::{Error, Kind, Name, Result, Runtime};
+use oarlock_tensor::Foreign;
 use parking_lot::Mutex;
 
 use super::rows::{Route, RowPlan};
 use super::{Client, NO_ROW};
+use crate::wire::{Floats, Incoming};
 
 /// The lookups of one operator in one table; keeps its memory from step to step.
 pub(crate) struct Fetch {
@@ -22,8 +24,8 @@ pub(crate) struct Fetch {
     pub(crate) parts: Vec<(String, String)>,
     pub(crate) route: Route,
     pub(crate) plan: RowPlan,
-    /// The rows that were fetched, each once.
-    pub(crate) rows: Vec<f32>,
+    /// The rows that came from each part, each once.
+    found: Vec<Found>,
     /// All ids, in order, if their rows came with an exchange; and the number of that exchange.
     ahead: Option<u64>,
     asked: Vec<i64>,
@@ -48,7 +50,7 @@ impl Fetch {
             parts,
             route,
             plan: RowPlan::default(),
-            rows: Vec::new(),
+            found: Vec::new(),
             ahead: None,
             asked: Vec::new(),
         }
@@ -57,15 +59,14 @@ impl Fetch {
     /// Finds out what to ask for these ids.
     pub(crate) fn plan<'a>(&mut self, ids: impl Iterator<Item = &'a [i64]> + Clone) -> Result<()> {
         self.ahead = None;
-        self.plan.plan(ids, self.padding, &self.route, self.parts.len(), &self.table)?;
-        self.rows.resize(self.plan.rows() * self.width, 0.0);
-        Ok(())
+        self.release();
+        self.plan.plan(ids, self.padding, &self.route, self.parts.len(), &self.table)
     }
 
     /// What to ask whom.
     pub(crate) fn questions(&self) -> impl Iterator<Item = Question<'_>> {
         let parts = self.parts.iter().zip(&self.plan.parts).enumerate();
-        parts.filter(|(_, (_, (ids, _)))| !ids.is_empty()).map(|(part, ((server, table), (ids, _)))| Question {
+        parts.filter(|(_, (_, ids))| !ids.is_empty()).map(|(part, ((server, table), ids))| Question {
             part,
             server,
             table,
@@ -73,29 +74,38 @@ impl Fetch {
         })
     }
 
-    /// Puts the rows of a part into `rows`, which is this fetch's own or takes its place.
-    pub(crate) fn take(&self, part: usize, found: &[f32], rows: &mut [f32]) -> Result<()> {
-        let (width, (ids, places)) = (self.width, &self.plan.parts[part]);
-        if found.len() != ids.len() * width {
+    /// Takes the rows of a part.
+    pub(crate) fn take(&mut self, part: usize, found: Found) -> Result<()> {
+        let (width, ids, elements) = (self.width, self.plan.parts[part].len(), found.elements().len());
+        if elements != ids * width {
             let server = &self.parts[part].0;
-            let what = format!("server {server} sent {} elements for {} rows of {width}", found.len(), ids.len());
+            let what = format!("server {server} sent {elements} elements for {ids} rows of {width}");
             return Err(Error::new(Kind::Shape, what).note(format!("of table `{}`", self.table)));
         }
-        for (row, values) in places.iter().zip(found.chunks_exact(width.max(1))) {
-            rows[*row as usize * width..][..width].copy_from_slice(values);
-        }
+        self.found.resize_with(self.parts.len(), Found::default);
+        self.found[part] = found;
         Ok(())
     }
 
     /// Writes the rows of ids that begin at `at` among all.
     pub(crate) fn write(&self, at: usize, to: &mut [f32]) {
         let width = self.width.max(1);
+        let found: Vec<&[f32]> = self.found.iter().map(Found::elements).collect();
         for (row, to) in self.plan.row_of[at..].iter().zip(to.chunks_exact_mut(width)) {
             match *row {
                 NO_ROW => to.fill(0.0),
-                row => to.copy_from_slice(&self.rows[row as usize * width..][..width]),
+                row => {
+                    let (part, at) = self.plan.home[row as usize];
+                    to.copy_from_slice(&found[part as usize][at as usize * width..][..width]);
+                }
             }
         }
+    }
+
+    /// Lets go of the rows: the memory is that of replies, which the next ones need.
+    pub(crate) fn release(&mut self) {
+        self.ahead = None;
+        self.found.clear();
     }
 
     /// Its rows came with an exchange.
@@ -109,6 +119,41 @@ impl Fetch {
         self.ahead == Some(last_exchange)
             && ids.into_iter().all(|list| asked.split_off(..list.len()).is_some_and(|a| a == list))
             && asked.is_empty()
+    }
+}
+
+/// Rows that a server sent.
+#[derive(Default)]
+pub(crate) enum Found {
+    #[default]
+    Nothing,
+    /// They are read where they arrived.
+    Lent(Foreign),
+    /// They came rounded.
+    Own(Vec<f32>),
+}
+
+impl Found {
+    /// What a section of a reply holds.
+    pub(crate) fn new(reply: &Incoming, section: usize, floats: Floats) -> Result<Found> {
+        let Some(bytes) = reply.section(section) else { return Ok(Found::Nothing) };
+        if floats != Floats::F32 {
+            let mut own = vec![0.0; bytes.len() / floats.width()];
+            floats.decode(bytes, &mut own)?;
+            return Ok(Found::Own(own));
+        }
+        if bytemuck::try_cast_slice::<u8, f32>(bytes).is_err() {
+            return Err(Error::new(Kind::Format, "a reply with rows is cut off"));
+        }
+        Ok(reply.lend(section).map_or(Found::Nothing, Found::Lent))
+    }
+
+    fn elements(&self) -> &[f32] {
+        match self {
+            Found::Nothing => &[],
+            Found::Lent(bytes) => bytemuck::cast_slice((**bytes).as_ref()),
+            Found::Own(elements) => elements,
+        }
     }
 }
 
@@ -155,13 +200,11 @@ mod tests {
         for other in [[&[3i64, 4][..], &[4]], [&[3, 4], &[]], [&[3, 4], &[3, 3]]] {
             assert!(!fetch.holds(other.into_iter(), 5), "{other:?}");
         }
-        let mut rows = vec![0.0; 2];
-        fetch.take(0, &[1.5, 2.5], &mut rows).unwrap();
-        fetch.rows = rows;
+        fetch.take(0, Found::Own(vec![1.5, 2.5])).unwrap();
         let mut out = [0.0; 2];
         fetch.write(1, &mut out);
         assert_eq!(out, [2.5, 1.5]);
-        let error = fetch.take(0, &[1.5], &mut [0.0; 2]).unwrap_err();
+        let error = fetch.take(0, Found::Own(vec![1.5])).unwrap_err();
         assert_eq!(error.report().what, "server a:1 sent 1 elements for 2 rows of 1");
     }
 }

@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 
 pub use crate::message::Stale;
 pub use cut::CutRequest;
-pub(crate) use fetch::{Fetch, Question};
+pub(crate) use fetch::{Fetch, Found, Question};
 pub(crate) use inbox::Inbox;
 use life::Life;
 pub(crate) use peer::{Identity, Link, Peer, Request};
@@ -328,13 +328,8 @@ impl Client {
         if repeats { self.done() } else { u64::MAX }
     }
 
-    /// Fetches rows of tables now. Those of the k-th question are handed to `take`.
-    pub(crate) fn look_up(
-        &self,
-        trainer: u32,
-        asked: &[Question<'_>],
-        mut take: impl FnMut(usize, &[f32]) -> Result<()>,
-    ) -> Result<()> {
+    /// Fetches rows of tables now: those of each question.
+    pub(crate) fn look_up(&self, trainer: u32, asked: &[Question<'_>]) -> Result<Vec<Found>> {
         let (read_only, floats) = (self.identity.lock().looks, self.options.floats);
         let mut by_server: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (k, question) in asked.iter().enumerate() {
@@ -349,13 +344,15 @@ impl Client {
             requests.push((*server, kind::LOOKUP, meta, ValueWriter::of_sections(ids)));
         }
         let about = || about_names("rows of table ", asked.iter().map(|question| question.table), self.done());
-        let (of_request, mut room): (Vec<&Vec<usize>>, _) = (by_server.values().collect(), Vec::new());
+        let of_request: Vec<&Vec<usize>> = by_server.values().collect();
+        let mut found: Vec<Found> = asked.iter().map(|_| Found::Nothing).collect();
         self.ask_all(trainer, &requests, &about, |server, reply| {
             for (at, k) in of_request[server].iter().enumerate() {
-                take(*k, floats_of(reply.section(at).unwrap_or_default(), floats, &mut room)?)?;
+                found[*k] = Found::new(reply, at, floats)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(found)
     }
 
     /// Tells every server that this trainer is done.
@@ -440,16 +437,6 @@ fn read_values(reply: &Incoming, into: &mut Inbox, lent: bool) -> Result<usize> 
         }
     }
     Ok(values.sections_read())
-}
-
-/// The elements that a section of a reply holds, in place or in `room`.
-fn floats_of<'a>(bytes: &'a [u8], floats: Floats, room: &'a mut Vec<f32>) -> Result<&'a [f32]> {
-    if floats != Floats::F32 {
-        room.resize(bytes.len() / floats.width(), 0.0);
-        floats.decode(bytes, room)?;
-        return Ok(room);
-    }
-    bytemuck::try_cast_slice(bytes).map_err(|_| Error::new(Kind::Format, "a reply with rows is cut off"))
 }
 
 /// Grows from process to process with one number: the time of its start.

@@ -34,8 +34,10 @@ pub(crate) struct RowPlan {
     unique: Vec<i64>,
     /// For each looked-up id the position of its row; [`NO_ROW`] for padding.
     pub(crate) row_of: Vec<u32>,
-    /// What to ask of each part: ids as the part names them, and where their rows go.
-    pub(crate) parts: Vec<(Vec<i64>, Vec<u32>)>,
+    /// For each row its part, and its position among those of the part.
+    pub(crate) home: Vec<(u32, u32)>,
+    /// What to ask of each part: ids as the part names them.
+    pub(crate) parts: Vec<Vec<i64>>,
 }
 
 /// Stands for the row of zeros.
@@ -61,18 +63,12 @@ impl RowPlan {
             let row = self.row(id);
             self.row_of.push(row);
         }
-        for (row, id) in self.unique.iter().enumerate() {
+        for id in &self.unique {
             let Some((part, there)) = route.find(*id) else { return Err(out_of_range(*id, route, table)) };
-            let (ids, rows) = &mut self.parts[part];
-            ids.push(there);
-            rows.push(row as u32);
+            self.home.push((part as u32, self.parts[part].len() as u32));
+            self.parts[part].push(there);
         }
         Ok(())
-    }
-
-    /// How many rows there are to fetch.
-    pub(crate) fn rows(&self) -> usize {
-        self.unique.len()
     }
 
     fn clear(&mut self, count: usize, parts: usize) {
@@ -81,11 +77,9 @@ impl RowPlan {
         self.index.resize(size, 0);
         self.unique.clear();
         self.row_of.clear();
-        self.parts.resize_with(parts, Default::default);
-        for (ids, rows) in &mut self.parts {
-            ids.clear();
-            rows.clear();
-        }
+        self.home.clear();
+        self.parts.resize_with(parts, Vec::new);
+        self.parts.iter_mut().for_each(Vec::clear);
     }
 
     fn row(&mut self, id: i64) -> u32 {
@@ -130,9 +124,9 @@ mod tests {
         let route = Route::Ranges(vec![0, 10, 20]);
         let ids: [&[i64]; 2] = [&[3, 12, 3], &[7, -1, 19]];
         plan.plan(ids.into_iter(), Some(-1), &route, 2, "t").unwrap();
-        assert_eq!(plan.parts, [(vec![3, 7], vec![0, 2]), (vec![2, 9], vec![1, 3])]);
+        assert_eq!(plan.parts, [[3, 7], [2, 9]]);
         assert_eq!(plan.row_of, [0, 1, 0, 2, NO_ROW, 3]);
-        assert_eq!(plan.rows(), 4);
+        assert_eq!(plan.home, [(0, 0), (1, 0), (0, 1), (1, 1)]);
         let error = plan.plan([&[20i64][..]].into_iter(), None, &route, 2, "t").unwrap_err();
         assert_eq!(error.report().what, "id 20 is looked up in table `t`, which has 20 rows");
         assert!(plan.plan([&[-5i64][..]].into_iter(), None, &route, 2, "t").is_err());
@@ -143,8 +137,8 @@ mod tests {
         let mut plan = RowPlan::default();
         let ids = [i64::MIN, -1, 0, i64::MAX, 0];
         plan.plan([&ids[..]].into_iter(), None, &Route::Hashed(3), 3, "t").unwrap();
-        assert_eq!(plan.rows(), 4);
+        assert_eq!(plan.home.len(), 4);
         assert_eq!(plan.row_of[2], plan.row_of[4]);
-        assert_eq!(plan.parts.iter().map(|(ids, _)| ids.len()).sum::<usize>(), 4);
+        assert_eq!(plan.parts.iter().map(Vec::len).sum::<usize>(), 4);
     }
 }

@@ -10,10 +10,10 @@ use oarlock_ir::{Error, Io, Kind, Name, Program, Result};
 use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex};
 
-use super::merge::{Merge, add, divide};
+use super::merge::{Merge, divide, join};
 use super::{CommunicatorOptions, WAIT};
 use crate::client::{Client, Inbox, Wants};
-use crate::op::{Sends, copy, handed_over, wants};
+use crate::op::{Sends, handed_over, wants};
 use crate::threads::spawn;
 use crate::wire::now;
 
@@ -31,6 +31,8 @@ struct Shared {
     state: Mutex<State>,
     /// Something waits, something was sent, or it is time to stop.
     changed: Condvar,
+    /// Parameters are due, or it is time to stop.
+    due: Condvar,
 }
 
 #[derive(Default)]
@@ -52,11 +54,20 @@ struct Queue {
     name: Name,
     sends: Arc<Sends>,
     waiting: VecDeque<Value>,
-    /// Places of those that threads are copying into it.
+    /// Places of those that threads are putting into it.
     coming: usize,
     since: Option<Instant>,
     /// Values whose memory serves the next ones.
     spare: Vec<Value>,
+}
+
+/// What was taken out of a queue.
+struct Taken {
+    queue: usize,
+    sends: Arc<Sends>,
+    values: Vec<Value>,
+    /// Memory for their sum.
+    room: Value,
 }
 
 /// How long a trainer waits for a place in a full queue.
@@ -71,6 +82,7 @@ impl Background {
             variables: handed_over(program),
             state: Mutex::default(),
             changed: Condvar::new(),
+            due: Condvar::new(),
         };
         Background { shared: Arc::new(shared), threads: Mutex::default() }
     }
@@ -86,7 +98,7 @@ impl Background {
         let mut threads = self.threads.lock();
         let shared = self.shared.clone();
         threads.push(spawn("oarlock-send", "the communicator", move || shared.send_loop())?);
-        if self.shared.options.independent_recv_thread {
+        if self.shared.options.independent_recv_thread && !self.shared.wants.is_empty() {
             let shared = self.shared.clone();
             threads.push(spawn("oarlock-recv", "the communicator", move || shared.recv_loop())?);
         }
@@ -96,6 +108,7 @@ impl Background {
     pub(super) fn stop(&self) -> Result<()> {
         self.shared.state.lock().stopping = true;
         self.shared.changed.notify_all();
+        self.shared.due.notify_all();
         for thread in std::mem::take(&mut *self.threads.lock()) {
             // A thread that panicked has said so already.
             let _ = thread.join();
@@ -112,8 +125,7 @@ impl Background {
     /// Lays a gradient into its queue; waits while that is full.
     pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
         let shared = &self.shared;
-        let (input, name) = &sends.inputs[0];
-        let value = io.value(*input)?;
+        let name = &sends.inputs[0].1;
         let mut state = shared.state.lock();
         let at = match state.queues.iter().position(|q| q.name == *name) {
             Some(at) => at,
@@ -140,12 +152,12 @@ impl Background {
         }
         let mut held = state.queues[at].spare.pop().unwrap_or_default();
         state.queues[at].coming += 1;
-        // Copied without the lock: other threads hand over theirs meanwhile.
+        // Without the lock: other threads hand over theirs meanwhile.
         drop(state);
-        let copied = copy(&value, &mut held);
+        let given = sends.give(io, &mut held);
         let mut state = shared.state.lock();
         state.queues[at].coming -= 1;
-        copied?;
+        given?;
         state.queues[at].waiting.push_back(held);
         state.queues[at].since.get_or_insert_with(now);
         shared.changed.notify_all();
@@ -203,6 +215,9 @@ impl Shared {
             for (at, value) in merged {
                 state.queues[at].spare.push(value);
             }
+            if state.sent >= self.options.min_send_grad_num_before_recv {
+                self.due.notify_all();
+            }
             self.changed.notify_all();
         }
         self.changed.notify_all();
@@ -233,7 +248,8 @@ impl Shared {
             queue.since = (!queue.waiting.is_empty()).then(now);
             count = count.max(values.len());
             if !values.is_empty() {
-                taken.push((at, queue.sends.clone(), values));
+                let room = queue.spare.pop().unwrap_or_default();
+                taken.push(Taken { queue: at, sends: queue.sends.clone(), values, room });
             }
         }
         self.changed.notify_all();
@@ -241,20 +257,23 @@ impl Shared {
         Some((self.merge(taken), count))
     }
 
-    fn merge(&self, taken: Vec<(usize, Arc<Sends>, Vec<Value>)>) -> Vec<(usize, Value)> {
+    fn merge(&self, taken: Vec<Taken>) -> Vec<(usize, Value)> {
         let mut merged = Vec::with_capacity(taken.len());
-        for (at, sends, values) in taken {
+        for Taken { queue, sends, mut values, mut room } in taken {
             let count = values.len();
-            let mut values = values.into_iter();
-            let Some(mut all) = values.next() else { continue };
-            let failed = values.find_map(|more| add(&mut all, &more).err());
-            if let Some(e) = failed {
-                self.state.lock().failed.get_or_insert(e);
+            let joined = join(&mut values, &mut room);
+            let mut rest = values.into_iter();
+            if let Some(mut all) = rest.next() {
+                if self.options.merge == Merge::Mean && !sends.adds {
+                    divide(&mut all, count, sends.counts);
+                }
+                merged.push((queue, all));
             }
-            if self.options.merge == Merge::Mean && !sends.adds {
-                divide(&mut all, count, sends.counts);
+            let mut state = self.state.lock();
+            state.queues[queue].spare.extend(rest.chain([room]));
+            if let Err(e) = joined {
+                state.failed.get_or_insert(e);
             }
-            merged.push((at, all));
         }
         merged
     }
@@ -300,7 +319,7 @@ impl Shared {
             {
                 let mut state = self.state.lock();
                 while !state.stopping && state.sent < self.options.min_send_grad_num_before_recv.max(1) {
-                    self.changed.wait(&mut state);
+                    self.due.wait(&mut state);
                 }
                 if state.stopping {
                     return;

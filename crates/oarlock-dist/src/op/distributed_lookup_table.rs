@@ -145,7 +145,9 @@ impl RemoteLookup {
     pub(crate) fn run(&self, io: &Io<'_>) -> Result<()> {
         let mut fetches: Vec<MutexGuard<'_, Fetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
         self.bring(io, &mut fetches)?;
-        self.tables.iter().zip(&fetches).try_for_each(|(table, fetch)| table.write(io, fetch))
+        let written = self.tables.iter().zip(&fetches).try_for_each(|(table, fetch)| table.write(io, fetch));
+        fetches.iter_mut().for_each(|fetch| fetch.release());
+        written
     }
 
     /// Brings all rows here, but for those that came with the last exchange.
@@ -189,18 +191,10 @@ impl RemoteLookup {
     }
 
     fn ask(&self, client: &Client, fetches: &mut [MutexGuard<'_, Fetch>], missing: &[usize]) -> Result<()> {
-        let mut rows: Vec<Vec<f32>> = missing.iter().map(|at| std::mem::take(&mut fetches[*at].rows)).collect();
-        let questions: Vec<(usize, Question<'_>)> =
-            missing.iter().enumerate().flat_map(|(k, at)| fetches[*at].questions().map(move |q| (k, q))).collect();
-        let asked: Vec<Question<'_>> = questions.iter().map(|(_, question)| *question).collect();
-        let done = client.look_up(self.trainer, &asked, |n, found| {
-            let (k, question) = &questions[n];
-            fetches[missing[*k]].take(question.part, found, &mut rows[*k])
-        });
-        for (at, rows) in missing.iter().zip(rows) {
-            fetches[*at].rows = rows;
-        }
-        done
+        let of_table = |at: &usize| fetches[*at].questions().map(|q| ((*at, q.part), q)).collect::<Vec<_>>();
+        let (places, asked): (Vec<(usize, usize)>, Vec<Question<'_>>) = missing.iter().flat_map(of_table).unzip();
+        let found = client.look_up(self.trainer, &asked)?;
+        places.into_iter().zip(found).try_for_each(|((table, part), rows)| fetches[table].take(part, rows))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) use listen_and_serv::{MAX_STALENESS, SERVERS, Serve, listen_and_serv}
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
-pub(crate) use send::{CUT_HERE, Sends, copy, send};
+pub(crate) use send::{CUT_HERE, HAND_OVER, Sends, copy, send};
 pub(crate) use send_barrier::send_barrier;
 pub(crate) use sync_stream::{sync_stream, waits_for_exchanges};
 pub(crate) use trainer_mean::trainer_mean;

@@ -4,7 +4,7 @@
 //! one, and then goes out as one exchange per server.
 
 use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, checked_kernel, kernel,
+    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, checked_kernel, kernel,
 };
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
@@ -17,6 +17,9 @@ pub(super) const OPS: &[&dyn OpDef] = &[&Send];
 
 /// Says that a variable is cut where it is laid aside, and not by a communicator: the program cut it before.
 pub(crate) const CUT_HERE: &str = "oarlock_cut_here";
+
+/// Says that nobody reads a variable behind its `send`: a communicator takes it over instead of copying it.
+pub(crate) const HAND_OVER: &str = "oarlock_hand_over";
 
 /// A `send` of variables, each to its endpoint. `out` only orders operators: what reads it comes after the send.
 pub(crate) fn send(variables: Vec<Name>, out: &Name, endpoints: Vec<String>, trainer_id: i32) -> Op {
@@ -51,6 +54,7 @@ impl OpDef for Send {
             .attr("counts", 0, "so many numbers at the end of each row are added up even where what waits is averaged")
             .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
             .attr(CUT_HERE, false, "X is cut where it is laid aside, not by a communicator")
+            .attr(HAND_OVER, false, "nobody reads X behind this")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -103,6 +107,7 @@ pub(crate) struct Sends {
     sections: Vec<i64>,
     pub(crate) adds: bool,
     cut_here: bool,
+    hand_over: bool,
     /// So many numbers at the end of a row are added up in any case.
     pub(crate) counts: usize,
     /// A count that every server wants to know.
@@ -119,6 +124,7 @@ impl Sends {
             sections: attrs.ints("sections")?,
             adds: attrs.bool("merge_add")?,
             cut_here: attrs.bool(CUT_HERE)?,
+            hand_over: attrs.bool(HAND_OVER)?,
             counts: attrs.count("counts")?,
             to_all: !attrs.bool("use_send_handler")?,
             inputs,
@@ -145,6 +151,16 @@ impl Sends {
     /// Is it a communicator that sends it, or that counts steps by it?
     fn is_for_communicator(&self) -> bool {
         self.is_cut() && !self.cut_here || self.endpoints.is_empty()
+    }
+
+    /// Gives a communicator the variable that is cut; `held` is memory for it.
+    pub(crate) fn give(&self, io: &Io<'_>, held: &mut Value) -> Result<()> {
+        let x = self.inputs[0].0;
+        if self.hand_over {
+            std::mem::swap(&mut *io.write(Out(x.0))?, held);
+            return Ok(());
+        }
+        copy(&*io.value(x)?, held)
     }
 
     /// Does it say that parameters are in place, rather than which rows a step looked up?
@@ -199,6 +215,7 @@ impl Sends {
                     rows_where(all, slot, |id| (server_of_id(id, servers) == part).then_some(id))
                 }
                 Value::Rows(all) if servers == 1 => rows_where(all, slot, Some),
+                Value::Rows(all) if all.rows.is_sorted() => rows_between(all, range.clone(), slot),
                 Value::Rows(all) => rows_where(all, slot, |id| range.contains(&id).then(|| id - range.start)),
                 Value::Dense(all) if servers == 1 => copy_dense(all, slot),
                 Value::Dense(all) => rows_of(all, range.clone(), slot),
@@ -230,6 +247,19 @@ fn rows_of(all: &Tensor, range: std::ops::Range<i64>, into: &mut Value) -> Resul
     let to = into.dense_mut();
     to.resize(all.dtype(), all.dims().with_rows((range.end - range.start) as usize));
     to.bytes_mut().copy_from_slice(&bytes[range.start as usize * row..range.end as usize * row]);
+    Ok(())
+}
+
+/// The rows of a range, which stand together.
+fn rows_between(all: &SelectedRows, range: std::ops::Range<i64>, into: &mut Value) -> Result<()> {
+    let [from, to] = [range.start, range.end].map(|end| all.rows.partition_point(|id| *id < end));
+    let row = all.value.bytes().len().checked_div(all.rows.len()).unwrap_or(0);
+    let part = into.rows_mut();
+    part.height = all.height;
+    part.rows.clear();
+    part.rows.extend(all.rows[from..to].iter().map(|id| id - range.start));
+    part.value.resize(all.value.dtype(), all.value.dims().with_rows(to - from));
+    part.value.bytes_mut().copy_from_slice(&all.value.bytes()[from * row..to * row]);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
-use oarlock_tensor::{Tensor, Value};
+use oarlock_tensor::{Tensor, Value, simd};
 
 use super::meeting::{Brought, Part};
 use super::round::{Effect, Event, Refusal};
@@ -177,7 +177,12 @@ impl Session {
                     .help("trainers and servers of one job must transpile with the same `sync_mode`"));
             }
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
-            _ => self.apply_now(hello, count, push.floats)?,
+            _ => {
+                let applied = self.apply_now(hello, count, push.floats);
+                // The memory is the request's, which the next one needs.
+                self.brought[..count].iter_mut().for_each(|(_, value)| drop_elements(value));
+                applied?;
+            }
         }
         let bytes = self.copy_values(&push.wants, u64::MAX, hello)?;
         self.read_ahead(&push, ids_from, bytes)?;
@@ -219,9 +224,10 @@ impl Session {
             let (to, value) = &mut self.brought[count];
             name.clone_into(to);
             match self.shared.updates.mode {
-                // Added to what is there, and then not needed any more.
-                ServerMode::Geo => reader.lent(&mut meta, value)?,
-                _ => reader.value(&mut meta, value)?,
+                // Kept until the step is complete.
+                ServerMode::Sync => reader.value(&mut meta, value)?,
+                // Applied at once, and then not needed any more.
+                _ => reader.lent(&mut meta, value)?,
             }
             self.shared.updates.check(name, value).map_err(|e| e.note(format!("sent by trainer {}", hello.trainer)))?;
             count += 1;
@@ -246,10 +252,6 @@ impl Session {
         for (name, value) in &mut self.brought[..count] {
             self.shared.updates.apply(trainer, name, value)?;
             self.shared.changes.note(&self.shared.updates, (trainer, rounded), name, value);
-            if self.shared.updates.mode == ServerMode::Geo {
-                // The memory is the request's, which the next one needs.
-                *value = Value::Empty;
-            }
         }
         *applied = id;
         drop(whole);
@@ -605,6 +607,14 @@ fn size(value: &Value) -> u64 {
     }
 }
 
+/// Lets go of memory that a value only reads.
+fn drop_elements(value: &mut Value) {
+    match value {
+        Value::Rows(rows) => rows.value = Tensor::new(),
+        other => *other = Value::Empty,
+    }
+}
+
 /// The refusal among the effects of a request, as an error.
 fn refused(effects: &[Effect], hello: &Hello) -> Result<()> {
     match effects.iter().find_map(|e| if let Effect::Refuse(r) = e { Some(r) } else { None }) {
@@ -754,7 +764,10 @@ impl Shared {
         self.check_size(4 * (ids.len() * width) as u64)?;
         into.clear();
         into.reserve(ids.len() * width);
-        for id in ids {
+        for (at, id) in ids.iter().enumerate() {
+            if let Some(&soon) = ids.get(at + simd::AHEAD) {
+                simd::prefetch(data, (soon as usize).saturating_mul(width), width);
+            }
             let Some(row) = usize::try_from(*id).ok().filter(|row| *row < rows) else {
                 let what = format!(
                     "row {id} of `{table}` is asked of server {}, which holds {rows} rows",

@@ -291,8 +291,11 @@ impl Updates {
                 if self.dc_asgd {
                     self.scope.set(TRAINER_ID, Tensor::scalar(trainer as i64));
                 }
-                std::mem::swap(&mut *self.scope.var(name).write(), value);
-                runner.run(&self.scope)
+                let var = self.scope.var(name);
+                std::mem::swap(&mut *var.write(), value);
+                let run = runner.run(&self.scope);
+                std::mem::swap(&mut *var.write(), value);
+                run
             }
             None => Err(self.unknown(name)),
         }

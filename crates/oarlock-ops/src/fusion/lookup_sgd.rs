@@ -50,7 +50,10 @@ fn update_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
     let at = g.writer(grad).filter(|&at| at < i && g.is_private(grad, &[at, i]))?;
     let (mut gone, mut op) = match g.typed(at, "fused_lookup_concat_grad") {
         Some(slots) => (vec![at], of_slots(slots, param)?),
-        None => of_lookups(g, at, param)?,
+        None => {
+            let Lookups { gone, ids, grads } = lookups_at(g, at, param)?;
+            (gone, Op::new("fused_lookup_sgd").input("Ids", ids).input("Grad", grads))
+        }
     };
     if op.inputs.get("Ids").len() > MOST {
         return None;
@@ -78,8 +81,17 @@ fn of_slots(slots: &Op, param: &Name) -> Option<Op> {
     (slots.inputs.get("W").first() == Some(param)).then_some(op)
 }
 
-/// One lookup, or the `sum` of several.
-fn of_lookups(g: &FuseBlock<'_>, at: usize, param: &Name) -> Option<(Vec<usize>, Op)> {
+/// Lookups of one table, whose gradients are needed only together.
+pub(super) struct Lookups {
+    /// The operators that compute its gradient from those of the rows.
+    pub(super) gone: Vec<usize>,
+    pub(super) ids: Vec<Name>,
+    /// The gradient of each lookup's rows.
+    pub(super) grads: Vec<Name>,
+}
+
+/// The gradient of a table at `at`: of one lookup, or the `sum` of several.
+pub(super) fn lookups_at(g: &FuseBlock<'_>, at: usize, table: &Name) -> Option<Lookups> {
     let mut gone = vec![at];
     if let Some(sum) = g.typed(at, "sum") {
         let partial = |n: &Name| g.writer(n).filter(|&w| w < at && g.is_private(n, &[w, at]));
@@ -90,14 +102,13 @@ fn of_lookups(g: &FuseBlock<'_>, at: usize, param: &Name) -> Option<(Vec<usize>,
     let (mut ids, mut grads) = (Vec::new(), Vec::new());
     for &i in lookups {
         let op = g.op(i).filter(|op| matches!(&*op.op_type, "lookup_table_grad" | "lookup_table_v2_grad"))?;
-        if !flag(op, "is_sparse") || !plain_lookup(g, op) || op.inputs.get("W").first() != Some(param) {
+        if !flag(op, "is_sparse") || !plain_lookup(g, op) || op.inputs.get("W").first() != Some(table) {
             return None;
         }
         ids.extend(op.inputs.get("Ids").iter().cloned());
         grads.extend(op.inputs.get("Out@GRAD").iter().cloned());
     }
-    let op = Op::new("fused_lookup_sgd").input("Ids", ids).input("Grad", grads);
-    Some((gone, op))
+    Some(Lookups { gone, ids, grads })
 }
 
 struct LookupSgd;
@@ -156,7 +167,7 @@ impl OpDef for LookupSgd {
 }
 
 /// The gradients of lookups that stand apart.
-fn gradients(p: &Prepare<'_>, lookups: usize) -> Result<Vec<Gradients>> {
+pub(super) fn gradients(p: &Prepare<'_>, lookups: usize) -> Result<Vec<Gradients>> {
     let products = p.attrs().bools("products")?;
     let (mut grads, mut factors, mut rows) =
         (p.inputs("Grad")?.into_iter(), p.inputs("Factor")?.into_iter(), p.inputs("Row")?.into_iter());
@@ -170,11 +181,29 @@ fn gradients(p: &Prepare<'_>, lookups: usize) -> Result<Vec<Gradients>> {
 
 /// The gradients of one lookup.
 #[derive(Clone, Copy)]
-enum Gradients {
+pub(super) enum Gradients {
     /// A row for each id.
     Given(In),
     /// A number for each id, times a row that serves as many ids as every other.
     Products { factors: In, rows: In },
+}
+
+impl Gradients {
+    /// Are there as many numbers as so many ids need: in all, or if they are products, a factor each and rows of `width` to share?
+    pub(super) fn check(self, io: &Io<'_>, ids: usize, numbers: usize, width: usize) -> Result<()> {
+        match self {
+            Gradients::Given(slot) => {
+                check_numbers(io, slot, |n| n == numbers, format_args!("{ids} ids, which need {numbers} numbers"))
+            }
+            Gradients::Products { factors, rows } => {
+                check_numbers(io, factors, |n| n == ids, format_args!("{ids} ids"))?;
+                let fits = |n: usize| {
+                    width > 0 && n.is_multiple_of(width) && (n == 0) == (ids == 0) && divides(n / width, ids)
+                };
+                check_numbers(io, rows, fits, format_args!("{ids} ids and rows of {width}"))
+            }
+        }
+    }
 }
 
 /// Where the gradients of the lookups are.
@@ -238,22 +267,7 @@ impl Update {
             let t = io.dense(ids)?;
             let list = io.data::<i64>(ids, &t)?;
             check_ids(io, self.param, ids, list, rows)?;
-            match self.layout.grad(lookup) {
-                Gradients::Given(slot) => {
-                    let need = self.samples(&t) * stride;
-                    check_numbers(io, slot, |n| n == need, format_args!("{} ids and rows of {stride}", list.len()))?;
-                }
-                Gradients::Products { factors, rows } => {
-                    check_numbers(io, factors, |n| n == list.len(), format_args!("{} ids", list.len()))?;
-                    let fits = |n: usize| {
-                        width > 0
-                            && n.is_multiple_of(width)
-                            && (n == 0) == list.is_empty()
-                            && divides(n / width, list.len())
-                    };
-                    check_numbers(io, rows, fits, format_args!("{} ids and rows of {width}", list.len()))?;
-                }
-            }
+            self.layout.grad(lookup).check(io, list.len(), self.samples(&t) * stride, width)?;
         }
         Ok(())
     }
@@ -379,7 +393,7 @@ block 0 {{
     #[test]
     fn what_others_need_stays() {
         let update = "  g = sum(X: [g0, g1])\n  ParamOut: w = sgd(Param: w, Grad: g, LearningRate: rate)\n";
-        apart(&format!("{FIRST}{SECOND}{update}")).run(&["w", "g"], &["sum", "sgd"]);
+        apart(&format!("{FIRST}{SECOND}{update}")).run(&["w", "g"], &["fused_lookup_sum", "sgd"]);
         apart(&format!("{FIRST}{SECOND}{update}")).run(&["w", "g1"], &["sum", "sgd"]);
     }
 

@@ -5,6 +5,7 @@ use oarlock_ir::Fusion;
 pub(crate) mod fc;
 pub(crate) mod lookup_concat;
 pub(crate) mod lookup_sgd;
+pub(crate) mod lookup_sum;
 pub(crate) mod lookup_times;
 pub(crate) mod optimizer_group;
 pub(crate) mod softmax_cross_entropy;
@@ -14,6 +15,7 @@ pub(crate) const ALL: &[&[&dyn Fusion]] = &[
     fc::FUSIONS,
     lookup_concat::FUSIONS,
     lookup_sgd::FUSIONS,
+    lookup_sum::FUSIONS,
     lookup_times::FUSIONS,
     optimizer_group::FUSIONS,
     softmax_cross_entropy::FUSIONS,

@@ -1,0 +1,71 @@
+//! A gradient that nobody reads behind its `send` is taken over by whoever sends it, and not copied.
+
+use oarlock_ir::{Attr, FuseBlock, Fusion, Op, OpDef, Result};
+
+use crate::op::{CUT_HERE, HAND_OVER};
+
+pub(super) const FUSIONS: &[&dyn Fusion] = &[&HandOver];
+
+struct HandOver;
+
+impl Fusion for HandOver {
+    fn name(&self) -> &'static str {
+        "hand_over"
+    }
+
+    fn ops(&self) -> &'static [&'static dyn OpDef] {
+        &[]
+    }
+
+    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
+        for i in 0..g.len() {
+            let Some(send) = g.op(i).filter(|op| is_for_communicator(op)) else { continue };
+            let [x] = send.inputs.get("X") else { continue };
+            if g.only_reader(x) == Some(i) {
+                let op = send.clone().attr(HAND_OVER, true);
+                g.replace(&[i], i, op);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Is it a `send` of one variable that a communicator cuts?
+fn is_for_communicator(op: &Op) -> bool {
+    let filled = |name: &str| matches!(op.attrs.get(name), Some(Attr::Strings(list)) if !list.is_empty());
+    let cut_before = matches!(op.attrs.get(CUT_HERE), Some(Attr::Bool(true)));
+    op.op_type == "send" && filled("send_varnames") && filled("epmap") && !cut_before
+}
+
+#[cfg(test)]
+mod tests {
+    use oarlock_ir::Program;
+
+    use super::*;
+
+    fn fused(behind: &str, root: &str) -> String {
+        let text = format!(
+            "block 0 {{
+            var x: f32[5, 2]
+            var g: f32[5, 2]
+            var y: f32[5, 2]
+            g = scale(X: x)
+            send(X: g) {{epmap: [\"x:1\"], send_varnames: [\"g\"], sections: longs[]}}
+            {behind}
+        }}"
+        );
+        let mut program = Program::from_text(&text).unwrap();
+        let is_root = |name: &str| name == root;
+        let mut g = FuseBlock::new(program.global_mut(), &is_root);
+        HandOver.apply(&mut g).unwrap();
+        g.finish();
+        program.to_string()
+    }
+
+    #[test]
+    fn what_nobody_reads_is_handed_over() {
+        assert!(fused("", "").contains(HAND_OVER));
+        assert!(!fused("", "g").contains(HAND_OVER), "somebody fetches it");
+        assert!(!fused("y = scale(X: g)", "").contains(HAND_OVER), "it is read again");
+    }
+}
