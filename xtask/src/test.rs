@@ -112,9 +112,13 @@ fn cargo_args(args: &[String]) -> Vec<String> {
     let names_package = |arg: &String| arg.starts_with("-p") || arg.starts_with("--package");
     let mut all = vec!["--no-fail-fast".to_string()];
     if !ours.iter().any(names_package) {
-        // The extension module, which has no tests of its own, is not built: maturin does that, without linking to one
-        // interpreter's library.
-        all.extend(process::whole());
+        if ours.is_empty() {
+            // The extension module has no tests, so this does not build it: maturin does, without linking to one interpreter's library.
+            all.extend(process::whole());
+        } else {
+            // Tests by name are looked for in every crate, also where none are.
+            all.extend(["--workspace", "--exclude", "oarlock-python"].map(str::to_string));
+        }
     }
     all.extend_from_slice(ours);
     all.extend(["--", "--show-output"].map(str::to_string));
@@ -247,7 +251,8 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         let whole = process::whole().join(" ");
         for (from, to) in [
             ("", format!("--no-fail-fast {whole} -- --show-output")),
-            ("gemm", format!("--no-fail-fast {whole} gemm -- --show-output")),
+            ("gemm", "--no-fail-fast --workspace --exclude oarlock-python gemm -- --show-output".to_string()),
+            ("-- --nocapture", format!("--no-fail-fast {whole} -- --show-output --nocapture")),
             ("-p xtask -- --nocapture", "--no-fail-fast -p xtask -- --show-output --nocapture".to_string()),
         ] {
             assert_eq!(cargo_args(&given(from)), given(&to));
