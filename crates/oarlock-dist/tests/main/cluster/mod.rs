@@ -1,6 +1,7 @@
 //! Clusters in one process: servers and trainers in threads, over real sockets. What tests of them share is here.
 
 mod geo;
+mod idle;
 mod losses;
 mod sync;
 mod tables;
