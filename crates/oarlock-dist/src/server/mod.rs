@@ -320,7 +320,7 @@ impl Shared {
     fn serve(self: &Arc<Shared>, conn: Conn, sessions: &mut Vec<JoinHandle<()>>) {
         if sessions.len() >= MAX_CONNECTIONS {
             let why = format!("{MAX_CONNECTIONS} are connected");
-            self.strangers.turned_away(&conn.peer().to_string(), &why, now());
+            self.strangers.turned_away(conn.peer(), &why, now());
             return;
         }
         let shared = self.clone();
