@@ -2,27 +2,40 @@
 
 /// Rows that were marked.
 #[derive(Debug, Default)]
-pub(crate) struct RowSet(Vec<u64>);
+pub(crate) struct RowSet {
+    bits: Vec<u64>,
+    /// No word before this one has a bit.
+    first: usize,
+}
 
 impl RowSet {
     /// Marks a row of a table; who marks rows has seen that they exist.
     pub(crate) fn mark(&mut self, row: usize) {
-        if row / 64 >= self.0.len() {
-            self.0.resize(row / 64 + 1, 0);
+        let word = row / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
         }
-        self.0[row / 64] |= 1 << (row % 64);
+        self.bits[word] |= 1 << (row % 64);
+        self.first = self.first.min(word);
     }
 
     /// All marked rows, ascending; none is marked afterwards.
     pub(crate) fn take(&mut self) -> Vec<i64> {
-        let count: u32 = self.0.iter().map(|word| word.count_ones()).sum();
-        let mut rows = Vec::with_capacity(count as usize);
-        for (word, bits) in self.0.iter_mut().enumerate() {
-            let mut left = std::mem::take(bits);
-            while left != 0 {
-                rows.push(word as i64 * 64 + i64::from(left.trailing_zeros()));
-                left &= left - 1;
+        self.take_some(usize::MAX)
+    }
+
+    /// The first marked rows, at most so many, ascending; they are not marked afterwards.
+    pub(crate) fn take_some(&mut self, most: usize) -> Vec<i64> {
+        let mut rows = Vec::new();
+        while let Some(bits) = self.bits.get_mut(self.first) {
+            while *bits != 0 {
+                if rows.len() == most {
+                    return rows;
+                }
+                rows.push(self.first as i64 * 64 + i64::from(bits.trailing_zeros()));
+                *bits &= *bits - 1;
             }
+            self.first += 1;
         }
         rows
     }
@@ -32,6 +45,11 @@ impl RowSet {
 fn rows_come_back_once_and_in_order() {
     let mut set = RowSet::default();
     [700, 3, 64, 3, 63].into_iter().for_each(|row| set.mark(row));
-    assert_eq!(set.take(), [3, 63, 64, 700]);
+    assert_eq!(set.take_some(0), [0_i64; 0]);
+    assert_eq!(set.take_some(2), [3, 63]);
+    set.mark(9);
+    assert_eq!(set.take(), [9, 64, 700]);
     assert!(set.take().is_empty());
+    set.mark(0);
+    assert_eq!(set.take_some(1), [0]);
 }

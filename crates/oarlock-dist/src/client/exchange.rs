@@ -60,7 +60,8 @@ impl Client {
         for (endpoint, rounded) in endpoints.iter().zip(&rounded) {
             let of_it: Vec<&(usize, Question<'_>)> = questions.iter().filter(|(_, q)| q.server == endpoint).collect();
             let tables = of_it.iter().map(|(_, q)| q.table.to_string()).collect();
-            let push = Push { step: number, floats, wants: wants.get(endpoint).cloned().unwrap_or_default(), tables };
+            let wants = wants.get(endpoint).cloned().unwrap_or_default();
+            let push = Push { step: number, more: step.more.contains(endpoint), floats, wants, tables };
             let mut meta = Writer::new();
             push.encode(&mut meta);
             let mut values = ValueWriter::default();

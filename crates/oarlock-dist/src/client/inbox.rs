@@ -54,6 +54,11 @@ impl Inbox {
         }
     }
 
+    /// Lets go of memory that only waits for the next variables.
+    pub(crate) fn trim(&mut self) {
+        self.0.retain(|_, entry| entry.fresh);
+    }
+
     /// Takes over all that arrived at another inbox, as one fetch.
     pub(crate) fn take_all(&mut self, other: &mut Inbox, version: u64) {
         for (name, entry) in other.0.iter_mut().filter(|(_, e)| e.fresh) {

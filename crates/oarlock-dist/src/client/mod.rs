@@ -172,6 +172,11 @@ impl Client {
         self.done.load(Ordering::Acquire)
     }
 
+    /// Bytes that a frame may have.
+    pub(crate) fn max_frame(&self) -> u64 {
+        self.options.net.max_frame
+    }
+
     /// How often this process has changed servers.
     pub(crate) fn exchanges(&self) -> u64 {
         self.exchanges.load(Ordering::Acquire)
@@ -185,6 +190,12 @@ impl Client {
     /// The calling thread makes no more steps: what it kept from step to step is let go.
     pub fn thread_done(&self) {
         self.steps.lock().remove(&std::thread::current().id());
+    }
+
+    /// Lets go of memory that waits for variables like those that came before: whoever fetched all parameters, and will not again.
+    pub(crate) fn trim(&self) {
+        self.steps.lock().values().filter_map(|step| step.try_lock()).for_each(|mut step| step.inbox.trim());
+        self.peers.lock().values().for_each(|peer| peer.trim());
     }
 
     fn peer(&self, endpoint: &str, trainer: u32) -> Arc<Peer> {
@@ -287,31 +298,27 @@ impl Client {
 
     /// Fetches variables now, each from its server.
     pub(crate) fn pull(&self, trainer: u32, names: &[(String, String)], into: &mut Inbox) -> Result<()> {
-        self.pull_as(trainer, names, false, into)
+        self.pull_from(trainer, by_server(names), None, into)
     }
 
-    /// Fetches variables now; of tables, if so wished, only the rows that changed since the last time. Those are read where they arrived:
-    /// who takes them drops them before the next request, or its reply needs other memory.
-    pub(crate) fn pull_as(
+    /// Fetches rows of tables that changed since the last time, of each table as many as fit into so many bytes. They are read where they
+    /// arrived: who takes them drops them before the next request, or its reply needs other memory.
+    pub(crate) fn pull_changed(
         &self,
         trainer: u32,
         names: &[(String, String)],
-        changed_only: bool,
+        bytes: u64,
         into: &mut Inbox,
     ) -> Result<()> {
-        let mut by_server = Wants::new();
-        for (endpoint, name) in names {
-            by_server.entry(endpoint.clone()).or_default().push(name.clone());
-        }
-        self.pull_from(trainer, by_server, changed_only, into)
+        self.pull_from(trainer, by_server(names), Some(bytes), into)
     }
 
     /// Fetches everything that is wanted.
     pub(crate) fn pull_wanted(&self, trainer: u32, wants: &Wants, into: &mut Inbox) -> Result<()> {
-        self.pull_from(trainer, wants.clone(), false, into)
+        self.pull_from(trainer, wants.clone(), None, into)
     }
 
-    fn pull_from(&self, trainer: u32, wants: Wants, changed_only: bool, into: &mut Inbox) -> Result<()> {
+    fn pull_from(&self, trainer: u32, wants: Wants, changed_only: Option<u64>, into: &mut Inbox) -> Result<()> {
         let mut requests = Vec::new();
         for (endpoint, names) in &wants {
             let mut meta = Writer::new();
@@ -319,7 +326,7 @@ impl Client {
             requests.push((endpoint.as_str(), kind::PULL, meta, ValueWriter::default()));
         }
         let about = || about_names("", wants.values().flatten().map(String::as_str), self.done());
-        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into, changed_only).map(drop))
+        self.ask_all(trainer, &requests, &about, |_, reply| read_values(reply, into, changed_only.is_some()).map(drop))
     }
 
     /// A trainer that comes back asks for values as they were before the step that it repeats.
@@ -424,6 +431,15 @@ fn two_at_once() -> Error {
 
 /// What a trainer wants from each server.
 pub(crate) type Wants = BTreeMap<String, Vec<String>>;
+
+/// Names of variables, each given with its server, together for each server.
+fn by_server(names: &[(String, String)]) -> Wants {
+    let mut wants = Wants::new();
+    for (endpoint, name) in names {
+        wants.entry(endpoint.clone()).or_default().push(name.clone());
+    }
+    wants
+}
 
 /// Lays the values of a reply into an inbox; with `lent` they are read where they are, and to be dropped before the next request.
 /// Returns the first section that is none of theirs.

@@ -81,6 +81,11 @@ impl Peer {
         self.idle.lock().push(link);
     }
 
+    /// Lets go of the memory of replies.
+    pub(super) fn trim(&self) {
+        self.idle.lock().iter_mut().for_each(|link| link.reply = Incoming::new());
+    }
+
     /// Sends a request for the first time. A failure shows when the reply is awaited, and the request is then repeated.
     pub(crate) fn begin(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
         link.sequence += 1;

@@ -17,6 +17,8 @@ pub(crate) struct Step {
     pub(crate) outgoing: Vec<Outbox>,
     /// What the last exchange brought and no `recv` has taken yet.
     pub(crate) inbox: Inbox,
+    /// Servers for which what waits is only a part of what the thread pushes: more follows.
+    pub(crate) more: Vec<String>,
     /// The lookups that the thread made: it will make them again in its next step.
     pub(crate) lookups: Vec<Arc<Mutex<Fetch>>>,
 }
@@ -56,6 +58,7 @@ impl Step {
     /// Forgets what waits: it was sent, or the run failed before all was there.
     pub(crate) fn clear(&mut self) {
         self.outgoing.iter_mut().for_each(|o| o.used = 0);
+        self.more.clear();
     }
 }
 

@@ -16,6 +16,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::CommunicatorOptions;
 use crate::client::{Client, Inbox};
+use crate::message::rows_in;
 use crate::op::Sends;
 use crate::rowset::RowSet;
 use crate::threads::spawn;
@@ -53,6 +54,8 @@ struct Shared {
     trainer: u32,
     trainers: usize,
     push_nums: usize,
+    /// Bytes of a table's rows in one message.
+    at_once: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -67,24 +70,50 @@ struct State {
     stopping: bool,
     exchange: Exchange,
     /// The memory of the last exchange's moves, and of what came back, for the next one.
-    spare_moves: Parts,
-    spare_pulled: Parts,
+    spare_moves: Moves,
+    spare_pulled: Pulls,
     failed: Option<Error>,
 }
 
-/// By variable, by block: rows of it if it is sparse, else all of it.
-type Parts = Vec<Vec<Value>>;
+/// How far parameters went, by variable, by block.
+type Moves = Vec<Vec<Way>>;
+
+/// What servers have, by variable, by block.
+type Pulls = Vec<Vec<Pulled>>;
+
+/// How far a block went: all of it, or if it is sparse, rows of it, some at a time.
+#[derive(Default)]
+struct Way {
+    pieces: Vec<Value>,
+    /// So many pieces are in use; the others are memory for larger moves.
+    used: usize,
+}
+
+/// What a server has of a block: all of it, or if it is sparse, rows that others changed.
+#[derive(Default)]
+struct Pulled {
+    whole: Value,
+    rows: Vec<i64>,
+    values: Vec<f32>,
+}
+
+/// Bytes of a table's rows in one message: they stay in a cache from the network to the table, need little memory at either end, and no
+/// table is too large for a frame.
+const AT_ONCE: u64 = 2 << 20;
+
+/// This share of the largest frame is enough for rows at once, where frames are small.
+const OF_FRAME: u64 = 16;
 
 /// Where an exchange is.
 enum Exchange {
     /// None is under way.
     Idle,
     /// How far parameters went waits to be sent.
-    Ready(Parts),
+    Ready(Moves),
     /// The thread is talking to servers.
     UnderWay,
     /// What the servers have now.
-    Back(Parts),
+    Back(Pulls),
 }
 
 struct Tracked {
@@ -120,11 +149,12 @@ impl Geo {
             running: false,
             stopping: false,
             exchange: Exchange::Idle,
-            spare_moves: Parts::new(),
-            spare_pulled: Parts::new(),
+            spare_moves: Moves::new(),
+            spare_pulled: Pulls::new(),
             failed: None,
         };
         let shared = Shared {
+            at_once: AT_ONCE.min(client.max_frame() / OF_FRAME),
             client,
             scope: scope.clone(),
             trainer: options.trainer as u32,
@@ -249,6 +279,8 @@ impl Shared {
             done?;
         }
         state.begun = true;
+        // The parameters came from the servers, as a whole; from now on it is only how far they move.
+        self.client.trim();
         Ok(())
     }
 
@@ -275,10 +307,10 @@ impl Shared {
         let share = 1.0 / self.trainers as f32;
         let mut moves = std::mem::take(&mut state.spare_moves);
         moves.resize_with(state.vars.len(), Vec::new);
-        for (tracked, parts) in state.vars.iter_mut().zip(&mut moves) {
+        for (tracked, ways) in state.vars.iter_mut().zip(&mut moves) {
             let name = tracked.var.param.clone();
             let mut done = Ok(());
-            self.with_param(&name, |train, _| done = tracked.moves(train, share, parts))?;
+            self.with_param(&name, |train, _| done = tracked.moves(train, share, self.at_once, ways))?;
             done?;
         }
         state.exchange = Exchange::Ready(moves);
@@ -290,14 +322,12 @@ impl Shared {
         if !matches!(state.exchange, Exchange::Back(_)) {
             return Ok(());
         }
-        let Exchange::Back(mut pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
-        for (tracked, parts) in state.vars.iter_mut().zip(&mut pulled) {
+        let Exchange::Back(pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
+        for (tracked, parts) in state.vars.iter_mut().zip(&pulled) {
             let name = tracked.var.param.clone();
             let mut done = Ok(());
             self.with_param(&name, |train, _| done = tracked.take_in(train, parts))?;
             done?;
-            // Rows lie where they arrived, in memory that the next reply needs.
-            parts.iter_mut().filter(|part| matches!(part, Value::Rows(_))).for_each(|part| *part = Value::Empty);
         }
         state.spare_pulled = pulled;
         Ok(())
@@ -349,111 +379,176 @@ impl Shared {
     }
 
     /// Sends the moves, and fetches what the servers have then. The memory of both serves the next exchange.
-    fn talk(&self, moves: &mut Parts, vars: &[(GeoVar, Dims)], inbox: &mut Inbox, pulled: &mut Parts) -> Result<()> {
-        self.lend(moves, vars)?;
-        let sent = self.client.exchange(self.trainer, None, &BTreeMap::new(), &[]);
-        self.lend(moves, vars)?;
-        self.client.step().lock().clear();
-        sent?;
+    fn talk(&self, moves: &mut Moves, vars: &[(GeoVar, Dims)], inbox: &mut Inbox, pulled: &mut Pulls) -> Result<()> {
+        let rounds = moves.iter().flatten().map(|way| way.used).max().unwrap_or(0);
+        for round in 0..rounds {
+            self.lend(moves, vars, round)?;
+            self.client.step().lock().more = endpoints_after(round, moves, vars);
+            let sent = self.client.exchange(self.trainer, None, &BTreeMap::new(), &[]);
+            self.lend(moves, vars, round)?;
+            self.client.step().lock().clear();
+            sent?;
+        }
         pulled.resize_with(vars.len(), Vec::new);
-        for ((var, _), parts) in vars.iter().zip(&mut *pulled) {
-            parts.resize_with(var.blocks.len(), Value::default);
-            var.blocks.iter().zip(parts).for_each(|(block, part)| inbox.give_back(&block.name, part));
-        }
-        for (sparse, pull_changed) in [(false, false), (true, true)] {
-            let names: Vec<(String, String)> = vars
-                .iter()
-                .filter(|(var, _)| var.sparse == sparse)
-                .flat_map(|(var, _)| var.blocks.iter().map(|b| (b.endpoint.clone(), b.name.clone())))
-                .collect();
-            self.client.pull_as(self.trainer, &names, pull_changed, inbox)?;
-        }
         for ((var, dims), parts) in vars.iter().zip(pulled) {
-            for (block, part) in var.blocks.iter().zip(parts) {
-                if !inbox.take(&block.name, part) {
-                    let what = format!("server {} did not send `{}`", block.endpoint, block.name);
-                    return Err(Error::new(Kind::Missing, what));
-                }
-                check_pulled(var, block, dims, part)?;
+            parts.resize_with(var.blocks.len(), Pulled::default);
+            match var.sparse {
+                true => self.pull_rows(var, dims, inbox, parts)?,
+                false => self.pull_whole(var, dims, inbox, parts)?,
             }
         }
         Ok(())
     }
-}
 
-impl Shared {
-    /// Exchanges the moves for what waits to be sent: once before they are sent, and once more to have their memory back.
-    fn lend(&self, moves: &mut Parts, vars: &[(GeoVar, Dims)]) -> Result<()> {
+    /// Exchanges a piece of each move for what waits to be sent: once before they are sent, and once more to have their memory back.
+    fn lend(&self, moves: &mut Moves, vars: &[(GeoVar, Dims)], round: usize) -> Result<()> {
         let step = self.client.step();
         let mut step = step.lock();
-        for ((var, _), parts) in vars.iter().zip(moves) {
-            for (block, part) in var.blocks.iter().zip(parts) {
+        for ((var, _), ways) in vars.iter().zip(moves) {
+            for (block, way) in var.blocks.iter().zip(ways) {
+                let Some(piece) = way.pieces[..way.used].get_mut(round) else { continue };
                 let name = format!("{}.delta", block.name);
                 step.put(&block.endpoint, &name, |slot| {
-                    std::mem::swap(slot, part);
+                    std::mem::swap(slot, piece);
                     Ok(())
                 })?;
             }
         }
         Ok(())
     }
+
+    fn pull_whole(&self, var: &GeoVar, dims: &Dims, inbox: &mut Inbox, parts: &mut [Pulled]) -> Result<()> {
+        let names: Vec<(String, String)> = var.blocks.iter().map(|b| (b.endpoint.clone(), b.name.clone())).collect();
+        for (block, part) in var.blocks.iter().zip(&mut *parts) {
+            inbox.give_back(&block.name, &mut part.whole);
+        }
+        self.client.pull(self.trainer, &names, inbox)?;
+        for (block, part) in var.blocks.iter().zip(parts) {
+            take(inbox, block, &mut part.whole)?;
+            check_pulled(var, block, dims, &part.whole)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches the rows that others changed, some at a time.
+    fn pull_rows(&self, var: &GeoVar, dims: &Dims, inbox: &mut Inbox, parts: &mut [Pulled]) -> Result<()> {
+        let most = rows_in(self.at_once, width(dims));
+        parts.iter_mut().for_each(Pulled::clear);
+        let mut left: Vec<usize> = (0..var.blocks.len()).collect();
+        while !left.is_empty() {
+            let blocks = left.iter().map(|at| &var.blocks[*at]);
+            let names: Vec<(String, String)> = blocks.map(|b| (b.endpoint.clone(), b.name.clone())).collect();
+            self.client.pull_changed(self.trainer, &names, self.at_once, inbox)?;
+            let mut more = Vec::new();
+            for at in left {
+                let (block, part) = (&var.blocks[at], &mut parts[at]);
+                let mut came = Value::Empty;
+                take(inbox, block, &mut came)?;
+                check_pulled(var, block, dims, &came)?;
+                // Others go on changing rows: who has as many as the block has, waits for the next exchange.
+                if part.add(&came)? == most && part.rows.len() < block.rows {
+                    more.push(at);
+                }
+            }
+            left = more;
+        }
+        Ok(())
+    }
+}
+
+/// The servers that get more after a round.
+fn endpoints_after(round: usize, moves: &Moves, vars: &[(GeoVar, Dims)]) -> Vec<String> {
+    let ways = vars.iter().zip(moves).flat_map(|((var, _), ways)| var.blocks.iter().zip(ways));
+    ways.filter(|(_, way)| way.used > round + 1).map(|(block, _)| block.endpoint.clone()).collect()
+}
+
+/// Takes what a server sent of a block.
+fn take(inbox: &mut Inbox, block: &GeoBlock, into: &mut Value) -> Result<()> {
+    if inbox.take(&block.name, into) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Missing, format!("server {} did not send `{}`", block.endpoint, block.name)))
+}
+
+impl Way {
+    /// The next piece to write.
+    fn piece(&mut self) -> &mut Value {
+        if self.used == self.pieces.len() {
+            self.pieces.push(Value::Empty);
+        }
+        self.used += 1;
+        &mut self.pieces[self.used - 1]
+    }
+}
+
+impl Pulled {
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.values.clear();
+    }
+
+    /// Adds rows, whose memory is that of a reply, which the next one needs. Returns how many there were.
+    fn add(&mut self, came: &Value) -> Result<usize> {
+        let came = came.rows().map_err(wrong)?;
+        self.rows.extend_from_slice(&came.rows);
+        self.values.extend_from_slice(came.value.data::<f32>().map_err(wrong)?);
+        Ok(came.rows.len())
+    }
 }
 
 impl Tracked {
-    /// How far the parameter went, into the parts of its blocks.
-    fn moves(&mut self, train: &[f32], share: f32, parts: &mut Vec<Value>) -> Result<()> {
+    /// How far the parameter went, by block; of a table in pieces of so many bytes.
+    fn moves(&mut self, train: &[f32], share: f32, at_once: u64, ways: &mut Vec<Way>) -> Result<()> {
         let (width, old) = (width(&self.dims), elements(&mut self.old)?);
         if train.len() != old.len() {
             let what = format!("parameter `{}` changed its size while it is shared", self.var.param);
             return Err(Error::new(Kind::Shape, what).help("load parameters before fleet.init_worker()"));
         }
         let seen = self.var.sparse.then(|| self.seen.take());
-        parts.resize_with(self.var.blocks.len(), Value::default);
+        ways.resize_with(self.var.blocks.len(), Way::default);
         let mut first = 0;
-        for (block, part) in self.var.blocks.iter().zip(parts) {
+        for (block, way) in self.var.blocks.iter().zip(ways) {
             let (from, end) = (first, first + block.rows);
             first = end;
+            way.used = 0;
             let Some(seen) = &seen else {
-                let tensor = part.dense_mut();
+                let tensor = way.piece().dense_mut();
                 tensor.resize(DType::F32, self.dims.with_rows(block.rows));
                 let range = from * width..end * width;
                 simd::step_towards(elements(tensor)?, &mut old[range.clone()], &train[range], share);
                 continue;
             };
             let of_block = |row: usize| seen.partition_point(|s| (*s as usize) < row);
-            let seen = &seen[of_block(from)..of_block(end)];
-            let selected = part.rows_mut();
-            selected.height = block.rows as i64;
-            selected.rows.clear();
-            selected.rows.extend(seen.iter().map(|row| row - from as i64));
-            selected.value.resize(DType::F32, self.dims.with_rows(seen.len()));
-            for (row, way) in seen.iter().zip(elements(&mut selected.value)?.chunks_exact_mut(width.max(1))) {
-                let range = *row as usize * width..(*row as usize + 1) * width;
-                simd::step_towards(way, &mut old[range.clone()], &train[range], share);
+            for rows in seen[of_block(from)..of_block(end)].chunks(rows_in(at_once, width)) {
+                let piece = way.piece().rows_mut();
+                piece.height = block.rows as i64;
+                piece.rows.clear();
+                piece.rows.extend(rows.iter().map(|row| row - from as i64));
+                piece.value.resize(DType::F32, self.dims.with_rows(rows.len()));
+                for (row, to) in rows.iter().zip(elements(&mut piece.value)?.chunks_exact_mut(width.max(1))) {
+                    let range = *row as usize * width..(*row as usize + 1) * width;
+                    simd::step_towards(to, &mut old[range.clone()], &train[range], share);
+                }
             }
         }
         Ok(())
     }
 
     /// Follows what the servers have now, which [`check_pulled`] has looked at.
-    fn take_in(&mut self, train: &mut [f32], parts: &[Value]) -> Result<()> {
+    fn take_in(&mut self, train: &mut [f32], parts: &[Pulled]) -> Result<()> {
         let (width, old) = (width(&self.dims), elements(&mut self.old)?);
         let mut first = 0;
         for (block, part) in self.var.blocks.iter().zip(parts) {
-            match part {
-                Value::Rows(selected) => {
-                    let values = selected.value.data::<f32>().map_err(wrong)?.chunks_exact(width.max(1));
-                    for (row, values) in selected.rows.iter().zip(values) {
-                        let start = (first + *row as usize) * width;
-                        let range = start..start + width;
-                        simd::follow(&mut train[range.clone()], &mut old[range], values);
-                    }
-                }
-                other => {
-                    let values = other.dense().and_then(|t| t.data::<f32>()).map_err(wrong)?;
-                    let range = first * width..first * width + values.len();
+            if self.var.sparse {
+                for (row, values) in part.rows.iter().zip(part.values.chunks_exact(width.max(1))) {
+                    let start = (first + *row as usize) * width;
+                    let range = start..start + width;
                     simd::follow(&mut train[range.clone()], &mut old[range], values);
                 }
+            } else {
+                let values = part.whole.dense().and_then(|t| t.data::<f32>()).map_err(wrong)?;
+                let range = first * width..first * width + values.len();
+                simd::follow(&mut train[range.clone()], &mut old[range], values);
             }
             first += block.rows;
         }

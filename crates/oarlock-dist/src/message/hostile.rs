@@ -65,7 +65,7 @@ fn attack_small() {
     attack_meta("failure", &written(|m| encode_failure(&error, m)), |m| decode_failure(m, "s").is_ok());
     let lookup = Lookup { after_step: 3, read_only: true, floats: Floats::F32, tables: names() };
     attack_meta("lookup", &written(|m| lookup.encode(m)), |m| Lookup::decode(m).is_ok());
-    let pull = Pull { after_step: 3, changed_only: true, names: names() };
+    let pull = Pull { after_step: 3, changed_only: Some(5), names: names() };
     attack_meta("pull", &written(|m| pull.encode(m)), |m| Pull::decode(m).is_ok());
     let rows = RowsOf { name: "emb".into(), from: 9, enough: 1 << 20 };
     attack_meta("rows", &written(|m| rows.encode(m)), |m| RowsOf::decode(m).is_ok());

@@ -30,7 +30,7 @@ pub(crate) use leave::Leave;
 pub(crate) use lookup::Lookup;
 pub(crate) use meet::{Awaited, Meet};
 pub(crate) use note::Notes;
-pub(crate) use pull::Pull;
+pub(crate) use pull::{Pull, rows_in};
 pub(crate) use push::Push;
 pub(crate) use rows::RowsOf;
 pub(crate) use save_table::SaveTable;

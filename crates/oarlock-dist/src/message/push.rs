@@ -11,6 +11,8 @@ use crate::wire::codec::{Reader, Writer};
 pub(crate) struct Push {
     /// The step that this push completes; 0 if the server is not to wait for the other trainers.
     pub(crate) step: u64,
+    /// Another part of what is pushed follows: the push is not complete.
+    pub(crate) more: bool,
     /// How the reply is to write its elements.
     pub(crate) floats: Floats,
     /// The variables that the reply brings.
@@ -23,6 +25,7 @@ pub(crate) struct Push {
 impl Push {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.step);
+        meta.bool(self.more);
         self.floats.write(meta);
         encode_names(&self.wants, meta);
         encode_names(&self.tables, meta);
@@ -31,6 +34,7 @@ impl Push {
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Push> {
         Ok(Push {
             step: meta.u64()?,
+            more: meta.bool()?,
             floats: Floats::read(meta)?,
             wants: decode_names(meta)?,
             tables: decode_names(meta)?,

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::ServerMode;
 use super::updates::Updates;
+use crate::message::rows_in;
 use crate::rowset::RowSet;
 
 /// Changed rows by table and trainer.
@@ -45,18 +46,24 @@ impl Changes {
         }
     }
 
-    /// The rows that changed since this trainer asked last, with their values. Request `id` may be a repeat.
+    /// The rows that changed since this trainer asked last, with their values, as many as fit into so many bytes. Request `id` may be a
+    /// repeat.
     pub(super) fn rows_for(
         &self,
         updates: &Updates,
-        trainer: usize,
+        (trainer, id): (usize, u64),
         table: &str,
-        id: u64,
+        bytes: u64,
         into: &mut Value,
     ) -> Result<()> {
         if trainer >= self.trainers {
             return Err(Error::new(Kind::Range, format!("there is no trainer {trainer} of {}", self.trainers)));
         }
+        let missing = || Error::new(Kind::Missing, format!("server {} has no table `{table}`", updates.endpoint));
+        let var = updates.scope.find(table).ok_or_else(missing)?;
+        let value = var.read();
+        let whole = value.dense().map_err(|_| missing())?;
+        let most = rows_in(bytes, whole.dims().matrix(1).1);
         let rows = {
             let mut tables = self.tables.lock();
             let unread = tables.entry(table.into()).or_default();
@@ -64,14 +71,10 @@ impl Changes {
             let unread = &mut unread[trainer];
             let lost = unread.sent.take().filter(|(of, _)| *of == id).map(|(_, rows)| rows).unwrap_or_default();
             lost.iter().for_each(|row| unread.rows.mark(*row as usize));
-            let rows = unread.rows.take();
+            let rows = unread.rows.take_some(most);
             unread.sent = Some((id, rows.clone()));
             rows
         };
-        let missing = || Error::new(Kind::Missing, format!("server {} has no table `{table}`", updates.endpoint));
-        let var = updates.scope.find(table).ok_or_else(missing)?;
-        let value = var.read();
-        let whole = value.dense().map_err(|_| missing())?;
         gather(whole, rows, into).map_err(|e| Error::new(Kind::DType, format!("table `{table}` {e}")))
     }
 }

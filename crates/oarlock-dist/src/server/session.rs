@@ -177,7 +177,7 @@ impl Session {
             }
             (ServerMode::Sync, step) => self.push_and_wait(hello, step, count)?,
             _ => {
-                let applied = self.apply_now(hello, count, push.floats);
+                let applied = self.apply_now(hello, count, &push);
                 // The memory is the request's, which the next one needs.
                 self.brought[..count].iter_mut().for_each(|(_, value)| drop_elements(value));
                 applied?;
@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// Applies what a push brought, unless it is a repeat.
-    fn apply_now(&mut self, hello: &Hello, count: usize, floats: Floats) -> Result<()> {
+    fn apply_now(&mut self, hello: &Hello, count: usize, push: &Push) -> Result<()> {
         self.shared.check_here(hello)?;
         let stream = self.shared.applied.lock().entry(stream(hello)).or_default().clone();
         let mut applied = stream.lock();
@@ -247,7 +247,7 @@ impl Session {
             return Ok(());
         }
         let whole = self.shared.fence.read();
-        let (trainer, rounded) = (hello.trainer as usize, floats != Floats::F32);
+        let (trainer, rounded) = (hello.trainer as usize, push.floats != Floats::F32);
         for (name, value) in &mut self.brought[..count] {
             self.shared.updates.apply(trainer, name, value)?;
             self.shared.changes.note(&self.shared.updates, (trainer, rounded), name, value);
@@ -255,6 +255,9 @@ impl Session {
         *applied = id;
         drop(whole);
         drop(applied);
+        if push.more {
+            return Ok(());
+        }
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
         self.shared.keep_pace(hello)
     }
@@ -306,8 +309,8 @@ impl Session {
 
     fn pull(&mut self, hello: &Hello) -> Result<()> {
         let pull = Pull::decode(&mut Reader::new(self.request.meta(), "a message"))?;
-        if pull.changed_only {
-            return self.reply_changed(&pull.names, hello);
+        if let Some(bytes) = pull.changed_only {
+            return self.reply_changed(&pull.names, bytes, hello);
         }
         self.reply_values(&pull.names, pull.after_step, Floats::F32, hello)
     }
@@ -338,14 +341,15 @@ impl Session {
         Ok(bytes)
     }
 
-    /// Sends the rows that others changed since this trainer asked last.
-    fn reply_changed(&mut self, names: &[String], hello: &Hello) -> Result<()> {
+    /// Sends rows that others changed since this trainer asked last, of each table as many as fit into so many bytes.
+    fn reply_changed(&mut self, names: &[String], bytes: u64, hello: &Hello) -> Result<()> {
         self.shared.check_here(hello)?;
-        let id = self.request.id();
+        let who = (hello.trainer as usize, self.request.id());
+        let most = self.shared.options.net.max_frame / (2 * names.len().max(1) as u64);
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
             name.clone_into(to);
-            self.shared.changes.rows_for(&self.shared.updates, hello.trainer as usize, name, id, value)?;
+            self.shared.changes.rows_for(&self.shared.updates, who, name, bytes.min(most), value)?;
         }
         self.rows.clear();
         self.send_values(names.len(), Floats::F32)
