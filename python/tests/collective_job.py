@@ -63,6 +63,8 @@ def main(job):
             os._exit(9)
         if job.get("fails") == [rank, step]:
             raise ValueError("this worker fails")
+        if job.get("exits") == [rank, step]:
+            sys.exit(3)
         losses.append(float(np.mean(exe.run(main_program, feed=feed, fetch_list=[loss])[0])))
     summed = None
     if job["how"] == "fleet" and job.get("sum"):

@@ -97,9 +97,29 @@ def by_transpiler(job):
     losses = steps(job, exe, program, loss, batches)
     if "save" in job:
         fluid.io.save_persistables(exe, job["save"], program)
+    if "end" in job:
+        ends[job["end"]]()
     if job.get("close", True):
         exe.close()
     return {"losses": losses}
+
+
+def caught():
+    try:
+        sys.exit(3)
+    except SystemExit:
+        print("{}")
+        sys.exit()
+
+
+# How a script ends.
+ends = {
+    "exit 3": lambda: sys.exit(3),
+    "exit with a text": lambda: sys.exit("no more batches"),
+    "SystemExit": lambda: (_ for _ in ()).throw(SystemExit(3)),
+    "exit 0": lambda: sys.exit(0),
+    "caught": caught,
+}
 
 
 def shuffled(job, exe):

@@ -196,7 +196,7 @@ def test_mpi_carries_what_workers_exchange(tmp_path):
     assert run.returncode != 0 and "MPI cannot be used: libnothing.so" in run.stdout, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("end", ["dies", "fails"])
+@pytest.mark.parametrize("end", ["dies", "fails", "exits"])
 def test_the_others_name_a_worker_that_ends(tmp_path, end):
     """Workers that no launcher looks after: nobody ends the others."""
     ports = free_ports(3)

@@ -244,6 +244,28 @@ def test_a_trainer_that_fails_is_lost():
         assert all("trainer 1 was lost" in result(server, code=1)[1] for server in servers)
 
 
+@pytest.mark.parametrize("end,code", [("exit 3", 3), ("exit with a text", 1), ("SystemExit", 3)])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_trainer_that_exits_with_a_status_is_lost(mode, end, code):
+    with Job(net="fit_a_line", sync_mode=mode == "sync", env={"OARLOCK_ON_LOSS": "fail"}) as job:
+        servers = job.serve()
+        other = job.start(role="trainer", id=0, pause=0.3)
+        _, err = result(job.start(role="trainer", id=1, steps=5, end=end), code=code)
+        assert "this process ends with status %d" % code in err and "without exe.close()" not in err, err
+        for process in servers + [other]:
+            assert "trainer 1 was lost" in result(process, code=1)[1]
+
+
+@pytest.mark.parametrize("end", ["exit 0", "caught"])
+def test_a_trainer_that_exits_without_one_leaves(end):
+    with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": "fail"}) as job:
+        servers, trainers = job.serve(), job.train(end=end)
+        for trainer in trainers:
+            assert "warning: this trainer ends without exe.close()" in result(trainer)[1]
+        for server in servers:
+            assert "is done: 20 steps" in result(server)[1]
+
+
 def test_a_server_stops_at_ctrl_c():
     with Job(net="fit_a_line", servers=1) as job:
         server, = job.serve()

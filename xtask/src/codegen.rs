@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -37,9 +37,8 @@ const TABLES: [Table; 2] = [
     },
 ];
 
-/// Documents that a compiled program prints: the file, the package and the example of it.
-const DOCS: [(&str, &str, &str); 2] =
-    [("docs/ops.md", "oarlock-ops", "ops_docs"), ("docs/options.md", "oarlock", "options_docs")];
+/// Documents that a compiled program prints: the file, and the example.
+const DOCS: [(&str, &str); 2] = [("docs/ops.md", "ops_docs"), ("docs/options.md", "options_docs")];
 
 enum Mode {
     Write,
@@ -66,9 +65,14 @@ fn generate(mode: &Mode) -> Result<()> {
         put(mode, &path, &rustfmt(&module(table, &entries(table)?))?, &mut stale)?;
     }
     // The documentation is printed by what it documents, compiled, so it comes after the tables.
-    for (path, package, example) in DOCS {
-        let mut print = process::cargo();
-        let text = process::output(print.args(["run", "-q", "-p", package, "--example", example]))?;
+    process::run(
+        process::cargo()
+            .args(["build", "-q"])
+            .args(process::whole())
+            .args(DOCS.map(|(_, name)| format!("--example={name}"))),
+    )?;
+    for (path, example) in DOCS {
+        let text = process::output(&mut Command::new(example_path(example)?))?;
         put(mode, path, &text, &mut stale)?;
     }
     match (mode, stale.is_empty()) {
@@ -77,6 +81,12 @@ fn generate(mode: &Mode) -> Result<()> {
         (Mode::Write, false) => println!("codegen: wrote {}", stale.join(", ")),
     }
     Ok(())
+}
+
+/// Where cargo puts an example: beside this program, which it built in the same profile.
+fn example_path(name: &str) -> Result<PathBuf> {
+    let this = std::env::current_exe().context("cannot find this program")?;
+    Ok(this.with_file_name("examples").join(name))
 }
 
 /// Notes `path` as stale when it does not hold `text`, and in write mode writes it.

@@ -11,6 +11,22 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
 }
 
+/// The features of the wheel that Python's tests install. Object stores, which take minutes to build, are not among them.
+const FEATURES: [&str; 3] = ["mpi", "parquet", "tls"];
+
+/// Arguments for cargo: the whole workspace, with the features of that wheel. A crate that is asked for with other features is
+/// built again, and so is all that uses it: `half` differs with Parquet, and every crate of ours above `half`. So tests,
+/// documentation and wheel ask for the same.
+pub(crate) fn whole() -> Vec<String> {
+    let features = FEATURES.map(|name| format!("oarlock-python/{name}")).join(",");
+    ["--workspace", "--no-default-features", "--features", &features].map(str::to_string).into()
+}
+
+/// What pip hands to maturin for a wheel that uses what the tests have built.
+pub(crate) fn wheel() -> String {
+    format!("build-args=--profile dev --features {}", FEATURES.join(","))
+}
+
 /// Whether `program --version` can be started and succeeds.
 pub(crate) fn exists(program: &str) -> bool {
     let quiet = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();

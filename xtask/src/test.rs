@@ -11,9 +11,6 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// What only exists with a feature is tested apart: the rest is then compiled once, for Rust's and for Python's tests.
-const TLS: [&str; 6] = ["--package", "oarlock-dist", "--features", "tls", "--lib", "tls"];
-
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     passed: usize,
@@ -39,9 +36,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     command.arg("test");
     let mut parts = vec![rust(command, args)?];
     if args.is_empty() {
-        let mut command = process::cargo();
-        command.arg("test");
-        parts.push(rust(command, &TLS.map(str::to_owned))?);
         parts.push(python()?);
     }
     report(&parts);
@@ -79,7 +73,7 @@ pub(crate) fn rust(mut command: Command, args: &[String]) -> Result<Part> {
 }
 
 /// Installs the package into a virtual environment of its own, as a user would, and runs its tests there. The extension module
-/// is built in the profile of the Rust tests, so that nothing is compiled twice.
+/// is built in the profile and with the features of the Rust tests, so that nothing is compiled twice.
 fn python() -> Result<Part> {
     let start = Instant::now();
     let mut tally = Tally::default();
@@ -91,8 +85,7 @@ fn python() -> Result<Part> {
     }
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".[test]"]);
-    // In place of the features of a wheel: object stores take minutes to build, and have tests of their own.
-    process::run(pip.args(["--config-settings", "build-args=--profile dev --features parquet,tls"]))?;
+    process::run(pip.args(["--config-settings", &process::wheel()]))?;
     // From elsewhere, so that the installed package is tested and not the source tree.
     let tests = std::env::current_dir()?.join("python/tests");
     let mut pytest = Command::new(std::env::current_dir()?.join(&python));
@@ -119,8 +112,13 @@ fn cargo_args(args: &[String]) -> Vec<String> {
     let names_package = |arg: &String| arg.starts_with("-p") || arg.starts_with("--package");
     let mut all = vec!["--no-fail-fast".to_string()];
     if !ours.iter().any(names_package) {
-        // The extension module is built by maturin, without linking to one interpreter's library, and tested from Python.
-        all.extend(["--workspace", "--exclude", "oarlock-python"].map(str::to_string));
+        if ours.is_empty() {
+            // The extension module has no tests, so this does not build it: maturin does, without linking to one interpreter's library.
+            all.extend(process::whole());
+        } else {
+            // Tests by name are looked for in every crate, also where none are.
+            all.extend(["--workspace", "--exclude", "oarlock-python"].map(str::to_string));
+        }
     }
     all.extend_from_slice(ours);
     all.extend(["--", "--show-output"].map(str::to_string));
@@ -250,12 +248,14 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
     #[test]
     fn arguments_reach_cargo_and_the_test_runner() {
         let given = |text: &str| text.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+        let whole = process::whole().join(" ");
         for (from, to) in [
-            ("", "--no-fail-fast --workspace --exclude oarlock-python -- --show-output"),
-            ("gemm", "--no-fail-fast --workspace --exclude oarlock-python gemm -- --show-output"),
-            ("-p xtask -- --nocapture", "--no-fail-fast -p xtask -- --show-output --nocapture"),
+            ("", format!("--no-fail-fast {whole} -- --show-output")),
+            ("gemm", "--no-fail-fast --workspace --exclude oarlock-python gemm -- --show-output".to_string()),
+            ("-- --nocapture", format!("--no-fail-fast {whole} -- --show-output --nocapture")),
+            ("-p xtask -- --nocapture", "--no-fail-fast -p xtask -- --show-output --nocapture".to_string()),
         ] {
-            assert_eq!(cargo_args(&given(from)), given(to));
+            assert_eq!(cargo_args(&given(from)), given(&to));
         }
     }
 

@@ -52,6 +52,15 @@ impl Executor {
         self.runtime.get().compute(py, || oarlock::dist::finish(&self.inner, &program, &scope.inner))
     }
 
+    /// Has [`Executor::finish`] done when this process ends without having left the other workers.
+    fn finish_at_end(slf: Bound<'_, Self>, program: &Program, scope: &Scope) {
+        let (program, scope) = (program.get(), scope.inner.clone());
+        let ending = slf.get().runtime.get().ending.clone();
+        let this = slf.unbind();
+        // The interpreter is gone by then: nothing here needs it.
+        ending.finish_with(move || oarlock::dist::finish(&this.get().inner, &program, &scope).map(drop));
+    }
+
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
     fn run<'py>(
         &self,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use oarlock::dist::client::{self, Client};
+use oarlock::dist::communicator::Communicator;
 use oarlock::dist::transpile::CollectiveMode;
 use oarlock::fleet::{self, Exchange, Extra, Fold, Meeting, Place, Role, Strategy, Switches};
 use parking_lot::Mutex;
@@ -25,6 +26,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(strategy_of, m)?)?;
     m.add_function(wrap_pyfunction!(strategy_config, m)?)?;
     m.add_function(wrap_pyfunction!(start_communicator, m)?)?;
+    m.add_function(wrap_pyfunction!(stop_communicator, m)?)?;
+    m.add_function(wrap_pyfunction!(has_communicator, m)?)?;
     m.add_function(wrap_pyfunction!(find_fleet_place, m)?)?;
     m.add_function(wrap_pyfunction!(fleet_plan, m)?)?;
     m.add_function(wrap_pyfunction!(check_started, m)?)?;
@@ -94,6 +97,18 @@ fn start_communicator(
     let options = fleet::communicator_options(strategy(name)?, &transpiler.inner, &knobs, cpu_num).py()?;
     let program = program.get();
     runtime.compute(py, || fleet::start_communicator(&runtime.inner, &program, &scope.inner, options).map(drop))
+}
+
+/// Sends what waits and stops the communicator, if there is one.
+#[pyfunction]
+fn stop_communicator(py: Python<'_>, runtime: &Runtime) -> PyResult<()> {
+    runtime.compute(py, || fleet::stop_communicator(&runtime.inner))
+}
+
+/// Does a communicator exchange for this process?
+#[pyfunction]
+fn has_communicator(runtime: &Runtime) -> bool {
+    Communicator::of(&runtime.inner).is_some_and(|communicator| communicator.is_running())
 }
 
 /// The files of a worker.

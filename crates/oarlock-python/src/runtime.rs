@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use oarlock::dist::client::{Client, ClientOptions};
 use oarlock::dist::collective::{GroupOptions, Rings};
 use oarlock::dist::server::ServerOptions;
-use oarlock::{Kind, Options, fleet, ir};
+use oarlock::fleet::{self, Ending};
+use oarlock::{Kind, Options, ir};
 use pyo3::prelude::*;
 
 use crate::error::{IntoPy, raise};
@@ -16,6 +17,7 @@ use crate::executor::watch;
 #[pyclass(frozen)]
 pub(crate) struct Runtime {
     pub(crate) inner: Arc<ir::Runtime>,
+    pub(crate) ending: Arc<Ending>,
     /// How many runs are under way.
     running: Arc<AtomicUsize>,
 }
@@ -34,7 +36,7 @@ impl Runtime {
         );
         let running = Arc::default();
         watch(&inner.stop_flag(), &running);
-        Ok(Runtime { inner, running })
+        Ok(Runtime { ending: Arc::new(Ending::new(inner.clone())), inner, running })
     }
 
     /// Does this process take part in a job as a trainer?
@@ -60,12 +62,23 @@ impl Runtime {
 
     /// Breaks all connections without a word, as a process does that ends in an error: its servers do what their policy says.
     fn abandon(&self, py: Python<'_>) {
-        py.detach(|| {
-            Rings::of(&self.inner).abandon();
-            if let Some(client) = self.inner.withdraw::<Client>() {
-                client.abandon();
-            }
-        });
+        py.detach(|| self.ending.abandon());
+    }
+
+    /// When this process ends, its exit status says whether it leaves its job or is lost. False where the system does not tell the
+    /// status: then `end` is to be called.
+    fn end_with_process(&self) -> bool {
+        self.ending.await_exit()
+    }
+
+    /// Leaves the job, if this process has not done so, as one that ends with this status.
+    fn end(&self, py: Python<'_>, status: i32) {
+        py.detach(|| self.ending.end(status));
+    }
+
+    /// A script that ends without having left is no reason for a warning.
+    fn end_quietly(&self) {
+        self.ending.be_quiet();
     }
 }
 

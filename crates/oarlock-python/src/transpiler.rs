@@ -103,6 +103,13 @@ impl Transpiler {
         self.inner.trainer_id().py()
     }
 
+    /// Which trainer this is, how many there are, the servers, and after how many steps GEO exchanges.
+    fn place(&self) -> PyResult<(usize, usize, Vec<String>, usize)> {
+        let servers = self.inner.placement().py()?.servers().to_vec();
+        let push_nums = self.inner.config().geo_sgd_need_push_nums;
+        Ok((self.inner.trainer_id().py()?, self.inner.trainers().py()?, servers, push_nums))
+    }
+
     /// Where parameters live, to be read.
     fn placement(&self) -> PyResult<String> {
         Ok(self.inner.placement().py()?.to_string())

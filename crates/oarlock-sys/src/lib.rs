@@ -1,6 +1,7 @@
 //! The operating-system calls that need `unsafe`, behind safe functions. Knows nothing of tensors or programs.
 #![allow(unsafe_code, reason = "system calls")]
 
+mod exit;
 mod mpi;
 mod net;
 mod process;
@@ -8,6 +9,7 @@ mod shared;
 
 use std::mem::MaybeUninit;
 
+pub use exit::at_exit;
 pub use mpi::{Mpi, Transit};
 pub use net::network_devices;
 pub use process::{Caught, Signals, spawn_bound};

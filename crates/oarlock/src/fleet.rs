@@ -2,6 +2,7 @@
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
 mod checkpoint;
+mod ending;
 mod meet;
 mod member;
 mod plan;
@@ -19,6 +20,7 @@ use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
 pub use checkpoint::{JobSaves, finish_checkpoint};
+pub use ending::Ending;
 pub use meet::{Fold, Meeting};
 pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
@@ -79,6 +81,32 @@ impl Strategy {
         }
     }
 
+    /// Is there something for its communicator in the programs that `config` makes?
+    fn check(self, config: &Config) -> Result<()> {
+        let what = |config: &Config| (config.runtime_split_send_recv, config.half_async, config.completely_not_async);
+        let meant = self.config(config.clone());
+        let is_geo = self == Strategy::Geo;
+        if is_geo == config.geo_sgd_mode && (is_geo || what(&meant) == what(config)) {
+            return Ok(());
+        }
+        let flag = |set: bool| if set { "True" } else { "False" };
+        let help = if is_geo {
+            "set geo_sgd_mode=True in the config before transpile".to_string()
+        } else {
+            format!(
+                "set sync_mode=False, runtime_split_send_recv=True, half_async={}, completely_not_async={} and geo_sgd_mode=False in the \
+                 config before transpile",
+                flag(meant.half_async),
+                flag(meant.completely_not_async)
+            )
+        };
+        let what = format!(
+            "the program was transpiled for another exchange than that of a communicator in mode {}",
+            self.name()
+        );
+        Err(Error::new(Kind::Argument, what).help(help))
+    }
+
     fn mode(self, transpiler: &DistributeTranspiler) -> Result<CommunicatorMode> {
         Ok(match self {
             Strategy::Sync => CommunicatorMode::Sync,
@@ -100,6 +128,7 @@ pub fn communicator_options(
     knobs: &BTreeMap<String, String>,
     cpu_num: usize,
 ) -> Result<CommunicatorOptions> {
+    strategy.check(transpiler.config())?;
     let cpus = cpu_num.max(1);
     let mut options = CommunicatorOptions {
         mode: strategy.mode(transpiler)?,

@@ -1,7 +1,7 @@
 """The API of Fluid 1.8: programs, layers, optimizers, executors."""
 
 from . import (
-    average, backward, clip, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
+    average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
     layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
 from .backward import append_backward, gradients
@@ -37,7 +37,7 @@ __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory",
     "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
-    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "compiler", "contrib", "core",
+    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "communicator", "compiler", "contrib", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
     "data_feeder", "dataset", "default_main_program", "default_startup_program", "device_guard", "embedding", "executor",
     "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_on_cpu", "initializer", "input",

@@ -95,27 +95,22 @@ def runtime():
     if _runtime is None:
         flags.to_environment("FLAGS_rpc_deadline")
         _runtime = _core.Runtime()
-        atexit.register(_leave_at_exit)
+        if not _runtime.end_with_process():
+            atexit.register(_runtime.end, 0)
+        atexit.register(_at_exit)
     return _runtime
 
 
-def _leave_at_exit():
-    """A trainer that forgot to close its executor leaves; one that failed is lost, and its servers decide what that means."""
-    failed = hasattr(sys, "last_exc") or hasattr(sys, "last_type")
-    if _runtime.has_workers():
-        _runtime.abandon() if failed else _leave()
-    if not _runtime.is_connected():
-        return
-    if failed:
-        print("oarlock: this trainer ends in an error; its servers hear nothing more of it", file=sys.stderr)
+def _at_exit():
+    """The interpreter ends. A trainer that forgot to close its executor leaves when its process ends with status 0, which only then is
+    known; one that failed is lost, and its servers decide what that means."""
+    if hasattr(sys, "last_exc") or hasattr(sys, "last_type"):
+        if _runtime.is_connected():
+            print("oarlock: this trainer ends in an error; its servers hear nothing more of it", file=sys.stderr)
         _runtime.abandon()
-        return
-    print("oarlock: warning: this trainer ends without exe.close(); it leaves its servers now", file=sys.stderr)
-    try:
-        _runtime.leave()
-    except Exception as e:
-        print("oarlock: warning: %s" % e, file=sys.stderr)
-
+    elif _trained is not None and _runtime.has_workers():
+        core, program, scope = _trained
+        core.finish_at_end(program.desc, scope)
 
 
 def _set_rates(program, scope):

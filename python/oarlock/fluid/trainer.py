@@ -1,10 +1,8 @@
 """Training as a whole: ``Trainer`` builds a network, trains it, tells of events, and goes on where it was interrupted."""
 
-import atexit
 import json
 import os
 import random
-import sys
 
 import numpy as np
 
@@ -83,11 +81,6 @@ class _Chance:
         np.random.set_state((name, np.array(keys, "uint32"), position, has_gauss, cached))
 
 
-def _leave():
-    if not hasattr(sys, "last_exc") and not hasattr(sys, "last_type"):
-        runtime().leave()
-
-
 class Trainer:
     """Trains the network that ``train_func`` builds.
 
@@ -133,7 +126,7 @@ class Trainer:
         else:
             self._job.get_trainer_program()
             # Who saves or tests after training needs the servers: they are left when the process ends.
-            atexit.register(_leave)
+            runtime().end_quietly()
 
     def _build(self, train_func, optimizer_func):
         self.startup_program, self.train_program = Program(), Program()

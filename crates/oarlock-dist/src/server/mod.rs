@@ -12,6 +12,7 @@ mod previous;
 pub mod round;
 mod session;
 mod shrink;
+mod strangers;
 mod tables;
 mod trades;
 mod updates;
@@ -37,6 +38,7 @@ pub use round::Policy;
 use round::{Effect, Event, Failure, Round};
 use session::{End, Session};
 use shrink::LastCall;
+use strangers::Strangers;
 use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
@@ -124,6 +126,7 @@ struct Shared {
     changes: Changes,
     previous: Previous,
     last_shrink: LastCall,
+    strangers: Strangers,
 }
 
 /// Requests that follow each other: trainer, incarnation, number of the stream.
@@ -186,6 +189,7 @@ impl Server {
             changes: Changes::new(trainers),
             previous: Previous::new(options.policy == Policy::Wait),
             last_shrink: LastCall::default(),
+            strangers: Strangers::new(options.log.clone()),
             updates,
             state: Mutex::new(state),
             fence: RwLock::new(()),
@@ -265,6 +269,7 @@ impl Server {
             // A thread that panicked has said so already.
             let _ = thread.join();
         }
+        self.shared.strangers.end();
     }
 }
 
@@ -314,14 +319,14 @@ impl Shared {
 
     fn serve(self: &Arc<Shared>, conn: Conn, sessions: &mut Vec<JoinHandle<()>>) {
         if sessions.len() >= MAX_CONNECTIONS {
-            let peer = conn.peer();
-            self.options.log.line(format!("warning: {peer} was turned away: {MAX_CONNECTIONS} are connected"));
+            let why = format!("{MAX_CONNECTIONS} are connected");
+            self.strangers.turned_away(conn.peer(), &why, now());
             return;
         }
         let shared = self.clone();
         match spawn("oarlock-session", "a connection", move || Session::new(shared, conn).run()) {
             Ok(thread) => sessions.push(thread),
-            Err(e) => self.options.log.line(format!("warning: a trainer was turned away: {e}")),
+            Err(e) => self.strangers.turned_away("a trainer", &e.to_string(), now()),
         }
     }
 
@@ -337,6 +342,7 @@ impl Shared {
                     self.note(&mut state, Event::Lose { trainer, incarnation });
                 }
             }
+            self.strangers.look(now);
             self.look_for_absent(&mut state);
             self.look_for_desertion(&mut state);
             self.changed.wait_for(&mut state, WATCH_EVERY);

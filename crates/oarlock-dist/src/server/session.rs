@@ -67,8 +67,7 @@ impl Session {
             }
             Ok(None) => {}
             Err(e) => {
-                let peer = self.conn.peer().to_string();
-                self.shared.options.log.line(format!("warning: {peer} was turned away: {}", e.report().what));
+                self.shared.strangers.turned_away(self.conn.peer(), &e.report().what, now());
                 // A stranger may not even listen.
                 let _ = self.fail(0, &e);
             }

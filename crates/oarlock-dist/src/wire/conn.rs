@@ -121,6 +121,12 @@ impl Conn {
         connect::watch_closely(&self.socket)
     }
 
+    /// To look at what was set on it.
+    #[cfg(test)]
+    pub(super) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
     /// A handle by which any thread can close the connection.
     pub fn closer(&self) -> Closer {
         Closer { socket: self.socket.clone() }

@@ -41,9 +41,20 @@ pub(super) fn check(files: &TlsFiles) -> Result<()> {
     not_built(files)
 }
 
-#[cfg(not(feature = "tls"))]
+#[cfg(any(test, not(feature = "tls")))]
 fn not_built<T>(_unused: T) -> Result<()> {
     use oarlock_ir::{Error, Kind};
     Err(Error::new(Kind::Unsupported, "TLS is asked for, and this Oarlock was built without it")
         .help("build with the feature `tls`, or unset the variables OARLOCK_TLS_..."))
+}
+
+#[cfg(test)]
+mod tests {
+    // Builds with TLS say it, too: a run of all tests has one set of features. `tls_that_was_not_built_is_refused` tells who asks.
+    #[test]
+    fn a_build_without_tls_says_so() {
+        let report = super::not_built(()).unwrap_err();
+        assert_eq!(report.report().what, "TLS is asked for, and this Oarlock was built without it");
+        assert!(report.to_string().contains("build with the feature `tls`"), "{report}");
+    }
 }

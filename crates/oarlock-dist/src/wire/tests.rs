@@ -552,3 +552,25 @@ fn tls_that_was_not_built_is_refused() {
         assert!(e.to_string().contains("build with the feature `tls`"), "{e}");
     }
 }
+
+/// Small frames go out at once, and the system asks after a peer that says nothing: at both ends, whatever the token.
+#[test]
+fn sockets_neither_wait_nor_forget() {
+    let (client, server) = pair(&with_token("open sesame"));
+    for conn in [&client, &server] {
+        let socket = socket2::SockRef::from(conn.socket());
+        assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap());
+        let (time, interval) = (socket.tcp_keepalive_time().unwrap(), socket.tcp_keepalive_interval().unwrap());
+        assert_eq!((time.as_secs(), interval.as_secs(), socket.tcp_keepalive_retries().unwrap()), (10, 5, 3));
+        // A connection by which a process shows that it is alive is asked after every second.
+        conn.watch_closely().unwrap();
+        assert_eq!(socket.tcp_keepalive_time().unwrap().as_secs(), 1);
+        #[cfg(target_os = "linux")]
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(1800)));
+    }
+    let (client, server) = pair(&NetOptions { keepalive: None, ..NetOptions::default() });
+    for conn in [client, server] {
+        let socket = socket2::SockRef::from(conn.socket());
+        assert!(socket.tcp_nodelay().unwrap() && !socket.keepalive().unwrap());
+    }
+}

@@ -311,8 +311,13 @@ fn open_parquet<'a>(job: &'a Job, name: &str, table: &'a Table, cancel: &Arc<Can
 
 #[cfg(not(feature = "parquet"))]
 fn open_parquet<'a>(_: &Job, name: &str, _: &Table, _: &Arc<Cancel>) -> Result<From<'a>> {
+    Err(not_built(name))
+}
+
+#[cfg(any(test, not(feature = "parquet")))]
+fn not_built(name: &str) -> Error {
     let what = format!("{name}: this build does not read Parquet files");
-    Err(Error::new(Kind::Unsupported, what).help("build with the cargo feature `parquet`, or write CSV files"))
+    Error::new(Kind::Unsupported, what).help("build with the cargo feature `parquet`, or write CSV files")
 }
 
 impl Text<'_> {
@@ -373,5 +378,16 @@ impl Job {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // Builds with Parquet say it, too: a run of all tests has one set of features.
+    #[test]
+    fn a_build_without_parquet_says_so() {
+        let error = super::not_built("clicks.parquet");
+        assert_eq!(error.report().what, "clicks.parquet: this build does not read Parquet files");
+        assert!(error.to_string().contains("build with the cargo feature `parquet`, or write CSV files"), "{error}");
     }
 }

@@ -7,6 +7,15 @@ from ..framework import Program, default_main_program, default_startup_program
 __all__ = ["DistributeTranspiler", "DistributeTranspilerConfig"]
 
 
+class DistributedMode:
+    """How trainers exchange what they learned; for ``fluid.communicator.Communicator``."""
+
+    SYNC = 0
+    ASYNC = 1
+    HALF_ASYNC = 2
+    GEO = 3
+
+
 class DistributeTranspilerConfig:
     """How to transpile; docs/options.md lists the fields."""
 
