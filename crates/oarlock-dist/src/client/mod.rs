@@ -401,7 +401,13 @@ const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if self.is_connected() && !self.identity.lock().looks {
+        if !self.is_connected() || self.identity.lock().looks {
+            return;
+        }
+        if std::thread::panicking() {
+            self.options.log.line("this trainer ends in a panic: for its servers it is lost");
+            self.abandon();
+        } else {
             self.options.log.line("warning: this trainer ends without `exe.close()`; it leaves its servers now");
             // There is nobody left who could act on an error.
             let _ = self.leave();

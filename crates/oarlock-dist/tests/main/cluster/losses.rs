@@ -39,6 +39,21 @@ fn a_lost_trainer_ends_the_job_with_its_name() {
     }
 }
 
+/// A trainer that ends in a panic has not left: the others do not go on as if it had no more data.
+#[test]
+fn a_trainer_that_panics_is_lost() {
+    let job = Job::new("dc_asgd", small(64), 1, 1);
+    let servers = job.serve(&with_policy(Policy::Fail));
+    let trainer = job.join(0, trainer_options()).unwrap();
+    let ended = std::thread::spawn(move || {
+        trainer.step(&dense_feed(8, 0, 0, 8)).unwrap();
+        panic!("on purpose");
+    });
+    assert!(ended.join().is_err());
+    let error = servers.into_iter().next().unwrap().0.wait(|| false).unwrap_err();
+    assert_eq!(error.report().what, "trainer 0 was lost in step 2, and the job cannot go on without it");
+}
+
 /// A process that was taken for lost and replaced may wake up again: it changes nothing any more.
 #[test]
 fn an_older_process_changes_nothing_any_more() {
