@@ -52,6 +52,33 @@ fn ids_must_come_often_enough_to_get_a_row() {
     wait_all(servers);
 }
 
+/// More ids than a table is declared for end in an error that names it; what was trained before stays.
+#[test]
+fn a_table_takes_no_more_ids_than_it_was_declared_for() {
+    let (mut main, startup) = local("half_async");
+    hash_tables(&mut main);
+    let job = Job::of(main, startup, small(64), 1, 2);
+    let servers = job.serve(&quiet());
+    let trainer = job.join(0, trainer_options()).unwrap();
+    let new_ids = |step: usize| {
+        let mut feed = sparse_feed(0, 0, 8);
+        for (slot, (_, ids)) in feed[..2].iter_mut().enumerate() {
+            let ids = ids.data_mut::<i64>().unwrap().iter_mut().enumerate();
+            ids.for_each(|(i, id)| *id = ((step * 2 + slot) * 8 + i) as i64);
+        }
+        feed
+    };
+    // Sixteen new ids in each step: 100 fit, and no more than 200, which two servers would hold if each took 100.
+    let failed = (0..20).find_map(|step| trainer.step(&new_ids(step)).err().map(|e| (step, e)));
+    let (step, error) = failed.expect("too many ids");
+    assert!((6..13).contains(&step), "{step}");
+    let text = error.to_string();
+    assert!(text.contains("`tab`") && text.contains("2 servers share a table of 100 rows"), "{text}");
+    trainer.step(&new_ids(0)).unwrap();
+    trainer.leave();
+    wait_all(servers);
+}
+
 /// What servers keep is fetched whole, and a server finds its parts again in files of whole variables.
 #[test]
 fn what_servers_keep_is_saved_as_one_machine_would() {
