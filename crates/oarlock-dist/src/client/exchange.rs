@@ -99,13 +99,14 @@ impl Client {
         asked: &[&(usize, Question<'_>)],
         arrived: &mut Arrived,
     ) -> Result<()> {
-        let first = read_values(reply, inbox, false)?;
+        let (first, held) = read_values(reply, inbox, false)?;
         for (at, (fetch, question)) in asked.iter().enumerate() {
             match reply.section(first + at).unwrap_or_default() {
                 // The lookup itself will ask, and hear why not.
                 [] => arrived.incomplete.push(*fetch),
                 _ => {
-                    let found = Found::new(reply, first + at, self.options.floats)?;
+                    let held = held.get(at).copied().unwrap_or(0);
+                    let found = Found::new(reply, first + at, self.options.floats, held)?;
                     arrived.rows.push((*fetch, question.part, found));
                 }
             }

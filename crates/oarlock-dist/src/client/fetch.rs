@@ -26,6 +26,9 @@ pub(crate) struct Fetch {
     pub(crate) plan: RowPlan,
     /// The rows that came from each part, each once.
     found: Vec<Found>,
+    /// The most rows of the table, if it is by id and was declared with a number of them; and how many each part was last said to have.
+    pub(crate) limit: Option<u64>,
+    held: Vec<u64>,
     /// All ids, in order, if their rows came with an exchange; and the number of that exchange.
     ahead: Option<u64>,
     asked: Vec<i64>,
@@ -51,6 +54,8 @@ impl Fetch {
             route,
             plan: RowPlan::default(),
             found: Vec::new(),
+            limit: None,
+            held: Vec::new(),
             ahead: None,
             asked: Vec::new(),
         }
@@ -83,8 +88,27 @@ impl Fetch {
             return Err(Error::new(Kind::Shape, what).note(format!("of table `{}`", self.table)));
         }
         self.found.resize_with(self.parts.len(), Found::default);
+        self.held.resize(self.parts.len(), 0);
+        self.held[part] = found.held;
         self.found[part] = found;
         Ok(())
+    }
+
+    /// No table has more rows than it was declared for. A server knows only its own; this is where the sum is known.
+    pub(crate) fn check_limit(&self) -> Result<()> {
+        let rows = self.held.iter().fold(0_u64, |all, rows| all.saturating_add(*rows));
+        match self.limit {
+            Some(limit) if rows > limit => {
+                let what = format!(
+                    "table `{}` was declared for {limit} rows, and its {} servers hold {rows}",
+                    self.table,
+                    self.parts.len()
+                );
+                Err(Error::new(Kind::Range, what)
+                    .help("declare it for as many ids as there are (the first number of `size`), admit fewer ids, or evict rows"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the rows of ids that begin at `at` among all.
@@ -124,7 +148,14 @@ impl Fetch {
 
 /// Rows that a server sent.
 #[derive(Default)]
-pub(crate) enum Found {
+pub(crate) struct Found {
+    elements: Elements,
+    /// How many rows the table has there.
+    held: u64,
+}
+
+#[derive(Default)]
+enum Elements {
     #[default]
     Nothing,
     /// They are read where they arrived.
@@ -134,25 +165,25 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// What a section of a reply holds.
-    pub(crate) fn new(reply: &Incoming, section: usize, floats: Floats) -> Result<Found> {
-        let Some(bytes) = reply.section(section) else { return Ok(Found::Nothing) };
+    /// What a section of a reply holds, of a table that has so many rows there.
+    pub(crate) fn new(reply: &Incoming, section: usize, floats: Floats, held: u64) -> Result<Found> {
+        let Some(bytes) = reply.section(section) else { return Ok(Found::default()) };
         if floats != Floats::F32 {
             let mut own = vec![0.0; bytes.len() / floats.width()];
             floats.decode(bytes, &mut own)?;
-            return Ok(Found::Own(own));
+            return Ok(Found { elements: Elements::Own(own), held });
         }
         if bytemuck::try_cast_slice::<u8, f32>(bytes).is_err() {
             return Err(Error::new(Kind::Format, "a reply with rows is cut off"));
         }
-        Ok(reply.lend(section).map_or(Found::Nothing, Found::Lent))
+        Ok(Found { elements: reply.lend(section).map_or(Elements::Nothing, Elements::Lent), held })
     }
 
     fn elements(&self) -> &[f32] {
-        match self {
-            Found::Nothing => &[],
-            Found::Lent(bytes) => bytemuck::cast_slice((**bytes).as_ref()),
-            Found::Own(elements) => elements,
+        match &self.elements {
+            Elements::Nothing => &[],
+            Elements::Lent(bytes) => bytemuck::cast_slice((**bytes).as_ref()),
+            Elements::Own(elements) => elements,
         }
     }
 }
@@ -186,6 +217,27 @@ impl Client {
 mod tests {
     use super::*;
 
+    fn own(elements: Vec<f32>) -> Found {
+        Found { elements: Elements::Own(elements), held: 7 }
+    }
+
+    #[test]
+    fn the_parts_of_a_table_have_no_more_rows_than_it_was_declared_for() {
+        let parts = ["a:1", "b:1"].map(|server| (server.to_string(), "t".to_string())).to_vec();
+        let mut fetch = Fetch::new("t".into(), vec!["ids".into()], 1, parts, Route::Ranges(vec![0, 1, 2]));
+        fetch.limit = Some(13);
+        fetch.plan([&[0_i64, 1][..]].into_iter()).unwrap();
+        fetch.take(0, own(vec![1.5])).unwrap();
+        fetch.check_limit().unwrap();
+        fetch.take(1, own(vec![1.5])).unwrap();
+        let error = fetch.check_limit().unwrap_err();
+        assert_eq!(error.report().what, "table `t` was declared for 13 rows, and its 2 servers hold 14");
+        // Who did not answer this time has what it had.
+        fetch.plan([&[0_i64][..]].into_iter()).unwrap();
+        fetch.take(0, Found { held: 6, ..own(vec![1.5]) }).unwrap();
+        fetch.check_limit().unwrap();
+    }
+
     #[test]
     fn rows_are_here_only_for_the_ids_they_were_asked_for() {
         let parts = vec![("a:1".to_string(), "t".to_string())];
@@ -200,11 +252,11 @@ mod tests {
         for other in [[&[3i64, 4][..], &[4]], [&[3, 4], &[]], [&[3, 4], &[3, 3]]] {
             assert!(!fetch.holds(other.into_iter(), 5), "{other:?}");
         }
-        fetch.take(0, Found::Own(vec![1.5, 2.5])).unwrap();
+        fetch.take(0, own(vec![1.5, 2.5])).unwrap();
         let mut out = [0.0; 2];
         fetch.write(1, &mut out);
         assert_eq!(out, [2.5, 1.5]);
-        let error = fetch.take(0, Found::Own(vec![1.5])).unwrap_err();
+        let error = fetch.take(0, own(vec![1.5])).unwrap_err();
         assert_eq!(error.report().what, "server a:1 sent 1 elements for 2 rows of 1");
     }
 }

@@ -45,7 +45,7 @@ use trade::Trades;
 pub use wait::wait_for_servers;
 
 use crate::log::Log;
-use crate::message::{Leave, Lookup, Pull, ValueReader, ValueWriter, Welcome, kind};
+use crate::message::{Leave, Lookup, Pull, ValueReader, ValueWriter, Welcome, decode_held, kind};
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Floats, Incoming, NetOptions, now};
 
@@ -352,10 +352,11 @@ impl Client {
         }
         let about = || about_names("rows of table ", asked.iter().map(|question| question.table), self.done());
         let of_request: Vec<&Vec<usize>> = by_server.values().collect();
-        let mut found: Vec<Found> = asked.iter().map(|_| Found::Nothing).collect();
+        let mut found: Vec<Found> = asked.iter().map(|_| Found::default()).collect();
         self.ask_all(trainer, &requests, &about, |server, reply| {
+            let held = decode_held(&mut Reader::new(reply.meta(), "a message"))?;
             for (at, k) in of_request[server].iter().enumerate() {
-                found[*k] = Found::new(reply, at, floats)?;
+                found[*k] = Found::new(reply, at, floats, held.get(at).copied().unwrap_or(0))?;
             }
             Ok(())
         })?;
@@ -448,8 +449,8 @@ fn by_server(names: &[(String, String)]) -> Wants {
 }
 
 /// Lays the values of a reply into an inbox; with `lent` they are read where they are, and to be dropped before the next request.
-/// Returns the first section that is none of theirs.
-fn read_values(reply: &Incoming, into: &mut Inbox, lent: bool) -> Result<usize> {
+/// Returns the first section that is none of theirs, and how many rows the tables have whose rows follow.
+fn read_values(reply: &Incoming, into: &mut Inbox, lent: bool) -> Result<(usize, Vec<u64>)> {
     let mut meta = Reader::new(reply.meta(), "a message");
     let mut values = ValueReader::new(reply, &mut meta)?;
     while let Some(name) = values.next(&mut meta)? {
@@ -458,7 +459,7 @@ fn read_values(reply: &Incoming, into: &mut Inbox, lent: bool) -> Result<usize> 
             false => values.value(&mut meta, into.arrive(name))?,
         }
     }
-    Ok(values.sections_read())
+    Ok((values.sections_read(), decode_held(&mut meta)?))
 }
 
 /// Grows from process to process with one number: the time of its start.

@@ -1,4 +1,5 @@
-//! A question for rows of tables. The ids of each table are a section, the reply brings the rows in the same order.
+//! A question for rows of tables. The ids of each table are a section, the reply brings the rows in the same order; it says how many
+//! rows each table has at the server.
 
 use oarlock_ir::Result;
 
@@ -35,4 +36,15 @@ impl Lookup {
             tables: decode_names(meta)?,
         })
     }
+}
+
+/// Appends how many rows tables have, 0 for those that are not by id.
+pub(crate) fn encode_held(rows: &[u64], meta: &mut Writer) {
+    meta.list(rows, |meta, rows| {
+        meta.u64(*rows);
+    });
+}
+
+pub(crate) fn decode_held(meta: &mut Reader<'_>) -> Result<Vec<u64>> {
+    meta.list(Reader::u64)
 }

@@ -27,7 +27,7 @@ pub(crate) use cut::Cut;
 pub(crate) use failure::{decode_failure, encode_failure};
 pub(crate) use hello::{Hello, Purpose, Welcome};
 pub(crate) use leave::Leave;
-pub(crate) use lookup::Lookup;
+pub(crate) use lookup::{Lookup, decode_held, encode_held};
 pub(crate) use meet::{Awaited, Meet};
 pub(crate) use note::Notes;
 pub(crate) use pull::{Pull, rows_in};

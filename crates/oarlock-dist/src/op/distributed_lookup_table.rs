@@ -145,6 +145,9 @@ impl RemoteLookup {
     pub(crate) fn run(&self, io: &Io<'_>) -> Result<()> {
         let mut fetches: Vec<MutexGuard<'_, Fetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
         self.bring(io, &mut fetches)?;
+        if !self.read_only {
+            fetches.iter().try_for_each(|fetch| fetch.check_limit())?;
+        }
         let written = self.tables.iter().zip(&fetches).try_for_each(|(table, fetch)| table.write(io, fetch));
         fetches.iter_mut().for_each(|fetch| fetch.release());
         written
@@ -243,6 +246,9 @@ fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Res
     let at = attrs.endpoints.iter().cloned().zip(attrs.names.iter().cloned()).collect();
     let mut fetch = Fetch::new(name, ids.to_vec(), width, at, route(&attrs.sections, parts));
     fetch.padding = (attrs.padding != -1).then_some(attrs.padding);
+    if attrs.sections.is_empty() {
+        fetch.limit = ty.shape.first().copied().and_then(|d| d.known()).map(|rows| rows as u64);
+    }
     Ok(fetch)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Ids are dealt out by a mix of them, so that a server's part of any set of ids is its share of it, give or take: no server knows
 //! how many rows the others hold, and one that takes no more than a share and some more can tell by itself that there are too many.
+//! That keeps memory in bounds; trainers, who hear from all servers how many rows they hold, compare the sum with the limit.
 
 use oarlock_ir::{Error, Kind};
 use oarlock_tensor::table::SHARDS;

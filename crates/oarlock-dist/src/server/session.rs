@@ -13,7 +13,7 @@ use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
     Awaited, ComeBack, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, RowsOf, SaveTable,
-    Shrink, Trade, ValueReader, ValueWriter, Welcome, damaged, encode_failure, kind,
+    Shrink, Trade, ValueReader, ValueWriter, Welcome, damaged, encode_failure, encode_held, kind,
 };
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
@@ -43,11 +43,21 @@ pub(super) struct Session {
     values: Vec<Named>,
     /// Rows that a reply brings, table by table.
     rows: Vec<Vec<f32>>,
+    /// How many rows each of these tables has here, if it is one by id: trainers, who know all servers, see whether that is too many.
+    held: Vec<u64>,
 }
 
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, conn: Conn) -> Session {
-        Session { shared, conn, request: Incoming::new(), brought: Vec::new(), values: Vec::new(), rows: Vec::new() }
+        Session {
+            shared,
+            conn,
+            request: Incoming::new(),
+            brought: Vec::new(),
+            values: Vec::new(),
+            rows: Vec::new(),
+            held: Vec::new(),
+        }
     }
 
     /// Serves until the connection closes or the server stops.
@@ -204,7 +214,18 @@ impl Session {
                 *rows = Vec::new();
             }
         }
+        self.note_held(&push.tables);
         Ok(())
+    }
+
+    fn note_held(&mut self, tables: &[String]) {
+        self.held.clear();
+        self.held.extend(tables.iter().map(|table| self.shared.updates.tables.rows(table).unwrap_or(0)));
+    }
+
+    fn bring_no_rows(&mut self) {
+        self.rows.clear();
+        self.held.clear();
     }
 
     /// What a push says, how many variables it brought, and the first section that holds ids of rows.
@@ -318,7 +339,7 @@ impl Session {
     /// Sends copies of variables.
     fn reply_values(&mut self, names: &[String], after_step: u64, floats: Floats, hello: &Hello) -> Result<()> {
         self.copy_values(names, after_step, hello)?;
-        self.rows.clear();
+        self.bring_no_rows();
         self.send_values(names.len(), floats)
     }
 
@@ -351,7 +372,7 @@ impl Session {
             name.clone_into(to);
             self.shared.changes.rows_for(&self.shared.updates, who, name, bytes.min(most), value)?;
         }
-        self.rows.clear();
+        self.bring_no_rows();
         self.send_values(names.len(), Floats::F32)
     }
 
@@ -362,6 +383,7 @@ impl Session {
         let mut meta = Writer::new();
         let mut values = ValueWriter::default();
         values.write(&mut meta, self.values[..count].iter().map(|(n, v)| (n.as_str(), v)), &rounded)?;
+        encode_held(&self.held, &mut meta);
         for (rows, room) in self.rows.iter().zip(&mut rooms) {
             values.add_section(floats.encode(rows, room));
         }
@@ -382,10 +404,13 @@ impl Session {
             self.shared.check_size(bytes)?;
         }
         self.shared.note_fetch(hello, true);
+        self.note_held(&lookup.tables);
+        let mut meta = Writer::new();
+        encode_held(&self.held, &mut meta);
         let mut rooms: Vec<Vec<u16>> = vec![Vec::new(); self.rows.len()];
         let rows: Vec<&[u8]> =
             self.rows.iter().zip(&mut rooms).map(|(rows, room)| lookup.floats.encode(rows, room)).collect();
-        let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: &[], sections: &rows };
+        let out = Outgoing { kind: kind::VALUES, id: self.request.id(), meta: meta.as_bytes(), sections: &rows };
         self.conn.send(&out, now() + SEND_PATIENCE)
     }
 
@@ -520,7 +545,7 @@ impl Session {
                 let named = |(trainer, part): (&usize, &Part)| (trainer.to_string(), Value::Dense(part.value.clone()));
                 self.values.extend(brought.iter().map(named));
                 self.shared.check_size(self.values.iter().map(|(_, value)| size(value)).sum())?;
-                self.rows.clear();
+                self.bring_no_rows();
                 self.send_values(self.values.len(), Floats::F32)
             }
             Err(missing) => {

@@ -124,6 +124,11 @@ impl Tables {
         self.by_name.get(table).map(|at| self.tables[*at].rows.spec().width)
     }
 
+    /// How many rows a table has, if there is such a table.
+    pub(super) fn rows(&self, table: &str) -> Option<u64> {
+        self.by_name.get(table).map(|at| self.tables[*at].rows.len())
+    }
+
     /// What can be asked for rows of.
     pub(super) fn served(&self) -> impl Iterator<Item = Served> {
         self.tables.iter().map(|table| {
