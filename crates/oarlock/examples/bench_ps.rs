@@ -95,7 +95,8 @@ fn cluster(network: Network, mode: &str, optimizer: &str, goal: f64, data: &Path
     let own = show("oarlock", &ours, samples);
     // The predecessor trains on the same files, as often.
     if let (Some((own, own_auc)), Some((peer, peer_auc))) = (own, show("fluid 1.8", &theirs, samples)) {
-        println!("    {:.2}x Fluid (goal {goal}x), AUC {:+.4}", own / peer, own_auc - peer_auc);
+        let quality = if own_auc > 0.0 { format!(", AUC {:+.4}", own_auc - peer_auc) } else { String::new() };
+        println!("    {:.2}x Fluid (goal {goal}x){quality}", own / peer);
     }
     if let (Network::Ctr, "sync", Some((_, own_auc))) = (network, mode, own) {
         let joined = (1..=seeds).map(|seed| auc_of_joined(network, optimizer, seed, data)).collect::<Result<Vec<_>>>();
@@ -113,7 +114,9 @@ fn show(who: &str, outcomes: &[Outcome], samples: f64) -> Option<(f64, f64)> {
     let aucs = outcomes.iter().map(|o| o.auc);
     let (low, high) = aucs.clone().fold((1.0, 0.0), |(low, high): (f64, f64), auc| (low.min(auc), high.max(auc)));
     let auc = Rates::of(aucs.collect()).median();
-    println!("    {who:<10} {:<26} AUC {auc:.4} [{low:.4}-{high:.4}]  {}", rates.show(), last.used);
+    // Skip-gram has none.
+    let quality = if auc > 0.0 { format!("AUC {auc:.4} [{low:.4}-{high:.4}]  ") } else { String::new() };
+    println!("    {who:<10} {:<26} {quality}{}", rates.show(), last.used);
     let [trainers, servers] = [0, 1].map(|role| {
         let seconds = outcomes.iter().map(|o| o.seconds()[role] * 1e6 / samples.max(1.0)).collect();
         Rates::of(seconds).median()
