@@ -305,7 +305,7 @@ impl Shared {
                 Ok(Some(conn)) => self.serve(conn, &mut sessions),
                 Ok(None) => {}
                 Err(e) => {
-                    self.options.log.line(format!("warning: {e}"));
+                    self.strangers.turned_away("whoever connects", &e.report().what, now());
                     std::thread::sleep(ACCEPT_PAUSE);
                 }
             }
@@ -326,7 +326,7 @@ impl Shared {
         let shared = self.clone();
         match spawn("oarlock-session", "a connection", move || Session::new(shared, conn).run()) {
             Ok(thread) => sessions.push(thread),
-            Err(e) => self.strangers.turned_away("a trainer", &e.to_string(), now()),
+            Err(e) => self.strangers.turned_away("a trainer", &e.report().what, now()),
         }
     }
 
