@@ -181,61 +181,17 @@ impl Values<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{FusionCheck, fusion, noise, tensor_of};
+    use super::super::lookup_times::tests::skip_gram_of;
+    use crate::testing::FusionCheck;
 
-    /// Rows of `u` times a row and three rows of `w`, some of them twice, and the gradients of both tables.
+    /// Rows of one table with a row and with three rows of another, some of them twice, and the gradients of both tables.
     fn products(first: &str) -> FusionCheck {
-        let text = format!(
-            "program 1008005
-block 0 {{
-  var u: f32[9, 37]
-  var w: f32[9, 37]
-  var a: i64[?, 1] stop_gradient
-  var b: i64[?, 1] stop_gradient
-  var c: i64[?, 3] stop_gradient
-  var e0: f32[]
-  var e1: f32[]
-  var e2: f32[]
-  var r0: f32[]
-  var r1: f32[]
-  var r2: f32[]
-  var x0: f32[]
-  var x1: f32[]
-  var x2: f32[]
-  var s1: f32[]
-  var s2: f32[]
-  var t1: f32[]
-  var t2: f32[]
-  var both: f32[]
-  var loss: f32[]
-  e0 = lookup_table_v2(Ids: a, W: u) {{is_sparse: true}}
-  Out: r0, XShape: x0 = reshape2(X: e0) {{shape: [-1, 1, 37]}}
-  e1 = lookup_table_v2(Ids: b, W: w) {{is_sparse: true}}
-  Out: r1, XShape: x1 = reshape2(X: e1) {{shape: [-1, 1, 37]}}
-  {first}
-  e2 = lookup_table_v2(Ids: c, W: w) {{is_sparse: true}}
-  Out: r2, XShape: x2 = reshape2(X: e2) {{shape: [-1, 3, 37]}}
-  s2 = matmul(X: r0, Y: r2) {{transpose_Y: true}}
-  t1 = reduce_sum(X: s1) {{reduce_all: true}}
-  t2 = reduce_sum(X: s2) {{reduce_all: true}}
-  both = elementwise_mul(X: t1, Y: t2)
-  loss = mean(X: both)
-}}
-"
-        );
-        let inputs = vec![
-            ("u", noise(oarlock_tensor::Dims::from([9, 37]), 1)),
-            ("w", noise(oarlock_tensor::Dims::from([9, 37]), 2)),
-            ("a", tensor_of([2, 1], &[7i64, 3])),
-            ("b", tensor_of([2, 1], &[2i64, 7])),
-            ("c", tensor_of([2, 3], &[3i64, 0, 7, 2, 7, 6])),
-        ];
-        fusion(&text, inputs).gradients("loss", &["u", "w"])
+        skip_gram_of(37, first, [2, 7], [3, 0, 7, 2, 7, 6])
     }
 
     #[test]
     fn gradients_of_several_lookups_are_merged_as_they_are_computed() {
-        let step = products("s1 = matmul(X: r0, Y: r1) {transpose_Y: true}");
+        let step = products("matmul(X: r0, Y: r1) {transpose_Y: true}");
         step.lacks(&["u@GRAD", "w@GRAD", "loss"], &["matmul", "matmul_grad"]);
         // The other sum is that of the two gradients of a dense tensor.
         step.run(&["u@GRAD", "w@GRAD", "loss"], &["fused_lookup_sum", "sum"]);
@@ -243,13 +199,13 @@ block 0 {{
 
     #[test]
     fn some_are_products_and_some_are_not() {
-        let step = products("s1 = elementwise_mul(X: r0, Y: r1)");
+        let step = products("elementwise_mul(X: r0, Y: r1)");
         step.run(&["u@GRAD", "w@GRAD", "loss"], &["fused_lookup_sum"]);
     }
 
     #[test]
     fn a_partial_gradient_that_somebody_wants_stays() {
-        let step = products("s1 = elementwise_mul(X: r0, Y: r1)");
+        let step = products("elementwise_mul(X: r0, Y: r1)");
         step.run(&["w@GRAD", "w@GRAD@RENAME@block0@0", "loss"], &["sum", "sum"]);
     }
 }

@@ -300,11 +300,17 @@ impl OpDef for LookupMatmulGrad {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::testing::{FusionCheck, fusion, noise, tensor, tensor_of};
 
     /// A step of skip-gram with rows of `width`: `a` of one table times the row `b` and the rows `c` of another.
     fn skip_gram(width: usize) -> FusionCheck {
+        // Each id once: what `sum` merges before `sgd` is then the same to the last bit.
+        skip_gram_of(width, "matmul(X: r0, Y: r1) {transpose_Y: true}", [2, 8], [3, 0, 7, 5, 4, 6])
+    }
+
+    /// The same with an operator of choice for `a` and `b`, and with these ids.
+    pub(in crate::fusion) fn skip_gram_of(width: usize, first: &str, b: [i64; 2], c: [i64; 6]) -> FusionCheck {
         let text = format!(
             "program 1008005
 block 0 {{
@@ -333,7 +339,7 @@ block 0 {{
   Out: r0, XShape: x0 = reshape2(X: e0) {{shape: [-1, 1, {width}]}}
   e1 = lookup_table_v2(Ids: b, W: w) {{is_sparse: true}}
   Out: r1, XShape: x1 = reshape2(X: e1) {{shape: [-1, 1, {width}]}}
-  s1 = matmul(X: r0, Y: r1) {{transpose_Y: true}}
+  s1 = {first}
   e2 = lookup_table_v2(Ids: c, W: w) {{is_sparse: true}}
   Out: r2, XShape: x2 = reshape2(X: e2) {{shape: [-1, 3, {width}]}}
   s2 = matmul(X: r0, Y: r2) {{transpose_Y: true}}
@@ -349,8 +355,8 @@ block 0 {{
             ("w", noise(oarlock_tensor::Dims::from([9, width]), 2)),
             ("rate", tensor([1], &[0.5])),
             ("a", tensor_of([2, 1], &[7i64, 3])),
-            ("b", tensor_of([2, 1], &[2i64, 8])),
-            ("c", tensor_of([2, 3], &[3i64, 0, 7, 5, 4, 6])),
+            ("b", tensor_of([2, 1], &b)),
+            ("c", tensor_of([2, 3], &c)),
         ];
         fusion(&text, inputs).gradients("loss", &["u", "w"])
     }
@@ -362,7 +368,6 @@ block 0 {{
 
     #[test]
     fn a_step_of_skip_gram() {
-        // Each id once: what `sum` merges before `sgd` is then the same to the last bit.
         let step = skip_gram(37).append(UPDATES[0]).append(UPDATES[1]);
         step.lacks(&["u", "w", "loss"], &["matmul", "matmul_grad", "lookup_table_v2_grad", "sgd"]);
         let fused = ["fused_lookup_matmul", "fused_lookup_matmul_grad"];
