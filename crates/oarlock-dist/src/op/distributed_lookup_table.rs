@@ -146,11 +146,21 @@ impl RemoteLookup {
         let mut fetches: Vec<MutexGuard<'_, Fetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
         self.bring(io, &mut fetches)?;
         if !self.read_only {
-            fetches.iter().try_for_each(|fetch| fetch.check_limit())?;
+            fetches.iter_mut().try_for_each(|fetch| self.check_limit(io, fetch))?;
         }
         let written = self.tables.iter().zip(&fetches).try_for_each(|(table, fetch)| table.write(io, fetch));
         fetches.iter_mut().for_each(|fetch| fetch.release());
         written
+    }
+
+    /// Are there no more rows than the table was declared for? Servers that a step does not ask may have fewer than they once said.
+    fn check_limit(&self, io: &Io<'_>, fetch: &mut Fetch) -> Result<()> {
+        if fetch.check_limit().is_ok() {
+            return Ok(());
+        }
+        let found = Client::of(io.runtime()).look_up(self.trainer, &fetch.counts())?;
+        fetch.recount(&found);
+        fetch.check_limit()
     }
 
     /// Brings all rows here, but for those that came with the last exchange.
