@@ -131,7 +131,8 @@ else:
     total = np.zeros(1)
     fleet.all_reduce_worker(np.array([float(fleet.worker_index() + 1)]), total)
     fleet.stop_worker()
-    print("worker %d of %d: fell %s, sum %g" % (fleet.worker_index(), fleet.worker_num(), losses[-1] < losses[0] / 10, total[0]), flush=True)
+    # In one piece: mpirun passes on what comes, of whoever it is.
+    print("worker %d of %d: fell %s, sum %g\\n" % (fleet.worker_index(), fleet.worker_num(), losses[-1] < losses[0] / 10, total[0]), end="", flush=True)
 """
 
 

@@ -287,8 +287,14 @@ def test_threads_of_a_trainer_that_waits_for_others(tmp_path):
     mode.minimize(layers.mean(layers.square_error_cost(predicted, y)))
     exe = fluid.Executor(fluid.CPUPlace())
     reader.dataset.set_thread(2)
+    # A reader that is early would take both files: each waits until the other one is open.
+    meet = tmp_path / "meet.sh"
+    meet.write_text('touch "$1/$$"; until [ "$(ls "$1" | wc -l)" -ge 2 ]; do sleep 0.01; done; exec cat')
     with mode.running(exe) as program:
-        for _ in range(2):
+        for number in range(2):
+            here = tmp_path / str(number)
+            here.mkdir()
+            reader.dataset.set_pipe_command("sh %s %s" % (meet, here))
             exe.train_from_dataset(program, reader.load())
         trained = mode.weights()
     w = np.zeros([2, 1], "float32")
