@@ -7,9 +7,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -225,9 +226,7 @@ fn launchers_that_mpirun_starts_start_one_worker_each() {
 #[test]
 fn hosts_that_meet_agree_who_runs_what() {
     let place = Place::new("meet");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let master = listener.local_addr().unwrap();
-    drop(listener);
+    let master = free("127.0.0.1");
     let script = "echo $TRAINING_ROLE ${PADDLE_TRAINER_ID-$PADDLE_PSERVER_ID} of $PADDLE_TRAINERS_NUM $OARLOCK_JOB_ID";
     let node = |flags: &str| {
         let flags = format!("{flags} --master {master} --nnodes 2 --job_id j1 --ready_timeout 0");
@@ -351,9 +350,7 @@ fn a_script_of_paddle_hears_how_it_is_started() {
 fn workers_start_when_the_servers_listen() {
     let place = Place::new("ready");
     // The port is named, so that this test can listen in the server's stead.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let port = free("127.0.0.1").port();
     let script = workers("cat $PWD/ready");
     let mut child = place.launcher(&format!("--servers 127.0.0.1:{port} --worker_num 1"), &script);
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -477,6 +474,16 @@ fn starts_in_any_order_end() {
     place.is_clean();
 }
 
+/// Where nobody listens. The system gives such ports to no connection, launchers that look for free ones do not look there, and no other
+/// test gets the same.
+fn free(host: &str) -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let from = std::process::id() as u16;
+    let ports = std::iter::repeat_with(|| 10_000 + from.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 2_000);
+    let mut free = ports.take(2_000).filter_map(|port| TcpListener::bind((host, port)).ok());
+    free.next().and_then(|listener| listener.local_addr().ok()).expect("a free port")
+}
+
 #[test]
 fn the_doctor_finds_what_would_fail() {
     let place = Place::new("doctor");
@@ -494,7 +501,6 @@ fn the_doctor_finds_what_would_fail() {
         &format!("bad   nobody can listen on {at}"),
         "help: end that process",
     ]);
-    let free = |host: &str| TcpListener::bind((host, 0)).unwrap().local_addr().unwrap();
     let hosts = format!("--servers {},{} --workers 127.0.0.1,127.0.0.2", free("127.0.0.1"), free("127.0.0.2"));
     let ended = doctor(&format!("{hosts} --node_ip 127.0.0.1"));
     ended.says(&["?     versions and programs of the 2 hosts are not compared: add `--wait 60`"]);

@@ -72,13 +72,27 @@ pub fn compare_hosts(plan: &Plan, program: &str, patience: Option<Duration>, say
         return Some(Finding::Unknown(format!("{text}: add `--wait 60` and run this on all of them at a time")));
     };
     let meeting = Meeting { master, nodes, patience, program: program.to_string(), ..Meeting::default() };
-    Some(match meet(Ask::default(), &meeting, say) {
+    let met = meet(Ask::default(), &meeting, say);
+    let_go(&meeting.master);
+    Some(match met {
         Ok(_) => {
             let same = if program.is_empty() { "" } else { " and the same program" };
             Finding::Good(format!("all {nodes} hosts have Oarlock {}{same}", env!("CARGO_PKG_VERSION")))
         }
         Err(error) => Finding::Bad(error),
     })
+}
+
+/// Several hosts may be one machine. Then another process may have listened for all of them, and let go of the port a moment after this one
+/// has met it: without a pause, the port would be found taken.
+fn let_go(endpoint: &str) {
+    let is_here = host::addresses().is_ok_and(|own| host::is_here(split(endpoint).0, &own));
+    for _ in 0..100 {
+        if !is_here || host::cannot_listen(endpoint).is_none() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The hosts of a job.
