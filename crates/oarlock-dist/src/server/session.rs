@@ -276,7 +276,8 @@ impl Session {
         *applied = id;
         drop(whole);
         drop(applied);
-        if push.more {
+        // Only GEO pushes in pieces: nobody else gets around the bound on how far it may be ahead.
+        if push.more && self.shared.updates.mode == ServerMode::Geo {
             return Ok(());
         }
         self.shared.pushes.fetch_add(1, Ordering::Relaxed);
@@ -368,9 +369,13 @@ impl Session {
         let who = (hello.trainer as usize, self.request.id());
         let most = self.shared.options.net.max_frame / (2 * names.len().max(1) as u64);
         self.values.resize_with(names.len().max(self.values.len()), Named::default);
+        let mut gathered = 0;
         for (name, (to, value)) in names.iter().zip(&mut self.values) {
             name.clone_into(to);
             self.shared.changes.rows_for(&self.shared.updates, who, name, bytes.min(most), value)?;
+            gathered += size(value);
+            // Every name brings a row at least: a long list of them must not fill the memory.
+            self.shared.check_size(gathered)?;
         }
         self.bring_no_rows();
         self.send_values(names.len(), Floats::F32)
