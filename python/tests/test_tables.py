@@ -105,3 +105,68 @@ def test_threads_train_one_table_from_files(tmp_path, threads):
             exe.train_from_dataset(main, dataset)
         after, = exe.run(test, feed=FEED, fetch_list=[loss])
         assert after < 0.1 * before
+
+
+def saved_model(folder, main, startup, out, feed, **names):
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        exe.run(main, feed=feed)
+        fluid.io.save_inference_model(str(folder), ["ids"], [out], exe, main, **names)
+
+
+def loaded_model(folder, feed, **names):
+    """The kind of the table that the model declares, and what it predicts."""
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        program, _, fetches = fluid.io.load_inference_model(str(folder), exe, **names)
+        table = program.global_block().var("table")
+        return table.type.name, exe.run(program, feed={"ids": feed["ids"]}, fetch_list=fetches)[0]
+
+
+def tensor_in(file):
+    """What a file of one tensor holds."""
+    program = fluid.Program()
+    var = program.global_block().create_var(name=file.name, shape=[-1, 8], dtype="float32", persistable=True)
+    with fluid.scope_guard(fluid.Scope()):
+        fluid.io.load_vars(fluid.Executor(), str(file.parent), program, [var])
+        return np.array(fluid.global_scope().find_var(file.name).get_tensor())
+
+
+@pytest.mark.parametrize("names", [{}, {"params_filename": "all"}], ids=["separate", "combined"])
+def test_models_hold_a_table_that_fits_as_a_tensor(tmp_path, monkeypatch, names):
+    """Fluid 1.8 loads it: what `__model__` declares and what the file holds is a tensor of all rows, zeros where none was trained."""
+    feed = {"ids": np.arange(0, 128, 2).reshape(64, 1), "y": Y}
+    main, startup, _, out, _ = network(fluid.optimizer.SGD(0.1), rows=200)
+    saved_model(tmp_path / "model", main, startup, out, feed, **names)
+    kind, predicted = loaded_model(tmp_path / "model", feed, **names)
+    assert kind == "LOD_TENSOR"
+    if not names:
+        table = tensor_in(tmp_path / "model" / "table")
+        assert table.shape == (200, 8) and table[feed["ids"][:, 0]].any(axis=1).all() and not table[1::2].any()
+        monkeypatch.setenv("OARLOCK_MODEL_TABLES", "rows")
+        saved_model(tmp_path / "rows", main, startup, out, feed)
+        kind, same = loaded_model(tmp_path / "rows", feed)
+        assert kind == "SELECTED_ROWS"
+        np.testing.assert_array_equal(same, predicted)
+
+
+@pytest.mark.parametrize("rows, ids, why", [
+    (10**9, [1, 2], r"it is declared f32\[1000000000, 8\], more than 4294967296 elements"),
+    (200, [1, -7], r"id -7 is not one of its 200 rows"),
+    (200, [1, 200], r"id 200 is not one of its 200 rows"),
+])
+def test_tables_that_cannot_be_tensors_become_rows_or_are_refused(tmp_path, monkeypatch, rows, ids, why):
+    feed = {"ids": np.array(ids).reshape(2, 1), "y": Y[:2]}
+    main, startup, _, out, _ = network(fluid.optimizer.SGD(0.1), rows=rows)
+    saved_model(tmp_path / "model", main, startup, out, feed)
+    assert loaded_model(tmp_path / "model", feed)[0] == "SELECTED_ROWS"
+    with pytest.raises(NotImplementedError, match="save one file per variable"):
+        saved_model(tmp_path / "model", main, startup, out, feed, params_filename="all")
+    monkeypatch.setenv("OARLOCK_MODEL_TABLES", "dense")
+    with pytest.raises(NotImplementedError, match="table `table` cannot be stored as a dense tensor: " + why):
+        saved_model(tmp_path / "refused", main, startup, out, feed)
+    assert not (tmp_path / "refused").exists()
+    monkeypatch.setenv("OARLOCK_MODEL_TABLES", "sparse")
+    with pytest.raises(ValueError, match="OARLOCK_MODEL_TABLES must be auto, dense or rows, but it is \"sparse\""):
+        saved_model(tmp_path / "refused", main, startup, out, feed)

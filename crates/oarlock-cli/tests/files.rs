@@ -68,7 +68,7 @@ fn save_model(place: &Place, name: &str, params: ParamFiles) {
     let (store, files) = find_model(golden("fit_a_line/infer_sep")).unwrap();
     let scope = Scope::new();
     let model = InferenceModel::load(&*store, &files, &scope).unwrap();
-    let files = ModelFiles { model: "__model__".into(), params };
+    let files = ModelFiles::named("__model__", params);
     model.save(&*open_store(&place.path(name)).unwrap(), &files, &scope).unwrap();
 }
 

@@ -5,7 +5,7 @@
 //! exists once it does. Since it knows the rows, any number of servers can load it.
 
 use oarlock_exec::Scope;
-use oarlock_io::{Store, View, decode_rows, decode_tensor, open_store};
+use oarlock_io::{Store, View, decode_rows, decode_tensor, first_intact, open_store};
 use oarlock_ir::{Error, Kind, Name, Result};
 use oarlock_tensor::table::SHARDS;
 use oarlock_tensor::{DType, SelectedRows, Tensor, Value};
@@ -129,6 +129,16 @@ impl JobCheckpoints {
         Ok(None)
     }
 
+    /// The newest complete checkpoint whose files are as they were saved, those of all servers and trainers: every process of a job
+    /// reads them all, so that all choose the same one. `warn` hears of damaged ones after it.
+    pub fn latest_intact(&self, warn: &mut dyn FnMut(String)) -> Result<Option<JobCheckpoint>> {
+        let open = |number| match self.open(number)? {
+            Some(found) => found.verify().map(|()| Some(found)),
+            None => Ok(None),
+        };
+        first_intact(self.numbers()?.into_iter().rev(), &self.store.describe(), open, warn)
+    }
+
     /// All complete checkpoints, the oldest first.
     pub fn list(&self) -> Result<Vec<JobCheckpoint>> {
         let opened = self.numbers()?.into_iter().map(|number| self.open(number));
@@ -147,7 +157,9 @@ impl JobCheckpoints {
         let job: Option<Json> = serde_json::from_slice(&file.bytes()?).ok();
         if let Some(format) = job.as_ref().and_then(|job| job["format"].as_u64()).filter(|format| *format > FORMAT) {
             let what = format!("{origin} is of format {format}, and this version knows those up to {FORMAT}");
-            return Err(Error::new(Kind::Format, what).help("load it with the version that wrote it, or a newer one"));
+            return Err(
+                Error::new(Kind::Unsupported, what).help("load it with the version that wrote it, or a newer one")
+            );
         }
         let job = job.as_ref().and_then(parse);
         drop(view);
@@ -236,8 +248,10 @@ impl JobCheckpoint {
     /// Reads every file and compares its checksum.
     pub fn verify(&self) -> Result<()> {
         let verify = |view: Box<dyn View>| {
-            let names: Vec<String> = view.manifest().into_iter().flat_map(|m| m.files.keys().cloned()).collect();
-            names.iter().try_for_each(|name| view.open(name)?.verify())
+            let Some(manifest) = view.manifest() else {
+                return Err(Error::new(Kind::Missing, format!("{} has no list of its files", view.describe())));
+            };
+            manifest.files.keys().try_for_each(|name| view.open(name)?.verify())
         };
         verify(self.store.view()?)?;
         (0..self.servers).try_for_each(|server| verify(self.view(server)?))

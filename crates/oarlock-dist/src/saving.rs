@@ -5,10 +5,10 @@
 
 use oarlock_exec::Scope;
 use oarlock_io::{
-    InferenceModel, ModelFiles, ParamFiles, Staging, Store, TableWriter, View, is_saved, persistables, read_table,
-    read_vars, stage_vars,
+    InferenceModel, ModelFiles, ModelTables, ParamFiles, Staging, Store, TableWriter, View, declare_rows, is_saved,
+    persistables, read_table, read_vars, stage_vars,
 };
-use oarlock_ir::{Error, Kind, Name, Result, Var};
+use oarlock_ir::{Error, Kind, Name, Program, Result, Var};
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
 use crate::client::{Client, Inbox};
@@ -31,13 +31,18 @@ impl Saver<'_> {
     /// Saves variables of the program for one machine: one file each, or all in the file `combined`.
     pub fn save_vars(&self, store: &dyn Store, combined: Option<&str>, vars: &[&Var]) -> Result<()> {
         let mut staging = store.begin()?;
-        self.stage(store, &mut *staging, combined, vars)?;
+        self.stage(store, &mut *staging, combined, vars, &self.scope.child())?;
         staging.commit()
     }
 
     /// Saves a network that predicts, with its parameters.
     pub fn save_model(&self, store: &dyn Store, files: &ModelFiles, model: &InferenceModel) -> Result<()> {
-        let network = model.program.to_bytes();
+        let mut program = model.program.clone();
+        let whole = match files.params {
+            ParamFiles::Nowhere => self.scope.child(),
+            _ => self.dense_tables(&mut program, files.tables)?,
+        };
+        let network = program.to_bytes();
         let mut staging = store.begin()?;
         staging.file(&files.model, &[], &mut |out| out.write_all(&network))?;
         let combined = match &files.params {
@@ -45,25 +50,56 @@ impl Saver<'_> {
             ParamFiles::Separate => None,
             ParamFiles::Combined(file) => Some(file.as_str()),
         };
-        self.stage(store, &mut *staging, combined, &persistables(&model.program))?;
+        self.stage(store, &mut *staging, combined, &persistables(&program), &whole)?;
         staging.commit()
     }
 
-    fn stage(&self, store: &dyn Store, staging: &mut dyn Staging, combined: Option<&str>, vars: &[&Var]) -> Result<()> {
+    /// Fetches the hashed tables of a network that are stored densely into a scope, and declares the others as rows.
+    fn dense_tables(&self, program: &mut Program, tables: ModelTables) -> Result<Scope> {
+        let whole = self.scope.child();
+        for kept in self.away.iter().filter(|kept| kept.hashed) {
+            let name = &kept.var.name;
+            if program.global().var(name).is_none() {
+                continue;
+            }
+            match tables.dense(&kept.var, &mut |take| self.fetch_table(kept, take))? {
+                Some(tensor) => whole.set(name, Value::Dense(tensor)),
+                None => declare_rows(program, name),
+            }
+        }
+        Ok(whole)
+    }
+
+    fn fetch_table(&self, kept: &Kept, take: &mut dyn FnMut(&SelectedRows) -> Result<()>) -> Result<()> {
+        let fetch = |part: &Part| self.client.fetch_rows(self.trainer as u32, &part.endpoint, &part.name, take);
+        kept.parts.iter().try_for_each(fetch)
+    }
+
+    /// Stages variables. Hashed tables that `whole` holds are tensors already.
+    fn stage(
+        &self,
+        store: &dyn Store,
+        staging: &mut dyn Staging,
+        combined: Option<&str>,
+        vars: &[&Var],
+        whole: &Scope,
+    ) -> Result<()> {
         let away = |name: &Name| self.away.iter().find(|kept| kept.var.name == *name);
-        let (tables, vars): (Vec<&Var>, Vec<&Var>) =
-            vars.iter().partition(|var| away(&var.name).is_some_and(|kept| kept.hashed));
+        let dense = whole.names();
+        let is_rows = |name: &Name| away(name).is_some_and(|kept| kept.hashed) && !dense.contains(name);
+        let (tables, vars): (Vec<&Var>, Vec<&Var>) = vars.iter().partition(|var| is_rows(&var.name));
         if let (Some(table), Some(file)) = (tables.first(), combined) {
             return Err(not_combined(&table.name, file));
         }
-        let remote: Vec<&Kept> = vars.iter().filter_map(|var| away(&var.name)).collect();
-        let whole = fetch_whole(&remote, self.client, self.trainer, self.scope)?;
+        let remote = vars.iter().filter_map(|var| away(&var.name)).filter(|kept| !kept.hashed);
+        let remote: Vec<&Kept> = remote.collect();
+        fetch_into(&remote, self.client, self.trainer, whole)?;
         // A folder that does not exist yet holds nothing. One that cannot be read may hold lists that would stand for this save.
         let before = match store.view() {
             Err(e) if e.kind() == Kind::Missing => None,
             view => Some(view?),
         };
-        stage_vars(staging, before.as_deref(), combined, &vars, &whole)?;
+        stage_vars(staging, before.as_deref(), combined, &vars, whole)?;
         for kept in tables.iter().filter_map(|var| away(&var.name)) {
             self.stage_table(staging, before.as_deref(), kept)?;
         }
@@ -71,14 +107,13 @@ impl Saver<'_> {
     }
 
     fn stage_table(&self, staging: &mut dyn Staging, before: Option<&dyn View>, kept: &Kept) -> Result<()> {
-        let width = kept.var.shape.iter().skip(1).try_fold(1, |all, size| size.known().map(|size| all * size));
-        let Some(width) = width else {
+        let sizes: Option<Vec<usize>> = kept.var.shape.iter().map(|size| size.known()).collect();
+        let Some([height, row @ ..]) = sizes.as_deref() else {
             return Err(Error::internal(format!("table `{}` does not say how long its rows are", kept.var.name)));
         };
-        let mut writer = TableWriter::new(staging, &kept.var.name, width, self.client.table_files());
-        for part in &kept.parts {
-            self.client.fetch_rows(self.trainer as u32, &part.endpoint, &part.name, &mut |rows| writer.add(rows))?;
-        }
+        let size = (*height, row.iter().product());
+        let mut writer = TableWriter::new(staging, &kept.var.name, size, self.client.table_files());
+        self.fetch_table(kept, &mut |rows| writer.add(rows))?;
         writer.finish(before)
     }
 }
@@ -91,12 +126,17 @@ fn not_combined(table: &Name, file: &str) -> Error {
 /// Fetches variables from the servers, whole, into a new scope inside `scope`. What no server keeps is found in `scope`.
 pub fn fetch_whole(kept: &[&Kept], client: &Client, trainer: usize, scope: &Scope) -> Result<Scope> {
     let whole = scope.child();
+    fetch_into(kept, client, trainer, &whole)?;
+    Ok(whole)
+}
+
+fn fetch_into(kept: &[&Kept], client: &Client, trainer: usize, whole: &Scope) -> Result<()> {
     for kept in kept {
         let parts = fetch_parts(kept, client, trainer)?;
         let value = if kept.hashed { join_hashed(parts)? } else { Value::Dense(join(&kept.var.name, parts)?) };
         whole.set(&kept.var.name, value);
     }
-    Ok(whole)
+    Ok(())
 }
 
 fn fetch_parts(kept: &Kept, client: &Client, trainer: usize) -> Result<Vec<Value>> {

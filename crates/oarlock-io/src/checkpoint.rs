@@ -135,6 +135,15 @@ impl Checkpoints {
         Ok(None)
     }
 
+    /// The number of the newest complete checkpoint whose files are as they were saved. `warn` hears of damaged ones after it.
+    pub fn latest_intact(&self, warn: &mut dyn FnMut(String)) -> Result<Option<u64>> {
+        let open = |number| match self.is_complete(number)? {
+            true => self.verify(number).map(|()| Some(number)),
+            false => Ok(None),
+        };
+        first_intact(self.numbers()?.into_iter().rev(), &self.store.describe(), open, warn)
+    }
+
     /// Reads every file of a checkpoint and compares its checksum.
     pub fn verify(&self, number: u64) -> Result<()> {
         let view = self.view(number)?;
@@ -197,6 +206,32 @@ impl Checkpoints {
         }
         let view = self.folder(number)?.view()?;
         if is_complete(&*view) { Ok(view) } else { missing() }
+    }
+}
+
+/// The first of some numbered checkpoints that `open` finds complete and undamaged. Damaged ones are passed over, and `warn` hears of
+/// them; if there are no others, the first one's damage is the error: nobody should start anew without knowing.
+pub fn first_intact<T>(
+    numbers: impl Iterator<Item = u64>,
+    folder: &str,
+    mut open: impl FnMut(u64) -> Result<Option<T>>,
+    warn: &mut dyn FnMut(String),
+) -> Result<Option<T>> {
+    let mut damage = None;
+    for number in numbers {
+        match open(number) {
+            Ok(None) => {}
+            Ok(found) => return Ok(found),
+            Err(e) if matches!(e.kind(), Kind::Format | Kind::Missing) => {
+                warn(format!("checkpoint {number} in {folder} is damaged, an older one is used: {}", e.report().what));
+                damage = damage.or(Some(e));
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    match damage {
+        Some(e) => Err(e.help(format!("no checkpoint in {folder} is intact: delete them to start anew"))),
+        None => Ok(None),
     }
 }
 

@@ -80,6 +80,8 @@ pub struct TableWriter<'a> {
     staging: &'a mut dyn Staging,
     name: Name,
     files: TableFiles,
+    /// Rows and columns that the variable declares.
+    height: usize,
     width: usize,
     /// Rows that are not written yet.
     ids: Vec<i64>,
@@ -89,10 +91,15 @@ pub struct TableWriter<'a> {
 }
 
 impl<'a> TableWriter<'a> {
-    /// A table of rows of so many elements.
-    pub fn new(staging: &'a mut dyn Staging, name: &Name, width: usize, files: TableFiles) -> TableWriter<'a> {
+    /// A table that its variable declares with `height` rows of `width` elements.
+    pub fn new(
+        staging: &'a mut dyn Staging,
+        name: &Name,
+        (height, width): (usize, usize),
+        files: TableFiles,
+    ) -> TableWriter<'a> {
         let (ids, data, written) = (Vec::new(), Vec::new(), Vec::new());
-        TableWriter { staging, name: name.clone(), files, width: width.max(1), ids, data, written }
+        TableWriter { staging, name: name.clone(), files, height, width: width.max(1), ids, data, written }
     }
 
     /// Adds rows.
@@ -172,7 +179,7 @@ impl<'a> TableWriter<'a> {
         self.ids.drain(..count);
         self.data.drain(..count * width);
         let value = Tensor::from_slice([count, width], &data).map_err(|e| Error::internal(e.to_string()))?;
-        Ok(SelectedRows { height: count as i64, rows, value })
+        Ok(SelectedRows { height: self.height as i64, rows, value })
     }
 
     fn write_part(&mut self, count: usize) -> Result<()> {
@@ -416,7 +423,7 @@ mod tests {
         fn save(&self, pieces: &[SelectedRows], form: TableForm, part_bytes: usize) {
             let store = Local::at(&self.0);
             let mut staging = store.begin().unwrap();
-            let mut writer = TableWriter::new(&mut *staging, &"t".into(), 2, TableFiles { form, part_bytes });
+            let mut writer = TableWriter::new(&mut *staging, &"t".into(), (9, 2), TableFiles { form, part_bytes });
             pieces.iter().for_each(|piece| writer.add(piece).unwrap());
             let before = store.view().unwrap();
             writer.finish(Some(&*before)).unwrap();

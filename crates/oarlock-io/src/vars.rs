@@ -37,8 +37,11 @@ pub fn is_persistable(var: &Var) -> bool {
     var.persistable && !matches!(var.kind, VarKind::FeedList | VarKind::FetchList | VarKind::Reader)
 }
 
+/// Keeps a value from changing.
+pub(crate) type ReadGuard = ArcRwLockReadGuard<RawRwLock, Value>;
+
 /// A value that does not change while it is written.
-pub(crate) type Held = (Name, ArcRwLockReadGuard<RawRwLock, Value>);
+pub(crate) type Held = (Name, ReadGuard);
 
 /// Saves variables: one file each under their names, or all in the file `combined`.
 pub fn save_vars(store: &dyn Store, combined: Option<&str>, vars: &[&Var], values: &dyn Vars) -> Result<()> {

@@ -86,9 +86,15 @@ fn save_model(
         Some(file) => ParamFiles::Combined(file),
         None => ParamFiles::Separate,
     };
-    let files = ModelFiles { model: model_filename.unwrap_or_else(|| "__model__".into()), params };
+    let files = written_model(model_filename, params)?;
     let work = || InferenceModel::of((*program).clone())?.save(&*io::open_store(dirname)?, &files, &scope.inner);
     py.detach(work).py()
+}
+
+/// The files of a model that is going to be written.
+pub(crate) fn written_model(model: Option<String>, params: ParamFiles) -> PyResult<ModelFiles> {
+    let files = ModelFiles::named(model.unwrap_or_else(|| "__model__".into()), params);
+    Ok(ModelFiles { tables: oarlock::model_tables_from_env().py()?, ..files })
 }
 
 /// Saves a program as it is, in a file of its own.
@@ -113,7 +119,7 @@ fn model_files(
         return io::find_model(dirname);
     }
     let params = params.map_or(ParamFiles::Separate, ParamFiles::Combined);
-    Ok((io::open_store(dirname)?, ModelFiles { model: model.unwrap_or_else(|| "__model__".into()), params }))
+    Ok((io::open_store(dirname)?, ModelFiles::named(model.unwrap_or_else(|| "__model__".into()), params)))
 }
 
 /// Loads a network and its parameters; returns it with the names of feeds and fetches. Tables on `servers` stay there.

@@ -51,7 +51,7 @@ impl Predictor {
                 let what = "the files of the network and of its parameters are in different directories";
                 return Err(Error::new(Kind::Argument, what).help("put them into one directory"));
             }
-            let files = ModelFiles { model, params: ParamFiles::Combined(params) };
+            let files = ModelFiles::named(model, ParamFiles::Combined(params));
             oarlock::Predictor::open(&*store, &files, &options(threads)?)
         })
         .map(Predictor::of)

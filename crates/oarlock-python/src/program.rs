@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock::ir::{self, Attr, Dim, Mark, Var, VarKind, VarType};
+use oarlock::ir::{self, Attr, Dim, Mark, MemoryOptions, Var, VarKind, VarType};
 use oarlock::tensor::DType;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
@@ -395,14 +395,16 @@ impl Program {
         })
     }
 
-    /// Shares memory of temporaries (`memory_optimize`) or frees it as soon as it can be (`release_memory`).
-    #[pyo3(signature = (share, release, keep))]
-    fn plan_memory(&self, share: bool, release: bool, keep: Vec<String>) {
-        self.change(|p| {
-            p.memory.share |= share;
-            p.memory.release |= release;
-            p.memory.keep.extend(keep.iter().map(|n| n.as_str().into()));
-        });
+    /// Lets temporaries share memory; returns warnings. Variables of `skip` keep their own, and with `skip_grads` gradients, too.
+    fn memory_optimize(&self, skip: Vec<String>, skip_grads: bool) -> Vec<String> {
+        let options = MemoryOptions { skip: skip.iter().map(|n| n.as_str().into()).collect(), skip_grads };
+        self.change(|p| ir::memory_optimize(p, &options))
+    }
+
+    /// Frees temporaries as soon as nothing needs them, but for those of `skip`; returns warnings.
+    fn release_memory(&self, skip: Vec<String>) -> Vec<String> {
+        let skip = skip.iter().map(|n| n.as_str().into()).collect();
+        self.change(|p| ir::release_memory(p, &MemoryOptions { skip, skip_grads: false }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use oarlock::dist::Log;
 use oarlock::high_level::{CheckpointConfig, Recovery as Core};
 use pyo3::prelude::*;
 
@@ -35,7 +36,8 @@ impl Recovery {
         first_seed: u64,
     ) -> PyResult<Option<Place>> {
         let program = program.get();
-        let found = py.detach(|| self.0.restore(&program, &scope.inner, executor.inner(), first_seed)).py()?;
+        let found =
+            py.detach(|| self.0.restore(&program, &scope.inner, executor.inner(), first_seed, &Log::stderr())).py()?;
         Ok(found.map(|position| (position.epoch, position.step, position.notes)))
     }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use oarlock::dist::Log;
 use oarlock::dist::checkpoint::JobCheckpoints;
 use oarlock::dist::client::{Client, ClientOptions, Stale, wait_for_servers};
 use oarlock::dist::placement::{self, Dispatcher, SplitMethod};
 use oarlock::dist::saving::{self, Saver};
 use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
 use oarlock::fleet::{self, JobSaves};
-use oarlock::io::{self, InferenceModel, ModelFiles, ParamFiles, Position};
+use oarlock::io::{self, InferenceModel, ParamFiles, Position};
 use oarlock::ir::Var;
 use oarlock::{Error, Kind};
 use pyo3::exceptions::PyValueError;
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
+use crate::files::written_model;
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::scope::Scope;
@@ -159,7 +161,7 @@ impl Transpiler {
     ) -> PyResult<()> {
         let (program, kept, trainer) = (program.get(), self.inner.away().py()?, self.inner.trainer_id().py()?);
         let params = params_filename.map_or(ParamFiles::Separate, ParamFiles::Combined);
-        let files = ModelFiles { model: model_filename.unwrap_or_else(|| "__model__".into()), params };
+        let files = written_model(model_filename, params)?;
         runtime.compute(py, || {
             let client = Client::of(&runtime.inner);
             let saver = Saver { away: &kept, client: &client, trainer, scope: &scope.inner };
@@ -229,7 +231,7 @@ impl Transpiler {
         let wanted: Vec<Kept> = kept.iter().filter(asked).cloned().collect();
         let load = || {
             let store = io::open_store(dirname)?;
-            if let Some(checkpoint) = JobCheckpoints::at(dirname)?.latest()? {
+            if let Some(checkpoint) = fleet::newest_checkpoint(dirname, &Log::stderr())? {
                 return checkpoint.load(&wanted, server, servers.len(), &scope.inner).map(|()| Vec::new());
             }
             saving::load_parts(&*store, filename.as_deref(), &kept, server, names.as_deref(), &scope.inner)
@@ -354,7 +356,7 @@ impl Custom {
 /// Is there a complete checkpoint of a job in this folder?
 #[pyfunction]
 pub(crate) fn has_checkpoint(dir: &str) -> PyResult<bool> {
-    Ok(JobCheckpoints::at(dir).and_then(|saved| saved.latest()).py()?.is_some())
+    Ok(JobCheckpoints::at(dir).and_then(|saved| saved.latest_intact(&mut |_| {})).py()?.is_some())
 }
 
 /// Deletes all checkpoints of a job: it is over, and the next one starts from the beginning.

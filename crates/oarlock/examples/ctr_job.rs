@@ -16,7 +16,7 @@ use oarlock::dist::collective::GroupOptions;
 use oarlock::dist::server::ServerOptions;
 use oarlock::dist::transpile::Config;
 use oarlock::fleet::{self, Fold, Member, Place, Strategy};
-use oarlock::io::Local;
+use oarlock::io::{Local, ModelFiles};
 use oarlock::launch::{self, Ask, Cluster, Launch};
 use oarlock::metrics::area_under_curve;
 use oarlock::prelude::*;
@@ -129,7 +129,13 @@ fn work(member: &Member, model: &Model, exe: &Executor, scope: &Scope, dir: &Pat
     if member.place().index == 0 {
         println!("AUC on held-out clicks, of both workers: {auc:.4}");
         let feeds: Vec<&str> = model.feeds.iter().map(String::as_str).collect();
-        member.save_inference_model(exe, scope, &Local::at(dir.join("model")), &feeds, &[&model.predicted])?;
+        member.save_inference_model(
+            exe,
+            scope,
+            (&Local::at(dir.join("model")), &ModelFiles::separate()),
+            &feeds,
+            &[&model.predicted],
+        )?;
         println!("saved the model");
     }
     member.stop_worker(exe)?;

@@ -7,6 +7,7 @@ use oarlock_dist::client::ClientOptions;
 use oarlock_dist::collective::GroupOptions;
 use oarlock_dist::server::{ServerHost, ServerOptions};
 use oarlock_exec::{ExecOptions, Executor, Hosts};
+use oarlock_io::ModelTables;
 use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
 
 use crate::trainer::Show;
@@ -64,6 +65,18 @@ pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions, gr
     runtime.provide(Arc::new(Hosts(vec![Box::new(ServerHost::new(server))])));
     runtime.provide(Arc::new(client));
     runtime.provide(Arc::new(group));
+}
+
+/// How hashed tables are stored in inference models, as `OARLOCK_MODEL_TABLES` says: `auto` (the default), `dense` or `rows`.
+#[expect(clippy::disallowed_methods, reason = "the one place of this crate that reads the environment")]
+pub fn model_tables_from_env() -> Result<ModelTables> {
+    let name = std::env::var("OARLOCK_MODEL_TABLES").unwrap_or_default();
+    if name.is_empty() {
+        return Ok(ModelTables::default());
+    }
+    ModelTables::parse(&name).ok_or_else(|| {
+        Error::new(Kind::Argument, format!("OARLOCK_MODEL_TABLES must be auto, dense or rows, but it is {name:?}"))
+    })
 }
 
 impl Show {

@@ -19,7 +19,7 @@ use oarlock_dist::transpile::{Config, DistributeTranspiler};
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 
-pub use checkpoint::{JobSaves, finish_checkpoint};
+pub use checkpoint::{JobSaves, finish_checkpoint, newest_checkpoint};
 pub use ending::Ending;
 pub use meet::{Fold, Meeting};
 pub use member::Member;

@@ -9,7 +9,8 @@ use oarlock::dist::collective::GroupOptions;
 use oarlock::dist::server::ServerOptions;
 use oarlock::dist::transpile::Config;
 use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
-use oarlock::io::{Local, Position, Store, TableFiles, TableForm};
+use oarlock::io::{InferenceModel, Local, ModelFiles, ModelTables, Position, Store, TableFiles, TableForm};
+use oarlock::ir::VarKind;
 use oarlock::launch::{Ask, plan};
 use oarlock::prelude::*;
 use oarlock::tensor::table::{Retention, Score};
@@ -143,7 +144,12 @@ impl Job {
     }
 
     fn save_model(&self, to: &Folder) {
-        self.member.save_inference_model(&self.exe, &self.scope, &to.store(), &["ids"], &[&self.out]).unwrap();
+        self.save_model_with(to, ModelTables::Auto).unwrap();
+    }
+
+    fn save_model_with(&self, to: &Folder, tables: ModelTables) -> Result<()> {
+        let files = ModelFiles { tables, ..ModelFiles::separate() };
+        self.member.save_inference_model(&self.exe, &self.scope, (&to.store(), &files), &["ids"], &[&self.out])
     }
 
     /// What the job has learned, seen by somebody who only looks.
@@ -215,10 +221,15 @@ fn a_table_is_saved_in_every_form_and_loaded_by_any_number_of_servers() {
         job.train(0..5);
         job.member.save_persistables(&job.exe, &job.scope, &folder.store()).unwrap();
         job.save_model(&model);
-        assert_eq!((table_files(&folder), table_files(&model)), (to_owned(files), to_owned(files)));
+        assert_eq!((table_files(&folder), table_files(&model)), (to_owned(files), to_owned(&["table"])));
+        assert_eq!(declared(&model), VarKind::Tensor);
+        let dense = predicted(&mut Predictor::load(&model.0, &one_thread()).unwrap());
+        job.save_model_with(&model, ModelTables::Rows).unwrap();
+        assert_eq!(declared(&model), VarKind::SelectedRows);
         let local = predicted(&mut Predictor::load(&model.0, &one_thread()).unwrap());
         let mut remote = predict_with_servers(&model.0, &job.servers, client(), &one_thread()).unwrap();
         assert_eq!(local, predicted(&mut remote));
+        assert_eq!(local, dense, "rows that were never trained are zeros in both forms");
         assert_eq!(&local, expected.get_or_insert_with(|| local.clone()));
         job.train(5..7);
         let trained = job.predicted();
@@ -233,6 +244,12 @@ fn a_table_is_saved_in_every_form_and_loaded_by_any_number_of_servers() {
             job.end();
         }
     }
+}
+
+/// How the network of a model declares its table.
+fn declared(model: &Folder) -> VarKind {
+    let model = InferenceModel::read(&*model.store().view().unwrap(), "__model__").unwrap();
+    model.program.global().var("table").unwrap().kind
 }
 
 fn to_owned(names: &[&str]) -> Vec<String> {
@@ -271,4 +288,50 @@ fn a_job_goes_on_from_a_checkpoint_as_if_nothing_had_happened() {
             job.end();
         }
     }
+}
+
+/// Flips the last byte of a file.
+fn damage(file: PathBuf) {
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(file, bytes).unwrap();
+}
+
+/// All servers and the trainer choose the same checkpoint, although only one server's part of the newest is damaged.
+#[test]
+fn a_damaged_newest_checkpoint_falls_back_to_the_older_one() {
+    let folder = Folder::new("damaged-checkpoint");
+    let dir = folder.0.to_str().unwrap();
+    let job = Job::fresh(every(), 2);
+    let mut then = None;
+    for steps in [0..4, 4..6] {
+        let position = Position { epoch: 0, step: steps.end as u64, notes: Default::default() };
+        job.train(steps);
+        job.member.save_checkpoint(&job.exe, &job.scope, dir, 2, &position).unwrap();
+        then.get_or_insert_with(|| job.predicted());
+    }
+    job.end();
+    damage(folder.0.join("checkpoint_1/server_1/fc_0.w_0"));
+    let resumed = || {
+        Job::start(every(), 2, TableFiles::default(), |member, exe, scope| {
+            assert!(member.resume_server(exe, scope, dir).unwrap());
+        })
+    };
+    let job = resumed();
+    let position = job.member.resume_worker(&job.exe, &job.scope, dir).unwrap().unwrap();
+    assert_eq!((position.step, Some(job.predicted())), (4, then));
+    job.end();
+
+    std::fs::remove_file(folder.0.join("checkpoint_0/server_0").join(oarlock::io::MANIFEST)).unwrap();
+    let place = Place {
+        role: Role::Server,
+        index: 0,
+        workers: 1,
+        servers: vec!["127.0.0.1:1".into(), "127.0.0.1:2".into()],
+        worker_endpoints: Vec::new(),
+    };
+    let member = Member::new(place, &network(every()).net, Strategy::Sync, config()).unwrap();
+    let error = member.resume_server(&executor(TableFiles::default()), &Scope::new(), dir).unwrap_err();
+    assert!(error.to_string().contains("fc_0.w_0 is not what was saved"), "{error}");
+    assert!(error.to_string().contains("is intact: delete them to start anew"), "{error}");
 }

@@ -3,11 +3,15 @@
 mod export;
 mod newer;
 mod pir;
+mod tables;
 
 use std::path::Path;
 
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
 use oarlock_tensor::Value;
+
+use tables::store_tables;
+pub use tables::{ModelTables, declare_rows};
 
 use crate::store::{Store, View, open_around, open_store};
 use crate::table::is_saved;
@@ -55,12 +59,19 @@ pub struct ModelFiles {
     pub model: String,
     /// The parameters.
     pub params: ParamFiles,
+    /// How hashed tables among the parameters are stored.
+    pub tables: ModelTables,
 }
 
 impl ModelFiles {
+    /// A network in the file `model`, with its parameters.
+    pub fn named(model: impl Into<String>, params: ParamFiles) -> ModelFiles {
+        ModelFiles { model: model.into(), params, tables: ModelTables::Auto }
+    }
+
     /// The usual names of 1.x: the network in `__model__`, parameters in one file each.
     pub fn separate() -> ModelFiles {
-        ModelFiles { model: "__model__".into(), params: ParamFiles::Separate }
+        ModelFiles::named("__model__", ParamFiles::Separate)
     }
 
     /// The network in `__model__`, all parameters in one file.
@@ -70,8 +81,7 @@ impl ModelFiles {
 
     /// The usual names of 2.x: `prefix.pdmodel` and `prefix.pdiparams`.
     pub fn prefix(prefix: &str) -> ModelFiles {
-        let params = ParamFiles::Combined(format!("{prefix}.pdiparams"));
-        ModelFiles { model: format!("{prefix}.pdmodel"), params }
+        ModelFiles::named(format!("{prefix}.pdmodel"), ParamFiles::Combined(format!("{prefix}.pdiparams")))
     }
 
     /// The usual names of 3.x: `prefix.json` and `prefix.pdiparams`.
@@ -115,7 +125,9 @@ impl InferenceModel {
             ParamFiles::Nowhere => Vec::new(),
             _ => hold(&persistables(&self.program), values)?,
         };
-        let model = self.program.to_bytes();
+        let mut program = self.program.clone();
+        let held = store_tables(&mut program, held, files.tables)?;
+        let model = program.to_bytes();
         let mut staging = store.begin()?;
         staging.file(&files.model, &[], &mut |out| out.write_all(&model))?;
         match &files.params {
@@ -212,7 +224,7 @@ pub fn find_model(location: impl AsRef<Path>) -> Result<(Box<dyn Store>, ModelFi
     }
     if view.has(&name) {
         let params = find_params(&*view, &name)?;
-        return Ok((folder, ModelFiles { model: name, params }));
+        return Ok((folder, ModelFiles::named(name, params)));
     }
     Err(no_model(location))
 }

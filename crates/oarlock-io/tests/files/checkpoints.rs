@@ -109,3 +109,32 @@ fn a_damaged_manifest_stops_nothing_but_its_own_checkpoint() {
     assert_eq!(all.latest().unwrap(), Some(1));
     assert!(dir.path().join("ckpt/checkpoint_0").is_dir());
 }
+
+#[test]
+fn damaged_checkpoints_are_passed_over_with_a_warning() {
+    let dir = TempDir::new();
+    let (program, all) = (small_program(), checkpoints(&dir));
+    for number in 0..3 {
+        all.save(&program, &small_values(number as f32), &position(number), 3).unwrap();
+    }
+    let mut warnings = Vec::new();
+    assert_eq!(all.latest_intact(&mut |w| warnings.push(w)).unwrap(), Some(2));
+    assert!(warnings.is_empty());
+    let damage = |number: u64| {
+        let path = dir.path().join(format!("ckpt/checkpoint_{number}/__params__"));
+        let mut bytes = std::fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    };
+    damage(2);
+    std::fs::write(dir.path().join("ckpt/checkpoint_1").join(oarlock_io::MANIFEST), "{").unwrap();
+    assert_eq!(all.latest_intact(&mut |w| warnings.push(w)).unwrap(), Some(0));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("checkpoint 2 in ") && warnings[0].contains("an older one is used"),
+        "{warnings:?}"
+    );
+    damage(0);
+    let e = all.latest_intact(&mut |_| {}).unwrap_err();
+    assert!(e.report().what.contains("checkpoint_2/__params__ is not what was saved"), "{e}");
+}

@@ -3,7 +3,7 @@
 //! Fluid's passes renamed variables so that several used one. Ours leave every name alone and tell the plan what it may do,
 //! so that any variable can still be fetched, sent or saved by its name.
 
-use crate::{Name, Program, Role};
+use crate::{Attr, Name, Program, Role};
 
 /// What `memory_optimize` may not touch.
 #[derive(Debug, Clone, Default)]
@@ -67,17 +67,16 @@ fn communicates(program: &Program) -> bool {
     program.blocks().iter().flat_map(|b| &b.ops).any(|op| op.role() != Role::UNSPECIFIED && op.role().has(Role::RPC))
 }
 
-/// Waits for other machines and runs blocks for them.
+/// Runs blocks for other machines: only a server's operator has a list of them.
 fn serves_parameters(program: &Program) -> bool {
-    let serves =
-        |op: &crate::Op| op.role() != Role::UNSPECIFIED && op.role().has(Role::RPC) && !op.sub_blocks().is_empty();
-    program.global().ops.iter().any(serves)
+    let has_list = |op: &crate::Op| op.attrs.iter().any(|(_, attr)| matches!(attr, Attr::Blocks(_)));
+    program.global().ops.iter().any(has_list)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Attr, Op, Var, VarType};
+    use crate::{Op, Var, VarType};
     use oarlock_tensor::DType;
 
     fn with_op(mut op: Op, role: Role) -> Program {
@@ -90,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_pserver_program_is_left_alone() {
-        let mut p = with_op(Op::new("listen_and_serv").attr("optimize_blocks", Attr::Blocks(vec![1])), Role::RPC);
+        let mut p = with_op(Op::new("listen_and_serv").attr("optimize_blocks", Attr::Blocks(vec![1])), Role::FORWARD);
         let before = p.clone();
         assert_eq!(memory_optimize(&mut p, &MemoryOptions::default()).len(), 1);
         assert_eq!(p, before);

@@ -8,14 +8,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use oarlock_dist::checkpoint::JobCheckpoints;
-use oarlock_dist::client::{Client, CutRequest};
+use oarlock_dist::Log;
+use oarlock_dist::checkpoint::{JobCheckpoint, JobCheckpoints};
+use oarlock_dist::client::{Client, ClientOptions, CutRequest};
 use oarlock_dist::transpile::DistributeTranspiler;
 use oarlock_exec::Scope;
 use oarlock_io::{Position, encode_vars, load_vars_from_bytes, persistables};
 use oarlock_ir::{Error, Kind, Name, Result, Runtime, Var};
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
+
+use crate::high_level::resumed;
 
 /// Where a worker saves.
 #[derive(Debug, Clone)]
@@ -109,7 +112,9 @@ impl JobSaves<'_> {
     /// Brings a worker back to where the newest checkpoint was taken: after its startup program, which fetches what servers keep.
     /// `None` if there is no checkpoint, or the worker left no note before it was taken.
     pub fn restore(&self, runtime: &Runtime, scope: &Scope) -> Result<Option<Position>> {
-        let Some(checkpoint) = JobCheckpoints::at(self.dir)?.latest()? else { return Ok(None) };
+        let log = ClientOptions::of(runtime).log;
+        let found = JobCheckpoints::at(self.dir)?.latest_intact(&mut |line| log.line(format!("warning: {line}")))?;
+        let Some(checkpoint) = found else { return Ok(None) };
         let (trainer, trainers) = (self.transpiler.trainer_id()?, self.transpiler.trainers()?);
         if checkpoint.trainers != trainers {
             let what = format!(
@@ -134,8 +139,18 @@ impl JobSaves<'_> {
             names.iter().filter_map(|name| program.vars().find(|var| var.name.as_str() == name)).collect();
         load_vars_from_bytes(rest, &vars, scope)?;
         runtime.set_seeds(seeds);
+        log.line(format!("trainer {trainer}: {}", resumed(checkpoint.number, self.dir, &position)));
         Ok(Some(position))
     }
+}
+
+/// The newest intact checkpoint of a job, from which a server is made ready. `log` says which it is, and which are damaged.
+pub fn newest_checkpoint(dir: &str, log: &Log) -> Result<Option<JobCheckpoint>> {
+    let found = JobCheckpoints::at(dir)?.latest_intact(&mut |line| log.line(format!("warning: {line}")))?;
+    if let Some(JobCheckpoint { number, step, .. }) = &found {
+        log.line(format!("this server resumes from checkpoint {number} in {dir}: after {step} steps"));
+    }
+    Ok(found)
 }
 
 /// Waits until the checkpoint under way is complete; an error of it is returned here.

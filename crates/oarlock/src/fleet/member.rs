@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_dist::checkpoint::JobCheckpoints;
 use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
 use oarlock_dist::saving::{self, Saver};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
@@ -11,7 +10,8 @@ use oarlock_io::{InferenceModel, ModelFiles, Position, Store, persistables};
 use oarlock_ir::{Program, Result};
 
 use super::{
-    JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, start_communicator, stop_communicator,
+    JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, newest_checkpoint, start_communicator,
+    stop_communicator,
 };
 use crate::Net;
 
@@ -76,7 +76,7 @@ impl Member {
     /// Makes a server ready as it was at the newest checkpoint of the job in a folder, a path or a URL; true if there is one.
     pub fn resume_server(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<bool> {
         exe.run(&self.startup, &[], &[], scope)?;
-        let Some(checkpoint) = JobCheckpoints::at(dir)?.latest()? else { return Ok(false) };
+        let Some(checkpoint) = newest_checkpoint(dir, &ClientOptions::of(exe.runtime()).log)? else { return Ok(false) };
         checkpoint.load(&self.transpiler.kept()?, self.place.index, self.place.servers.len(), scope)?;
         Ok(true)
     }
@@ -132,14 +132,14 @@ impl Member {
         &self,
         exe: &Executor,
         scope: &Scope,
-        store: &dyn Store,
+        (store, files): (&dyn Store, &ModelFiles),
         feeds: &[&str],
         targets: &[&str],
     ) -> Result<()> {
         let model = InferenceModel::export(self.transpiler.program()?, feeds, targets)?;
         let (away, client) = (self.transpiler.away()?, Client::of(exe.runtime()));
         let saver = Saver { away: &away, client: &client, trainer: self.place.index, scope };
-        saver.save_model(store, &ModelFiles::separate(), &model)
+        saver.save_model(store, files, &model)
     }
 
     /// Saves everything that the network keeps from run to run, as training on one machine would. One worker does it for all.

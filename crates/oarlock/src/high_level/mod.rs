@@ -9,5 +9,6 @@ mod recovery;
 mod trainer;
 
 pub use inferencer::Inferencer;
+pub(crate) use recovery::resumed;
 pub use recovery::{CheckpointConfig, Recovery};
 pub use trainer::{Batch, Event, Trainer, TrainerSetup};

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use oarlock_dist::Log;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::{Checkpoints, Position, open_store};
 use oarlock_ir::{Error, Kind, Program, Result};
@@ -46,6 +47,12 @@ impl CheckpointConfig {
     }
 }
 
+/// The line that says where a run goes on.
+pub(crate) fn resumed(number: u64, dir: &str, position: &Position) -> String {
+    let Position { epoch, step, .. } = position;
+    format!("resuming from checkpoint {number} in {dir}: epoch {epoch}, after {step} steps of it")
+}
+
 /// The checkpoints of one run.
 pub struct Recovery {
     checkpoints: Checkpoints,
@@ -60,16 +67,18 @@ impl Recovery {
     }
 
     /// Brings everything back to where the newest checkpoint was saved; `None` if there is none. The sequence of seeds then
-    /// stands where it stood, or starts at `first_seed`.
+    /// stands where it stood, or starts at `first_seed`. A damaged checkpoint is passed over; `log` says so, and where the run goes on.
     pub fn restore(
         &self,
         program: &Program,
         scope: &Scope,
         executor: &Executor,
         first_seed: u64,
+        log: &Log,
     ) -> Result<Option<Position>> {
         executor.runtime().set_seeds(Some(first_seed));
-        let Some(number) = self.checkpoints.latest()? else { return Ok(None) };
+        let found = self.checkpoints.latest_intact(&mut |line| log.line(format!("warning: {line}")))?;
+        let Some(number) = found else { return Ok(None) };
         let position = self.checkpoints.load(number, program, scope)?;
         let seeds = position.notes.get(SEEDS).and_then(|text| text.parse().ok()).ok_or_else(|| {
             let what =
@@ -77,6 +86,7 @@ impl Recovery {
             Error::new(Kind::Format, what).help("it was not saved by a trainer; delete it, or choose another folder")
         })?;
         executor.runtime().set_seeds(Some(seeds));
+        log.line(resumed(number, &self.config.dir, &position));
         Ok(Some(position))
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use oarlock_dist::Log;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, load_vars, parameters, persistables, save_vars};
 use oarlock_ir::{Error, Kind, Program, Result, clone_for_test};
@@ -96,7 +97,7 @@ impl Trainer {
         let recovery = setup.checkpoints.map(Recovery::new).transpose()?;
         let seed = first_seed(&main);
         let resume = match &recovery {
-            Some(recovery) => recovery.restore(&main, &scope, &executor, seed)?,
+            Some(recovery) => recovery.restore(&main, &scope, &executor, seed, &Log::stderr())?,
             None => None,
         };
         Ok(Trainer { main, test, outputs, executor, scope, recovery, resume })

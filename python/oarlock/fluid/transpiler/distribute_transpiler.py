@@ -89,4 +89,7 @@ class DistributeTranspiler:
 
     def get_startup_program(self, endpoint, pserver_program=None, startup_program=None):
         """The startup program of the server that listens on ``endpoint``. The other arguments are what it is made from anyway."""
-        return Program(self._made().startup_program(endpoint))
+        program = Program(self._made().startup_program(endpoint))
+        # Loading into it means what loading into the server's program does, as in the manuals' incremental training.
+        program._transpiled = (self._core, endpoint)
+        return program
