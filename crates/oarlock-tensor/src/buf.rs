@@ -1,11 +1,12 @@
 //! Aligned bytes that grow to a high-water mark and stay there.
 #![allow(unsafe_code, reason = "aligned allocation")]
 
-use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+use oarlock_sys::Pages;
 
 use crate::Element;
 
@@ -18,7 +19,7 @@ struct Aligned;
 
 const NOWHERE: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
 
-/// From so many bytes on, a buffer lives on huge pages.
+/// From this number of bytes on, a buffer has pages of its own: huge ones, which go back to the system when they are freed.
 const HUGE: usize = 2 * oarlock_sys::HUGE_PAGE;
 
 /// Memory of somebody else (a numpy array, a memory map, a received frame) that a buffer may read in place.
@@ -31,6 +32,8 @@ pub struct Buf {
     len: usize,
     /// Bytes we own at `ptr`; 0 when nothing is allocated.
     cap: usize,
+    /// The owner of a large buffer's memory.
+    pages: Option<Pages>,
     /// Set when the contents are read in place from elsewhere; `ptr` and `cap` then keep our own memory for later.
     foreign: Option<Foreign>,
 }
@@ -44,12 +47,12 @@ unsafe impl Sync for Buf {}
 impl Buf {
     /// No bytes, no allocation.
     pub const fn new() -> Buf {
-        Buf { ptr: NOWHERE, len: 0, cap: 0, foreign: None }
+        Buf { ptr: NOWHERE, len: 0, cap: 0, pages: None, foreign: None }
     }
 
     /// Bytes read in place from `foreign`, never written: the first write copies.
     pub fn foreign(foreign: Foreign) -> Buf {
-        Buf { len: (*foreign).as_ref().len(), foreign: Some(foreign), ..Buf::new() }
+        Buf { ptr: NOWHERE, len: (*foreign).as_ref().len(), cap: 0, pages: None, foreign: Some(foreign) }
     }
 
     /// Bytes in use.
@@ -86,18 +89,25 @@ impl Buf {
     fn allocate(&mut self, cap: usize) {
         self.release();
         let layout = layout(cap);
-        let ptr = if cap < HUGE { allocate_zeroed(layout) } else { allocate_huge(layout) };
-        self.ptr = NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout));
-        self.cap = cap;
+        if cap < HUGE {
+            // SAFETY: the size is greater than 0, since `resize` asks only for more than it has.
+            let ptr = unsafe { alloc_zeroed(layout) };
+            self.ptr = NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout));
+            self.cap = cap;
+        } else {
+            let pages = Pages::new(cap).unwrap_or_else(|_| handle_alloc_error(layout));
+            (self.ptr, self.cap) = (pages.start(), pages.len());
+            self.pages = Some(pages);
+        }
     }
 
     fn release(&mut self) {
-        if self.cap > 0 {
+        if self.cap > 0 && self.pages.take().is_none() {
             // SAFETY: `ptr` was allocated in `allocate` with this very layout and is not used afterwards.
             unsafe { dealloc(self.ptr.as_ptr(), layout(self.cap)) };
-            self.cap = 0;
-            self.ptr = NOWHERE;
         }
+        self.cap = 0;
+        self.ptr = NOWHERE;
     }
 
     /// The bytes.
@@ -189,26 +199,7 @@ impl Part {
 }
 
 fn layout(cap: usize) -> Layout {
-    let align = if cap < HUGE { ALIGN } else { oarlock_sys::HUGE_PAGE };
-    Layout::from_size_align(cap, align).expect("a capacity that fits the address space")
-}
-
-fn allocate_zeroed(layout: Layout) -> *mut u8 {
-    // SAFETY: the size is greater than 0, since `resize` asks only for more than it has.
-    unsafe { alloc_zeroed(layout) }
-}
-
-/// Memory on huge pages, where the system has them: asked for before the zeros are written.
-fn allocate_huge(layout: Layout) -> *mut u8 {
-    // SAFETY: as above.
-    let ptr = unsafe { alloc(layout) };
-    if !ptr.is_null() {
-        // SAFETY: `layout.size()` bytes at `ptr` were just allocated and belong to nobody else.
-        let memory = unsafe { std::slice::from_raw_parts_mut(ptr.cast::<MaybeUninit<u8>>(), layout.size()) };
-        oarlock_sys::prefer_huge_pages(memory);
-        memory.fill(MaybeUninit::new(0));
-    }
-    ptr
+    Layout::from_size_align(cap, ALIGN).expect("a capacity that fits the address space")
 }
 
 impl Default for Buf {
