@@ -35,7 +35,7 @@ mod var_ref;
 mod weight_norm;
 
 pub use backward::Backward;
-pub use env::{Options, equip};
+pub use env::{Options, check_environment, equip};
 pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};
 pub use layer::Act;
