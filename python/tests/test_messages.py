@@ -39,6 +39,11 @@ def test_a_misspelt_keyword_is_answered_with_the_one_that_was_meant(case):
     assert text in str(raised.value)
 
 
+def test_a_misspelt_layer_is_answered_with_the_one_that_was_meant():
+    with pytest.raises(AttributeError, match="no layer fluid.layers.embeding; did you mean embedding"):
+        layers.embeding
+
+
 def test_a_function_stays_one_under_its_two_names():
     assert layers.fc is layers.nn.fc and fluid.data is fluid.input.data
     assert layers.fc.__name__ == "fc" and layers.fc.__doc__
