@@ -1,5 +1,12 @@
 """Clicks from dense features and sparse slots of any length: embeddings summed by slot, then a deep network."""
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import numpy as np
 import paddle
 import paddle.fluid as fluid

@@ -3,6 +3,13 @@
 OARLOCK_HOUSING=path/to/housing.data trains on the real UCI housing data; without it, on made data of the same shape.
 """
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import os
 
 import numpy as np

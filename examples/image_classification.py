@@ -1,5 +1,12 @@
 """Small colour images with VGG or ResNet blocks: ``image_classification.py vgg|resnet``."""
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import sys
 
 import numpy as np
@@ -74,6 +81,8 @@ NETWORKS = {"vgg": vgg_bn_drop, "resnet": resnet}
 
 
 def main(name):
+    if name not in NETWORKS:
+        sys.exit("there is no network %r: choose %s" % (name, " or ".join(NETWORKS)))
     main_program = fluid.default_main_program()
     startup_program = fluid.default_startup_program()
     main_program.random_seed = startup_program.random_seed = 90

@@ -1,5 +1,12 @@
 """Semantic roles of words with a conditional random field over a bidirectional recurrent network."""
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import numpy as np
 import paddle
 import paddle.fluid as fluid

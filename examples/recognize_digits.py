@@ -4,6 +4,13 @@ OARLOCK_MNIST=directory with t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyt
 real digits and tests on the other 2,000; without it, on made digits of the same shape.
 """
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import gzip
 import os
 import sys
@@ -72,6 +79,8 @@ NETWORKS = {"mlp": (multilayer_perceptron, 6), "lenet": (convolutional_neural_ne
 
 
 def main(name):
+    if name not in NETWORKS:
+        sys.exit("there is no network %r: choose %s" % (name, " or ".join(NETWORKS)))
     network, epochs = NETWORKS[name]
     main_program = fluid.default_main_program()
     startup_program = fluid.default_startup_program()

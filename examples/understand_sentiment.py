@@ -1,5 +1,12 @@
 """Sentiment of texts of any length: ``understand_sentiment.py conv|stacked_lstm``."""
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import sys
 
 import numpy as np
@@ -58,6 +65,8 @@ NETWORKS = {"conv": (convolution_net, 4), "stacked_lstm": (stacked_lstm_net, 3)}
 
 
 def main(name):
+    if name not in NETWORKS:
+        sys.exit("there is no network %r: choose %s" % (name, " or ".join(NETWORKS)))
     network, epochs = NETWORKS[name]
     main_program = fluid.default_main_program()
     startup_program = fluid.default_startup_program()

@@ -1,5 +1,12 @@
 """Word vectors from an n-gram model: four words predict the fifth, all through one embedding table."""
 
+try:
+    import oarlock
+
+    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
+except ImportError:
+    pass
+
 import numpy as np
 import paddle.fluid as fluid
 

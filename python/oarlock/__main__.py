@@ -3,6 +3,7 @@
 import signal
 import sys
 
+from ._alias import install_as_paddle
 from ._core import command
 
 
@@ -11,7 +12,8 @@ def main(args=None):
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     args = list(sys.argv[1:] if args is None else args)
     if args[:1] in (["launch"], ["doctor"]):
-        # Scripts are run by the interpreter that runs this.
+        # Scripts that are launched may say `import paddle`, and are run by the interpreter that runs this.
+        install_as_paddle()
         args[1:1] = ["--python", sys.executable]
     return command(["oarlock"] + args)
 

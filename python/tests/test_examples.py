@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 
 import pytest
@@ -23,6 +24,14 @@ def test_example(example):
     if not compare.wanted(example):
         pytest.skip("set %s to run it on real data" % example.data)
     row = ROWS[compare.command(example)]
-    metric, value = compare.run(example, [sys.executable, "-m", "oarlock.paddle"])
+    metric, value = compare.run(example, [sys.executable])
     assert metric == row.metric
     assert value == pytest.approx(row.predecessor, abs=row.tolerance)
+
+
+@pytest.mark.parametrize("script", sorted({e.script for e in compare.EXAMPLES if e.argument}))
+def test_a_wrong_network_name_is_answered_with_those_there_are(script):
+    path = os.path.join(compare.HERE, script + ".py")
+    done = subprocess.run([sys.executable, path, "nonesuch"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("there is no network 'nonesuch': choose ") and "Traceback" not in done.stderr

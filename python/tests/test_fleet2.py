@@ -433,6 +433,8 @@ def test_a_checkpoint_is_rewritten_for_other_servers(tmp_path):
     assert "for 3 servers" in oarlock("reshard", ckpt, "--servers", "3")
     assert "3 servers" in oarlock("list", ckpt)
     assert "good" in oarlock("verify", ckpt)
+    made = json.loads(oarlock("reshard", ckpt, "--servers", "3", "--json"))
+    assert made["servers"] == 3 and made["from"] == {"number": made["number"] - 1, "servers": 3}
     rest = Job(servers=3, strategy={"a_sync": False}, steps=12, every=5, checkpoint=ckpt, sparse=True).run()
     whole = Job(strategy={"a_sync": False}, steps=12, sparse=True).run()
     np.testing.assert_allclose(rest[0]["losses"], whole[0]["losses"][rest[0]["first"]:], rtol=1e-5)

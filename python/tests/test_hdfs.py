@@ -5,7 +5,7 @@ import os
 import pytest
 
 import oarlock.fluid as fluid
-from oarlock.fluid.incubate.fleet.utils import hdfs
+from oarlock.fluid.incubate.fleet.utils import fleet_util, hdfs
 
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/oarlock-io/tests/hadoop")
 
@@ -71,3 +71,40 @@ def test_models_and_data_live_there(cluster, tmp_path):
     fluid.io.load_persistables(exe, "hdfs://host:9000/models/one", filename="all")
     assert float(fluid.executor.as_numpy(fluid.global_scope().find_var("fc_0.w_0").get_tensor())[0, 0]) == saved
     assert sorted(os.listdir(cluster / "models/one")) == ["all", "oarlock.manifest"]
+
+
+class OneWorker:
+    """A job of one worker, which waits for nobody."""
+
+    worker_index = staticmethod(lambda: 0)
+    is_first_worker = staticmethod(lambda: True)
+    barrier_worker = staticmethod(lambda: None)
+
+
+def test_fleet_util_keeps_a_list_of_saves_and_copies_models_there(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fleet_util, "_fleet", OneWorker)
+    util, where = fleet_util.FleetUtil(mode="transpiler"), ("hdfs://host:9000", "me,secret")
+    assert util.get_last_save_model("/out", *where)[:3] == [-1, -1, ""]
+    for day, number in ((20260101, 1), (20260101, 2), (20260101, 1), (20260102, -1)):
+        util.write_model_donefile("/out", day, number, 7, *where)
+    assert (cluster / "out" / "donefile.txt").read_text().splitlines() == [
+        "20260101\t7\t/out/20260101/1/\t1\t0", "20260101\t7\t/out/20260101/2/\t2\t0", "20260102\t7\t/out/20260102/0/\t-1\t0"]
+    assert util.get_last_save_model("/out", *where) == [20260102, -1, "/out/20260102/0/", 7]
+
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup):
+        x = fluid.data("x", [None, 2])
+        y = fluid.layers.fc(x, 1, param_attr="w", bias_attr=False)
+    exe = fluid.Executor()
+    exe.run(startup, scope=scope)
+    util.save_paddle_inference_model(exe, scope, main, [x], [y], "/out", 20260101, 2, *where)
+    util.save_paddle_params(exe, scope, main, "dense", "/out", 20260101, -1, *where, var_names=["w"])
+    assert sorted(os.listdir(cluster / "out/20260101/delta-2/dnn_plugin/inference_model"))[:2] == ["__model__", "oarlock.manifest"]
+    assert (cluster / "out/20260101/base/dnn_plugin/dense").exists()
+
+    class Config:
+        train_prog_path = pruned_prog_path = "inference_model/__model__"
+        is_text_train_program = is_text_pruned_program = draw = False
+
+    assert util.check_two_programs(Config)

@@ -1,6 +1,9 @@
 """Every option is honoured, accepted with a reason, or refused by name (docs/options.md)."""
 
+import glob
 import logging
+import os
+import re
 import subprocess
 import sys
 
@@ -116,6 +119,8 @@ SET = {
     "Executor.run": set_argument_of_run,
     "layer argument": set_argument_of_a_layer,
     "memory_optimize": set_argument_of_memory_optimize,
+    # All of them are honoured.
+    "environment variable": None,
 }
 
 
@@ -321,7 +326,7 @@ def test_renamed_options_say_what_they_are_called_now(place, name):
 
 
 # Fields that have tests of their own: here, in test_collective and in test_fleet2.
-ELSEWHERE = ("DistributeTranspilerConfig", "DistributedStrategy", "fleet.DistributedStrategy")
+ELSEWHERE = ("DistributeTranspilerConfig", "DistributedStrategy", "environment variable", "fleet.DistributedStrategy")
 
 
 @pytest.mark.parametrize("name", [name for place, name in of_class("honoured") if place not in ELSEWHERE])
@@ -335,13 +340,33 @@ def test_flags_of_the_environment():
         "print(fluid.get_flags(['FLAGS_check_nan_inf', 'FLAGS_paddle_num_threads']))"
 
     def run(**flags):
-        import os
-
         return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ, **flags))
 
     done = run(FLAGS_check_nan_inf="true", FLAGS_paddle_num_threads="4", FLAGS_chek_nan_inf="1")
     assert done.stdout.strip() == "{'FLAGS_check_nan_inf': True, 'FLAGS_paddle_num_threads': 4}"
     assert "FLAGS_paddle_num_threads = 4 changes nothing" in done.stderr
-    assert "there is no FLAGS_chek_nan_inf; did you mean FLAGS_check_nan_inf?" in done.stderr
+    assert "oarlock: warning: nothing reads FLAGS_chek_nan_inf; did you mean FLAGS_check_nan_inf?" in done.stderr
     assert "print the program" in run(FLAGS_print_sub_graph_dir="/tmp").stderr
     assert "FLAGS_check_nan_inf" in run(FLAGS_check_nan_inf="perhaps").stderr
+    done = run(OARLOCK_ON_LOS="wait", FLAGS_dist_threadpool_size="2")
+    assert "ValueError" in done.stderr and "did you mean OARLOCK_ON_LOSS?" in done.stderr
+    done = run(OARLOCK_COLOUR_SCHEME="dark", FLAGS_dist_threadpool_size="2", OARLOCK_PORT="tcp://10.0.0.1:80")
+    assert done.returncode == 0 and "nothing reads OARLOCK_COLOUR_SCHEME" in done.stderr
+    assert "OARLOCK_PORT" not in done.stderr and "nothing reads FLAGS_" not in done.stderr
+
+
+def test_every_variable_that_the_sources_read_is_in_the_table():
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    known = set(options.defaults("environment variable"))
+    with open(os.path.join(root, "crates", "oarlock", "src", "settings", "environment.rs")) as f:
+        of_project = re.search(r"const PROJECT.*?\];", f.read(), re.S).group()
+    of_project = re.findall(r'"(OARLOCK_\w+)"', of_project)
+    read = set()
+    for folder in ("crates", "python/oarlock", "examples", "xtask"):
+        for path in glob.glob(os.path.join(root, folder, "**", "*.[rp][sy]"), recursive=True):
+            with open(path) as f:
+                read.update(re.findall(r"\b(OARLOCK_[A-Z][A-Z_]*[A-Z])\b", f.read()))
+    # Made up by the tests of the table itself, and a constant in Rust.
+    read -= {"OARLOCK_ON_LOS", "OARLOCK_COLOUR_SCHEME", "OARLOCK_PS_SERVICE_HOST", "OARLOCK_PORT", "OARLOCK_STEP", "OARLOCK_TLS"}
+    unlisted = {n for n in read - known if not any(n == p or (p.endswith("_") and n.startswith(p)) for p in of_project)}
+    assert not unlisted, "add them to crates/oarlock/src/settings/environment.rs"

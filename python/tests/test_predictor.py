@@ -46,6 +46,28 @@ def zero_copy(predictor, x, ids, lod):
     return out.copy_to_cpu()
 
 
+def test_an_input_that_was_not_set_is_named(tmp_path):
+    x, ids, lod, expected = save_model(str(tmp_path / "m"))
+    config = AnalysisConfig(str(tmp_path / "m"))
+    config.switch_specify_input_names(True)
+    predictor = create_paddle_predictor(config)
+    wanted = predictor.get_input_tensor("ids")
+    predictor.get_input_tensor("x").copy_from_cpu(x)
+    # To look at an input, and to say its sizes, is not to set it.
+    wanted.reshape([5, 1]), wanted.set_lod(lod), wanted.shape()
+    with pytest.raises(fluid.core.EnforceNotMet, match="(?s)input `ids` is not given.*the model needs `x`, `ids`"):
+        predictor.zero_copy_run()
+    wanted.copy_from_cpu(ids)
+    predictor.zero_copy_run()
+    with pytest.raises(fluid.core.EnforceNotMet, match="input `x` is not given"):
+        predictor.clone().zero_copy_run()
+    for given in ([PaddleTensor(x, "x")], [PaddleTensor(x, "x"), PaddleTensor(x, "x")]):
+        with pytest.raises(ValueError, match="the model has"):
+            predictor.run(given)
+    out = predictor.run([PaddleTensor(ids, "ids", lod=lod), PaddleTensor(x, "x")])
+    np.testing.assert_allclose(out[0].as_ndarray(), expected, rtol=1e-6)
+
+
 def test_both_ways_to_predict(tmp_path):
     x, ids, lod, expected = save_model(str(tmp_path / "m"))
     config = AnalysisConfig(str(tmp_path / "m"))

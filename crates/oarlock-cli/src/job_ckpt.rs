@@ -17,6 +17,9 @@ pub(crate) struct Reshard {
     /// Which checkpoint; the newest if left out.
     #[arg(long)]
     number: Option<u64>,
+    /// Print JSON for machines.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Reshard {
@@ -40,6 +43,10 @@ impl Reshard {
         };
         let number = saved.reshard(&found, self.servers)?;
         let (old, was, servers) = (found.number, found.servers, self.servers);
+        if self.json {
+            let made = json!({"number": number, "servers": servers, "from": {"number": old, "servers": was}});
+            return Ok(format!("{made:#}\n"));
+        }
         Ok(format!("checkpoint {number} is checkpoint {old} of {was} servers, rewritten for {servers} servers\n"))
     }
 }

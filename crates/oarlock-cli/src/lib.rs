@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Fluid-style training: data, models and clusters from the command line.
 #[derive(Parser)]
@@ -49,6 +49,7 @@ enum Command {
 impl Command {
     /// Does it; returns what to print, and the exit code.
     fn run(self) -> oarlock::Result<(String, u8)> {
+        oarlock::check_environment()?;
         let text = match self {
             Command::Data(command) => command.run(),
             Command::Inspect(command) => command.run(),
@@ -62,12 +63,36 @@ impl Command {
     }
 }
 
+/// Run a script or program as the servers and workers of a job; the same as `oarlock launch`.
+#[derive(Parser)]
+#[command(version, args_override_self = true)]
+struct Launcher {
+    #[command(flatten)]
+    launch: launch::Launch,
+}
+
 /// Runs the command with its arguments, of which the first is its own name; returns the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let command = match Cli::try_parse_from(args) {
-        Ok(cli) => cli.command,
-        Err(usage) => return wrong_usage(&usage),
-    };
+    match Cli::try_parse_from(args) {
+        Ok(cli) => run(cli.command),
+        Err(usage) => wrong_usage(&usage),
+    }
+}
+
+/// Runs `oarlock launch` under another name, such as `fleetrun`, which its help and its version show.
+pub fn launcher(name: &str, args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args = std::iter::once(name.into()).chain(args);
+    match launcher_called(name).try_get_matches_from(args).and_then(|found| Launcher::from_arg_matches(&found)) {
+        Ok(launcher) => run(Command::Launch(launcher.launch)),
+        Err(usage) => wrong_usage(&usage),
+    }
+}
+
+fn launcher_called(name: &str) -> clap::Command {
+    Launcher::command().display_name(name).bin_name(name)
+}
+
+fn run(command: Command) -> u8 {
     match command.run() {
         Ok((text, code)) => shown(io::stdout().write_all(text.as_bytes()), code),
         Err(error) => {
@@ -103,13 +128,21 @@ fn shown(printed: io::Result<()>, code: u8) -> u8 {
 
 #[test]
 fn the_command_line_is_consistent() {
-    use clap::CommandFactory;
     Cli::command().debug_assert();
+    launcher_called("fleetrun").debug_assert();
+}
+
+#[test]
+fn a_launcher_speaks_of_itself() {
+    let says =
+        |flag| launcher_called("fleetrun").try_get_matches_from(["fleetrun", flag]).expect_err("help").to_string();
+    assert_eq!(says("--version"), format!("fleetrun {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(says("--help").contains("Usage: fleetrun [OPTIONS] <PROGRAM>..."), "{}", says("--help"));
+    assert_eq!(launcher("fleetrun", ["--heter_worker_num", "2", "x.py"].map(OsString::from)), 2);
 }
 
 #[test]
 fn flags_may_be_written_with_underscores() {
-    use clap::CommandFactory;
     let cli = Cli::command();
     for command in ["launch", "doctor"] {
         let command = cli.find_subcommand(command).unwrap();

@@ -107,6 +107,8 @@ fn inspect_model(view: &dyn View, file: &str, params: &ParamFiles) -> Result<Ins
             names.extend(list.parts.into_iter().map(|(part, _)| part));
             names.push(format!("{}.parts", variable.name));
             *variable = info;
+        } else if let Some(actual) = of_its_file(view, variable)? {
+            *variable = actual;
         }
     }
     let files = file_infos(view, |name| name == file || names.iter().any(|n| n == name))?;
@@ -114,12 +116,27 @@ fn inspect_model(view: &dyn View, file: &str, params: &ParamFiles) -> Result<Ins
     Ok(Inspection { what, model: Some(model), checkpoints: Vec::new(), variables, files })
 }
 
+/// What a file really holds of a variable that is declared larger than the file: the rows of a table that has few of its ids. In a
+/// file of several variables nobody can tell.
+fn of_its_file(view: &dyn View, variable: &VariableInfo) -> Result<Option<VariableInfo>> {
+    if !view.has(&variable.file) {
+        return Ok(None);
+    }
+    let room = view.open(&variable.file)?.len();
+    if variable.bytes.is_some_and(|n| n as u64 <= room) {
+        return Ok(None);
+    }
+    let unknown = VariableInfo { bytes: None, ..variable.clone() };
+    let found = variables_of(view, &variable.file)?.into_iter().find(|v| v.name == variable.name);
+    Ok(Some(found.unwrap_or(unknown)))
+}
+
 /// The variables of a network, as it declares them.
 fn declared(program: &Program, params: &ParamFiles) -> Vec<VariableInfo> {
     let info = |v: &oarlock_ir::Var| VariableInfo {
         name: v.name.clone(),
         ty: v.ty().to_string(),
-        bytes: v.shape.numel().map(|n| n * v.ty().dtype.size()),
+        bytes: v.shape.numel().and_then(|n| n.checked_mul(v.ty().dtype.size())),
         file: match params {
             ParamFiles::Combined(file) => file.clone(),
             ParamFiles::Separate | ParamFiles::Nowhere => v.name.to_string(),
@@ -232,4 +249,34 @@ fn file_infos(view: &dyn View, wanted: impl Fn(&str) -> bool) -> Result<Vec<File
         infos.push(FileInfo { name, bytes, state });
     }
     Ok(infos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_stream::write_rows;
+    use oarlock_tensor::{DType, SelectedRows};
+
+    #[test]
+    fn a_table_has_the_size_of_its_rows_and_not_of_all_its_ids() {
+        let dir = std::env::temp_dir().join(format!("oarlock-inspect-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let rows = SelectedRows { rows: vec![7, 1 << 39], height: 1 << 40, value: Tensor::zeros(DType::F32, [2, 16]) };
+        let mut bytes = Vec::new();
+        write_rows(&rows, &mut bytes).expect("bytes");
+        std::fs::write(dir.join("emb"), bytes).expect("a file");
+        let store = open_store(&dir.to_string_lossy()).expect("a store");
+        let view = store.view().expect("a view");
+        let declared = |file: &str, bytes| VariableInfo {
+            name: "emb".into(),
+            ty: "f32[1099511627776, 16]".into(),
+            bytes: Some(bytes),
+            file: file.into(),
+        };
+        let found = of_its_file(&*view, &declared("emb", 16 << 42)).expect("a look").expect("another size");
+        assert_eq!((found.ty.as_str(), found.bytes), ("2 rows by id, f32[16] each", Some(128)));
+        assert_eq!(of_its_file(&*view, &declared("emb", 64)).expect("a look"), None);
+        assert_eq!(of_its_file(&*view, &declared("nowhere", 16 << 42)).expect("a look"), None);
+        std::fs::remove_dir_all(dir).expect("no directory");
+    }
 }

@@ -10,8 +10,19 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 
-create_exception!(_core, EnforceNotMet, PyRuntimeError, "An operator or a program refused what it was given.");
-create_exception!(_core, EOFException, PyRuntimeError, "A reader has no more data: the usual end of a pass.");
+// The module is the one that users import them from; tracebacks show it.
+create_exception!(
+    oarlock.fluid.core,
+    EnforceNotMet,
+    PyRuntimeError,
+    "An operator or a program refused what it was given."
+);
+create_exception!(
+    oarlock.fluid.core,
+    EOFException,
+    PyRuntimeError,
+    "A reader has no more data: the usual end of a pass."
+);
 
 /// Adds the exception classes to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {

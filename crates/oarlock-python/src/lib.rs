@@ -35,7 +35,9 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(m)?;
+    m.add_function(wrap_pyfunction!(command::check_environment, m)?)?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
+    m.add_function(wrap_pyfunction!(command::launcher, m)?)?;
     m.add_class::<args::VarHandle>()?;
     m.add_class::<builder::Builder>()?;
     m.add_class::<dataset::Dataset>()?;

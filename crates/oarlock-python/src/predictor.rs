@@ -128,16 +128,23 @@ impl ZeroCopyTensor {
     fn read<R>(&self, read: impl FnOnce(&Tensor) -> PyResult<R>) -> PyResult<R> {
         let mut predictor = self.predictor.lock();
         match self.port {
-            Port::Input(at) => read(predictor.input_at(at)),
+            Port::Input(at) => read(predictor.unfilled_input_at(at)),
             Port::Output(at) => read(predictor.output_at(at).map_err(raise)?),
         }
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut Tensor) -> PyResult<R>) -> PyResult<R> {
+    fn input(&self) -> PyResult<usize> {
         match self.port {
-            Port::Input(at) => change(self.predictor.lock().input_at(at)),
+            Port::Input(at) => Ok(at),
             Port::Output(_) => Err(PyValueError::new_err("an output cannot be set: only inputs can")),
         }
+    }
+
+    /// Changes sizes or sequences of an input, which does not fill it.
+    fn prepare(&self, change: impl FnOnce(&mut Tensor)) -> PyResult<()> {
+        let at = self.input()?;
+        change(self.predictor.lock().unfilled_input_at(at));
+        Ok(())
     }
 }
 
@@ -145,7 +152,12 @@ impl ZeroCopyTensor {
 impl ZeroCopyTensor {
     /// Takes the values and sizes of an array. Sequences stay as they were set.
     fn copy_from_cpu(&self, array: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.change(|t| copy_array(array, t))
+        let at = self.input()?;
+        let mut predictor = self.predictor.lock();
+        // An array that is refused fills nothing.
+        copy_array(array, predictor.unfilled_input_at(at))?;
+        predictor.input_at(at);
+        Ok(())
     }
 
     /// A new array of the values.
@@ -156,20 +168,16 @@ impl ZeroCopyTensor {
     /// Sets the sizes, before values are copied in.
     fn reshape(&self, shape: Vec<usize>) -> PyResult<()> {
         let dims = Dims::try_new(&shape).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        self.change(|t| {
+        self.prepare(|t| {
             let lod = t.lod().clone();
             t.resize(t.dtype(), dims);
             t.set_lod(lod);
-            Ok(())
         })
     }
 
     /// Sets sequences by their offsets; they are checked against the rows when the predictor runs.
     fn set_lod(&self, lod: Vec<Vec<usize>>) -> PyResult<()> {
-        self.change(|t| {
-            t.set_lod(Lod::new(lod));
-            Ok(())
-        })
+        self.prepare(|t| t.set_lod(Lod::new(lod)))
     }
 
     /// Sequences by their offsets.

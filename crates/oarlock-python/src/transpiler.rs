@@ -13,7 +13,7 @@ use oarlock::fleet::{self, JobSaves};
 use oarlock::io::{self, InferenceModel, ParamFiles, Position};
 use oarlock::ir::Var;
 use oarlock::{Error, Kind};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -311,6 +311,11 @@ fn split_method_of(class: &Bound<'_, PyAny>) -> PyResult<SplitMethod> {
         Some("RoundRobin") => return Ok(SplitMethod::RoundRobin),
         Some("HashName") => return Ok(SplitMethod::HashName),
         _ => {}
+    }
+    if !class.is_callable() {
+        let what = format!("split_method must be a class that deals blocks out to servers, not {}", class.repr()?);
+        let help = "use fluid.transpiler.RoundRobin or HashName, or derive a class from fluid.transpiler.PSDispatcher";
+        return Err(PyTypeError::new_err(format!("{what}\n  help: {help}")));
     }
     let class = Arc::new(class.clone().unbind());
     Ok(SplitMethod::Custom(Arc::new(move |servers| {

@@ -11,7 +11,9 @@ fn main() {
          change results here; the reason is logged once, by the logger `oarlock` at level INFO, when a script sets it to something\n\
          else than its default. *Refused*: results would differ, so any value but the default is an error with the advice below.\n\
          *Renamed*: an error that says what it is called now.\n\
-         An unknown name is an error that names the nearest known one.\n"
+         An unknown name is an error that names the nearest known one. So is a misspelt variable `OARLOCK_...` of the\n\
+         environment when a program starts; a flag of the environment that nothing reads, which may be meant for another\n\
+         program, is a warning.\n"
     );
     for place in PLACES {
         println!("## {}\n\nSet as {}.\n", place.name, place.doc);

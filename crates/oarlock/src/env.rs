@@ -1,7 +1,7 @@
 //! Settings from the environment: the one place of this crate that reads it.
 
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use oarlock_dist::client::ClientOptions;
 use oarlock_dist::collective::GroupOptions;
@@ -25,6 +25,7 @@ impl Options {
     /// As the environment says.
     #[expect(clippy::disallowed_methods, reason = "the one place of this crate that reads the environment")]
     pub fn from_env() -> Result<Options> {
+        check_environment()?;
         Options::from_vars(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
@@ -58,6 +59,20 @@ impl Options {
         equip(executor.runtime(), ServerOptions::default(), ClientOptions::default(), GroupOptions::new(0, Vec::new()));
         executor
     }
+}
+
+/// Refuses the environment if a variable `OARLOCK_...` is misspelt, and warns, once in a process, of others that nothing reads.
+pub fn check_environment() -> Result<()> {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let names: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    for warning in crate::settings::check_variables(names.iter().map(String::as_str))? {
+        let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !told.contains(&warning) {
+            eprintln!("oarlock: warning: {warning}");
+            told.push(warning);
+        }
+    }
+    Ok(())
 }
 
 /// Lets executors of this runtime serve, be trainers, and be equal workers in a cluster.

@@ -211,7 +211,7 @@ impl Net {
         {
             let what =
                 format!("parameter `{}` is shared, but it is {} there and {} here", var.name, old.ty(), var.ty());
-            return Err(Error::new(Kind::Shape, what).help("parameters of one name must have one shape and dtype"));
+            return Err(Error::new(Kind::Argument, what).help("parameters of one name must have one shape and dtype"));
         }
         var.meta.is_parameter = true;
         var.meta.trainable = attr.trainable;

@@ -1,7 +1,10 @@
 //! Every option that a Fluid script can set, and what becomes of it: the one table behind the Python package's checks and
 //! `docs/options.md`. What an option does is decided where it is read; this module only knows that it is.
 
+mod environment;
 mod strategy;
+
+pub use environment::check_variables;
 
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +78,11 @@ pub const PLACES: &[Place] = &[
         name: "flag",
         doc: "`fluid.set_flags({name: value})`, `fluid.core.globals()[name] = value`, or an environment variable",
         settings: FLAGS,
+    },
+    Place {
+        name: "environment variable",
+        doc: "a variable of the environment, before the process starts",
+        settings: environment::VARIABLES,
     },
     Place {
         name: "DistributeTranspilerConfig",
@@ -159,6 +167,10 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_rpc_prefetch_thread_num", Value::Int(12), ONE_EXCHANGE),
     ok("FLAGS_rpc_retry_times", Value::Int(3), "requests are repeated until their deadline"),
     ok("FLAGS_rpc_send_thread_num", Value::Int(12), ONE_EXCHANGE),
+    ok("FLAGS_dist_threadpool_size", Value::Int(0), ONE_EXCHANGE),
+    ok("FLAGS_max_body_size", Value::Int(2_147_483_647), "OARLOCK_MAX_FRAME bounds what one message may carry"),
+    ok("FLAGS_rpc_disable_reuse_port", Value::Bool(false), "a port that is taken is an error that names it"),
+    ok("FLAGS_rpc_retry_bind_port", Value::Int(3), "a port that is taken is an error that names it"),
     ok(
         "FLAGS_worker_update_interval_secs",
         Value::Int(900),
@@ -173,10 +185,12 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_cudnn_deterministic", Value::Bool(false), "runs always give the same bits"),
     ok("FLAGS_cudnn_exhaustive_search", Value::Bool(false), NO_GPU),
     ok("FLAGS_cudnn_exhaustive_search_times", Value::Int(-1), NO_GPU),
+    ok("FLAGS_dygraph_debug", Value::Bool(false), "programs are static"),
     ok("FLAGS_eager_delete_scope", Value::Bool(true), MEMORY),
     ok("FLAGS_eager_delete_tensor_gb", Value::Float(0.0), MEMORY),
     ok("FLAGS_enable_cublas_tensor_op_math", Value::Bool(false), NO_GPU),
     ok("FLAGS_enable_parallel_graph", Value::Bool(false), "there is one executor"),
+    ok("FLAGS_enable_unused_var_check", Value::Bool(false), "every program is verified before it runs"),
     ok("FLAGS_fast_eager_deletion_mode", Value::Bool(true), MEMORY),
     ok("FLAGS_fraction_of_cpu_memory_to_use", Value::Float(1.0), MEMORY),
     ok("FLAGS_fraction_of_gpu_memory_to_use", Value::Float(0.92), NO_GPU),
@@ -185,10 +199,12 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_fuse_parameter_groups_size", Value::Int(1), SUMS),
     ok("FLAGS_fuse_parameter_memory_size", Value::Float(-1.0), SUMS),
     ok("FLAGS_gpu_allocator_retry_time", Value::Int(2000), NO_GPU),
+    ok("FLAGS_gpu_memory_limit_mb", Value::Int(0), NO_GPU),
     ok("FLAGS_init_allocated_mem", Value::Bool(false), "no operator reads memory that nothing has written"),
     ok("FLAGS_initial_cpu_memory_in_mb", Value::Int(500), MEMORY),
     ok("FLAGS_initial_gpu_memory_in_mb", Value::Int(0), NO_GPU),
     ok("FLAGS_inner_op_parallelism", Value::Int(0), THREADS),
+    ok("FLAGS_local_exe_sub_scope_limit", Value::Float(256.0), MEMORY),
     ok("FLAGS_memory_fraction_of_eager_deletion", Value::Float(1.0), MEMORY),
     ok("FLAGS_multiple_of_cupti_buffer_size", Value::Int(1), NO_GPU),
     ok("FLAGS_paddle_num_threads", Value::Int(1), THREADS),
@@ -205,6 +221,7 @@ const FLAGS: &[Setting] = &[
     ok("FLAGS_use_pinned_memory", Value::Bool(true), NO_GPU),
     ok("FLAGS_use_system_allocator", Value::Bool(false), MEMORY),
     no("FLAGS_enable_rpc_profiler", Value::Bool(false), "use fluid.profiler"),
+    no("FLAGS_fast_check_nan_inf", Value::Bool(false), "set FLAGS_check_nan_inf"),
     no("FLAGS_pe_profile_fname", Value::Text(""), "use fluid.profiler, which writes a Chrome trace"),
     no("FLAGS_print_sub_graph_dir", Value::Text(""), "print the program: print(fluid.default_main_program())"),
     no(
@@ -212,6 +229,7 @@ const FLAGS: &[Setting] = &[
         Value::Bool(false),
         "time the reader itself: it would give the same batch again",
     ),
+    no("FLAGS_rpc_server_profile_path", Value::Text("./profile_ps"), "use fluid.profiler, which writes a Chrome trace"),
     no("FLAGS_tracer_profile_fname", Value::Text("xxgperf"), "eager mode (dygraph) is not there yet"),
 ];
 

@@ -68,9 +68,38 @@ fn a_shared_parameter_is_initialised_once() {
     let error = net.fc(&x, Fc::size(2).param_attr("w")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "error[shape]: parameter `w` is shared, but it is f32[4, 3] there and f32[4, 2] here\n  \
+        "error[argument]: parameter `w` is shared, but it is f32[4, 3] there and f32[4, 2] here\n  \
          help: parameters of one name must have one shape and dtype"
     );
+}
+
+#[test]
+fn a_parameter_of_no_layer_is_called_as_it_was_named() {
+    let mut net = Net::new();
+    let of = |attr: ParamAttr, net: &mut Net| net.create_parameter(&[2], DType::F32, &attr).unwrap().name().to_string();
+    assert_eq!(of(ParamAttr::new(), net.named("w")), "w");
+    assert_eq!(of(ParamAttr::name("v"), net.named("w")), "v");
+    assert_eq!(of(ParamAttr::new(), &mut net), "create_parameter_0.w_0");
+    assert_eq!(net.named("b").create_bias(&[2], DType::F32, &ParamAttr::new()).unwrap().name().as_str(), "b");
+}
+
+#[test]
+fn data_that_is_declared_again_keeps_its_type() {
+    let mut net = Net::new();
+    net.data("x", Data::shape([4])).unwrap();
+    net.data("x", Data::shape([4])).unwrap();
+    let text = |made: Result<VarRef>| made.unwrap_err().to_string();
+    assert_eq!(
+        text(net.data("x", Data::shape([5]))),
+        "error[argument]: variable `x` has been created before: it is f32[?, 4] there and f32[?, 5] here\n  \
+         help: give it another name, or build in a program of its own (program_guard)"
+    );
+    for other in [Data::shape([4]).dtype(DType::I64), Data::shape([4]).lod_level(1)] {
+        assert!(text(net.data("x", other)).contains("`x` has been created before"));
+    }
+    net.create_parameter(&[2], DType::F32, &ParamAttr::name("w")).unwrap();
+    let again = net.checked_data("w", &[2], DType::F32, 0);
+    assert!(text(again).contains("it is persistable there and not persistable here"));
 }
 
 #[test]
@@ -136,7 +165,7 @@ fn mistakes_are_named() {
     assert_eq!(
         text(optimizer::sgd(0.1).minimize(&mut net, &y)),
         "error[shape]: a loss to minimize is one number, but `relu_0.tmp_0` is f32[?, 4]\n  \
-         help: take the mean of it: net.mean(&loss)"
+         help: take the mean of it, as in mean(relu_0.tmp_0), and minimize that"
     );
 }
 

@@ -103,6 +103,11 @@ fn a_fetch_of_an_unknown_name() {
   help: did you mean `mean_0.tmp_0`?",
     );
     assert_text(
+        exe.run(&net.main, &[("x", &x)], &["mean_0"], &scope),
+        "error[unknown]: `mean_0` is fetched, but the program has no such variable
+  help: did you mean `mean_0.tmp_0`?",
+    );
+    assert_text(
         exe.run(&net.main, &[("xx", &x)], &[], &scope),
         "error[unknown]: `xx` is fed, but the program has no such variable
   help: did you mean `x`?",

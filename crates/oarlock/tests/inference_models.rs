@@ -159,6 +159,13 @@ fn a_predictor_names_what_is_wrong() {
     assert_eq!(e.to_string(), "error[unknown]: the model has no input `xx`\n  help: did you mean `x`?");
     let e = predictor.predict(&[]).expect_err("an input is missing");
     assert_eq!(e.to_string(), "error[missing]: input `x` is not given\n  help: the model needs `x`");
+    let e = predictor.run().expect_err("no input was ever filled");
+    assert_eq!(e.to_string(), "error[missing]: input `x` is not given\n  help: the model needs `x`");
+    predictor.unfilled_input_at(0).resize(DType::F32, [1, 30].into());
+    assert!(predictor.run().is_err(), "sizes are no values");
+    predictor.input("x").expect("an input").copy_from(&rows(1, 0));
+    predictor.run().expect("a run");
+    assert!(predictor.try_clone().expect("a clone").run().is_err(), "a clone has inputs of its own");
     let e = predictor.predict(&[("x", &Tensor::zeros(DType::F32, [2, 29]))]).expect_err("too narrow");
     assert!(e.report().what.contains("`x` is declared f32[?, 30], but a tensor of f32[2, 29] is fed"), "{e}");
     let missing = saved.0.join("nowhere");

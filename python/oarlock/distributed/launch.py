@@ -6,7 +6,7 @@ from ._launcher import run
 
 
 def main():
-    return run()
+    return run("oarlock.distributed.launch")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from ._launcher import run
 
 
 def main():
-    return run("--server-num", "2", "--worker-num", "2", "--log-dir", "logs")
+    return run("oarlock.distributed.launch_ps", "--server-num", "2", "--worker-num", "2", "--log-dir", "logs")
 
 
 if __name__ == "__main__":

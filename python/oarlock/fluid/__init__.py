@@ -4,6 +4,14 @@ from . import (
     average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
     layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
+from .._arguments import suggest as _suggest
+
+# Before names are taken out of them.
+_suggest(
+    backward, clip, data_feeder, initializer, input, io, *layers._MODULES, layers, metrics, nets, optimizer, param_attr, reader,
+    regularizer, transpiler,
+)
+
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope

@@ -58,6 +58,9 @@ def as_numpy(tensor):
 class _Number(np.ndarray):
     """A fetched array of one element. Scripts write ``float(loss)`` of an array of shape [1], which numpy gave up in 2.4."""
 
+    def __repr__(self):
+        return repr(self.view(np.ndarray))
+
     def __float__(self):
         return float(self.item())
 

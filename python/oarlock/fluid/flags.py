@@ -2,6 +2,7 @@
 
 import os
 
+from .. import _core
 from . import options
 
 _values: dict = {}
@@ -25,14 +26,13 @@ def _parse(name, value):
 
 
 def check_environment():
-    """Refuses flags of the environment that would change results, and logs those that change nothing. Flags that nobody knows
-    may be meant for another program: they are logged, too."""
+    """Refuses flags of the environment that would change results and misspelt variables ``OARLOCK_...``, and logs flags that
+    change nothing. Flags that nothing reads may be meant for another program: they are warned of."""
+    _core.check_environment()
     known = options.defaults("flag")
     for name, text in sorted(os.environ.items()):
         if name in known:
             options.check("flag", name, _parse(name, text))
-        elif name.startswith("FLAGS_"):
-            options.unknown("flag", name)
 
 
 def to_environment(name):

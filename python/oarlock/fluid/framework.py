@@ -417,6 +417,20 @@ class Operator:
     __str__ = __repr__
 
 
+def _check_same(var, **given):
+    """Raises if a variable is declared again as something else."""
+    for field, new in given.items():
+        if new is None:
+            continue
+        if field == "shape":
+            new = tuple(-1 if d is None else int(d) for d in new)
+        elif field == "dtype" and not isinstance(new, VarDesc.VarType):
+            new = convert_np_dtype_to_dtype_(new)
+        old = tuple(var.shape) if field == "shape" else getattr(var, field)
+        if old != new:
+            raise ValueError("variable %s has been created before: its %s is %s there and %s here" % (var.name, field, old, new))
+
+
 class Block:
     """A block of a program: variables and operators."""
 
@@ -495,7 +509,10 @@ class Block:
             for field, value in (("stop_gradient", stop_gradient), ("is_data", is_data), ("need_check_feed", need_check_feed)):
                 if value:
                     self.program.desc.var_set(self.idx, name, field, True)
-        var = self._var(name)
+            var = self._var(name)
+        else:
+            var = self._var(name)
+            _check_same(var, type=type, shape=shape or None, dtype=dtype, lod_level=lod_level, persistable=persistable)
         if initializer is not None:
             initializer(var, self)
         return var

@@ -336,6 +336,9 @@ class PaddlePredictor:
         names = self.get_input_names()
         if len(inputs) != len(names):
             raise ValueError("the model has %d inputs (%s), but %d are given" % (len(names), ", ".join(names), len(inputs)))
+        if self._by_name and sorted(given.name for given in inputs) != sorted(names):
+            given = ", ".join(repr(i.name) for i in inputs)
+            raise ValueError("inputs are found by name: the model has %s, but %s are given" % (", ".join(names), given))
         for name, given in zip(names, inputs):
             tensor = self._core.get_input_tensor(given.name if self._by_name else name)
             tensor.copy_from_cpu(given.as_ndarray())

@@ -51,11 +51,6 @@ def _log_once(place, name, text):
         _log.info("%s", text)
 
 
-def unknown(place, name):
-    """Logs once that nobody knows an option."""
-    _log_once(place, name, _unknown(place, name))
-
-
 def check_renamed(place, name):
     """Raises if the name belongs to the past; says what took its place."""
     kind, text, _ = _table()[place].get(name, (None, [(None, None, None)]))[1][0]

@@ -1,5 +1,6 @@
 """Functions that static programs of Paddle 2 use, as operators of the program."""
 
+from .._arguments import suggest as _suggest
 from ..fluid import layers as _layers
 from ..fluid.input import one_hot as _one_hot
 from ..fluid.layers import log_loss, relu, sigmoid, square_error_cost, tanh
@@ -65,3 +66,6 @@ def one_hot(x, num_classes, name=None):
 
 def __getattr__(name):
     raise AttributeError("Oarlock has no paddle.nn.functional.%s" % name)
+
+
+_suggest(__name__)

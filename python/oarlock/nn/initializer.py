@@ -1,5 +1,6 @@
 """First values of parameters, by the names of Paddle 2."""
 
+from .._arguments import suggest as _suggest
 from ..fluid.initializer import (
     BilinearInitializer as Bilinear, ConstantInitializer, NormalInitializer, NumpyArrayInitializer as Assign,
     TruncatedNormalInitializer, UniformInitializer, XavierInitializer,
@@ -52,3 +53,6 @@ class XavierNormal(XavierInitializer):
 
 def __getattr__(name):
     raise AttributeError("Oarlock has no paddle.nn.initializer.%s" % name)
+
+
+_suggest(__name__)

@@ -1,5 +1,6 @@
 """Optimizers by the names and arguments of Paddle 2: the same rules as ``fluid.optimizer``."""
 
+from .._arguments import suggest as _suggest
 from ..fluid import optimizer as _fluid
 from ..fluid.optimizer import Optimizer
 from ..fluid.regularizer import L2Decay
@@ -101,3 +102,6 @@ def __getattr__(name):
     if name in _ABSENT:
         raise NotImplementedError("paddle.optimizer.%s is not supported: %s" % (name, _ABSENT[name]))
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+_suggest(__name__)

@@ -6,6 +6,8 @@ An optimizer that got a scheduler keeps its rate in a variable, which every run 
 
 import math
 
+from .._arguments import suggest as _suggest
+
 __all__ = [
     "CosineAnnealingDecay", "ExponentialDecay", "InverseTimeDecay", "LRScheduler", "LambdaDecay", "LinearWarmup", "MultiStepDecay",
     "MultiplicativeDecay", "NaturalExpDecay", "NoamDecay", "PiecewiseDecay", "PolynomialDecay", "ReduceOnPlateau", "StepDecay",
@@ -275,3 +277,6 @@ def __getattr__(name):
     if name in _ABSENT:
         raise NotImplementedError("paddle.optimizer.lr.%s is not supported: use LambdaDecay with its formula" % name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+_suggest(__name__)

@@ -2,6 +2,7 @@
 
 import os
 
+from .._arguments import suggest as _suggest
 from ..fluid import io as _io
 from ..fluid.backward import append_backward, gradients
 from ..fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
@@ -94,3 +95,6 @@ def __getattr__(name):
     if name == "ParallelExecutor":
         raise AttributeError("paddle.static.ParallelExecutor: run the program itself, whose operators use all threads")
     raise AttributeError("Oarlock has no paddle.static.%s" % name)
+
+
+_suggest(__name__)

@@ -1,5 +1,6 @@
 """Layers of static programs by the names of Paddle 2."""
 
+from .._arguments import suggest as _suggest
 from ..fluid import layers as _layers
 from ..fluid.input import embedding
 from ..fluid.layers._call import layer, with_rules
@@ -47,3 +48,6 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, t
 
 def __getattr__(name):
     raise AttributeError("Oarlock has no layer paddle.static.nn.%s" % name)
+
+
+_suggest(__name__)

@@ -354,8 +354,9 @@ fn refuse_tables(traffic: &Traffic, tables: &BTreeSet<Name>) -> Result<()> {
     };
     match tables.first() {
         Some(table) => {
-            Err(Error::new(Kind::Unsupported, format!("{mode} needs `{table}` whole, but it is distributed"))
-                .help("set is_distributed=False, or choose another mode"))
+            let what = format!("{mode} needs `{table}` whole on every trainer, but only servers have its rows");
+            Err(Error::new(Kind::Unsupported, what)
+                .help("use embedding with is_sparse=True and is_distributed=False in place of sparse_embedding, or choose another mode"))
         }
         None => Ok(()),
     }

@@ -392,7 +392,7 @@ fn a_hashed_table_that_cannot_be() {
     };
     assert_eq!(error(&dense, small_blocks()), "table `tab` is distributed, but its gradient is dense");
     let geo = Config { geo_sgd_mode: true, ..small_blocks() };
-    assert_eq!(error(&|_| {}, geo), "GEO needs `tab` whole, but it is distributed");
+    assert_eq!(error(&|_| {}, geo), "GEO needs `tab` whole on every trainer, but only servers have its rows");
     let tied = |op: &mut Op| {
         if op.op_type == "mul" {
             op.inputs.set("Y", vec!["tab".into()]);

@@ -76,10 +76,18 @@ fn check_fetches(program: &Program, fetches: &[&str]) -> Result<()> {
 fn unknown_var(program: &Program, name: &str, done: &str) -> Error {
     let known: Vec<&str> = program.global().vars.keys().map(|n| n.as_str()).collect();
     let err = Error::new(Kind::Unknown, format!("`{name}` is {done}, but the program has no such variable"));
-    match nearest(name, &known) {
+    match nearest(name, &known).or_else(|| written_by(program, name)) {
         Some(close) => err.help(format!("did you mean `{close}`?")),
         None => err.help(format!("pass the name of one of the program's {} variables", known.len())),
     }
+}
+
+/// What the layer of this name wrote last: `fc_0.tmp_1` for `fc_0`.
+fn written_by<'a>(program: &'a Program, layer: &str) -> Option<&'a str> {
+    let of_layer =
+        |name: &&str| name.strip_prefix(layer).is_some_and(|rest| rest.starts_with('.')) && !name.ends_with(GRAD);
+    let written = program.global().ops.iter().rev().flat_map(|op| op.outputs.args()).map(|n| n.as_str());
+    written.filter(|name| program.global().var(name).is_some_and(|v| !v.persistable)).find(of_layer)
 }
 
 /// Drops the operators that stand for feeding and fetching: the executor does that by name.

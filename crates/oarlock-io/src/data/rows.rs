@@ -363,8 +363,9 @@ fn place(name: &str, line: u64, fault: &Fault) -> String {
 }
 
 fn bad_line(what: &str) -> Error {
-    Error::new(Kind::Format, what)
-        .help("correct the line, or what writes it; bad lines can also be skipped and counted")
+    Error::new(Kind::Format, what).help(
+        "correct the line, or what writes it; or skip and count bad lines: set_bad_lines(\"skip\"), --skip-bad-lines",
+    )
 }
 
 impl Job {

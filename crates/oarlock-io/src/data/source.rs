@@ -96,12 +96,27 @@ impl Source {
 
 fn open_local(name: &str) -> Result<File> {
     let cannot = |e: io::Error| Error::new(Kind::Io, format!("cannot read {name}: {e}"));
-    let file = File::open(name).map_err(cannot)?;
+    let file = File::open(name).map_err(|e| {
+        let is_missing = e.kind() == io::ErrorKind::NotFound;
+        let error = cannot(e);
+        if is_missing { error.help(where_it_was_looked_for(name)) } else { error }
+    })?;
     if file.metadata().map_err(cannot)?.is_dir() {
         let what = format!("cannot read {name}: it is a directory");
         return Err(Error::new(Kind::Io, what).help(format!("use the pattern `{name}/*` for the files in it")));
     }
     Ok(file)
+}
+
+/// What to do about a file that is not there.
+fn where_it_was_looked_for(name: &str) -> String {
+    let list = "check the list of files";
+    match std::env::current_dir() {
+        Ok(here) if Path::new(name).is_relative() => {
+            format!("{list}: names are relative to the working directory, {}", here.display())
+        }
+        _ => format!("{list}; patterns such as `part-*` name all files that are there"),
+    }
 }
 
 fn buffered(file: Stdin) -> BufReader<Box<dyn Read + Send>> {

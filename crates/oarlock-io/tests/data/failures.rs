@@ -47,7 +47,7 @@ fn a_bad_line_is_reported_with_its_place_after_the_batches_before_it() {
         error.to_string(),
         format!(
             "error[format]: {file}:4:5: expected value 2 of 2 of slot `ids`, of type int64, found `x5`\n  help: correct \
-             the line, or what writes it; bad lines can also be skipped and counted"
+             the line, or what writes it; or skip and count bad lines: set_bad_lines(\"skip\"), --skip-bad-lines"
         )
     );
     // Asked again, it says the same.

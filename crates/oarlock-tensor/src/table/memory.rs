@@ -40,13 +40,11 @@ impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: usize| bytes as f64 / f64::from(1 << 20);
         write!(f, "table `{}`: {} rows in {:.1} MiB, ", self.name, self.rows, mib(self.bytes()))?;
-        write!(
-            f,
-            "{:.1} bytes per row (id, weights and state {}, header {}); ",
-            self.per_row(),
-            self.raw,
-            self.row - self.raw
-        )?;
+        match self.rows {
+            0 => write!(f, "{} bytes per row to come ", self.row)?,
+            _ => write!(f, "{:.1} bytes per row ", self.per_row())?,
+        }
+        write!(f, "(id, weights and state {}, header {}); ", self.raw, self.row - self.raw)?;
         write!(f, "rows {:.1} MiB, index {:.1}, other {:.1}", mib(self.arena), mib(self.index), mib(self.other))?;
         match self.evicted {
             0 => Ok(()),
@@ -62,5 +60,9 @@ fn one_line_says_it_all() {
     let line = "table `emb`: 1048576 rows in 106.0 MiB, 106.0 bytes per row (id, weights and state 88, header 8); \
                 rows 100.0 MiB, index 6.0, other 0.0";
     assert_eq!(m.to_string(), line);
-    assert_eq!(Memory { evicted: 7, ..m }.to_string(), format!("{line}; 7 rows evicted"));
+    assert_eq!(Memory { evicted: 7, ..m.clone() }.to_string(), format!("{line}; 7 rows evicted"));
+    let empty = Memory { rows: 0, arena: 0, index: 0, other: 376_832, ..m };
+    let line = "table `emb`: 0 rows in 0.4 MiB, 96 bytes per row to come (id, weights and state 88, header 8); \
+                rows 0.0 MiB, index 0.0, other 0.4";
+    assert_eq!(empty.to_string(), line);
 }

@@ -69,6 +69,9 @@ impl Net {
     }
 
     fn feed(&mut self, name: &str, ty: VarType, stop_gradient: bool) -> Result<VarRef> {
+        if let Some(old) = self.main.global().var(name) {
+            check_same(old, &ty, false)?;
+        }
         let mut var = Var::new(name, ty);
         var.meta.stop_gradient = stop_gradient;
         var.meta.is_data = true;
@@ -77,16 +80,23 @@ impl Net {
     }
 
     /// `create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None)`: a parameter of no layer.
-    /// `attr` says whether it has a name and how it starts (by default as weights do).
+    /// `attr` says how it starts (by default as weights do) and what it is called, else [`Net::named`] does.
     #[track_caller]
     pub fn create_parameter(&mut self, shape: &[usize], dtype: DType, attr: &ParamAttr) -> Result<VarRef> {
-        self.layer("create_parameter").parameter(attr, Part::Weight, shape, dtype, None)
+        self.lone_parameter(shape, dtype, attr, Part::Weight)
     }
 
     /// `create_parameter(..., is_bias=True)`: a parameter that starts at zero.
     #[track_caller]
     pub fn create_bias(&mut self, shape: &[usize], dtype: DType, attr: &ParamAttr) -> Result<VarRef> {
-        self.layer("create_parameter").parameter(attr, Part::Bias, shape, dtype, None)
+        self.lone_parameter(shape, dtype, attr, Part::Bias)
+    }
+
+    #[track_caller]
+    fn lone_parameter(&mut self, shape: &[usize], dtype: DType, attr: &ParamAttr, part: Part) -> Result<VarRef> {
+        let given = self.next_name.clone();
+        let attr = ParamAttr { name: attr.name.clone().or(given), ..attr.clone() };
+        self.layer("create_parameter").parameter(&attr, part, shape, dtype, None)
     }
 
     /// `create_global_var`: a variable of block 0 with a first value that no optimizer changes.
@@ -94,6 +104,9 @@ impl Net {
     pub fn create_global_var(&mut self, options: GlobalVar) -> Result<VarRef> {
         let name = self.next_name.take().unwrap_or_else(|| self.names.generate("_generated_var"));
         let ty = VarType::tensor(options.dtype, Shape::from_i64(&options.shape));
+        if let Some(old) = self.main.global().var(&name) {
+            check_same(old, &ty, options.persistable)?;
+        }
         let first = Initializer::Constant { value: options.value, force_cpu: options.force_cpu };
         let mut var = Var::new(name, ty);
         var.meta.stop_gradient = true;
@@ -140,4 +153,22 @@ impl Net {
         }
         Err(Error::new(Kind::Argument, format!("`{var}` must be a tensor, but it is {ty}")))
     }
+}
+
+/// A variable that is declared again keeps its type: what was built on the first declaration would be wrong otherwise.
+fn check_same(old: &Var, ty: &VarType, persistable: bool) -> Result<()> {
+    let name = &old.name;
+    let what = if old.ty() != *ty {
+        format!("variable `{name}` has been created before: it is {} there and {ty} here", old.ty())
+    } else if old.persistable != persistable {
+        let outlives = |yes| if yes { "persistable" } else { "not persistable" };
+        format!(
+            "variable `{name}` has been created before: it is {} there and {} here",
+            outlives(old.persistable),
+            outlives(persistable)
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Kind::Argument, what).help("give it another name, or build in a program of its own (program_guard)"))
 }

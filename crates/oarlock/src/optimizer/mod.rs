@@ -160,7 +160,8 @@ impl<R: Rule> Optimizer<R> {
         let ty = net.var(loss)?.ty();
         if *ty.shape != [Dim::Is(1)] {
             let what = format!("a loss to minimize is one number, but `{loss}` is {ty}");
-            return Err(Error::new(Kind::Shape, what).help("take the mean of it: net.mean(&loss)"));
+            return Err(Error::new(Kind::Shape, what)
+                .help(format!("take the mean of it, as in mean({loss}), and minimize that")));
         }
         let frozen = net.main.parameters().filter(|p| !p.meta.trainable).map(|p| p.name.clone());
         let stopped = self.no_grad_set.iter().cloned().chain(frozen).collect();

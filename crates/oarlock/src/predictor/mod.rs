@@ -34,6 +34,8 @@ pub struct Predictor {
     session: Session,
     feeds: Arc<[Name]>,
     fetches: Arc<[Name]>,
+    /// Which inputs were filled; a run with one that was not would compute with zeros or nothing at all.
+    filled: Vec<bool>,
 }
 
 impl Predictor {
@@ -66,12 +68,14 @@ impl Predictor {
         let program = pack::pack_weights(executor, program, scope)?;
         let session = executor.session(&program, &feeds, &fetches, scope)?;
         drop_unused(scope, &model.program, session.program());
-        Ok(Predictor { session, feeds: model.feeds.clone().into(), fetches: model.fetches.clone().into() })
+        let filled = vec![false; feeds.len()];
+        Ok(Predictor { session, feeds: model.feeds.clone().into(), fetches: model.fetches.clone().into(), filled })
     }
 
     /// Another predictor for another thread. Both read the same weights; each has inputs and outputs of its own.
     pub fn try_clone(&self) -> Result<Predictor> {
-        Ok(Predictor { session: self.session.try_clone()?, feeds: self.feeds.clone(), fetches: self.fetches.clone() })
+        let (feeds, fetches) = (self.feeds.clone(), self.fetches.clone());
+        Ok(Predictor { session: self.session.try_clone()?, filled: vec![false; feeds.len()], feeds, fetches })
     }
 
     /// The names of the inputs, in the order of the model.
@@ -92,7 +96,7 @@ impl Predictor {
     /// The tensor of an input, to fill in place. It keeps its contents until it is filled again.
     pub fn input(&mut self, name: &str) -> Result<&mut Tensor> {
         let at = self.input_number(name)?;
-        Ok(self.session.input_mut(at))
+        Ok(self.input_at(at))
     }
 
     /// The number of an input.
@@ -105,14 +109,30 @@ impl Predictor {
         position(&self.fetches, name, "output")
     }
 
-    /// The tensor of an input by its number. Panics if there is no such input.
+    /// The tensor of an input by its number, to fill. Panics if there is no such input.
     pub fn input_at(&mut self, input: usize) -> &mut Tensor {
+        self.filled[input] = true;
         self.session.input_mut(input)
     }
 
-    /// Computes the outputs from what the inputs hold. After the first calls it allocates nothing.
+    /// The tensor of an input by its number, to look at or to make ready: that does not count as filling it. Panics if there
+    /// is no such input.
+    pub fn unfilled_input_at(&mut self, input: usize) -> &mut Tensor {
+        self.session.input_mut(input)
+    }
+
+    /// Computes the outputs from what the inputs hold. After the first calls it allocates nothing. Fails if an input was
+    /// never filled.
     pub fn run(&mut self) -> Result<()> {
+        if let Some(missing) = self.filled.iter().position(|filled| !filled) {
+            return Err(self.not_given(&self.feeds[missing]));
+        }
         self.session.run()
+    }
+
+    fn not_given(&self, input: &Name) -> Error {
+        let what = format!("input `{input}` is not given");
+        Error::new(Kind::Missing, what).help(format!("the model needs {}", list(&self.feeds)))
     }
 
     /// What the last run computed.
@@ -137,12 +157,14 @@ impl Predictor {
 
     /// Fills all inputs, runs, and copies all outputs: for when convenience counts more than speed.
     pub fn predict(&mut self, inputs: &[(&str, &Tensor)]) -> Result<Vec<Tensor>> {
-        for (name, tensor) in inputs {
-            self.input(name)?.copy_from(tensor);
+        for (name, _) in inputs {
+            self.input_number(name)?;
         }
         if let Some(missing) = self.feeds.iter().find(|f| !inputs.iter().any(|(name, _)| f.as_str() == *name)) {
-            let what = format!("input `{missing}` is not given");
-            return Err(Error::new(Kind::Missing, what).help(format!("the model needs {}", list(&self.feeds))));
+            return Err(self.not_given(missing));
+        }
+        for (name, tensor) in inputs {
+            self.input(name)?.copy_from(tensor);
         }
         self.run()?;
         (0..self.fetches.len()).map(|i| self.output_at(i).cloned()).collect()

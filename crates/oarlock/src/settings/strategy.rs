@@ -11,8 +11,8 @@ const ONE_RING: &str = "workers exchange all gradients of a step at once, in one
 const EAGER: &str = "it is about eager mode, and programs here are static";
 const NO_SPLIT: &str =
     "every worker holds the whole network: give large tables to parameter servers (sparse_embedding)";
-const FIXED_JOB: &str =
-    "the processes of a job are known when it starts: `oarlock launch --max_restart` restarts those that fail";
+const ELASTIC: &str = "`oarlock launch --elastic` lets collective workers go on when one dies, and starts it again; with parameter \
+    servers `oarlock launch --max_restart` starts workers that fail again";
 const BY_HAND: &str = "nothing chooses a strategy: set the fields that you want";
 const SAME_WORKERS: &str = "all workers are of one kind";
 const DUMPS: &str = "fetch the variables, or use a FetchHandler";
@@ -185,7 +185,7 @@ pub(super) const FIELDS: &[Setting] = &[
         Value::Bool(false),
         "gradients are averaged: multiply the loss instead",
     ),
-    no("elastic", Value::Bool(false), FIXED_JOB),
+    no("elastic", Value::Bool(false), ELASTIC),
     no("auto", Value::Bool(false), BY_HAND),
     no("semi_auto", Value::Bool(false), BY_HAND),
     no("auto_search", Value::Bool(false), BY_HAND),

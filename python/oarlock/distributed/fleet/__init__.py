@@ -29,6 +29,8 @@ __all__ = [
 
 globals().update({name: getattr(_one, name) for name in _METHODS})
 util = _one.util
+# What functions that take a Fleet ask: the module stands for it.
+_role = _one._role
 
 # What Paddle's Fleet has besides, and why there is nothing of the kind here.
 _ABSENT = {

@@ -48,7 +48,8 @@ class Fleet(Process):
             _check_strategy(strategy)
         role_maker._generated()
         self._clear()
-        self._role_maker, self._strategy = role_maker, strategy
+        self._become(role_maker)
+        self._strategy = strategy
         self._executor = Executor(CPUPlace())
         return self
 
@@ -188,7 +189,8 @@ class Fleet(Process):
     def _through_servers(self, what):
         self._joined(True, what)
         if self._exchange not in ("sync", "async", "geo"):
-            raise NotImplementedError("%s is for jobs with parameter servers: save with save_persistables" % what)
+            instead = "let rows of a table go by themselves (evict=UnseenEviction(n))" if what == "shrink" else "save with save_persistables"
+            raise NotImplementedError("%s is for jobs with parameter servers (oarlock launch --server-num): %s" % (what, instead))
         return self._transpiler._core
 
 

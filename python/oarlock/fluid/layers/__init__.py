@@ -22,4 +22,7 @@ __all__ = [name for module in _MODULES for name in module.__all__]
 
 
 def __getattr__(name):
-    raise AttributeError("Oarlock has no layer fluid.layers.%s" % name)
+    import difflib
+
+    near = difflib.get_close_matches(name, __all__, 1)
+    raise AttributeError("Oarlock has no layer fluid.layers.%s%s" % (name, "; did you mean %s?" % near[0] if near else ""))

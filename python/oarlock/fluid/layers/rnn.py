@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import unique_name
 from ..framework import default_main_program
+from ..param_attr import ParamAttr
 from . import control_flow, nn, ops, sequence_lod, tensor
 from ._call import layer
 from ._structure import each, flatten, rebuild
@@ -148,10 +149,10 @@ class _Unit(RNNCell):
         return self._parameters
 
     def _parameter(self, shape, attr, end, is_bias):
-        if getattr(attr, "name", None) is not None:
-            attr = copy.copy(attr)
-            attr.name += end
-        return tensor.create_parameter(shape, self._dtype, self._prefix, attr, is_bias)
+        attr = copy.copy(ParamAttr._to_attr(attr))
+        if attr is not False:
+            attr.name = unique_name.generate(self._prefix + (".b" if is_bias else ".w")) if attr.name is None else attr.name + end
+        return tensor.create_parameter(shape, self._dtype, attr=attr, is_bias=is_bias)
 
 
 def _affine(x, hidden, weight, bias):

@@ -1,4 +1,5 @@
-"""Metrics over the data of all workers. Each takes what its worker counted: an array, or a variable of the program by name."""
+"""Metrics over the data of all workers, of Fleet 2.0 or 1.x. Each takes what its worker counted: an array, or a variable of the
+program by name."""
 
 import builtins
 import math
@@ -8,6 +9,8 @@ import numpy as np
 from .... import _core
 from ....fluid.executor import global_scope
 from ....fluid.framework import Variable
+from ....fluid.incubate.fleet.base.fleet_base import current
+from ..base.util_factory import UtilBase
 
 __all__ = ["acc", "auc", "mae", "max", "min", "mse", "rmse", "sum"]
 
@@ -26,7 +29,7 @@ def _counted(input, scope):
 
 def _joined(input, mode, scope, util):
     if util is None:
-        from .. import util
+        util = UtilBase(current())
     return util.all_reduce(_counted(input, scope), mode)
 
 

@@ -16,10 +16,25 @@ class Mode:
     COLLECTIVE = 3
 
 
+# The Fleet, of 1.x or 2.0, that was told last who this process is.
+_current = None
+
+
+def current():
+    """The Fleet that this process called ``init`` of."""
+    if _current is None:
+        raise RuntimeError("call fleet.init() first")
+    return _current
+
+
 class Process:
     """Who a process is among the others of its job, as its role maker says."""
 
     _role_maker = None
+
+    def _become(self, role_maker):
+        global _current
+        self._role_maker, _current = role_maker, self
 
     def _role(self):
         if self._role_maker is None:
@@ -81,7 +96,7 @@ class Fleet(Process, abc.ABC):
         if not isinstance(role_maker, RoleMakerBase):
             raise TypeError("fleet.init takes a role maker such as PaddleCloudRoleMaker(), not %r" % (role_maker,))
         role_maker._generated()
-        self._role_maker = role_maker
+        self._become(role_maker)
         self._is_initialized = True
 
     def split_files(self, files):

@@ -143,6 +143,9 @@ class RoleMakerBase:
         if self.is_worker():
             self.barrier_worker()
 
+    # Scripts call them by the names that Fluid's own modules use, too.
+    _all_gather, _all_reduce, _barrier_worker, _barrier_all = all_gather, all_reduce_worker, barrier_worker, barrier_all
+
 
 def _like(input, met):
     """A result in the form of what was brought: an array, a list or a number."""
