@@ -88,11 +88,14 @@ def test_an_optimizer_tells_its_rate():
         optimizer.SGD("fast")
 
 
-def test_servers_compute_their_own_rate():
+def test_workers_send_their_rate_to_servers():
     fleet.init(fleet.UserDefinedRoleMaker(current_id=0, worker_num=1, server_endpoints=["127.0.0.1:1"]))
     loss = fluid.layers.mean(static.nn.fc(static.data("x", [None, 2]), 1))
-    with pytest.raises(NotImplementedError, match="use a schedule of paddle.fluid.layers"):
-        fleet.distributed_optimizer(optimizer.SGD(lr.StepDecay(0.5, 1))).minimize(loss)
+    strategy = fleet.DistributedStrategy()
+    strategy.a_sync, strategy.a_sync_configs = True, {"launch_barrier": False}
+    fleet.distributed_optimizer(optimizer.SGD(lr.StepDecay(0.5, 1)), strategy).minimize(loss)
+    sends = [op for op in loss.block.ops if op.type == "send" and op.input("X") == ["learning_rate_0"]]
+    assert len(sends) == 1
 
 
 def test_what_is_not_there_says_so():

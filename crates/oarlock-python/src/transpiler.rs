@@ -40,6 +40,11 @@ impl Transpiler {
         Ok(Transpiler { inner: DistributeTranspiler::new(config_of(config)?) })
     }
 
+    /// The script sets these learning rates between runs: trainers send them to the servers.
+    fn set_by_trainers(&mut self, rates: Vec<String>) {
+        self.inner.set_by_trainers(rates.iter().map(|name| name.as_str().into()));
+    }
+
     /// Sorts and places a program. The startup program becomes the trainer's; among equal workers both programs do.
     #[expect(clippy::too_many_arguments, reason = "they are those of Fluid's transpile")]
     fn transpile(

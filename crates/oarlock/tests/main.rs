@@ -15,6 +15,7 @@ mod optimizers;
 mod programs;
 mod recurrent;
 mod replicas;
+mod schedules;
 mod start_orders;
 mod steady;
 mod tables;

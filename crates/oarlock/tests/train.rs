@@ -65,3 +65,20 @@ fn schedules_compute_what_fluid_computed() {
         replay(name, *build, &[rate], &npz);
     }
 }
+
+/// What a run itself writes into the scope before it reads it is not there before the first run.
+#[test]
+fn a_first_run_reads_what_it_wrote_into_the_scope() {
+    let text = "block 0 {
+        var a: f32[1] persistable
+        var b: f32[1] persistable
+        var c: f32[1] persistable
+        a = fill_constant() {shape: [1L], dtype: 5, value: 3.0}
+        b = scale(X: a) {scale: 2.0}
+        c = scale(X: b) {scale: 2.0}
+    }";
+    let (program, scope) = (Program::from_text(text).unwrap(), Scope::new());
+    let exe = Options { threads: 1, check_nan_inf: false }.executor();
+    exe.run(&program, &[], &[], &scope).unwrap();
+    assert_eq!(scope.tensor("c").unwrap().data::<f32>().unwrap(), [12.0]);
+}

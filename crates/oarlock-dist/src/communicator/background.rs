@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use super::merge::{Merge, divide, join};
 use super::{CommunicatorOptions, WAIT};
 use crate::client::{Client, Inbox, Wants};
-use crate::op::{Sends, handed_over, wants};
+use crate::op::{Sends, handed_over, tells_rates, wants};
 use crate::threads::spawn;
 use crate::wire::now;
 
@@ -28,6 +28,8 @@ struct Shared {
     wants: Wants,
     /// Variables that every step hands over.
     variables: usize,
+    /// The learning rate changes: what belongs to one step leaves in one push, and is applied at the rate of that step.
+    in_steps: bool,
     state: Mutex<State>,
     /// Something waits, something was sent, or it is time to stop.
     changed: Condvar,
@@ -40,6 +42,8 @@ struct State {
     queues: Vec<Queue>,
     running: bool,
     stopping: bool,
+    /// Threads that wait for a place in a full queue.
+    waiting: usize,
     /// How many gradients of the first variable were sent since parameters were last fetched.
     sent: usize,
     /// The newest parameters.
@@ -80,6 +84,7 @@ impl Background {
             options,
             wants: wants(program),
             variables: handed_over(program),
+            in_steps: tells_rates(program),
             state: Mutex::default(),
             changed: Condvar::new(),
             due: Condvar::new(),
@@ -145,7 +150,10 @@ impl Background {
             if now() > deadline || !state.running {
                 return Err(full(name, shared.options.send_queue_size, state.running));
             }
+            state.waiting += 1;
+            shared.changed.notify_all();
             shared.changed.wait_for(&mut state, Duration::from_millis(100));
+            state.waiting -= 1;
         }
         if let Some(e) = &state.failed {
             return Err(e.clone());
@@ -230,21 +238,26 @@ impl Shared {
         // A queue that is full does not grow while it waits.
         let plenty = most.min(self.options.send_queue_size.max(1));
         let mut state = self.state.lock();
-        loop {
+        let steps = loop {
             let first = state.queues.iter().filter_map(|q| q.since).min();
-            let full = state.queues.iter().filter(|q| q.waiting.len() >= plenty).count();
-            let enough = full >= self.variables.max(state.queues.len());
+            let whole = self.whole_steps(&state);
             match first {
-                Some(since) if enough || state.stopping || since.elapsed() >= patience => break,
-                Some(since) => drop(self.changed.wait_for(&mut state, patience.saturating_sub(since.elapsed()))),
+                Some(_) if state.stopping => break most,
+                Some(_) if whole >= plenty => break most.min(whole),
+                Some(since) if since.elapsed() >= patience && whole > 0 => break most.min(whole),
+                // A step that failed half way left a part of itself, which must not hold the others up for ever.
+                Some(since) if since.elapsed() >= patience && (state.waiting > 0 || !self.in_steps) => break most,
+                Some(since) if since.elapsed() < patience => {
+                    self.changed.wait_for(&mut state, patience.saturating_sub(since.elapsed()));
+                }
                 None if state.stopping => return None,
-                None => self.changed.wait(&mut state),
+                _ => self.changed.wait(&mut state),
             }
-        }
+        };
         let mut taken = Vec::new();
         let mut count = 0;
         for (at, queue) in state.queues.iter_mut().enumerate() {
-            let values: Vec<Value> = (0..most).map_while(|_| queue.waiting.pop_front()).collect();
+            let values: Vec<Value> = (0..steps).map_while(|_| queue.waiting.pop_front()).collect();
             queue.since = (!queue.waiting.is_empty()).then(now);
             count = count.max(values.len());
             if !values.is_empty() {
@@ -257,14 +270,25 @@ impl Shared {
         Some((self.merge(taken), count))
     }
 
+    /// How many steps wait of which everything is there.
+    fn whole_steps(&self, state: &State) -> usize {
+        if state.queues.len() < self.variables {
+            return 0;
+        }
+        state.queues.iter().map(|q| q.waiting.len()).min().unwrap_or(0)
+    }
+
     fn merge(&self, taken: Vec<Taken>) -> Vec<(usize, Value)> {
         let mut merged = Vec::with_capacity(taken.len());
         for Taken { queue, sends, mut values, mut room } in taken {
             let count = values.len();
+            if sends.latest {
+                values.drain(..count - 1);
+            }
             let joined = join(&mut values, &mut room);
             let mut rest = values.into_iter();
             if let Some(mut all) = rest.next() {
-                if self.options.merge == Merge::Mean && !sends.adds {
+                if self.options.merge == Merge::Mean && !sends.adds && !sends.latest {
                     divide(&mut all, count, sends.counts);
                 }
                 merged.push((queue, all));

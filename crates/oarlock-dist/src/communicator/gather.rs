@@ -83,9 +83,10 @@ impl Gather {
         };
         let (_, all, count) = &mut meeting.sent[at];
         *count += 1;
-        let first = *count == 1;
+        // What all servers want to know, that a step was made or its learning rate, is said once for the threads that make it together.
+        let alone = *count == 1 || sends.to_all;
         let mut both = all.iter_mut().zip(&values);
-        both.try_for_each(|(all, value)| if first { copy(value, all) } else { add(all, value) })
+        both.try_for_each(|(all, value)| if alone { copy(value, all) } else { add(all, value) })
     }
 
     /// Waits for the other threads; the last one makes the exchange.
@@ -149,7 +150,7 @@ impl Gather {
         {
             let mut step = step.lock();
             for (sends, all, count) in meeting.sent.iter_mut().filter(|(_, _, count)| *count > 0) {
-                if !sends.adds {
+                if !sends.adds && !sends.to_all {
                     all.iter_mut().for_each(|all| divide(all, *count, sends.counts));
                 }
                 sends.queue_values(&all.iter().collect::<Vec<_>>(), &mut step)?;

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Attr, Error, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits};
 
-use super::{COMMUNICATES, FINGERPRINT};
+use super::{COMMUNICATES, FINGERPRINT, strings};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&ListenAndServ];
 
@@ -19,6 +19,8 @@ pub(crate) struct Serve {
     pub(crate) sparse_grad_to_param: Vec<String>,
     pub(crate) prefetch_to_block: Vec<String>,
     pub(crate) lr_block: Option<usize>,
+    pub(crate) step_notices: Vec<Name>,
+    pub(crate) rates: Vec<Name>,
     pub(crate) dc_asgd: bool,
     pub(crate) max_staleness: Option<u32>,
     pub(crate) fingerprint: String,
@@ -26,6 +28,12 @@ pub(crate) struct Serve {
 
 /// By how many steps trainers that do not wait for each other may be apart.
 pub(crate) const MAX_STALENESS: &str = "max_staleness";
+
+/// Notices of trainers that they made a step: the schedule of the learning rate goes on.
+pub(crate) const STEP_NOTICES: &str = "oarlock_step_notices";
+
+/// Learning rates that trainers send with their gradients.
+pub(crate) const RATES: &str = "oarlock_rates";
 
 /// How many servers the job has.
 pub(crate) const SERVERS: &str = "oarlock_servers";
@@ -56,6 +64,11 @@ pub(crate) fn listen_and_serv(serve: Serve) -> Op {
     if let Some(steps) = serve.max_staleness {
         op.attrs.set(MAX_STALENESS, i32::try_from(steps).unwrap_or(i32::MAX));
     }
+    for (name, list) in [(STEP_NOTICES, serve.step_notices), (RATES, serve.rates)] {
+        if !list.is_empty() {
+            op.attrs.set(name, strings(&list));
+        }
+    }
     op.attrs.set("optimize_blocks", Attr::Blocks(serve.optimize_blocks));
     op
 }
@@ -78,6 +91,12 @@ impl OpDef for ListenAndServ {
             .attr("prefetch_var_name_to_block_id", Vec::<String>::new(), "`ids:block`: which block looks rows up")
             .attr("dc_asgd", false, "updates are compensated for their delay")
             .attr(MAX_STALENESS, -1, "a trainer waits when it is more pushes than this ahead of another; -1: never")
+            .attr(
+                STEP_NOTICES,
+                Vec::<String>::new(),
+                "what trainers send that do not wait for each other: how many steps they made",
+            )
+            .attr(RATES, Vec::<String>::new(), "learning rates that trainers send with their gradients")
             .attr(FINGERPRINT, "", "what the program is; trainers of another are refused")
             .attr(SERVERS, 0, "how many servers the job has; 0 if that is not known")
             .hints(&["rpc_get_thread_num", "rpc_send_thread_num", "rpc_prefetch_thread_num"])

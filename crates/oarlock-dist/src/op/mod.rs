@@ -32,11 +32,11 @@ pub(crate) use distributed_lookup_table::{LOOKUP, READ_ONLY, RemoteLookup, Table
 pub(crate) use fake_init::fake_init;
 pub(crate) use fetch_barrier::fetch_barrier;
 pub(crate) use gen_nccl_id::{RingPlan, gen_nccl_id};
-pub(crate) use listen_and_serv::{MAX_STALENESS, SERVERS, Serve, listen_and_serv};
+pub(crate) use listen_and_serv::{MAX_STALENESS, RATES, SERVERS, STEP_NOTICES, Serve, listen_and_serv};
 pub(crate) use lookup_sparse_table::lookup_sparse_table;
 pub(crate) use recv::recv;
 pub(crate) use ref_by_trainer_id::ref_by_trainer_id;
-pub(crate) use send::{CUT_HERE, HAND_OVER, Sends, copy, send};
+pub(crate) use send::{CUT_HERE, HAND_OVER, LATEST, Sends, copy, send};
 pub(crate) use send_barrier::send_barrier;
 pub(crate) use sync_stream::{sync_stream, waits_for_exchanges};
 pub(crate) use trainer_mean::trainer_mean;
@@ -137,6 +137,12 @@ pub(crate) fn handed_over(program: &Program) -> usize {
     let has = |op: &Op, name: &str| matches!(op.attrs.get(name), Some(Attr::Strings(list)) if !list.is_empty());
     let ops = program.global().ops.iter().filter(|op| op.op_type == "send");
     ops.filter(|op| has(op, "epmap") && has(op, "send_varnames")).count()
+}
+
+/// Does a program tell all servers the learning rate, or the steps that it follows from?
+pub(crate) fn tells_rates(program: &Program) -> bool {
+    let ops = program.global().ops.iter();
+    ops.filter(|op| op.op_type == "send").any(|op| op.attrs.get("use_send_handler") == Some(&Attr::Bool(false)))
 }
 
 /// For an operator that needs the other processes of a job: a runner that has no connection to them says so.

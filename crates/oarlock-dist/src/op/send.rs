@@ -35,6 +35,9 @@ pub(crate) fn send(variables: Vec<Name>, out: &Name, endpoints: Vec<String>, tra
         .attr("use_send_handler", true)
 }
 
+/// Of several values that wait to be sent, the latest counts: a learning rate is neither added up nor averaged.
+pub(crate) const LATEST: &str = "oarlock_latest";
+
 struct Send;
 
 impl OpDef for Send {
@@ -53,6 +56,7 @@ impl OpDef for Send {
             .attr("merge_add", false, "add up what waits to be sent, rather than average it")
             .attr("counts", 0, "so many numbers at the end of each row are added up even where what waits is averaged")
             .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
+            .attr(LATEST, false, "send the latest of what waits to be sent, rather than add it up or average it")
             .attr(CUT_HERE, false, "X is cut where it is laid aside, not by a communicator")
             .attr(HAND_OVER, false, "nobody reads X behind this")
     }
@@ -107,11 +111,13 @@ pub(crate) struct Sends {
     pub(crate) names: Vec<String>,
     sections: Vec<i64>,
     pub(crate) adds: bool,
+    /// Of several that wait the latest counts.
+    pub(crate) latest: bool,
     cut_here: bool,
     hand_over: bool,
     /// So many numbers at the end of a row are added up in any case.
     pub(crate) counts: usize,
-    /// A count that every server wants to know.
+    /// A count, or a learning rate, that every server wants to know.
     pub(crate) to_all: bool,
 }
 
@@ -124,6 +130,7 @@ impl Sends {
             names: attrs.strs("send_varnames")?.to_vec(),
             sections: attrs.ints("sections")?,
             adds: attrs.bool("merge_add")?,
+            latest: attrs.bool(LATEST)?,
             cut_here: attrs.bool(CUT_HERE)?,
             hand_over: attrs.bool(HAND_OVER)?,
             counts: attrs.count("counts")?,
@@ -217,7 +224,11 @@ impl Sends {
                 }
                 Value::Rows(all) if servers == 1 => rows_where(all, slot, Some),
                 Value::Rows(all) if all.rows.is_sorted() => rows_between(all, range.clone(), slot),
-                Value::Rows(all) => rows_where(all, slot, |id| range.contains(&id).then(|| id - range.start)),
+                Value::Rows(all) => {
+                    rows_where(all, slot, |id| range.contains(&id).then(|| id - range.start))?;
+                    slot.rows_mut().height = range.end - range.start;
+                    Ok(())
+                }
                 Value::Dense(all) if servers == 1 => copy_dense(all, slot),
                 Value::Dense(all) => rows_of(all, range.clone(), slot),
                 other => Err(Error::new(Kind::Argument, format!("{} cannot be sent", other.kind()))),
@@ -256,7 +267,7 @@ fn rows_between(all: &SelectedRows, range: std::ops::Range<i64>, into: &mut Valu
     let [from, to] = [range.start, range.end].map(|end| all.rows.partition_point(|id| *id < end));
     let row = all.value.bytes().len().checked_div(all.rows.len()).unwrap_or(0);
     let part = into.rows_mut();
-    part.height = all.height;
+    part.height = range.end - range.start;
     part.rows.clear();
     part.rows.extend(all.rows[from..to].iter().map(|id| id - range.start));
     part.value.resize(all.value.dtype(), all.value.dims().with_rows(to - from));

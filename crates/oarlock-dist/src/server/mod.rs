@@ -9,6 +9,7 @@ mod limit;
 mod meeting;
 mod pace;
 mod previous;
+mod rates;
 pub mod round;
 mod session;
 mod shrink;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{Tensor, Value, simd};
 
@@ -45,6 +46,8 @@ pub(super) struct Session {
     rows: Vec<Vec<f32>>,
     /// How many rows each of these tables has here, if it is one by id: trainers, who know all servers, see whether that is too many.
     held: Vec<u64>,
+    /// The learning rates of the last push; none if they are constant, or all trainers make steps together.
+    rates: Option<Scope>,
 }
 
 impl Session {
@@ -57,6 +60,7 @@ impl Session {
             values: Vec::new(),
             rows: Vec::new(),
             held: Vec::new(),
+            rates: None,
         }
     }
 
@@ -269,8 +273,9 @@ impl Session {
         }
         let whole = self.shared.fence.read();
         let (trainer, rounded) = (hello.trainer as usize, push.floats != Floats::F32);
+        self.shared.updates.rates_of(&self.brought[..count], &mut self.rates)?;
         for (name, value) in &mut self.brought[..count] {
-            self.shared.updates.apply(trainer, name, value)?;
+            self.shared.updates.apply(trainer, name, value, self.rates.as_ref())?;
             self.shared.changes.note(&self.shared.updates, (trainer, rounded), name, value);
         }
         *applied = id;
@@ -295,7 +300,8 @@ impl Session {
         let counter = if effects.contains(&Effect::Take) { &shared.pushes } else { &shared.repeats };
         counter.fetch_add(1, Ordering::Relaxed);
         if effects.contains(&Effect::Take) {
-            self.brought[..count].iter_mut().for_each(|(name, value)| shared.updates.keep(name, value));
+            let trainer = hello.trainer as usize;
+            self.brought[..count].iter_mut().for_each(|(name, value)| shared.updates.keep(trainer, name, value));
         }
         if let Some(of) = effects.iter().find_map(|e| if let Effect::Apply { of, .. } = e { Some(of) } else { None }) {
             shared.make_step(&mut state, of);

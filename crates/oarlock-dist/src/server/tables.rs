@@ -15,6 +15,7 @@ use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
 use super::limit::Limit;
+use super::rates::lend;
 use super::shrink::Calls;
 use super::updates::{Runner, grad_to_block, lower, merged_from};
 use crate::checkpoint::{CLOCK, HEADER, ROW, SHOWS, TOSSES, WAITING, headers_of};
@@ -175,9 +176,9 @@ impl Tables {
             let mut grads: Vec<Value> = of.iter().map(|t| std::mem::take(&mut *table.held[*t].lock())).collect();
             let nothing = |grad: &Value| grad.rows().is_ok_and(|rows| rows.rows.is_empty());
             if grads.iter().all(nothing) {
-                table.pass_step(of, &mut grads)?;
+                table.pass_step(of, &mut grads, None)?;
             } else {
-                table.apply(of, &mut grads)?;
+                table.apply(of, &mut grads, None)?;
             }
             for (t, grad) in of.iter().zip(grads) {
                 // Its memory serves the next step.
@@ -187,13 +188,15 @@ impl Tables {
         Ok(())
     }
 
-    /// Applies one gradient at once.
-    pub(super) fn apply(&self, name: &str, value: &mut Value) -> Result<()> {
+    /// Applies one gradient at once, at the learning rates of its push.
+    pub(super) fn apply(&self, name: &str, value: &mut Value, rates: Option<&Scope>) -> Result<()> {
         let Some((table, trainer)) = self.by_gradient.get(name) else { return Ok(()) };
         let table = &self.tables[*table];
         let of = if table.from.len() > 1 { vec![*trainer] } else { vec![0] };
         let mut grads = [std::mem::take(value)];
-        let result = table.apply(&of, &mut grads);
+        let nothing = grads[0].rows().is_ok_and(|rows| rows.rows.is_empty());
+        let result =
+            if nothing { table.pass_step(&of, &mut grads, rates) } else { table.apply(&of, &mut grads, rates) };
         let [grad] = grads;
         *value = grad;
         result
@@ -495,8 +498,9 @@ impl Table {
 
     /// A step that touches no row of this server is a step all the same: what counts steps, such as powers of beta, goes on. The
     /// block runs on a row of zeros that is in no table.
-    fn pass_step(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {
+    fn pass_step(&self, of: &[usize], grads: &mut [Value], rates: Option<&Scope>) -> Result<()> {
         let mut update = self.update.lock();
+        lend(rates, &update.scope)?;
         let spec = self.rows.spec();
         set(&update.scope, &update.param, 1, update.width, &vec![0.0; update.width]);
         for (name, state) in update.states.iter().zip(&spec.state) {
@@ -515,8 +519,9 @@ impl Table {
         run
     }
 
-    fn apply(&self, of: &[usize], grads: &mut [Value]) -> Result<()> {
+    fn apply(&self, of: &[usize], grads: &mut [Value], rates: Option<&Scope>) -> Result<()> {
         let mut update = self.update.lock();
+        lend(rates, &update.scope)?;
         update.collect_ids(grads, grad_width(self.rows.spec()))?;
         if update.ids.is_empty() {
             update.count(&self.rows);

@@ -11,9 +11,10 @@ use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Runtime};
 use oarlock_tensor::{DType, Tensor, Value, simd};
 use parking_lot::Mutex;
 
+use super::rates::Rates;
 use super::tables::Tables;
-use crate::message;
-use crate::op::{FINGERPRINT, MAX_STALENESS, SERVERS};
+use crate::message::{self, Named};
+use crate::op::{FINGERPRINT, MAX_STALENESS, RATES, SERVERS, STEP_NOTICES};
 use crate::transpile::{TRAINER_ID, backup};
 
 /// How a server treats what arrives: the attribute `distributed_mode`.
@@ -55,24 +56,15 @@ pub(super) struct Updates {
     pub(super) endpoint: String,
     /// Tables whose rows are created on first use.
     pub(super) tables: Tables,
-    learning_rate: Option<Mutex<Runner>>,
+    rates: Rates,
     updates: Vec<Update>,
-    /// What each name that trainers send belongs to.
-    received: HashMap<Name, Received>,
+    /// The update that each gradient that trainers send belongs to.
+    received: HashMap<Name, usize>,
     dc_asgd: bool,
     /// Look for nan and infinity in what arrives.
     check_nan_inf: bool,
     /// By how many pushes a trainer may be ahead of another.
     pub(super) max_staleness: Option<u64>,
-}
-
-/// What a variable that trainers send is for.
-#[derive(Debug, Clone, Copy)]
-enum Received {
-    /// A gradient, or a delta.
-    Gradient { update: usize },
-    /// How many steps a trainer made.
-    Counter,
 }
 
 /// One update: what it waits for, and how it is done.
@@ -106,7 +98,12 @@ impl Runner {
         Runner { executor, program, of_some: Vec::new() }
     }
 
-    fn run(&self, scope: &Scope) -> Result<()> {
+    /// The block as it is written.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub(super) fn run(&self, scope: &Scope) -> Result<()> {
         self.executor.run(&self.program, &[], &[], scope).map(drop)
     }
 
@@ -150,7 +147,7 @@ impl Updates {
             place,
             endpoint: text(op, "endpoint").to_string(),
             tables: Tables::new(program, op, place.1, scope, options, runtime)?,
-            learning_rate: None,
+            rates: Rates::new(names(op, STEP_NOTICES), names(op, RATES), trainers),
             updates: Vec::new(),
             received: HashMap::new(),
             check_nan_inf: options.check_nan_inf,
@@ -158,12 +155,11 @@ impl Updates {
             dc_asgd: matches!(op.attrs.get("dc_asgd"), Some(Attr::Bool(true))),
         };
         if let Some(block) = lr_block {
-            let program = lower(program, block)?;
-            updates.note_counters(&program);
-            updates.learning_rate =
-                Some(Mutex::new(Runner::new(program, Executor::with_runtime(options.clone(), runtime.clone()))));
+            let executor = Executor::with_runtime(options.clone(), runtime.clone());
+            updates.rates.set_schedule(lower(program, block)?, executor);
         }
         for (grad, block) in grad_to_block(op)? {
+            updates.rates.read_by(&lower(program, block)?);
             if !updates.tables.has_gradient(&grad) {
                 updates.add_update(program, &grad, block, options, runtime)?;
             }
@@ -189,7 +185,7 @@ impl Updates {
         }
         let update = self.updates.len();
         for name in &from {
-            self.received.insert(name.clone(), Received::Gradient { update });
+            self.received.insert(name.clone(), update);
         }
         let param = block.global().ops.iter().rev().find_map(|op| {
             let slot = if self.mode == ServerMode::Geo { "Out" } else { "ParamOut" };
@@ -204,29 +200,18 @@ impl Updates {
         Ok(())
     }
 
-    /// Without sync, the learning rate follows from counters that trainers send.
-    fn note_counters(&mut self, program: &Program) {
-        if self.mode == ServerMode::Sync {
-            return;
-        }
-        let sums = program.global().ops.iter().filter(|op| op.op_type == "sum");
-        for name in sums.flat_map(|op| op.inputs.get("X")).filter(|name| name.contains(".trainer_")) {
-            self.received.insert(name.clone(), Received::Counter);
-        }
-    }
-
     /// The names that a trainer must send in every step of synchronous training.
     pub(super) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
         let dense = self
             .updates
             .iter()
             .filter_map(move |u| if u.from.len() > 1 { u.from.get(trainer) } else { u.from.first() });
-        dense.chain(self.tables.expected_of(trainer))
+        dense.chain(self.tables.expected_of(trainer)).chain(self.rates.expected())
     }
 
     /// Does this server know what to do with such a variable?
     pub(super) fn takes(&self, name: &str) -> bool {
-        self.received.contains_key(name) || self.tables.takes(name)
+        self.received.contains_key(name) || self.tables.takes(name) || self.rates.takes(name)
     }
 
     /// What arrives must fit the parameter that it changes, and be numbers where that is looked at: who sent it hears of
@@ -236,6 +221,9 @@ impl Updates {
             let what = format!("server {} was sent `{name}` with a nan or an infinity", self.endpoint);
             return Err(Error::new(Kind::Nan, what)
                 .help("set FLAGS_check_nan_inf for the trainers, too: they name the operator that wrote it"));
+        }
+        if self.rates.takes(name) {
+            return self.rates.check(name, value, &self.scope);
         }
         if let Some((width, table)) = self.tables.of_gradient(name) {
             return fits_rows(value, None, width).map_err(|why| misfit(name, &table, &why));
@@ -257,46 +245,49 @@ impl Updates {
     }
 
     /// Keeps what a trainer sent until its step is complete; `value` gets what was there before, for its memory.
-    pub(super) fn keep(&self, name: &str, value: &mut Value) {
-        if !self.tables.keep(name, value) {
+    pub(super) fn keep(&self, trainer: usize, name: &str, value: &mut Value) {
+        if !self.tables.keep(name, value) && !self.rates.keep(trainer, name, value) {
             std::mem::swap(&mut *self.scope.var(name).write(), value);
         }
     }
 
     /// Makes one step from what these trainers sent.
     pub(super) fn step(&self, of: &[usize]) -> Result<()> {
-        if let Some(learning_rate) = &self.learning_rate {
-            learning_rate.lock().run(&self.scope)?;
-        }
+        self.rates.step(of, &self.scope)?;
         for update in &self.updates {
             update.runner.lock().run_of(&self.scope, &update.from, of)?;
         }
         self.tables.step(of)
     }
 
-    /// Applies one variable at once.
-    pub(super) fn apply(&self, trainer: usize, name: &str, value: &mut Value) -> Result<()> {
+    /// Computes the learning rates for what a push brought, into a scope in which its gradients are then applied.
+    pub(super) fn rates_of(&self, brought: &[Named], own: &mut Option<Scope>) -> Result<()> {
+        self.rates.of_push(brought, &self.scope, own)
+    }
+
+    /// Applies one variable at once, at the learning rates of its push.
+    pub(super) fn apply(&self, trainer: usize, name: &str, value: &mut Value, rates: Option<&Scope>) -> Result<()> {
         if self.tables.takes(name) {
-            return self.tables.apply(name, value);
+            return self.tables.apply(name, value, rates);
         }
         match self.received.get(name) {
-            Some(Received::Counter) => self.count(name, value),
-            Some(Received::Gradient { update }) if self.mode == ServerMode::Geo => {
+            Some(update) if self.mode == ServerMode::Geo => {
                 let update = &self.updates[*update];
                 let _alone = update.runner.lock();
                 self.add(update.param.as_ref(), name, value)
             }
-            Some(Received::Gradient { update }) => {
+            Some(update) => {
                 let runner = self.updates[*update].runner.lock();
                 if self.dc_asgd {
                     self.scope.set(TRAINER_ID, Tensor::scalar(trainer as i64));
                 }
                 let var = self.scope.var(name);
                 std::mem::swap(&mut *var.write(), value);
-                let run = runner.run(&self.scope);
+                let run = runner.run(rates.unwrap_or(&self.scope));
                 std::mem::swap(&mut *var.write(), value);
                 run
             }
+            None if self.rates.takes(name) => Ok(()),
             None => Err(self.unknown(name)),
         }
     }
@@ -308,32 +299,9 @@ impl Updates {
         add_to(value.dense_mut(), delta).map_err(|why| Error::new(Kind::Shape, format!("delta `{name}` {why}")))
     }
 
-    /// Adds to a trainer's count of steps and computes the learning rate anew.
-    fn count(&self, name: &str, value: &Value) -> Result<()> {
-        let Some(learning_rate) = &self.learning_rate else { return Ok(()) };
-        let runner = learning_rate.lock();
-        let steps = value.dense().ok().and_then(|t| t.data::<i64>().ok()).and_then(|d| d.first().copied()).unwrap_or(1);
-        {
-            let var = self.scope.var(name);
-            let mut own = var.write();
-            let counter = own.dense_mut().data_mut::<i64>().ok().and_then(|d| d.first_mut());
-            match counter {
-                Some(counter) => *counter += steps,
-                None => {
-                    return Err(Error::new(Kind::Missing, format!("counter `{name}` was not initialized"))
-                        .help("run the server's startup program before its main program"));
-                }
-            }
-        }
-        runner.run(&self.scope)
-    }
-
     /// The parameter that a received variable changes.
     pub(super) fn param_of(&self, received: &str) -> Option<&Name> {
-        match self.received.get(received)? {
-            Received::Gradient { update } => self.updates[*update].param.as_ref(),
-            Received::Counter => None,
-        }
+        self.updates[*self.received.get(received)?].param.as_ref()
     }
 
     /// Notes what a trainer fetched: what it computes next is compensated for what changed since.
@@ -393,7 +361,8 @@ impl Updates {
     }
 
     fn known(&self) -> String {
-        let mut names: Vec<&str> = self.received.keys().map(Name::as_str).chain(self.tables.names()).collect();
+        let mut names: Vec<&str> =
+            self.received.keys().chain(self.rates.names()).map(Name::as_str).chain(self.tables.names()).collect();
         names.sort_unstable();
         let more = names.len().saturating_sub(8);
         names.truncate(8);
@@ -465,6 +434,14 @@ fn text<'a>(op: &'a Op, name: &str) -> &'a str {
     match op.attrs.get(name) {
         Some(Attr::String(value)) => value,
         _ => "",
+    }
+}
+
+/// The variables that an attribute lists.
+fn names(op: &Op, attr: &str) -> Vec<Name> {
+    match op.attrs.get(attr) {
+        Some(Attr::Strings(list)) => list.iter().map(|name| name.as_str().into()).collect(),
+        _ => Vec::new(),
     }
 }
 

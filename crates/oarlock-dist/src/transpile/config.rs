@@ -155,6 +155,11 @@ const HALF_ASYNC: i32 = 2;
 const GEO: i32 = 3;
 
 impl Traffic {
+    /// Do servers wait for all trainers, whether the trainers' programs or communicators make the barriers?
+    pub(super) fn waits(&self) -> bool {
+        self.server_mode == SYNC
+    }
+
     pub(super) fn new(config: &Config, sync_argument: bool, trainers: usize) -> Result<Traffic> {
         let sync = config.sync_mode && sync_argument && !config.geo_sgd_mode;
         refuse(sync && config.runtime_split_send_recv, "`runtime_split_send_recv` works without sync only")?;

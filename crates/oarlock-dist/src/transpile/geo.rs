@@ -93,6 +93,8 @@ pub(super) fn geo_server(job: &Job, server: usize) -> Result<Program> {
         sparse_grad_to_param: sparse,
         prefetch_to_block: Vec::new(),
         lr_block: None,
+        step_notices: Vec::new(),
+        rates: Vec::new(),
         dc_asgd: false,
         max_staleness: None,
         fingerprint: job.fingerprint(),

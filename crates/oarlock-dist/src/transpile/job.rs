@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub(super) remote: BTreeSet<Name>,
     /// Those of them that are hashed over all servers.
     pub(super) tables: BTreeSet<Name>,
+    /// Learning rates that the trainers' scripts set between steps; trainers send them.
+    pub(super) rates: Vec<Name>,
     /// How trainers and servers work together.
     pub(super) traffic: Traffic,
     /// Which trainer this is.
@@ -85,10 +87,11 @@ impl Job {
         if self.traffic.merges { format!("{gradient}.trainer_{trainer}").into() } else { gradient.clone() }
     }
 
-    /// The counters that the learning rate is computed from: what its operators count up.
-    pub(super) fn lr_counters(&self) -> Vec<Name> {
-        let lr_ops = self.updates.lr_ops.iter().map(|i| &self.main.global().ops[*i]);
-        lr_ops.filter(|op| counts(op)).flat_map(|op| op.outputs.get("Out").to_vec()).collect()
+    /// The notice of a trainer that it made a step, by which servers go on with the schedule of the learning rate. There is none
+    /// without a schedule, nor where servers count the steps themselves because all trainers make them together.
+    pub(super) fn step_notice(&self, trainer: usize) -> Option<Name> {
+        let needed = !self.updates.lr_ops.is_empty() && !self.traffic.waits();
+        needed.then(|| format!("{STEPS}.trainer_{trainer}").into())
     }
 
     /// A variable of the program for one machine.
@@ -97,15 +100,8 @@ impl Job {
     }
 }
 
-/// Does an operator count steps?
-pub(super) fn counts(op: &Op) -> bool {
-    op.op_type == "increment" && op.outputs.get("Out").len() == 1
-}
-
-/// The counter of one trainer: without sync trainers are at different steps, and servers add them up.
-pub(super) fn counter_of(counter: &Name, trainer: usize) -> Name {
-    format!("{counter}.trainer_{trainer}").into()
-}
+/// What notices of steps are named after, as in Fluid's programs.
+const STEPS: &str = "@LR_DECAY_COUNTER@";
 
 /// The sizes of a variable that is to be placed; all must be known.
 pub(super) fn known_dims(var: &Var) -> Result<Vec<usize>> {

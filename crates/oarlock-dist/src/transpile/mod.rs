@@ -51,6 +51,7 @@ use crate::placement::{Cut, Placeable, Placed, Placement, SplitMethod, shuffle};
 #[derive(Debug)]
 pub struct DistributeTranspiler {
     config: Config,
+    rates: Vec<Name>,
     made: Option<Made>,
 }
 
@@ -66,7 +67,14 @@ enum Made {
 impl DistributeTranspiler {
     /// With these settings.
     pub fn new(config: Config) -> DistributeTranspiler {
-        DistributeTranspiler { config, made: None }
+        DistributeTranspiler { config, rates: Vec::new(), made: None }
+    }
+
+    /// The trainers' scripts set these learning rates between steps, in their own scope. Trainers send them with their
+    /// gradients, and every update uses the rate that its trainer sent; where servers wait for all trainers, that of the first
+    /// trainer of the step.
+    pub fn set_by_trainers(&mut self, rates: impl IntoIterator<Item = Name>) {
+        self.rates = rates.into_iter().collect();
     }
 
     /// The settings.
@@ -154,6 +162,8 @@ impl DistributeTranspiler {
         if traffic.dc_asgd {
             check_dense(&updates.updates)?;
         }
+        let rates = if traffic.geo { Vec::new() } else { self.rates.clone() };
+        rates.iter().try_for_each(|rate| check_rate(&main, rate))?;
         let method = arguments.split_method.as_ref().unwrap_or(&self.config.split_method);
         // GEO always cuts: servers only add what they are sent.
         let cuts = arguments.slice_var_up.unwrap_or(self.config.slice_var_up) || traffic.geo;
@@ -170,6 +180,7 @@ impl DistributeTranspiler {
             placement,
             remote,
             tables,
+            rates,
             traffic,
             trainer_id: arguments.trainer_id,
             trainers,
@@ -328,6 +339,25 @@ fn trainer_count(arguments: &Arguments<'_>) -> Result<usize> {
         }
         Trainers::Count(n) => Ok(n),
         Trainers::Endpoints(_) => wrong("with parameter servers, `trainers` is a number".into()),
+    }
+}
+
+/// A rate that the script sets must not be computed by the program, too.
+fn check_rate(main: &Program, rate: &Name) -> Result<()> {
+    let var = main.expect_var(0, rate)?;
+    let writer = main.global().ops.iter().enumerate().find(|(_, op)| op.outputs.args().any(|out| out == rate));
+    match writer {
+        Some((i, op)) => Err(Error::new(
+            Kind::Argument,
+            format!("the script sets the learning rate `{rate}`, and `{}` computes it, too", op.op_type),
+        )
+        .at(|| op.place(0, i))
+        .help("use either a scheduler that the script steps, or a schedule of the program")),
+        None if !var.persistable => {
+            Err(Error::new(Kind::Argument, format!("the learning rate `{rate}` does not outlive a step"))
+                .help("make it a persistable variable"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use oarlock_ir::{Name, Op, Program, Result, Role, Var};
 
 use super::job::Job;
+use super::updates::is_clip;
 use crate::op::{NO_VARS, trainer_mean, with_role};
 
 /// The operators that begin to compute a norm: what they read of the network are gradients.
@@ -32,7 +33,8 @@ impl Norms {
         let ops = &job.main.global().ops;
         let on_trainer = &job.updates.on_trainer;
         let computed: BTreeSet<&Name> = on_trainer.iter().flat_map(|i| ops[*i].outputs.args()).collect();
-        for i in on_trainer.iter().filter(|i| LOOKS.contains(&ops[**i].op_type.as_str())) {
+        let looks = |op: &Op| LOOKS.contains(&op.op_type.as_str()) || limits_table(op);
+        for i in on_trainer.iter().filter(|i| looks(&ops[**i])) {
             for gradient in ops[*i].inputs.get("X").iter().filter(|name| !computed.contains(name)) {
                 norms.readers.insert(*i);
                 if !norms.gradients.contains(gradient) {
@@ -63,6 +65,11 @@ impl Norms {
         }
         op
     }
+}
+
+/// Does it limit the gradient of a table that is spread over all servers? Each trainer then sends the limited mean.
+fn limits_table(op: &Op) -> bool {
+    op.op_type == "clip_by_norm" && !is_clip(op)
 }
 
 fn mean_of(gradient: &Name) -> Name {

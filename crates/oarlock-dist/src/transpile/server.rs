@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, Shape, Var, VarKind, VarType};
 
 use super::dc_asgd::compensate;
-use super::job::{Job, counter_of, counts, like, sized};
+use super::job::{Job, like, sized};
 use super::table::serve_table;
 use super::updates::Update;
 use crate::op::{NO_VARS, Serve, listen_and_serv, with_role};
@@ -85,23 +85,9 @@ impl<'a> Server<'a> {
         let block = self.program.add_block(0);
         self.optimize_blocks.push(block);
         for i in &self.job.updates.lr_ops {
-            let op = &self.job.main.global().ops[*i];
-            let op = if counts(op) && !self.job.traffic.sync { self.sum_counters(op) } else { op.clone() };
-            self.push(block, op, &BTreeMap::new(), None)?;
+            self.push(block, self.job.main.global().ops[*i].clone(), &BTreeMap::new(), None)?;
         }
         Ok(Some(block))
-    }
-
-    /// Without sync trainers are at different steps; the count of all is the sum of theirs.
-    fn sum_counters(&mut self, op: &Op) -> Op {
-        let counter = &op.outputs.get("Out")[0];
-        let own: Vec<Name> = (0..self.job.trainers).map(|t| counter_of(counter, t)).collect();
-        for name in &own {
-            if let Some(var) = self.job.main.global().var(counter) {
-                self.program.global_mut().set_var(like(var, name, &[1], true));
-            }
-        }
-        with_role(Op::new("sum").input("X", own).output("Out", [counter]), Role::LR_SCHED, NO_VARS)
     }
 
     fn update(&mut self, update: &Update, block: &VarBlock, parent: usize) -> Result<()> {
@@ -242,6 +228,10 @@ impl<'a> Server<'a> {
             self.optimize_blocks.push(self.program.add_block(0));
         }
         let job = self.job;
+        // Trainers send rates to every server, also to one that updates nothing with them.
+        for rate in job.rates.iter().filter(|rate| self.program.global().var(rate).is_none()).collect::<Vec<_>>() {
+            self.declare(rate, rate, None)?;
+        }
         let serve = Serve {
             received: self.received,
             endpoint: job.placement.servers()[self.index].clone(),
@@ -254,6 +244,8 @@ impl<'a> Server<'a> {
             sparse_grad_to_param: self.sparse_grad_to_param,
             prefetch_to_block: self.prefetch_to_block,
             lr_block,
+            step_notices: (0..job.trainers).filter_map(|t| job.step_notice(t)).collect(),
+            rates: job.rates.clone(),
             dc_asgd: job.traffic.dc_asgd,
             max_staleness: job.traffic.max_staleness,
             fingerprint: self.job.fingerprint(),

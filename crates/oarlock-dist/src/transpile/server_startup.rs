@@ -6,13 +6,12 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
+use oarlock_ir::{Name, Op, Program, Result, Role};
 
 use super::dc_asgd::backup;
-use super::job::{Job, counter_of, known_dims, like, rename_args};
+use super::job::{Job, known_dims, like, rename_args};
 use super::server::{names, owned};
 use super::table::grows;
-use super::trainer_startup::declare_counter;
 use crate::op::{NO_VARS, with_role};
 use crate::placement::VarBlock;
 
@@ -23,9 +22,6 @@ type Copies<'a> = Vec<(Name, &'a VarBlock)>;
 pub(super) fn server_startup(job: &Job, server: usize, program: &Program) -> Result<Program> {
     let mut startup = Program::new();
     startup.random_seed = job.startup.random_seed;
-    if !job.traffic.sync && !job.traffic.geo {
-        add_counters(job, &mut startup);
-    }
     let copies = copies(job, server, program);
     for op in needed(job, program, &copies) {
         initialize(job, op, &copies, program, &mut startup)?;
@@ -74,11 +70,7 @@ fn initialize(
     let out = op.outputs.args().find_map(|out| copies.get_key_value(out));
     let Some((original, copies)) = out else {
         declare_args(job, op, startup);
-        let mut op = op.clone();
-        if is_counter(job, &op) {
-            scale_counter(job, &mut op);
-        }
-        startup.global_mut().ops.push(op);
+        startup.global_mut().ops.push(op.clone());
         return Ok(());
     };
     let whole = startup_dims(job, original);
@@ -137,27 +129,6 @@ fn declare_args(job: &Job, op: &Op, startup: &mut Program) {
         if let Some(var) = job.startup.global().var(arg).filter(|_| startup.global().var(arg).is_none()) {
             startup.global_mut().set_var(var.clone());
         }
-    }
-}
-
-/// The counter of every trainer starts at 1.
-fn add_counters(job: &Job, startup: &mut Program) {
-    for counter in job.lr_counters() {
-        for trainer in 0..job.trainers {
-            let op = declare_counter(startup, &counter_of(&counter, trainer));
-            startup.global_mut().ops.insert(0, op);
-        }
-    }
-}
-
-fn is_counter(job: &Job, op: &Op) -> bool {
-    !job.traffic.sync && op.outputs.args().any(|out| job.lr_counters().contains(out))
-}
-
-/// The count of all trainers starts as many steps back as there are trainers; it is computed anew before each use.
-fn scale_counter(job: &Job, op: &mut Op) {
-    if let Some(Attr::Float(start)) = op.attrs.get("value").cloned() {
-        op.attrs.set("value", start * job.trainers as f32);
     }
 }
 

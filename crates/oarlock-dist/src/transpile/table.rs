@@ -15,6 +15,12 @@ use super::server::Server;
 use super::updates::Update;
 use crate::op::{NO_VARS, lookup_sparse_table, send, strings, with_role};
 
+/// The tables whose lookups say that they are distributed, whether that is possible or not.
+pub(super) fn hashed_tables(program: &Program) -> BTreeSet<Name> {
+    let lookups = program.global().ops.iter().filter(|op| is_lookup(op) && flag(op, "is_distributed"));
+    lookups.flat_map(|op| op.inputs.get("W")).cloned().collect()
+}
+
 /// The tables whose lookups say that they are distributed.
 pub(super) fn distributed_tables(program: &Program, updates: &[Update]) -> Result<BTreeSet<Name>> {
     let mut tables = BTreeSet::new();

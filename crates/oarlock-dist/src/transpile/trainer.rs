@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use oarlock_ir::{Name, Op, Program, Result, Role};
 
-use super::job::{Dummies, Job, counter_of, empty_dead_blocks, like, named, rename_args};
+use super::job::{Dummies, Job, empty_dead_blocks, like, named, rename_args};
 use super::lookup::look_up_remotely;
 use super::norm::Norms;
 use super::table::send_table;
+use super::trainer_startup::step_notice_var;
 use super::updates::{Update, is_lr};
-use crate::op::{FINGERPRINT, NO_VARS, fetch_barrier, recv, send, send_barrier, strings, with_role};
+use crate::op::{FINGERPRINT, LATEST, NO_VARS, fetch_barrier, recv, send, send_barrier, strings, with_role};
 
 /// Makes the program of trainer `job.trainer_id`.
 pub(super) fn trainer_program(job: &Job) -> Result<Program> {
@@ -97,9 +98,8 @@ impl Trainer<'_> {
     fn finish_sending(&mut self) -> Option<Name> {
         let job = self.job;
         let mut sent = self.sent.clone();
-        if !job.traffic.sync {
-            sent.extend(job.lr_counters().iter().map(|counter| self.send_counter(counter)));
-        }
+        sent.extend(job.rates.iter().map(|rate| self.send_rate(rate)));
+        sent.extend(job.step_notice(job.trainer_id).map(|notice| self.send_notice(&notice)));
         if !job.traffic.sync && !job.traffic.half_async {
             return None;
         }
@@ -110,21 +110,27 @@ impl Trainer<'_> {
         Some(dummy)
     }
 
-    /// Without sync, servers learn from this how many steps were made in all.
-    fn send_counter(&mut self, counter: &Name) -> Name {
+    /// Tells all servers that this trainer made a step: where it does not wait for the others, they go on with the schedule then.
+    fn send_notice(&mut self, notice: &Name) -> Name {
+        self.program.global_mut().set_var(step_notice_var(notice));
+        self.send_to_all(notice, "merge_add")
+    }
+
+    /// Sends a learning rate that the script sets. Of several that wait, the latest counts.
+    fn send_rate(&mut self, rate: &Name) -> Name {
+        self.send_to_all(rate, LATEST)
+    }
+
+    /// Sends a small variable to all servers; `merged` is the attribute that says what becomes of several that wait.
+    fn send_to_all(&mut self, name: &Name, merged: &str) -> Name {
         let job = self.job;
-        let own = counter_of(counter, job.trainer_id);
-        if let Some(var) = job.main.global().var(counter) {
-            let dims = [1];
-            self.program.global_mut().set_var(like(var, &own, &dims, true));
-        }
         let dummy = self.dummies.make(&mut self.program);
-        let names = if job.traffic.runtime_split { strings([&own]) } else { Vec::new() };
-        let op = send(vec![own.clone()], &dummy, job.placement.servers().to_vec(), job.trainer_attr())
+        let names = if job.traffic.runtime_split { strings([name]) } else { Vec::new() };
+        let op = send(vec![name.clone()], &dummy, job.placement.servers().to_vec(), job.trainer_attr())
             .attr("send_varnames", names)
-            .attr("merge_add", true)
+            .attr(merged, true)
             .attr("use_send_handler", false);
-        self.push(with_role(op, Role::RPC, [own.as_str(), own.as_str()]));
+        self.push(with_role(op, Role::RPC, [name.as_str(), name.as_str()]));
         dummy
     }
 

@@ -1,10 +1,10 @@
 //! The trainer's startup program: it initializes what stays with the trainer and then fetches the parameters, so that
 //! all trainers start from the servers' values.
 
-use oarlock_ir::{Dim, Name, Op, Program, Result, Role, VarType};
+use oarlock_ir::{Dim, Name, Op, Program, Result, Role, Var, VarType};
 use oarlock_tensor::DType;
 
-use super::job::{Dummies, Job, counter_of, named};
+use super::job::{Dummies, Job, named};
 use super::trainer::{declare_blocks, join};
 use super::updates::Update;
 use crate::op::{FINGERPRINT, NO_VARS, fake_init, fetch_barrier, recv, with_role};
@@ -25,7 +25,7 @@ pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
     }
     kept.reverse();
     program.global_mut().ops = kept;
-    add_counters(job, &mut program);
+    add_step_notice(job, &mut program);
     fetch_parameters(job, &mut program, &mut Dummies::default(), job.local_updates())?;
     for table in &job.remote {
         let sizes = job.var(table)?.shape.to_i64();
@@ -61,28 +61,23 @@ pub(super) fn fetch_parameters<'a>(
     Ok(())
 }
 
-/// What this trainer adds to the count of steps with each of its own.
-fn add_counters(job: &Job, program: &mut Program) {
-    if job.traffic.sync {
-        return;
-    }
-    for counter in job.lr_counters() {
-        let op = declare_counter(program, &counter_of(&counter, job.trainer_id));
-        program.global_mut().ops.insert(0, op);
-    }
-}
-
-/// Declares the counter of one trainer; returns the operator that sets it to 1.
-pub(super) fn declare_counter(program: &mut Program, name: &Name) -> Op {
-    let mut var = oarlock_ir::Var::new(name, VarType::tensor(DType::I64, vec![Dim::Is(1)]));
-    var.persistable = true;
-    program.global_mut().set_var(var);
+/// Sets the notice of a step of this trainer: one step.
+fn add_step_notice(job: &Job, program: &mut Program) {
+    let Some(notice) = job.step_notice(job.trainer_id) else { return };
+    program.global_mut().set_var(step_notice_var(&notice));
     let op = Op::new("fill_constant")
-        .output("Out", [name])
+        .output("Out", [&notice])
         .attr("shape", vec![1i64])
         .attr("dtype", DType::I64.proto())
         .attr("value", 1.0f32)
         .attr("str_value", "")
         .attr("force_cpu", false);
-    with_role(op, Role::FORWARD, NO_VARS)
+    program.global_mut().ops.insert(0, with_role(op, Role::FORWARD, NO_VARS));
+}
+
+/// The notice of a step, as a trainer keeps it.
+pub(super) fn step_notice_var(name: &Name) -> Var {
+    let mut var = Var::new(name, VarType::tensor(DType::I64, vec![Dim::Is(1)]));
+    var.persistable = true;
+    var
 }

@@ -2,13 +2,15 @@
 //!
 //! A training program ends with operators whose role is "optimize". Those that lead to the update of one parameter
 //! (weight decay, the update itself, averages of it) move to the server that holds the parameter. Those that look at
-//! several gradients at once, and all clipping, stay with the trainer. Operators are told apart by what they read and
-//! write; of names only the scope of clipping is looked at, because clipping by value looks like any other change of a
-//! gradient.
+//! several gradients at once stay with the trainer, and so do limits that a parameter asks for, as in Fluid. Operators are
+//! told apart by what they read and write; of names only the scope of such limits is looked at, because a limit looks like any
+//! other change of a gradient.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, VarKind};
+
+use super::table::hashed_tables;
 
 /// The update of one parameter.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +44,10 @@ pub(super) struct Updates {
 const WHOLE: [&str; 7] =
     ["lars_momentum", "lamb", "dgc_momentum", "dpsgd", "clip_by_norm", "reduce_sum", "squared_l2_norm"];
 
+fn is_whole(op: &Op) -> bool {
+    WHOLE.contains(&op.op_type.as_str())
+}
+
 pub(super) fn is_lr(op: &Op) -> bool {
     op.role().has(Role::LR_SCHED)
 }
@@ -54,14 +60,15 @@ fn is_update(op: &Op) -> bool {
     is_optimize(op) && [op.inputs.get("Param"), op.inputs.get("Grad")].iter().all(|args| args.len() == 1)
 }
 
-fn is_clip(op: &Op) -> bool {
-    matches!(op.attrs.get("op_namescope"), Some(Attr::String(scope)) if scope.contains("@CLIP") || scope.contains("gradient_clip"))
+/// Is it a limit that a parameter asks for? As in Fluid, trainers apply it, each to its own gradient.
+pub(super) fn is_clip(op: &Op) -> bool {
+    matches!(op.attrs.get("op_namescope"), Some(Attr::String(scope)) if scope.contains("@CLIP"))
 }
 
 /// Sorts the operators of block 0.
 pub(super) fn find_updates(program: &Program) -> Result<Updates> {
     let ops = &program.global().ops;
-    let flow = Flow::new(ops);
+    let flow = Flow::new(ops, &hashed_tables(program));
     let mut server: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let (mut placed, mut on_trainer) = (BTreeSet::new(), BTreeSet::new());
     for (i, op) in ops.iter().enumerate().filter(|(_, op)| is_optimize(op)) {
@@ -113,7 +120,7 @@ fn describe(program: &Program, flow: &Flow, update_op: usize, ops: Vec<usize>) -
             .help("use an optimizer whose state depends on one gradient"));
     };
     let sparse = program.expect_var(0, grad).map_err(|e| e.at(place))?.kind == VarKind::SelectedRows;
-    let divisible = ops.iter().all(|i| !WHOLE.contains(&all[*i].op_type.as_str()));
+    let divisible = ops.iter().all(|i| !is_whole(&all[*i]));
     Ok(Update { param, grad: (*grad).clone(), sparse, ops, update_op, divisible })
 }
 
@@ -127,10 +134,12 @@ struct Flow {
     leads_to: Vec<BTreeSet<usize>>,
     /// For each operator of the optimizer: the updates it follows from.
     follows: Vec<BTreeSet<usize>>,
+    /// Updates of tables whose rows are spread over all servers.
+    spread: BTreeSet<usize>,
 }
 
 impl Flow {
-    fn new(ops: &[Op]) -> Flow {
+    fn new(ops: &[Op], hashed: &BTreeSet<Name>) -> Flow {
         let mut written: BTreeMap<&Name, usize> = BTreeMap::new();
         let mut reads = Vec::new();
         for (i, op) in ops.iter().enumerate() {
@@ -138,8 +147,10 @@ impl Flow {
             written.extend(op.outputs.args().map(|n| (n, i)));
         }
         let lr = ops.iter().map(is_lr).collect();
-        let mut flow =
-            Flow { reads, lr, leads_to: vec![BTreeSet::new(); ops.len()], follows: vec![BTreeSet::new(); ops.len()] };
+        let (leads_to, follows) = (vec![BTreeSet::new(); ops.len()], vec![BTreeSet::new(); ops.len()]);
+        let of_table = |op: &Op| is_update(op) && hashed.contains(&op.inputs.get("Param")[0]);
+        let spread = (0..ops.len()).filter(|i| of_table(&ops[*i])).collect();
+        let mut flow = Flow { reads, lr, leads_to, follows, spread };
         flow.follow(ops);
         flow
     }
@@ -153,6 +164,8 @@ impl Flow {
                     self.follows[i].insert(writer);
                 }
             }
+            let advanced = self.advanced_by(ops, i);
+            self.follows[i].extend(advanced);
         }
         for (i, op) in ops.iter().enumerate().rev().filter(|(_, op)| is_optimize(op)) {
             // What only feeds an average of an updated parameter belongs to that update, too.
@@ -163,6 +176,15 @@ impl Flow {
                 self.leads_to[writer].extend(to);
             }
         }
+    }
+
+    /// The earlier update whose state an operator changes, such as a power that counts its steps; none if several updates read it.
+    fn advanced_by(&self, ops: &[Op], i: usize) -> Option<usize> {
+        let reads = |op: &Op, out: &Name| op.inputs.args().any(|x| x == out);
+        let earlier = ops[..i].iter().enumerate().filter(|(_, op)| is_update(op) && !is_update(&ops[i]));
+        let readers = earlier.filter(|(_, op)| ops[i].outputs.args().any(|out| reads(op, out)));
+        let mut readers = readers.map(|(at, _)| at);
+        readers.next().filter(|_| readers.next().is_none())
     }
 
     /// The update whose server runs an operator of the optimizer; `None` if the trainer does. `placed` are the earlier
@@ -187,7 +209,9 @@ impl Flow {
         let of_trainer = |writer: &usize| !placed.contains(writer) && !self.lr[*writer];
         let joined: BTreeSet<&Name> =
             self.reads[i].iter().filter(|(_, writer)| of_trainer(writer)).map(|(name, _)| name).collect();
-        Ok(only(&self.leads_to[i]).filter(|_| !is_clip(op) && joined.len() < 2))
+        // Nor does any server see the whole gradient of a table that is spread over all.
+        let sees_part = |update: &usize| self.spread.contains(update) && is_whole(op);
+        Ok(only(&self.leads_to[i]).filter(|update| !is_clip(op) && joined.len() < 2 && !sees_part(update)))
     }
 }
 
@@ -221,6 +245,20 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_state_that_advances_after_the_updates_goes_with_its_own() {
+        let found = updates(
+            "ga = mean_grad() {op_role: 1}
+             gb = mean_grad() {op_role: 1}
+             ParamOut: a = adamax(Param: a, Grad: ga, Beta1Pow: sa, LearningRate: lr) {op_role: 2}
+             ParamOut: b = adamax(Param: b, Grad: gb, Beta1Pow: sb, LearningRate: lr) {op_role: 2}
+             sa = scale(X: sa) {op_role: 2}
+             sb = scale(X: sb) {op_role: 2}",
+        )
+        .unwrap();
+        assert_eq!(found.updates.iter().map(|u| &u.ops[..]).collect::<Vec<_>>(), [[2, 4], [3, 5]]);
+    }
+
     const CLIPPED: &str = "ga = mean_grad() {op_role: 1}
              gb = mean_grad() {op_role: 1}
              sa = square(X: ga) {op_role: 2}
@@ -252,12 +290,12 @@ mod tests {
     }
 
     #[test]
-    fn clipping_is_known_by_its_scope() {
+    fn a_limit_of_a_parameter_is_known_by_its_scope() {
         let text = "ga = mean_grad() {op_role: 1}
-             ca = clip(X: ga) {op_role: 2, op_namescope: \"/gradient_clip/\"}
+             ca = clip(X: ga) {op_role: 2, op_namescope: \"/gradient_clip_@CLIP/\"}
              ParamOut: a = sgd(Param: a, Grad: ca) {op_role: 2}";
         assert_eq!(updates(text).unwrap().updates[0].grad, "ca");
-        assert_eq!(updates(&text.replace("gradient_clip", "decay")).unwrap().updates[0].grad, "ga");
+        assert_eq!(updates(&text.replace("_@CLIP", "")).unwrap().updates[0].grad, "ga");
     }
 
     #[test]

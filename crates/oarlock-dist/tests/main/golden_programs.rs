@@ -147,7 +147,11 @@ fn programs_are_those_of_the_predecessor() {
             let expected = read(&archive, case.made, &format!("pserver{i}"));
             compare(&format!("server {i}"), &main, &repaired_server(&case, i, &expected));
             let expected = read(&archive, case.made, &format!("pserver{i}_startup"));
-            compare(&format!("server {i} startup"), &whole_then_cut(&startup), &drop_unused(&expected));
+            compare(
+                &format!("server {i} startup"),
+                &whole_then_cut(&startup),
+                &drop_unused(&start_counting(&expected)),
+            );
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -176,6 +180,9 @@ fn repaired_trainer(case: &Case, expected: &Program) -> Program {
     if case.made == "clip_old" {
         see_means(case, &mut program);
     }
+    if case.config.completely_not_async {
+        send_no_count(&mut program);
+    }
     // Branches of the schedule stay in the predecessor's program, although nothing runs them.
     let run: BTreeSet<usize> = program.blocks().iter().flat_map(|b| &b.ops).flat_map(Op::sub_blocks).collect();
     for block in program.blocks_mut().iter_mut().skip(1).filter(|b| !run.contains(&b.idx)) {
@@ -185,6 +192,19 @@ fn repaired_trainer(case: &Case, expected: &Program) -> Program {
     // The predecessor leaves variables behind that nothing uses: blocks, deltas, the schedule's temporaries. The stale
     // step counter among them would be saved with the model.
     drop_unused(&program)
+}
+
+/// Where servers wait for all trainers they count the steps themselves. Fluid 1.8 sends counts of steps there that nobody reads: with
+/// Fleet's sync strategy a schedule stands still.
+fn send_no_count(program: &mut Program) {
+    let counts = |op: &Op| op.op_type == "send" && op.inputs.args().any(|x| x.starts_with(COUNTER));
+    let dummies: Vec<Name> =
+        program.global().ops.iter().filter(|op| counts(op)).flat_map(|op| op.outputs.get("Out").to_vec()).collect();
+    program.global_mut().ops.retain(|op| !counts(op));
+    for op in program.global_mut().ops.iter_mut().filter(|op| op.op_type == "send_barrier") {
+        let sent = op.inputs.get("X").iter().filter(|x| !dummies.contains(x)).cloned().collect::<Vec<Name>>();
+        op.inputs.set("X", sent);
+    }
 }
 
 /// A norm of gradients is that of their mean; the predecessor's trainers look at their own.
@@ -276,6 +296,7 @@ fn repaired_server(case: &Case, server: usize, expected: &Program) -> Program {
         }
     }
     stand_in_learning_rate(&mut program);
+    count_steps(case, &mut program);
     declare_once(&mut program);
     if case.config.enable_dc_asgd {
         name_compensation(&mut program);
@@ -288,6 +309,40 @@ fn declare_once(program: &mut Program) {
     let outside: BTreeSet<Name> = program.global().vars.keys().cloned().collect();
     program.blocks_mut().iter_mut().skip(1).for_each(|b| b.vars.retain(|name, _| !outside.contains(name)));
 }
+
+/// Without sync the schedule goes on with every step of a trainer, as it does on one machine. Fluid 1.8 sums the steps that
+/// trainers say they made, from one too many on, and loses count of them when a job goes on from a save.
+fn count_steps(case: &Case, program: &mut Program) {
+    let Some(Attr::Int(lr)) = program.global().ops[0].attrs.get("lr_decay_block_id").cloned() else { return };
+    let Ok(lr) = usize::try_from(lr) else { return };
+    let counts = |op: &Op| op.op_type == "sum" && op.inputs.args().all(|x| x.starts_with(COUNTER));
+    let mut notices = Vec::new();
+    for op in program.block_mut(lr).ops.iter_mut().filter(|op| counts(op)) {
+        notices = op.inputs.get("X").to_vec();
+        let counted = Op::new("increment").input("X", [COUNTER]).output("Out", [COUNTER]).attr("step", 1.0f32);
+        let role = op.role();
+        *op = counted;
+        op.set_role(role);
+    }
+    program.global_mut().vars.retain(|name, _| !notices.contains(name));
+    if !notices.is_empty() && !case.config.completely_not_async {
+        let names: Vec<String> = notices.iter().map(|name| name.to_string()).collect();
+        program.global_mut().ops[0].attrs.set("oarlock_step_notices", names);
+    }
+}
+
+/// The startup program for that.
+fn start_counting(expected: &Program) -> Program {
+    let mut program = expected.clone();
+    program.global_mut().ops.retain(|op| !op.outputs.args().any(|out| out.starts_with(&format!("{COUNTER}."))));
+    program.global_mut().vars.retain(|name, _| !name.starts_with(&format!("{COUNTER}.")));
+    for op in program.global_mut().ops.iter_mut().filter(|op| op.outputs.args().any(|out| out == COUNTER)) {
+        op.attrs.set("value", -1.0f32);
+    }
+    program
+}
+
+const COUNTER: &str = "@LR_DECAY_COUNTER@";
 
 /// Updates stand in the block of the learning rate. If that has blocks of its own, the predecessor puts them into the
 /// last of those, by mistake: it takes the last block there is.

@@ -445,17 +445,30 @@ fn reseeded(op: &Op, replica: usize) -> Option<Op> {
     }
 }
 
+/// The variables of the scope that have a value of their kind before a run, such as parameters: something reads them before anything
+/// writes them.
+fn values_before(plan: &Plan) -> HashSet<usize> {
+    let persistable: HashSet<usize> = plan.bound.iter().filter(|b| b.persistable).map(|b| b.slot).collect();
+    let (mut there, mut written) = (HashSet::new(), HashSet::new());
+    for p in &plan.blocks[0].ops {
+        let reads = p.op.inputs.args().filter_map(|n| p.names.iter().find(|(m, _)| m == n).map(|(_, s)| *s));
+        there.extend(reads.filter(|slot| persistable.contains(slot) && !written.contains(slot)));
+        written.extend(p.writes.iter().copied());
+    }
+    there
+}
+
 /// From which operator on every kernel can be checked first and then cannot fail. Such an operator must not read what another of
 /// them computes, or it could not be checked before that one ran.
 fn commit_from(plan: &Plan, options: &ExecOptions) -> Result<usize> {
     let kernels = plan.kernels(options, 0)?;
     let ops = &plan.blocks[0].ops;
-    let persistable: HashSet<usize> = plan.bound.iter().filter(|b| b.persistable).map(|b| b.slot).collect();
+    let there = values_before(plan);
     let mut inputs: HashSet<usize> = HashSet::new();
     let mut from = ops.len();
     for (i, p) in ops.iter().enumerate().rev() {
         let reads = p.op.inputs.args().filter_map(|n| p.names.iter().find(|(m, _)| m == n).map(|(_, s)| *s));
-        let feeds_later = p.writes.iter().any(|w| inputs.contains(w) && !persistable.contains(w));
+        let feeds_later = p.writes.iter().any(|w| inputs.contains(w) && !there.contains(w));
         if !kernels[0][i].can_check() || feeds_later {
             break;
         }

@@ -191,6 +191,7 @@ impl<R: Rule> Optimizer<R> {
 
     fn append_updates(&mut self, net: &mut Net, pairs: &[ParamGrad]) -> Result<()> {
         for pair in pairs {
+            self.check_rows(net, pair)?;
             self.make_states(net, &pair.param)?;
         }
         self.append_update_ops(net, pairs, |_, op| op)?;
@@ -202,6 +203,23 @@ impl<R: Rule> Optimizer<R> {
                 let append = |net: &mut Net| net.name_scope(advance.scope, |net| net.append_op(op));
                 net.with_role(Role::OPTIMIZE, pair.names(), append)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Says at once what the operator of the rule, perhaps on a server, would say in the first step.
+    fn check_rows(&self, net: &Net, pair: &ParamGrad) -> Result<()> {
+        let rule = self.rule.op_type();
+        if net.var(&pair.param)?.meta.is_distributed && !self.rule.trains_rows_alone() {
+            let what = format!("`{}` is a table by id, whose rows `{rule}` cannot update one by one", pair.param);
+            return Err(Error::new(Kind::Unsupported, what)
+                .help("set is_distributed=False, or use sgd, momentum, adam, adagrad, rmsprop or ftrl"));
+        }
+        if net.var(&pair.grad)?.kind == VarKind::SelectedRows && !self.rule.takes_rows() {
+            let what = format!("the gradient of `{}` is row-sparse, which `{rule}` does not take", pair.param);
+            return Err(Error::new(Kind::Unsupported, what).help(
+                "set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop, ftrl or lamb",
+            ));
         }
         Ok(())
     }

@@ -21,6 +21,16 @@ pub trait Rule: Send {
         true
     }
 
+    /// Does the operator take row-sparse gradients?
+    fn takes_rows(&self) -> bool {
+        true
+    }
+
+    /// Can it train a table of which no one sees all rows, because each row depends on itself alone?
+    fn trains_rows_alone(&self) -> bool {
+        self.takes_rows()
+    }
+
     /// What happens to a state after all updates.
     fn advance(&self) -> Option<Advance> {
         None
@@ -42,6 +52,14 @@ impl Rule for Box<dyn Rule> {
 
     fn reads_rate(&self) -> bool {
         (**self).reads_rate()
+    }
+
+    fn takes_rows(&self) -> bool {
+        (**self).takes_rows()
+    }
+
+    fn trains_rows_alone(&self) -> bool {
+        (**self).trains_rows_alone()
     }
 
     fn advance(&self) -> Option<Advance> {

@@ -46,11 +46,9 @@ class DistributeTranspiler:
         """Sorts and places a program. ``startup_program`` becomes the trainer's."""
         self._program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
-        if self._program._schedulers and self.config.mode == "pserver" and not self.config.geo_sgd_mode:
-            raise NotImplementedError(
-                "a scheduler of paddle.optimizer.lr sets the rate in this process, and the rate is with the parameter servers: use a schedule of "
-                "paddle.fluid.layers, such as exponential_decay, which they compute")
         self._core = _core.Transpiler(_fields(self.config))
+        # What schedulers of paddle.optimizer.lr say in this process goes to the servers with every push.
+        self._core.set_by_trainers([rate for _, rate in self._program._schedulers])
         self._core.transpile(
             int(trainer_id), self._program.desc, startup.desc, pservers, trainers, bool(sync_mode), current_endpoint,
             slice_var_up, split_method,

@@ -26,6 +26,10 @@ impl Rule for Adadelta {
         ]
     }
 
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
     fn attrs(&self, _param: &str) -> Vec<(&'static str, Attr)> {
         vec![("epsilon", self.epsilon.into()), ("rho", self.rho.into())]
     }

@@ -29,6 +29,10 @@ impl Rule for Adamax {
         ]
     }
 
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
     fn attrs(&self, _param: &str) -> Vec<(&'static str, Attr)> {
         let beta1 = self.beta1 as f32;
         vec![("beta1", beta1.into()), ("beta2", self.beta2.into()), ("epsilon", self.epsilon.into())]

@@ -23,6 +23,10 @@ impl Rule for DecayedAdagrad {
         vec![State::like_param("moment", "Moment", "MomentOut")]
     }
 
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
     fn attrs(&self, _param: &str) -> Vec<(&'static str, Attr)> {
         vec![("decay", self.decay.into()), ("epsilon", self.epsilon.into())]
     }

@@ -23,6 +23,10 @@ impl Rule for Dpsgd {
         "dpsgd"
     }
 
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
     fn attrs(&self, _param: &str) -> Vec<(&'static str, Attr)> {
         vec![
             ("clip", self.clip.into()),

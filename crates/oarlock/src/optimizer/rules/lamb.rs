@@ -69,6 +69,10 @@ impl Rule for Lamb {
         states(self.beta1, self.beta2, false)
     }
 
+    fn trains_rows_alone(&self) -> bool {
+        false
+    }
+
     fn attrs(&self, param: &str) -> Vec<(&'static str, Attr)> {
         let excluded = self.exclude.as_ref().is_some_and(|exclude| exclude(param));
         vec![

@@ -24,6 +24,10 @@ impl Rule for LarsMomentum {
         vec![State::like_param("velocity", "Velocity", "VelocityOut")]
     }
 
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
     fn attrs(&self, _param: &str) -> Vec<(&'static str, Attr)> {
         vec![
             ("mu", self.momentum.into()),
