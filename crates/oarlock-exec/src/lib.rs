@@ -13,7 +13,7 @@ mod scope;
 mod session;
 mod worker;
 
-pub use executor::{ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
+pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
 pub use profile::{OpTime, Profile};
 pub use scope::Scope;
 pub use session::Session;

@@ -136,7 +136,10 @@ struct State {
     round: Round,
     trades: Trades,
     pace: Pace,
+    /// Barriers and what else trainers do together outside of steps.
     meetings: Meetings,
+    /// What those that take part in a step do together in the middle of it.
+    in_step: Meetings,
     cuts: Cuts,
     /// Where trainers said they stand.
     notes: BTreeMap<u32, Vec<u8>>,
@@ -176,6 +179,7 @@ impl Server {
             trades: Trades::new(trainers),
             pace: Pace::new(trainers),
             meetings: Meetings::default(),
+            in_step: Meetings::default(),
             cuts: Cuts::default(),
             notes: BTreeMap::new(),
             seen: vec![None; trainers],
