@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::instance::{Instance, RunCx};
 use crate::plan::Plan;
-use crate::profile::{Profile, Recorder};
+use crate::profile::{Profile, Recorder, SharedProfile};
 use crate::replicas::Teams;
 use crate::scope::Scope;
 use crate::worker::{Means, Worker};
@@ -148,7 +148,7 @@ impl Executor {
         }
         self.before_run(program, scope)?;
         let mut instance = self.take(program, feeds, fetches)?;
-        let recorder = self.recorder.lock().clone();
+        let recorder = self.recorder();
         let cx =
             RunCx { runtime: &self.runtime, check_nan_inf: self.options.check_nan_inf, recorder: recorder.as_deref() };
         let result = instance.run(&cx, scope, feeds, Some(fetched));
@@ -269,7 +269,17 @@ impl Executor {
     }
 
     pub(crate) fn recorder(&self) -> Option<Arc<Recorder>> {
-        self.recorder.lock().clone()
+        let own = self.recorder.lock().clone();
+        own.or_else(|| self.runtime.get::<SharedProfile>().map(|shared| shared.0.clone()))
+    }
+
+    /// Does something for which other executors of the runtime work: what they do is recorded here, if this one records.
+    pub fn with_shared_profile<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Some(recorder) = self.recorder.lock().clone() else { return work() };
+        self.runtime.provide(Arc::new(SharedProfile(recorder)));
+        let result = work();
+        drop(self.runtime.withdraw::<SharedProfile>());
+        result
     }
 
     /// The program as it is run for these feeds and fetches, after fusion: for tools and tests.

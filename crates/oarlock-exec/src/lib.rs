@@ -14,7 +14,7 @@ mod session;
 mod worker;
 
 pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
-pub use profile::{OpTime, Profile};
+pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;
 pub use session::Session;
 pub use worker::Worker;

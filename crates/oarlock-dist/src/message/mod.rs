@@ -88,4 +88,18 @@ pub(crate) mod kind {
     pub(crate) const PAUSE: u16 = 21;
     /// What trainers waited for is there.
     pub(crate) const RESUME: u16 = 22;
+
+    /// What a server's profile calls the requests that are its work.
+    pub(crate) fn name(kind: u16) -> Option<&'static str> {
+        match kind {
+            PUSH => Some("serve push"),
+            PULL => Some("serve pull"),
+            LOOKUP => Some("serve lookup"),
+            ROWS => Some("serve rows"),
+            CUT => Some("serve checkpoint"),
+            MEET => Some("serve barrier"),
+            TRADE => Some("serve exchange"),
+            _ => None,
+        }
+    }
 }

@@ -161,13 +161,8 @@ pub enum Effect {
     Refuse(Refusal),
     /// The job cannot go on.
     Fail(Failure),
-    /// A trainer was lost, and this is how it goes on.
-    Lost {
-        /// Which one.
-        trainer: usize,
-        /// In which step.
-        step: u64,
-    },
+    /// A trainer was lost, or never came; the policy says how it goes on.
+    Lost(Failure),
     /// Everybody has left.
     Finish,
 }
@@ -215,11 +210,16 @@ pub struct Failure {
     pub trainer: usize,
     /// The step it was in.
     pub step: u64,
+    /// Did it ever come?
+    pub came: bool,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trainer {} was lost in step {}", self.trainer, self.step)
+        match self.came {
+            true => write!(f, "trainer {} was lost in step {}", self.trainer, self.step),
+            false => write!(f, "trainer {} never came", self.trainer),
+        }
     }
 }
 
@@ -268,6 +268,21 @@ impl Round {
     pub fn expected(&self) -> Vec<usize> {
         let begun = self.has_begun();
         (0..self.members.len()).filter(|&t| begun && self.members[t].place == Place::Expected).collect()
+    }
+
+    /// Did this trainer never come so far?
+    pub fn is_expected(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|m| m.place == Place::Expected)
+    }
+
+    /// How many trainers there are.
+    pub fn trainers(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Is the push of any trainer for the next step here?
+    pub fn is_under_way(&self) -> bool {
+        self.members.iter().any(|member| self.has_push(member))
     }
 
     /// How many trainers are here now.
@@ -494,13 +509,13 @@ impl Round {
 
     /// A trainer does not take part any more, for now or for good.
     fn gone(&mut self, trainer: usize, to: Place) -> Vec<Effect> {
+        let came = self.members[trainer].place != Place::Expected;
         self.members[trainer].place = to;
         let mut effects = Vec::new();
         if to == Place::Lost {
-            let step = self.done + 1;
-            effects.push(Effect::Lost { trainer, step });
+            let failure = Failure { trainer, step: self.done + 1, came };
+            effects.push(Effect::Lost(failure));
             if self.policy == Policy::Fail {
-                let failure = Failure { trainer, step };
                 self.failed.get_or_insert(failure);
                 effects.push(Effect::Fail(failure));
                 return effects;
@@ -570,11 +585,22 @@ mod tests {
     fn a_loss_ends_the_job() {
         let mut round = joined(2, Policy::Fail);
         push(&mut round, 0, 1);
-        let failure = Failure { trainer: 1, step: 1 };
+        let failure = Failure { trainer: 1, step: 1, came: true };
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, Effect::Fail(failure)]);
+        assert_eq!(lost, [Effect::Lost(failure), Effect::Fail(failure)]);
         assert_eq!(push(&mut round, 0, 1), [Effect::Fail(failure)]);
         assert_eq!(failure.to_string(), "trainer 1 was lost in step 1");
+    }
+
+    #[test]
+    fn one_that_never_came_was_not_lost() {
+        let mut round = Round::new(2, Policy::Fail);
+        round.on(Event::Join { trainer: 0, incarnation: 1 });
+        assert_eq!((round.expected(), round.is_expected(1)), (vec![1], true));
+        let absent = round.on(Event::Absent { trainer: 1 });
+        let failure = Failure { trainer: 1, step: 1, came: false };
+        assert_eq!(absent, [Effect::Lost(failure), Effect::Fail(failure)]);
+        assert_eq!(failure.to_string(), "trainer 1 never came");
     }
 
     #[test]
@@ -582,7 +608,7 @@ mod tests {
         let mut round = joined(2, Policy::Shrink);
         push(&mut round, 0, 1);
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, apply(1, &[0])]);
+        assert_eq!(lost, [Effect::Lost(Failure { trainer: 1, step: 1, came: true }), apply(1, &[0])]);
         assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
     }
 
@@ -618,7 +644,7 @@ mod tests {
         let mut round = joined(2, Policy::Wait);
         push(&mut round, 0, 1);
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }]);
+        assert_eq!(lost, [Effect::Lost(Failure { trainer: 1, step: 1, came: true })]);
         assert_eq!(round.awaited(), [1]);
         round.on(Event::Join { trainer: 1, incarnation: 2 });
         let back = round.on(Event::Push { trainer: 1, incarnation: 2, step: 1 });

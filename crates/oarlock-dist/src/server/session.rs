@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
@@ -17,7 +17,7 @@ use crate::message::{
     encode_held, kind,
 };
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
+use crate::wire::{Conn, Floats, Incoming, Outgoing, READS, Received, now};
 
 /// How often a silent connection looks whether the server stops.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -37,6 +37,8 @@ pub(super) enum End {
 pub(super) struct Session {
     shared: Arc<Shared>,
     conn: Conn,
+    /// Set when the peer has said who it is.
+    known: Arc<AtomicBool>,
     request: Incoming,
     /// What a push brought; keeps its memory from push to push.
     brought: Vec<Named>,
@@ -49,10 +51,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(shared: Arc<Shared>, conn: Conn) -> Session {
+    pub(super) fn new(shared: Arc<Shared>, conn: Conn, known: Arc<AtomicBool>) -> Session {
         Session {
             shared,
             conn,
+            known,
             request: Incoming::new(),
             brought: Vec::new(),
             values: Vec::new(),
@@ -65,6 +68,7 @@ impl Session {
     pub(super) fn run(mut self) {
         match self.greet() {
             Ok(Some(hello)) => {
+                self.known.store(true, Ordering::Release);
                 if hello.purpose == Purpose::Life
                     && let Err(e) = self.conn.watch_closely()
                 {
@@ -96,6 +100,9 @@ impl Session {
             return Err(Error::new(Kind::Format, format!("it began with a frame of kind {}", self.request.kind())));
         }
         let hello = Hello::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        if hello.purpose != Purpose::Look && self.conn.hello()? == READS {
+            return Err(Error::new(Kind::Format, "it said that it only reads, and then that it trains"));
+        }
         let options = &self.shared.options;
         hello.check(&options.fingerprint, &self.shared.updates.endpoint)?;
         let welcome = self.join(&hello)?;
@@ -146,7 +153,11 @@ impl Session {
                 self.shared.seen(hello.trainer, hello.incarnation);
             }
             let id = self.request.id();
-            let sent = match self.answer(hello) {
+            let answered = match (self.shared.profile.clone(), kind::name(self.request.kind())) {
+                (Some(profile), Some(name)) => profile.time(name, || self.answer(hello)),
+                _ => self.answer(hello),
+            };
+            let sent = match answered {
                 Ok(()) => Ok(()),
                 Err(e) => self.fail(id, &e),
             };
@@ -313,7 +324,13 @@ impl Session {
             }
             shared.check_going_on(&state)?;
             if shared.changed.wait_until(&mut state, deadline).timed_out() {
-                return Err(shared.overdue(&format!("step {step}"), &state.round.awaited()));
+                let awaited = state.round.awaited();
+                let never_came: Vec<usize> =
+                    awaited.iter().copied().filter(|trainer| state.round.is_expected(*trainer)).collect();
+                if never_came.is_empty() {
+                    return Err(shared.overdue(&format!("step {step}"), &awaited));
+                }
+                never_came.into_iter().for_each(|trainer| drop(shared.note(&mut state, Event::Absent { trainer })));
             }
         }
     }

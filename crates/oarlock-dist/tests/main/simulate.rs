@@ -368,7 +368,7 @@ impl Simulation {
                 }
                 Effect::Fail(_) => server.failed = true,
                 Effect::Finish => server.finished = true,
-                Effect::Repeat | Effect::Refuse(_) | Effect::Lost { .. } => {}
+                Effect::Repeat | Effect::Refuse(_) | Effect::Lost(_) => {}
             }
         }
         self.reply(at);

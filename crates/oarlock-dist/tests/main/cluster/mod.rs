@@ -6,6 +6,7 @@ mod losses;
 mod sync;
 mod tables;
 mod uneven;
+mod waits;
 mod without_sync;
 
 use std::sync::Arc;
