@@ -159,8 +159,32 @@ def _first_column(batches):
         yield from np.array(batch[0]["x"])[:, 0]
 
 
+def over_epochs(job, exe, loss, batches, evaluate):
+    """Trains some epochs in which workers have unequal numbers of batches; they meet after each. Returns how many this one had, and the
+    loss of a batch after the last."""
+    batches = [{name: b[step] for name, b in batches.items()} for step in range(4)]
+    had = []
+    for _ in range(job["epochs"]):
+        if "files" in job:
+            dataset, dealt = deal_out(job, fleet, keep=True)
+            exe.train_from_dataset(fleet.main_program, dataset)
+            had.append(-(-len(dealt["numbers"]) // 10))
+        else:
+            for batch in fleet.even_reader(lambda: iter(batches[:3 + job["id"]]), job["even"])():
+                exe.run(fleet.main_program, feed=batch, fetch_list=[loss])
+                had.append(len(had))
+            total = np.zeros(1)
+            fleet.all_reduce_worker(np.ones(1), total)
+            assert total[0] == job["trainers"]
+    fleet.barrier_worker()
+    value, = exe.run(evaluate, feed=batches[0], fetch_list=[loss])
+    fleet.stop_worker()
+    return {"had": had, "loss": float(np.ravel(value)[0])}
+
+
 def by_fleet(job):
     loss, batches = build(job)
+    evaluate = fluid.default_main_program().clone(for_test=True)
     serves = job["role"] == "server"
     fleet.init(role_maker.UserDefinedRoleMaker(
         current_id=job["servers"].index(job["endpoint"]) if serves else job["id"],
@@ -180,6 +204,8 @@ def by_fleet(job):
     else:
         exe.run(fleet.startup_program)
         fleet.init_worker()
+    if "epochs" in job:
+        return over_epochs(job, exe, loss, batches, evaluate)
     if "files" in job:
         return shuffled(job, exe)
     losses = steps(job, exe, fleet.main_program, loss, batches)

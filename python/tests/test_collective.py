@@ -81,6 +81,46 @@ def test_workers_train_as_one_process(tmp_path, job):
     same(results, params)
 
 
+def average_by_hand(steps, every, begin):
+    """Losses and parameters of two processes, each with its half of a batch, whose parameters are averaged as Paddle 2.0 does."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss, data = ps_job.build({"net": "line"})
+        fluid.optimizer.SGD(0.01).minimize(loss)
+    exe, scopes, losses = fluid.Executor(fluid.CPUPlace()), [fluid.Scope(), fluid.Scope()], [[], []]
+    names, half, last = [v.name for v in main.all_parameters()], ps_job.BATCH // 2, 0
+    for scope in scopes:
+        exe.run(startup, scope=scope)
+
+    def average():
+        for name in names:
+            tensors = [scope.find_var(name).get_tensor() for scope in scopes]
+            mean = np.mean([np.array(tensor) for tensor in tensors], 0, dtype="float32")
+            for tensor in tensors:
+                tensor.set(mean, fluid.CPUPlace())
+
+    for step in range(1, steps + 1):
+        for rank, scope in enumerate(scopes):
+            feed = {name: array[step - 1][rank * half:(rank + 1) * half] for name, array in data.items()}
+            losses[rank].append(float(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]))
+        if step <= begin or step - last == every:
+            average()
+            last = step
+    average()
+    return losses, {name: np.array(scopes[0].find_var(name).get_tensor()) for name in names}
+
+
+@pytest.mark.parametrize("job, every, begin", [
+    ({"how": "fleet", "strategy": {"use_local_sgd": True, "local_sgd_k_steps": 3, "local_sgd_begin_step": 2}}, 3, 2),
+    ({"how": "transpiler", "config": {"mode": "collective", "collective_mode": "local_sgd", "local_sgd_k_steps": 4}}, 4, 1),
+])
+def test_workers_that_average_after_some_steps(tmp_path, job, every, begin):
+    results = train(tmp_path, dict(job, steps=[10, 10], seeds=True))
+    losses, params = average_by_hand(10, every, begin)
+    np.testing.assert_allclose([r["losses"] for r in results], losses, rtol=1e-5)
+    same(results, params)
+
+
 @pytest.mark.parametrize("job", [
     {"how": "fleet"},
     {"how": "transpiler", "config": {"mode": "nccl2"}},
@@ -232,6 +272,7 @@ def test_who_a_worker_is():
 # Fields of the strategy with a value that shows, and what must be set with it.
 FIELDS = {
     "use_local_sgd": (True, {}), "collective_mode": ("local_sgd", {}), "nccl_comm_num": (2, {}), "use_hierarchical_allreduce": (True, {}),
+    "local_sgd_k_steps": (3, {"use_local_sgd": True}), "local_sgd_begin_step": (4, {"use_local_sgd": True, "local_sgd_k_steps": 2}),
     "fuse_grad_size_in_MB": (1.0, {}), "forward_recompute": (True, {"recompute_checkpoints": ["fc_0.tmp_1"]}),
 }
 

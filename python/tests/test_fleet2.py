@@ -69,6 +69,8 @@ FIELDS = {
     "dgc_configs.rampup_step": ("", "Momentum", [("dgc", True)], 7),
     "dgc_configs.sparsity": ("", "Momentum", [("dgc", True)], [0.5]),
     "localsgd": ("equal", "SGD", [], True),
+    "localsgd_configs.k_steps": ("equal", "SGD", [("localsgd", True)], 3),
+    "localsgd_configs.begin_step": ("equal", "SGD", [("localsgd", True), ("localsgd_configs.k_steps", 2)], 4),
     "nccl_comm_num": ("equal", "SGD", [], 2),
 }
 
@@ -266,7 +268,11 @@ def test_sync_training_and_evaluation_equal_one_process(tmp_path):
     assert feeds == ["x", "ids"] and both[0].shape == (3, 2) and (both[0] == both[1]).all()
 
 
-@pytest.mark.parametrize("strategy", [{}, {"localsgd": True}, {"nccl_comm_num": 2}])
+@pytest.mark.parametrize("strategy", [
+    {}, {"localsgd": True}, {"nccl_comm_num": 2},
+    # So long as they average after every step, it is one of all of them.
+    {"localsgd": True, "localsgd_configs": {"k_steps": 5, "begin_step": 1000}},
+])
 def test_equal_workers_equal_one_process(tmp_path, strategy):
     one = alone(collective=True)
     workers = Equal(strategy=strategy, save=str(tmp_path / "saved")).run()

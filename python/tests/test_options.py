@@ -279,6 +279,8 @@ FIELDS = {
     "nccl_comm_num": (2, WORKERS), "use_hierarchical_allreduce": (True, WORKERS),
     "hierarchical_allreduce_inter_nranks": (2, dict(WORKERS, use_hierarchical_allreduce=True)),
     "collective_mode": ("local_sgd", {"mode": "collective"}), "fuse_grad_size_in_MB": (1.0, WORKERS), "max_staleness": (3, ASYNC),
+    "local_sgd_k_steps": (3, {"mode": "collective", "collective_mode": "local_sgd"}),
+    "local_sgd_begin_step": (4, {"mode": "collective", "collective_mode": "local_sgd", "local_sgd_k_steps": 2}),
 }
 
 

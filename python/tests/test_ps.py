@@ -480,3 +480,24 @@ def test_a_global_shuffle_deals_the_samples_of_all_workers_out_again(tmp_path):
     assert sorted(workers[0]["numbers"] + workers[1]["numbers"]) == list(range(100))
     assert [w["numbers"] for w in shuffle(tmp_path, 7)] == [w["numbers"] for w in workers]
     assert [w["numbers"] for w in shuffle(tmp_path, 8)] != [w["numbers"] for w in workers]
+
+
+@pytest.mark.parametrize("even, had", [("zero_weight", [6, 8]), ("pad", [8, 8]), ("shortest", [6, 6])])
+def test_workers_in_step_with_unequal_batches_meet_between_epochs(even, had):
+    with Job(net="fit_a_line", fleet="sync", epochs=2, even=even) as cluster:
+        cluster.serve()
+        workers = [result(p)[0] for p in cluster.train()]
+    assert [len(worker["had"]) for worker in workers] == had
+    assert workers[0]["loss"] == workers[1]["loss"]
+
+
+def test_epochs_with_a_global_shuffle_in_step(tmp_path):
+    for part in range(4):
+        lines = ["13 %d%s 1 0.5\n" % (i % 3, " 0.1" * 12) for i in range(25)]
+        (tmp_path / ("part-%d" % part)).write_text("".join(lines))
+    files = sorted(str(f) for f in tmp_path.glob("part-*"))
+    with Job(net="fit_a_line", fleet="sync", epochs=3, files=files, seed=5) as cluster:
+        cluster.serve()
+        workers = [result(p)[0] for p in cluster.train()]
+    assert workers[0]["had"] != workers[1]["had"]
+    assert workers[0]["loss"] == workers[1]["loss"]

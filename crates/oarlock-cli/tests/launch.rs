@@ -160,6 +160,13 @@ fn elastic_workers_go_on_without_one_that_fails() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     ended.says(&["it is started again (1 of 1)", "the others go on without it", "elastic 1"]);
     place.is_clean();
+    // One that fails when the others have finished has nobody to come back to.
+    let script = "[ $PADDLE_TRAINER_ID = 0 ] && exit 0\nsleep 1; exit 3";
+    let place = Place::new("elastic-late");
+    let ended = place.run("--nproc_per_node 2 --elastic --max_restart 3", script);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.says(&["worker 1 failed with exit code 3; it is not started again: the others have finished without it"]);
+    ended.says(&["job launch-"]);
     let ended = Place::new("elastic-none").run("--nproc_per_node 2 --elastic --max_restart 0", "exit 3");
     assert_eq!(ended.code, Some(3), "{}", ended.err);
 }

@@ -46,7 +46,7 @@ pub(crate) fn repeated<T>(
     mut step: impl FnMut() -> Result<T>,
 ) -> Result<T> {
     let rings = Rings::of(executor.runtime());
-    if !rings.is_elastic() || !program.global().ops.iter().any(is_exchange) || joins(program) {
+    if !rings.is_elastic() || !program.blocks().iter().flat_map(|block| &block.ops).any(is_exchange) || joins(program) {
         return step();
     }
     let mut tries = 0;

@@ -5,7 +5,7 @@ use oarlock_ir::{Program, Result};
 
 use crate::collective::Rings;
 use crate::elastic::repeated;
-use crate::transpile::idle;
+use crate::transpile::{LAST_AVERAGED, LOCAL_STEPS, idle};
 
 /// Takes part in the steps of the other workers of a group, without data and without weight, until all have come to the end of
 /// their data. Parameters stay equal everywhere. `program` is what this worker trained in `scope`. Returns after how many steps
@@ -17,8 +17,11 @@ pub fn finish(executor: &Executor, program: &Program, scope: &Scope) -> Result<u
     }
     let Some(step) = idle(program)? else { return Ok(0) };
     let mut steps = 0;
+    // What this worker learned since parameters were averaged last counts once.
+    let mut own = step.catch_up.as_ref().filter(|_| has_steps_to_average(scope));
     loop {
-        repeated(executor, program, scope, || executor.run(&step.exchange, &[], &[], scope))?;
+        let exchange = own.take().unwrap_or(&step.exchange);
+        repeated(executor, program, scope, || executor.run(exchange, &[], &[], scope))?;
         let anybody = rings.active().is_some_and(|active| active > 0.0);
         if anybody || step.always_update {
             executor.run(&step.update, &[], &[], scope)?;
@@ -28,4 +31,9 @@ pub fn finish(executor: &Executor, program: &Program, scope: &Scope) -> Result<u
         }
         steps += 1;
     }
+}
+
+fn has_steps_to_average(scope: &Scope) -> bool {
+    let count = |name: &str| scope.tensor(name).and_then(|t| t.data::<i64>().ok()?.first().copied());
+    count(LOCAL_STEPS) != count(LAST_AVERAGED)
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::instance::{Instance, RunCx};
 use crate::plan::Plan;
-use crate::profile::{Profile, Recorder};
+use crate::profile::{Profile, Recorder, SharedProfile};
 use crate::replicas::Teams;
 use crate::scope::Scope;
 use crate::worker::{Means, Worker};
@@ -39,6 +39,15 @@ pub trait ProgramHost: Send + Sync {
 
 /// The hosts that an executor finds in its runtime.
 pub struct Hosts(pub Vec<Box<dyn ProgramHost>>);
+
+/// Puts variables in order before a program runs on them: what happened elsewhere since the last run may concern them.
+pub trait BeforeRun: Send + Sync {
+    /// A program is about to run on the variables of a scope, of which nobody holds any.
+    fn before(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()>;
+}
+
+/// What an executor finds in its runtime to be done before every run.
+pub struct BeforeRuns(pub Box<dyn BeforeRun>);
 
 /// The most plans kept; the one unused for longest goes first. Programs that are rebuilt each step would otherwise fill memory.
 pub(crate) const MAX_PLANS: usize = 64;
@@ -137,9 +146,9 @@ impl Executor {
         {
             return host.run(self, program, scope);
         }
-        self.runtime.between_runs()?;
+        self.before_run(program, scope)?;
         let mut instance = self.take(program, feeds, fetches)?;
-        let recorder = self.recorder.lock().clone();
+        let recorder = self.recorder();
         let cx =
             RunCx { runtime: &self.runtime, check_nan_inf: self.options.check_nan_inf, recorder: recorder.as_deref() };
         let result = instance.run(&cx, scope, feeds, Some(fetched));
@@ -148,6 +157,14 @@ impl Executor {
         }
         self.give_back(program, instance);
         result
+    }
+
+    /// Does what is to be done before a run, while nobody holds a variable.
+    pub(crate) fn before_run(&self, program: &Program, scope: &Scope) -> Result<()> {
+        if let Some(before) = self.runtime.get::<BeforeRuns>() {
+            before.0.before(self, program, scope)?;
+        }
+        self.runtime.between_runs()
     }
 
     /// Runs a program and returns the fetched dense tensors.
@@ -219,6 +236,7 @@ impl Executor {
         scope: &Scope,
         count: usize,
     ) -> Result<Vec<Worker>> {
+        self.before_run(program, scope)?;
         let plan = Arc::new(Plan::compile(program, feeds, fetches, &self.options)?);
         let recorder = self.recorder.lock().clone();
         let worker = |_| {
@@ -251,7 +269,17 @@ impl Executor {
     }
 
     pub(crate) fn recorder(&self) -> Option<Arc<Recorder>> {
-        self.recorder.lock().clone()
+        let own = self.recorder.lock().clone();
+        own.or_else(|| self.runtime.get::<SharedProfile>().map(|shared| shared.0.clone()))
+    }
+
+    /// Does something for which other executors of the runtime work: what they do is recorded here, if this one records.
+    pub fn with_shared_profile<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Some(recorder) = self.recorder.lock().clone() else { return work() };
+        self.runtime.provide(Arc::new(SharedProfile(recorder)));
+        let result = work();
+        drop(self.runtime.withdraw::<SharedProfile>());
+        result
     }
 
     /// The program as it is run for these feeds and fetches, after fusion: for tools and tests.

@@ -13,8 +13,8 @@ mod scope;
 mod session;
 mod worker;
 
-pub use executor::{ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
-pub use profile::{OpTime, Profile};
+pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
+pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;
 pub use session::Session;
 pub use worker::Worker;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oarlock_ir::{Name, Op};
@@ -34,18 +35,34 @@ impl Recorder {
 
     /// Runs `work` and records how long it took.
     pub(crate) fn time<T>(&self, op: &Op, work: impl FnOnce() -> T) -> T {
-        let from = now();
-        let result = work();
-        let took = now() - from;
+        let (from, result) = (now(), work());
         let output = op.outputs.args().next().cloned().unwrap_or_else(|| "".into());
-        let thread = thread_number();
-        let event = Event { op_type: op.op_type.clone(), output, from: from - self.start, took, thread };
-        self.events.lock().push(event);
+        self.record(op.op_type.clone(), output, from);
         result
+    }
+
+    /// Something ends that began at `from`.
+    fn record(&self, op_type: Name, output: Name, from: Instant) {
+        let event = Event { op_type, output, from: from - self.start, took: now() - from, thread: thread_number() };
+        self.events.lock().push(event);
     }
 
     pub(crate) fn finish(self) -> Profile {
         Profile { wall: now() - self.start, events: self.events.into_inner() }
+    }
+}
+
+/// The profile of an executor, into which others of its runtime record, too: a server's work is done by many. They find it in their
+/// runtime.
+#[derive(Clone)]
+pub struct SharedProfile(pub(crate) Arc<Recorder>);
+
+impl SharedProfile {
+    /// Does something that is no operator, and records how long it took, under this name.
+    pub fn time<T>(&self, name: &str, work: impl FnOnce() -> T) -> T {
+        let (from, result) = (now(), work());
+        self.0.record(name.into(), "".into(), from);
+        result
     }
 }
 

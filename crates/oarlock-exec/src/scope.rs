@@ -26,6 +26,11 @@ struct Inner {
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Scope {
+    /// Is it this one, and not just one like it?
+    pub fn is(&self, other: &Scope) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// A scope without variables.
     pub fn new() -> Scope {
         Scope::with_parent(None)

@@ -278,6 +278,8 @@ pub(crate) fn config_of(fields: &Bound<'_, PyDict>) -> PyResult<Config> {
             "use_hierarchical_allreduce" => config.use_hierarchical_allreduce = value.extract()?,
             "hierarchical_allreduce_inter_nranks" => config.hierarchical_allreduce_inter_nranks = value.extract()?,
             "fuse_grad_size_in_MB" => config.fuse_grad_size_in_mb = value.extract()?,
+            "local_sgd_k_steps" => config.local_sgd_k_steps = value.extract()?,
+            "local_sgd_begin_step" => config.local_sgd_begin_step = value.extract()?,
             "collective_mode" if value.is_none() => {}
             "collective_mode" => config.collective_mode = Some(collective_mode_of(&value)?),
             other => return Err(PyValueError::new_err(format!("DistributeTranspilerConfig has no field {other}"))),

@@ -3,10 +3,11 @@
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
+use oarlock_dist::Refresh;
 use oarlock_dist::client::ClientOptions;
 use oarlock_dist::collective::GroupOptions;
 use oarlock_dist::server::{ServerHost, ServerOptions};
-use oarlock_exec::{ExecOptions, Executor, Hosts};
+use oarlock_exec::{BeforeRuns, ExecOptions, Executor, Hosts};
 use oarlock_io::ModelTables;
 use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
 
@@ -78,6 +79,7 @@ pub fn check_environment() -> Result<()> {
 /// Lets executors of this runtime serve, be trainers, and be equal workers in a cluster.
 pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions, group: GroupOptions) {
     runtime.provide(Arc::new(Hosts(vec![Box::new(ServerHost::new(server))])));
+    runtime.provide(Arc::new(BeforeRuns(Box::new(Refresh::default()))));
     runtime.provide(Arc::new(client));
     runtime.provide(Arc::new(group));
 }

@@ -305,12 +305,16 @@ const TRANSPILER_CONFIG: &[Setting] = &[
     on("hierarchical_allreduce_inter_nranks", Value::Int(0), "how many workers a machine has"),
     on("collective_mode", Value::None, "what equal workers exchange: grad_allreduce or local_sgd"),
     on("fuse_grad_size_in_MB", Value::None, "equal workers exchange gradients together up to so many MiB (4)"),
+    on("local_sgd_k_steps", Value::Int(1), "local_sgd averages parameters after so many steps"),
+    on("local_sgd_begin_step", Value::Int(1), "local_sgd averages after every step up to this one"),
 ];
 
 const COLLECTIVE_STRATEGY: &[Setting] = &[
     on("use_local_sgd", Value::Bool(false), "workers update on their own, and move to the mean of where they went"),
     on("mode", Value::Text("nccl2"), "nccl2 or collective: both exchange gradients, with the same result"),
     on("collective_mode", Value::None, "what workers exchange: grad_allreduce or local_sgd"),
+    on("local_sgd_k_steps", Value::Int(1), "local_sgd averages parameters after so many steps"),
+    on("local_sgd_begin_step", Value::Int(1), "local_sgd averages after every step up to this one"),
     on("nccl_comm_num", Value::Int(1), "how many rings workers use"),
     on("use_hierarchical_allreduce", Value::Bool(false), "the workers of a machine first, then one of each machine"),
     ok("hierarchical_allreduce_inter_nranks", Value::Int(0), "which workers share a machine is found out"),

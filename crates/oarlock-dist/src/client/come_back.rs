@@ -3,6 +3,8 @@
 //! Others make steps meanwhile. The step is chosen some way ahead; a server that has passed it already refuses, and a later one is tried.
 //! A server that agreed waits for the trainer at that step, so from then on nobody can get far ahead of it.
 
+use std::sync::atomic::Ordering;
+
 use oarlock_ir::{Error, Kind, Result};
 
 use super::{Client, Request};
@@ -58,7 +60,7 @@ impl Client {
 
     fn ask_to_come_back(&self, trainer: u32, servers: &[String], from: u64, wait: bool) -> Result<Vec<ComeBack>> {
         let mut meta = Writer::new();
-        ComeBack { from, wait, ..ComeBack::default() }.encode(&mut meta);
+        ComeBack { from, wait, pauses: self.pauses.load(Ordering::Acquire), ..ComeBack::default() }.encode(&mut meta);
         let about = || "its return".to_string();
         let request = Request { kind: kind::COME_BACK, meta: meta.as_bytes(), sections: &[], about: &about };
         let ask = |server: &String| {

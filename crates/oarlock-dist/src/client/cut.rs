@@ -88,9 +88,9 @@ impl Client {
         })
     }
 
-    /// What every trainer brings to a meeting at a server, as bytes.
-    pub fn meet_with(&self, trainer: u32, server: &str, purpose: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let all = self.meet(trainer, server, purpose, &as_tensor(bytes))?;
+    /// What every trainer brings to a meeting, as bytes; see [`Client::meet`].
+    pub fn meet_with(&self, trainer: u32, servers: &[String], purpose: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let all = self.meet(trainer, servers, purpose, &as_tensor(bytes))?;
         Ok(all.iter().map(|tensor| tensor.bytes().to_vec()).collect())
     }
 }

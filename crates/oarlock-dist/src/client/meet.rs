@@ -1,12 +1,13 @@
 //! Meetings with the other trainers, at a server.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{Tensor, Value};
 
 use super::{Client, Request};
-use crate::message::{Awaited, Meet, Rounded, ValueReader, ValueWriter, kind};
+use crate::message::{Awaited, Meet, Met, Rounded, ValueReader, ValueWriter, kind};
 use crate::wire::codec::{Reader, Writer};
 use crate::wire::{Floats, now};
 
@@ -17,10 +18,24 @@ const PATIENCE: Duration = Duration::from_secs(6 * 3600);
 const SAY_EVERY: Duration = Duration::from_secs(10);
 
 impl Client {
-    /// Brings a value to a meeting of all trainers at a server; returns what each brought, in the order of their numbers.
-    /// `purpose` is what the meeting is for, and the same for all.
-    pub fn meet(&self, trainer: u32, server: &str, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
-        self.meet_for(trainer, server, purpose, 0, value, PATIENCE)
+    /// Brings a value to a meeting of all trainers, at the first of all `servers`; returns what each brought, in the order of their
+    /// numbers. `purpose` is what the meeting is for, and the same for all.
+    ///
+    /// Meanwhile this trainer has no data: the steps of those that still train do not wait for it. All that met take part again
+    /// from the same step on.
+    pub fn meet(&self, trainer: u32, servers: &[String], purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
+        // A thread that is in a step keeps this trainer in its steps.
+        let Some(_alone) = self.barrier.try_lock() else {
+            return Ok(self.meet_for(trainer, first(servers)?, purpose, (0, 0), value, PATIENCE)?.0);
+        };
+        self.resume(trainer, servers, "")?;
+        let pause = self.pauses.fetch_add(1, Ordering::AcqRel) + 1;
+        self.pause(trainer, servers, pause)?;
+        // Until it takes part again: whoever catches an error and goes on must agree on a step with all servers.
+        self.away.store(true, Ordering::Release);
+        let (all, met) = self.meet_for(trainer, first(servers)?, purpose, (0, pause), value, PATIENCE)?;
+        self.take_part(trainer, servers, met)?;
+        Ok(all)
     }
 
     /// The same in the middle of a step. A process that comes back and repeats the step hears what was brought to it before.
@@ -31,7 +46,8 @@ impl Client {
         purpose: &str,
         value: &Tensor,
     ) -> Result<Vec<Tensor>> {
-        self.meet_for(trainer, server, purpose, self.done() + 1, value, self.options.deadline)
+        let step = (self.done() + 1, 0);
+        Ok(self.meet_for(trainer, server, purpose, step, value, self.options.deadline)?.0)
     }
 
     fn meet_for(
@@ -39,15 +55,15 @@ impl Client {
         trainer: u32,
         server: &str,
         purpose: &str,
-        step: u64,
+        (step, pause): (u64, u64),
         value: &Tensor,
         patience: Duration,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<(Vec<Tensor>, Met)> {
         let value = &Value::Dense(value.clone());
         let mut number = self.meetings.lock();
         *number += 1;
         let mut meta = Writer::new();
-        Meet { number: *number, step, purpose: purpose.to_string() }.encode(&mut meta);
+        Meet { number: *number, step, pause, purpose: purpose.to_string() }.encode(&mut meta);
         let mut values = ValueWriter::default();
         let rounded = Rounded::of(Floats::F32, [value].into_iter());
         values.write(&mut meta, [("", value)].into_iter(), &rounded)?;
@@ -62,6 +78,7 @@ impl Client {
             peer.finish(&mut link, &request, deadline)?;
             let mut meta = Reader::new(link.reply.meta(), "a meeting");
             if link.reply.kind() != kind::AWAITED {
+                let met = Met::decode(&mut meta)?;
                 let mut reader = ValueReader::new(&link.reply, &mut meta)?;
                 let mut all = Vec::new();
                 while reader.next(&mut meta)?.is_some() {
@@ -72,7 +89,7 @@ impl Client {
                     );
                 }
                 peer.give_back(link);
-                return Ok(all);
+                return Ok((all, met));
             }
             let missing = Awaited::decode(&mut meta)?.trainers;
             let who = missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -91,4 +108,9 @@ impl Client {
             }
         }
     }
+}
+
+fn first(servers: &[String]) -> Result<&str> {
+    let none = || Error::new(Kind::Argument, "no server is named at which trainers could meet");
+    servers.first().map(String::as_str).ok_or_else(none)
 }

@@ -11,6 +11,7 @@ mod fetch;
 mod inbox;
 mod life;
 mod meet;
+mod pause;
 mod peer;
 mod rows;
 mod shrink;
@@ -121,8 +122,14 @@ pub struct Client {
     /// Grows with everything that changes servers: what was fetched before is no longer what they hold.
     exchanges: AtomicU64,
     resumed: Mutex<bool>,
-    /// Held by the thread that waits for the other trainers: a trainer is in one step at a time.
+    /// Held by the thread that waits for the other trainers: a trainer is in one step, or one pause, at a time.
     barrier: Mutex<()>,
+    /// How many pauses this process began.
+    pauses: AtomicU64,
+    /// Servers make steps without this trainer: a pause failed half way.
+    away: AtomicBool,
+    /// Steps were made without this trainer since it fetched parameters.
+    behind: AtomicBool,
     /// How many meetings this process came to; held during one.
     meetings: Mutex<u64>,
     /// How often this process let servers shrink their tables; held meanwhile.
@@ -146,6 +153,9 @@ impl Client {
             exchanges: AtomicU64::new(0),
             resumed: Mutex::new(false),
             barrier: Mutex::new(()),
+            pauses: AtomicU64::new(0),
+            away: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
             meetings: Mutex::new(0),
             shrinks: Mutex::new(0),
             fingerprint: Mutex::new(options.fingerprint.clone()),
@@ -223,6 +233,9 @@ impl Client {
     pub(crate) fn resume(&self, trainer: u32, servers: &[String], fingerprint: &str) -> Result<()> {
         let mut resumed = self.resumed.lock();
         if *resumed {
+            if self.away.load(Ordering::Acquire) {
+                self.goes_on_after(self.come_back(trainer, servers)?);
+            }
             return Ok(());
         }
         if self.fingerprint.lock().is_empty() {
@@ -381,6 +394,8 @@ impl Client {
                 first = told;
             }
         }
+        // Whoever comes again after that is another to the servers.
+        self.identity.lock().incarnation = incarnation();
         first
     }
 
@@ -432,7 +447,7 @@ fn about_names<'a>(what: &str, names: impl Iterator<Item = &'a str>, done: u64) 
 
 #[cold]
 fn two_at_once() -> Error {
-    Error::new(Kind::Unsupported, "two threads of one trainer make steps that wait for the other trainers")
+    Error::new(Kind::Unsupported, "two threads of one trainer wait for the other trainers, in a step or in a barrier")
         .help("train with one thread, or through fleet, whose communicator lets the threads of a trainer meet")
 }
 

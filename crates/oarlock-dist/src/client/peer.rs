@@ -90,7 +90,9 @@ impl Peer {
     pub(crate) fn begin(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
         link.sequence += 1;
         if link.conn.is_none() {
-            self.connect(link, request, deadline)?;
+            // Who only reads does not wait for a server to be started.
+            let until = if self.identity.looks { self.options.reconnect_until(deadline) } else { deadline };
+            self.connect(link, request, until)?;
         }
         if self.send(link, request, deadline).is_err() {
             link.conn = None;
@@ -157,6 +159,11 @@ impl Peer {
     fn connect(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
         let purpose = if self.identity.looks { Purpose::Look } else { Purpose::Work };
         let (conn, welcome) = self.open(purpose, link.stream, deadline).map_err(|e| self.about(e, request))?;
+        if self.identity.looks
+            && let Err(e) = conn.watch_closely()
+        {
+            self.options.log.line(format!("warning: the loss of {} would be noticed late: {e}", self.endpoint));
+        }
         link.conn = Some(conn);
         link.welcome = Some(welcome);
         Ok(())

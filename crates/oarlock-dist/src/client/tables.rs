@@ -1,6 +1,7 @@
 //! Reading tables of servers that run, without being one of their trainers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use oarlock_io::TableFiles;
 use oarlock_ir::{Error, Kind, Result, Runtime, Var};
@@ -11,8 +12,11 @@ use super::{Client, ClientOptions, Request};
 use crate::message::{RowsOf, Served, Tables, ValueReader, kind};
 use crate::placement::block_name;
 use crate::transpile::RemoteTable;
-use crate::wire::Incoming;
 use crate::wire::codec::{Reader, Writer};
+use crate::wire::{Incoming, READS};
+
+/// After so long without a connection, a server that is to be read is gone.
+const GONE: Duration = Duration::from_secs(6);
 
 /// Somebody who only reads: no server counts it as a trainer, and no row is made for it.
 pub(crate) struct Onlooker(pub(crate) Client);
@@ -20,10 +24,15 @@ pub(crate) struct Onlooker(pub(crate) Client);
 impl Onlooker {
     /// The onlooker of a runtime; made when it is first needed.
     pub(crate) fn of(runtime: &Runtime) -> Arc<Onlooker> {
-        let options = ClientOptions::of(runtime);
+        let mut options = ClientOptions::of(runtime);
         // Servers that are to be read run already: nobody waits for their start.
-        let deadline = options.deadline.min(options.reconnect);
-        runtime.get_or_provide(|| Onlooker(Client::looking(ClientOptions { deadline, ..options })))
+        options.deadline = options.deadline.min(options.reconnect);
+        options.reconnect = options.reconnect.min(GONE);
+        // Which job they are of, only who launched it knows; the token, if they have one, must be known.
+        if options.net.job.is_empty() {
+            options.net.hello = READS.to_vec();
+        }
+        runtime.get_or_provide(|| Onlooker(Client::looking(options)))
     }
 }
 

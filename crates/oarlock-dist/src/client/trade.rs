@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oarlock_io::data::{Exchange, Round};
 use oarlock_ir::{Error, Kind, Result};
+use oarlock_tensor::{DType, Tensor};
 
 use super::Client;
 use crate::message::{Trade, ValueWriter, kind};
@@ -17,6 +18,8 @@ pub struct Partners {
     servers: Vec<String>,
     trainer: usize,
     trainers: usize,
+    /// More rounds of the same exchange follow.
+    under_way: bool,
 }
 
 impl Partners {
@@ -30,7 +33,7 @@ impl Partners {
             return Err(Error::new(Kind::Argument, format!("this is trainer {trainer}, and there are {trainers}"))
                 .help("they are counted from 0"));
         }
-        Ok(Partners { client, servers, trainer, trainers })
+        Ok(Partners { client, servers, trainer, trainers, under_way: false })
     }
 
     /// The same bytes to everybody; returns those of all, in the order of the trainers.
@@ -50,12 +53,17 @@ impl Exchange for Partners {
     }
 
     fn all_to_all(&mut self, round: Round) -> Result<Round> {
+        // One may still train when another is here. They meet first: that may take as long as it does, and steps go on meanwhile.
+        if self.trainers > 1 && !self.under_way {
+            self.client.meet_to_trade(self.trainer as u32, &self.servers)?;
+        }
         let mut got = Round { parts: vec![Vec::new(); self.trainers], more: false };
         got.more = self.client.trade(self.trainer as u32, &self.servers, &round, |from, part| {
             let to = got.parts.get_mut(from as usize).ok_or_else(|| from_nobody(from))?;
             to.extend_from_slice(part);
             Ok(())
         })?;
+        self.under_way = got.more;
         Ok(got)
     }
 }
@@ -74,7 +82,25 @@ pub(super) struct Trades {
     broken: bool,
 }
 
+impl Trades {
+    fn check(&self) -> Result<()> {
+        if self.broken {
+            return Err(Error::new(Kind::Network, "an exchange between trainers failed before")
+                .help("start the job again: what the trainers hold no longer fits together"));
+        }
+        Ok(())
+    }
+}
+
 impl Client {
+    fn meet_to_trade(&self, trainer: u32, servers: &[String]) -> Result<()> {
+        let mut trades = self.trades.lock();
+        trades.check()?;
+        let met = self.meet(trainer, servers, "an exchange between trainers", &Tensor::zeros(DType::U8, [1]));
+        trades.broken = met.is_err();
+        met.map(drop)
+    }
+
     /// One round: gives every trainer its part, and hands `take` what they gave, by who gave it. Has anybody more?
     fn trade(
         &self,
@@ -84,10 +110,7 @@ impl Client {
         mut take: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<bool> {
         let mut trades = self.trades.lock();
-        if trades.broken {
-            return Err(Error::new(Kind::Network, "an exchange between trainers failed before")
-                .help("start the job again: what the trainers hold no longer fits together"));
-        }
+        trades.check()?;
         let number = trades.done + 1;
         let mut requests = Vec::new();
         for (s, server) in servers.iter().enumerate() {

@@ -290,14 +290,14 @@ impl Forming<'_> {
     fn follow_until_let_in(&mut self, late: bool) -> Result<Formed> {
         loop {
             if late {
-                let Some(first) = find_first(self.options) else {
-                    return Err(Error::new(Kind::Network, "no other worker answers").help("start the job anew"));
-                };
-                self.first = first;
+                self.look(|| "any other".to_string())?;
+                self.first = find_first(self.options).ok_or_else(|| self.nobody_left())?;
             }
             self.reached = false;
             let anew = late || self.grace.is_some();
-            match self.follow() {
+            match self.follow(anew) {
+                // It listened a moment ago. Another one may decide now, or nobody is left.
+                Err(e) if late && e.kind() == Kind::Network && !self.reached => {}
                 Err(e) if anew && e.kind() == Kind::Network && now() < self.until && self.first_is_there() => {
                     std::thread::sleep(LOOK);
                 }
@@ -306,17 +306,24 @@ impl Forming<'_> {
         }
     }
 
+    /// A worker that was started again finds none of the others.
+    fn nobody_left(&self) -> Error {
+        let what = format!("rank {} was started again, and no other worker is left", self.options.rank);
+        Error::new(Kind::Network, format!("{what}: they have finished, or died"))
+            .help("there is nothing to join; start the job anew if it failed")
+    }
+
     /// Does the one who decides live? It may be busy: then it listens, but does not answer.
     fn first_is_there(&self) -> bool {
         self.reached || is_bound(&self.options.endpoints[self.first], &self.options.net, now() + PROBE)
     }
 
     /// The part of all but rank 0.
-    fn follow(&mut self) -> Result<Formed> {
+    fn follow(&mut self, anew: bool) -> Result<Formed> {
         let net = self.options.net_for(FOR_JOIN, &[0; 16]);
         let first = self.first;
         let missing = |e: Error| e.note(format!("rank {} looks for rank {first} there", self.options.rank));
-        let patience = if self.grace.is_some() { self.until.min(now() + ANSWER) } else { self.until };
+        let patience = if anew { self.until.min(now() + ANSWER) } else { self.until };
         let mut conn = Conn::connect(&self.options.endpoints[first], &net, patience).map_err(missing)?;
         self.reached = true;
         let mut meta = Writer::new();

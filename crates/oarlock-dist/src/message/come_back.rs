@@ -12,6 +12,8 @@ pub(crate) struct ComeBack {
     pub(crate) from: u64,
     /// Answer when the step before it is done, or after a while.
     pub(crate) wait: bool,
+    /// How many pauses the process has begun: they are over.
+    pub(crate) pauses: u64,
     /// Steps that the server has made.
     pub(crate) done: u64,
     /// Nobody takes part in the next step.
@@ -22,11 +24,18 @@ impl ComeBack {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.from);
         meta.bool(self.wait);
+        meta.u64(self.pauses);
         meta.u64(self.done);
         meta.bool(self.idle);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<ComeBack> {
-        Ok(ComeBack { from: meta.u64()?, wait: meta.bool()?, done: meta.u64()?, idle: meta.bool()? })
+        Ok(ComeBack {
+            from: meta.u64()?,
+            wait: meta.bool()?,
+            pauses: meta.u64()?,
+            done: meta.u64()?,
+            idle: meta.bool()?,
+        })
     }
 }

@@ -59,7 +59,7 @@ fn attack_small() {
     let stale = Stale { calls: Some(2), steps: None, count: Some(3), score: Some(0.5) };
     let shrink = Shrink { number: 1, stale, gone: 4 };
     attack_meta("shrink", &written(|m| shrink.encode(m)), |m| Shrink::decode(m).is_ok());
-    let back = ComeBack { from: 4, wait: true, done: 3, idle: false };
+    let back = ComeBack { from: 4, wait: true, pauses: 1, done: 3, idle: false };
     attack_meta("come back", &written(|m| back.encode(m)), |m| ComeBack::decode(m).is_ok());
     attack_meta("welcome", &written(|m| welcome.encode(m)), |m| Welcome::decode(m).is_ok());
     attack_meta("failure", &written(|m| encode_failure(&error, m)), |m| decode_failure(m, "s").is_ok());
@@ -72,6 +72,14 @@ fn attack_small() {
     let served = Served { name: "emb".into(), width: 8, rows: 100, hashed: true };
     let tables = Tables { server: Some(1), servers: 2, tables: vec![served] };
     attack_meta("tables", &written(|m| tables.encode(m)), |m| Tables::decode(m).is_ok());
+    let paused = vec![Paused { trainer: 1, incarnation: 7, number: 2 }];
+    let resume = Resume { from: 9, of: paused.clone() };
+    attack_meta("resume", &written(|m| resume.encode(m)), |m| Resume::decode(m).is_ok());
+    attack_meta("met", &written(|m| Met { done: 8, paused }.encode(m)), |m| Met::decode(m).is_ok());
+    let meet = Meet { number: 3, step: 0, pause: 2, purpose: "barrier".into() };
+    attack_meta("meet", &written(|m| meet.encode(m)), |m| Meet::decode(m).is_ok());
+    attack_meta("pause", &written(|m| Pause { number: 2 }.encode(m)), |m| Pause::decode(m).is_ok());
+    attack_meta("resumed", &written(|m| Resumed { taken: true }.encode(m)), |m| Resumed::decode(m).is_ok());
     attack_meta("leave", &written(|m| Leave { steps: 9 }.encode(m)), |m| Leave::decode(m).is_ok());
 }
 

@@ -1,10 +1,11 @@
 //! A trainer's part of a meeting: all trainers bring a value, and all get the values of all.
 //!
-//! The reply is either the values, named by the trainers' numbers, or [`Awaited`]: a trainer that waits asks again, so that it can
-//! say for whom it waits.
+//! The reply is either [`Met`] and the values, named by the trainers' numbers, or [`Awaited`]: a trainer that waits asks again, so that
+//! it can say for whom it waits.
 
 use oarlock_ir::Result;
 
+use super::pause::Paused;
 use crate::wire::codec::{Reader, Writer};
 
 /// What stands before the value.
@@ -14,6 +15,8 @@ pub(crate) struct Meet {
     pub(crate) number: u64,
     /// The step that it is part of, 0 for none. Who comes back and repeats a step gets what its meeting gave.
     pub(crate) step: u64,
+    /// The pause of this process meanwhile, 0 for none.
+    pub(crate) pause: u64,
     /// What it is for. Trainers that mean different things must not meet.
     pub(crate) purpose: String,
 }
@@ -22,11 +25,32 @@ impl Meet {
     pub(crate) fn encode(&self, meta: &mut Writer) {
         meta.u64(self.number);
         meta.u64(self.step);
+        meta.u64(self.pause);
         meta.str(&self.purpose);
     }
 
     pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Meet> {
-        Ok(Meet { number: meta.u64()?, step: meta.u64()?, purpose: meta.str()?.to_string() })
+        Ok(Meet { number: meta.u64()?, step: meta.u64()?, pause: meta.u64()?, purpose: meta.str()?.to_string() })
+    }
+}
+
+/// All have come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Met {
+    /// Steps that the server had made by then.
+    pub(crate) done: u64,
+    /// Who came in a pause, and in which.
+    pub(crate) paused: Vec<Paused>,
+}
+
+impl Met {
+    pub(crate) fn encode(&self, meta: &mut Writer) {
+        meta.u64(self.done);
+        meta.list(&self.paused, |meta, paused| paused.encode(meta));
+    }
+
+    pub(crate) fn decode(meta: &mut Reader<'_>) -> Result<Met> {
+        Ok(Met { done: meta.u64()?, paused: meta.list(Paused::decode)? })
     }
 }
 

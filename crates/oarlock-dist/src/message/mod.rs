@@ -13,6 +13,7 @@ mod leave;
 mod lookup;
 mod meet;
 mod note;
+mod pause;
 mod pull;
 mod push;
 mod rows;
@@ -28,8 +29,9 @@ pub(crate) use failure::{decode_failure, encode_failure};
 pub(crate) use hello::{Hello, Purpose, Welcome};
 pub(crate) use leave::Leave;
 pub(crate) use lookup::{Lookup, decode_held, encode_held};
-pub(crate) use meet::{Awaited, Meet};
+pub(crate) use meet::{Awaited, Meet, Met};
 pub(crate) use note::Notes;
+pub(crate) use pause::{Pause, Paused, Resume, Resumed};
 pub(crate) use pull::{Pull, rows_in};
 pub(crate) use push::Push;
 pub(crate) use rows::RowsOf;
@@ -64,7 +66,7 @@ pub(crate) mod kind {
     pub(crate) const DONE: u16 = 10;
     /// Bytes from trainer to trainer. Answered alike.
     pub(crate) const TRADE: u16 = 11;
-    /// A trainer's part of a meeting.
+    /// A trainer's part of a meeting. Answered alike, with the parts of all.
     pub(crate) const MEET: u16 = 12;
     /// The answer to it while others are missing.
     pub(crate) const AWAITED: u16 = 13;
@@ -82,4 +84,22 @@ pub(crate) mod kind {
     pub(crate) const TABLES: u16 = 19;
     /// A question for all rows of a table, some at a time.
     pub(crate) const ROWS: u16 = 20;
+    /// A trainer has no data for now: it waits for the others elsewhere.
+    pub(crate) const PAUSE: u16 = 21;
+    /// What trainers waited for is there.
+    pub(crate) const RESUME: u16 = 22;
+
+    /// What a server's profile calls the requests that are its work.
+    pub(crate) fn name(kind: u16) -> Option<&'static str> {
+        match kind {
+            PUSH => Some("serve push"),
+            PULL => Some("serve pull"),
+            LOOKUP => Some("serve lookup"),
+            ROWS => Some("serve rows"),
+            CUT => Some("serve checkpoint"),
+            MEET => Some("serve barrier"),
+            TRADE => Some("serve exchange"),
+            _ => None,
+        }
+    }
 }

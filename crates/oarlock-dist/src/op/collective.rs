@@ -165,10 +165,11 @@ fn reduce(p: &Prepare<'_>, args: Args, how: Reduce) -> Result<Box<dyn Kernel>> {
 
 /// Is the variable next read by the operator that waits for exchanges?
 fn is_awaited(p: &Prepare<'_>) -> bool {
-    let (op, ops) = (p.op(), &p.program().global().ops);
+    let op = p.op();
     let Some([name]) = Some(op.inputs.get("X")).filter(|x| *x == op.outputs.get("Out")) else { return false };
     let same = |other: &Op| other.op_type == op.op_type && other.inputs.get("X") == op.inputs.get("X");
-    let Some(at) = ops.iter().position(same) else { return false };
+    let found = p.program().blocks().iter().find_map(|block| Some((&block.ops, block.ops.iter().position(same)?)));
+    let Some((ops, at)) = found else { return false };
     let touches = |other: &&Op| {
         other.inputs.args().chain(other.outputs.args()).any(|arg| arg == name) || !other.sub_blocks().is_empty()
     };

@@ -17,6 +17,7 @@ mod strangers;
 mod tables;
 mod trades;
 mod updates;
+mod waits;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use oarlock_exec::{ExecOptions, Executor, ProgramHost, Scope};
+use oarlock_exec::{ExecOptions, Executor, ProgramHost, Scope, SharedProfile};
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
@@ -43,12 +44,13 @@ use strangers::Strangers;
 use trades::Trades;
 pub use updates::ServerMode;
 use updates::Updates;
+use waits::{Reminder, Waits};
 
 use crate::checkpoint::steps_before;
 use crate::log::Log;
 use crate::message::{Hello, Purpose};
 use crate::threads::spawn;
-use crate::wire::{Conn, Listener, NetOptions, now};
+use crate::wire::{Closer, Conn, Listener, NetOptions, now};
 
 /// How a server works, besides what its program says.
 #[derive(Debug, Clone)]
@@ -128,6 +130,8 @@ struct Shared {
     previous: Previous,
     last_shrink: LastCall,
     strangers: Strangers,
+    /// Where requests are recorded, with the operators of updates.
+    profile: Option<Arc<SharedProfile>>,
 }
 
 /// Requests that follow each other: trainer, incarnation, number of the stream.
@@ -137,7 +141,10 @@ struct State {
     round: Round,
     trades: Trades,
     pace: Pace,
+    /// Barriers and what else trainers do together outside of steps.
     meetings: Meetings,
+    /// What those that take part in a step do together in the middle of it.
+    in_step: Meetings,
     cuts: Cuts,
     /// Where trainers said they stand.
     notes: BTreeMap<u32, Vec<u8>>,
@@ -169,6 +176,7 @@ impl Server {
             options.fingerprint.clone_from(&updates.fingerprint);
         }
         let at = options.endpoint.clone().unwrap_or_else(|| updates.endpoint.clone());
+        options.net.lets_read = true;
         let listener = Listener::bind(&at, &options.net)?;
         let endpoint = listener.endpoint().to_string();
         let trainers = updates.trainers;
@@ -177,6 +185,7 @@ impl Server {
             trades: Trades::new(trainers),
             pace: Pace::new(trainers),
             meetings: Meetings::default(),
+            in_step: Meetings::default(),
             cuts: Cuts::default(),
             notes: BTreeMap::new(),
             seen: vec![None; trainers],
@@ -191,6 +200,7 @@ impl Server {
             previous: Previous::new(options.policy == Policy::Wait),
             last_shrink: LastCall::default(),
             strangers: Strangers::new(options.log.clone()),
+            profile: runtime.get(),
             updates,
             state: Mutex::new(state),
             fence: RwLock::new(()),
@@ -298,9 +308,17 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The same if its machine could not be reached for a while already.
 const SHORT_GRACE: Duration = Duration::from_millis(600);
 
+/// A connection that is being served.
+struct Open {
+    thread: JoinHandle<()>,
+    closer: Closer,
+    /// Set when the peer has said who it is.
+    known: Arc<AtomicBool>,
+}
+
 impl Shared {
     fn accept(self: &Arc<Shared>, listener: &Listener) {
-        let mut sessions: Vec<JoinHandle<()>> = Vec::new();
+        let mut sessions: Vec<Open> = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
             match listener.accept(&self.stop) {
                 Ok(Some(conn)) => self.serve(conn, &mut sessions),
@@ -310,28 +328,32 @@ impl Shared {
                     std::thread::sleep(ACCEPT_PAUSE);
                 }
             }
-            sessions.retain(|session| !session.is_finished());
+            sessions.retain(|session| !session.thread.is_finished());
         }
+        // Nobody waits for a peer that has not said who it is.
+        sessions.iter().filter(|session| !session.known.load(Ordering::Acquire)).for_each(|s| s.closer.close());
         for session in sessions {
             // A session that panicked has said so already.
-            let _ = session.join();
+            let _ = session.thread.join();
         }
     }
 
-    fn serve(self: &Arc<Shared>, conn: Conn, sessions: &mut Vec<JoinHandle<()>>) {
+    fn serve(self: &Arc<Shared>, conn: Conn, sessions: &mut Vec<Open>) {
         if sessions.len() >= MAX_CONNECTIONS {
             let why = format!("{MAX_CONNECTIONS} are connected");
             self.strangers.turned_away(conn.peer(), &why, now());
             return;
         }
-        let shared = self.clone();
-        match spawn("oarlock-session", "a connection", move || Session::new(shared, conn).run()) {
-            Ok(thread) => sessions.push(thread),
+        let (shared, closer, known) = (self.clone(), conn.closer(), Arc::<AtomicBool>::default());
+        let session = Session::new(shared, conn, known.clone());
+        match spawn("oarlock-session", "a connection", move || session.run()) {
+            Ok(thread) => sessions.push(Open { thread, closer, known }),
             Err(e) => self.strangers.turned_away("a trainer", &e.report().what, now()),
         }
     }
 
     fn watch(&self) {
+        let mut reminder = Reminder::new(now());
         let mut state = self.state.lock();
         while !self.stop.load(Ordering::Acquire) {
             let now = now();
@@ -346,6 +368,11 @@ impl Shared {
             self.strangers.look(now);
             self.look_for_absent(&mut state);
             self.look_for_desertion(&mut state);
+            if state.failed.is_none() && !state.finished {
+                let waits = Waits::of(&state.round, self.updates.mode);
+                let lines = reminder.look(&waits, now);
+                lines.iter().for_each(|line| self.options.log.line(format!("server {} {line}", self.updates.endpoint)));
+            }
             self.changed.wait_for(&mut state, WATCH_EVERY);
         }
     }
@@ -359,9 +386,6 @@ impl Shared {
         let begun = *state.begun.get_or_insert_with(now);
         if begun.elapsed() > self.options.deadline {
             for trainer in expected {
-                self.options
-                    .log
-                    .line(format!("trainer {trainer} did not come in {} s", self.options.deadline.as_secs()));
                 self.note(state, Event::Absent { trainer });
             }
         }
@@ -425,13 +449,17 @@ impl Shared {
         for effect in &effects {
             match effect {
                 // Once the job has failed, trainers go because of that.
-                Effect::Lost { .. } if state.failed.is_some() => {}
-                Effect::Lost { trainer, step } => self.report_loss(&self.loss(state, *trainer, *step)),
+                Effect::Lost(_) if state.failed.is_some() => {}
+                Effect::Lost(failure) => self.report_loss(&self.loss(state, failure)),
                 Effect::Fail(failure) => {
-                    let loss = self.loss(state, failure.trainer, failure.step);
-                    let error = Error::new(Kind::Network, format!("{loss}, and the job cannot go on without it"))
-                        .help("see that trainer's log; OARLOCK_ON_LOSS=wait or shrink lets the others go on");
-                    state.failed.get_or_insert(error);
+                    let what = format!("{}, and the job cannot go on without it", self.loss(state, failure));
+                    let help = match failure.came {
+                        true => "see that trainer's log; OARLOCK_ON_LOSS=wait or shrink lets the others go on",
+                        false => {
+                            "was it started, with the endpoints of these servers? FLAGS_rpc_deadline (milliseconds) sets how long to wait"
+                        }
+                    };
+                    state.failed.get_or_insert(Error::new(Kind::Network, what).help(help));
                 }
                 Effect::Finish if !self.options.stay => state.finished = true,
                 Effect::Apply { .. } | Effect::Finish | Effect::Take | Effect::Repeat | Effect::Refuse(_) => {}
@@ -465,9 +493,11 @@ impl Shared {
     }
 
     /// Where trainers wait for nobody, steps are not counted; what each of them pushed is.
-    fn loss(&self, state: &State, trainer: usize, step: u64) -> String {
+    fn loss(&self, state: &State, failure: &Failure) -> String {
+        let trainer = failure.trainer;
         match self.updates.mode {
-            ServerMode::Sync => Failure { trainer, step }.to_string(),
+            _ if !failure.came => format!("trainer {trainer} never came in {} s", self.options.deadline.as_secs()),
+            ServerMode::Sync => failure.to_string(),
             ServerMode::Async | ServerMode::Geo => {
                 format!("trainer {trainer} was lost after its push {}", state.pace.pushes(trainer))
             }
@@ -532,7 +562,9 @@ impl ProgramHost for ServerHost {
 
     fn run(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()> {
         let runtime = executor.runtime();
-        let server = Server::start(program, scope, executor.options(), runtime, self.options.clone())?;
-        server.wait(|| runtime.stopping()).map(drop)
+        executor.with_shared_profile(|| {
+            let server = Server::start(program, scope, executor.options(), runtime, self.options.clone())?;
+            server.wait(|| runtime.stopping()).map(drop)
+        })
     }
 }

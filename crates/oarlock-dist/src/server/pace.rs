@@ -76,6 +76,16 @@ impl Pace {
         }
     }
 
+    /// These trainers begin anew together: none of them is ahead of another.
+    pub(super) fn level(&mut self, trainers: &[usize]) {
+        let most = trainers.iter().map(|t| self.pushes(*t)).max().unwrap_or(0);
+        for trainer in trainers {
+            if let Some(own) = self.trainers.get_mut(*trainer) {
+                own.pushes = most;
+            }
+        }
+    }
+
     /// The trainer that this one is more than `bound` pushes ahead of, if there is one among those that `take_part`.
     pub(super) fn ahead_of(&self, trainer: usize, bound: u64, take_part: impl Fn(usize) -> bool) -> Option<usize> {
         let own = self.trainers.get(trainer)?.pushes;

@@ -3,6 +3,9 @@
 //! Servers feed it what happens to trainers and do what it answers. A round collects one push of every trainer that takes
 //! part; the one that completes it makes everybody's step. A push that was counted before is acknowledged and not
 //! counted again, so a trainer may repeat a request whose reply it never saw.
+//!
+//! A trainer that waits for the others elsewhere, in a barrier or a shuffle, has no data for the next step: it pauses, and steps are
+//! made without it. When the barrier is complete, all that were in it take part again from one step on, the same at all servers.
 
 use std::fmt;
 
@@ -48,8 +51,20 @@ struct Member {
     place: Place,
     /// The last step of which this server has its push.
     pushed: u64,
+    /// The step whose push is here and not made yet; an earlier one if there is none. It counts, whatever happens to its trainer.
+    held: u64,
     /// The first step that it takes part in.
     from: u64,
+    /// The process that came last.
+    incarnation: u64,
+    /// The latest pause that this process began, and the latest that ended. It counts them from 1.
+    pauses: (u64, u64),
+}
+
+impl Member {
+    fn is_paused(&self) -> bool {
+        self.pauses.0 > self.pauses.1
+    }
 }
 
 /// [`Member::from`] of one that is back and has not said from when on it takes part.
@@ -90,6 +105,29 @@ pub enum Event {
         incarnation: u64,
         /// The step.
         from: u64,
+        /// How many pauses this process has begun: they are over.
+        pauses: u64,
+    },
+    /// A trainer has no data for now: it waits for the others elsewhere.
+    Pause {
+        /// Which one.
+        trainer: usize,
+        /// Of which process.
+        incarnation: u64,
+        /// Which of the pauses of this process, counted from 1.
+        number: u64,
+    },
+    /// What a trainer waited for is there. Anybody that waited for the same may say so. Nothing happens if that pause has ended, or
+    /// the process is not here any more.
+    Resume {
+        /// Which one.
+        trainer: usize,
+        /// Of which process.
+        incarnation: u64,
+        /// Which of its pauses.
+        number: u64,
+        /// The step from which on it takes part.
+        from: u64,
     },
     /// A trainer did not come in time. Nothing happens if it came.
     Absent {
@@ -123,13 +161,8 @@ pub enum Effect {
     Refuse(Refusal),
     /// The job cannot go on.
     Fail(Failure),
-    /// A trainer was lost, and this is how it goes on.
-    Lost {
-        /// Which one.
-        trainer: usize,
-        /// In which step.
-        step: u64,
-    },
+    /// A trainer was lost, or never came; the policy says how it goes on.
+    Lost(Failure),
     /// Everybody has left.
     Finish,
 }
@@ -148,6 +181,8 @@ pub enum Refusal {
     NotHere,
     /// It was lost, and the others went on without it; it takes part again from a later step on.
     GoneOn,
+    /// It waits for the others elsewhere.
+    Paused,
     /// Its step does not follow the last one.
     OutOfStep {
         /// The step that comes next.
@@ -162,6 +197,7 @@ impl fmt::Display for Refusal {
             Refusal::Replaced => f.write_str("another process took over the number of this trainer"),
             Refusal::NotHere => f.write_str("this trainer did not join, or has left"),
             Refusal::GoneOn => f.write_str("it was lost, and the others went on without it"),
+            Refusal::Paused => f.write_str("it waits for the others elsewhere, and makes no step meanwhile"),
             Refusal::OutOfStep { expected } => write!(f, "the next step is {expected}"),
         }
     }
@@ -174,11 +210,16 @@ pub struct Failure {
     pub trainer: usize,
     /// The step it was in.
     pub step: u64,
+    /// Did it ever come?
+    pub came: bool,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trainer {} was lost in step {}", self.trainer, self.step)
+        match self.came {
+            true => write!(f, "trainer {} was lost in step {}", self.trainer, self.step),
+            false => write!(f, "trainer {} never came", self.trainer),
+        }
     }
 }
 
@@ -195,7 +236,7 @@ pub struct Round {
 impl Round {
     /// For so many trainers.
     pub fn new(trainers: usize, policy: Policy) -> Round {
-        let member = Member { place: Place::Expected, pushed: 0, from: 0 };
+        let member = Member { place: Place::Expected, pushed: 0, held: 0, from: 0, incarnation: 0, pauses: (0, 0) };
         Round { policy, members: vec![member; trainers], done: 0, failed: None }
     }
 
@@ -229,6 +270,21 @@ impl Round {
         (0..self.members.len()).filter(|&t| begun && self.members[t].place == Place::Expected).collect()
     }
 
+    /// Did this trainer never come so far?
+    pub fn is_expected(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|m| m.place == Place::Expected)
+    }
+
+    /// How many trainers there are.
+    pub fn trainers(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Is the push of any trainer for the next step here?
+    pub fn is_under_way(&self) -> bool {
+        self.members.iter().any(|member| self.has_push(member))
+    }
+
     /// How many trainers are here now.
     pub fn here(&self) -> usize {
         self.members.iter().filter(|m| matches!(m.place, Place::Here { .. })).count()
@@ -244,14 +300,25 @@ impl Round {
         self.members.iter().any(|m| m.place != Place::Expected)
     }
 
-    /// Do the others have to wait for this trainer?
+    /// Does the next step have to wait for this trainer?
     pub fn is_awaited(&self, trainer: usize) -> bool {
         self.members.get(trainer).is_some_and(|member| self.takes_part(member))
     }
 
+    /// Does a barrier of all trainers have to wait for this one?
+    pub fn is_awaited_at_barrier(&self, trainer: usize) -> bool {
+        self.members.get(trainer).is_some_and(|member| match member.place {
+            Place::Here { .. } => member.is_paused() || self.policy == Policy::Wait || self.takes_part(member),
+            Place::Expected => true,
+            Place::Lost => self.policy != Policy::Shrink,
+            Place::Left => false,
+        })
+    }
+
     /// Did a trainer come back without having said from which step on it takes part?
     pub fn is_back(&self, trainer: usize) -> bool {
-        self.members.get(trainer).is_some_and(|m| matches!(m.place, Place::Here { .. }) && m.from == NOT_SAID)
+        let back = |m: &Member| matches!(m.place, Place::Here { .. }) && m.from == NOT_SAID && !m.is_paused();
+        self.members.get(trainer).is_some_and(back)
     }
 
     /// Does nobody take part in the next step?
@@ -261,14 +328,15 @@ impl Round {
 
     /// Is the push of a trainer for the next step here?
     fn has_push(&self, member: &Member) -> bool {
-        member.pushed > self.done && member.from <= self.done + 1
+        member.held > self.done
     }
 
     fn takes_part(&self, member: &Member) -> bool {
+        let has_data = member.from <= self.done + 1 && !member.is_paused();
         match member.place {
-            Place::Here { .. } => member.from <= self.done + 1,
+            Place::Here { .. } => has_data,
             Place::Expected => true,
-            Place::Lost => self.policy != Policy::Shrink,
+            Place::Lost => self.policy != Policy::Shrink && has_data,
             Place::Left => false,
         }
     }
@@ -278,7 +346,9 @@ impl Round {
         match event {
             Event::Join { trainer, incarnation } => self.join(trainer, incarnation),
             Event::Push { trainer, incarnation, step } => self.push(trainer, incarnation, step),
-            Event::Return { trainer, incarnation, from } => self.come_back(trainer, incarnation, from),
+            Event::Return { trainer, incarnation, from, pauses } => self.come_back(trainer, incarnation, from, pauses),
+            Event::Pause { trainer, incarnation, number } => self.pause(trainer, incarnation, number),
+            Event::Resume { trainer, incarnation, number, from } => self.resume(trainer, incarnation, number, from),
             Event::Leave { trainer, incarnation } => self.go(trainer, incarnation, Place::Left),
             Event::Lose { trainer, incarnation } => self.go(trainer, incarnation, Place::Lost),
             Event::Absent { trainer } => match self.members.get(trainer).map(|m| m.place) {
@@ -295,32 +365,71 @@ impl Round {
         };
         match member.place {
             // Incarnations grow with time: the later process is the one that counts.
-            Place::Here { incarnation: other } if other > incarnation => vec![Effect::Refuse(Refusal::Replaced)],
-            Place::Lost if self.policy == Policy::Shrink => {
-                // Its steps may have been made without it, at some servers.
-                *member = Member { place: Place::Here { incarnation }, from: NOT_SAID, ..*member };
-                Vec::new()
+            Place::Here { incarnation: other } if other > incarnation => {
+                return vec![Effect::Refuse(Refusal::Replaced)];
             }
-            _ => {
-                member.place = Place::Here { incarnation };
-                Vec::new()
-            }
+            // A greeting that arrives late: nobody would hear of its sender again.
+            Place::Left if member.incarnation == incarnation => return vec![Effect::Refuse(Refusal::NotHere)],
+            // Its steps may have been made without it, at some servers.
+            Place::Lost if self.policy == Policy::Shrink => member.from = NOT_SAID,
+            _ => {}
         }
+        member.place = Place::Here { incarnation };
+        if member.incarnation != incarnation {
+            // Another process is in no pause. If the earlier one was, steps may have been made without it.
+            if member.is_paused() {
+                member.from = NOT_SAID;
+            }
+            (member.incarnation, member.pauses) = (incarnation, (0, 0));
+        }
+        Vec::new()
     }
 
-    fn come_back(&mut self, trainer: usize, incarnation: u64, from: u64) -> Vec<Effect> {
+    fn pause(&mut self, trainer: usize, incarnation: u64, number: u64) -> Vec<Effect> {
+        if let Some(refusal) = self.stranger(trainer, incarnation) {
+            return vec![Effect::Refuse(refusal)];
+        }
+        let member = &mut self.members[trainer];
+        member.pauses.0 = member.pauses.0.max(number);
+        // Nothing happens if the request was repeated and its pause is over.
+        self.complete().into_iter().collect()
+    }
+
+    fn resume(&mut self, trainer: usize, incarnation: u64, number: u64, from: u64) -> Vec<Effect> {
+        if self.stranger(trainer, incarnation).is_some() {
+            return Vec::new();
+        }
+        let expected = self.done + 1;
+        let member = &mut self.members[trainer];
+        let paused = member.is_paused();
+        member.pauses.1 = member.pauses.1.max(number);
+        if !paused || member.is_paused() {
+            return Vec::new();
+        }
+        if from != expected {
+            // It must agree on another step with all servers, as one does that comes back.
+            member.from = NOT_SAID;
+            return vec![Effect::Refuse(Refusal::OutOfStep { expected })];
+        }
+        (member.from, member.pushed) = (from, from - 1);
+        Vec::new()
+    }
+
+    fn come_back(&mut self, trainer: usize, incarnation: u64, from: u64, pauses: u64) -> Vec<Effect> {
         if let Some(refusal) = self.stranger(trainer, incarnation) {
             return vec![Effect::Refuse(refusal)];
         }
         let expected = self.done + 1;
         let member = &mut self.members[trainer];
-        if member.from == from {
+        // A request that was repeated may arrive in a later pause.
+        if pauses < member.pauses.0 || member.from == from && !member.is_paused() {
             return Vec::new();
         }
         if from < expected {
             return vec![Effect::Refuse(Refusal::OutOfStep { expected })];
         }
         (member.from, member.pushed) = (from, from - 1);
+        member.pauses.1 = member.pauses.1.max(pauses);
         // Others may have waited for it, at a step that it named before.
         self.complete().into_iter().collect()
     }
@@ -334,16 +443,22 @@ impl Round {
         }
         let done = self.done;
         let member = &mut self.members[trainer];
-        if step < member.from {
+        if member.from == NOT_SAID && !member.is_paused() {
             return vec![Effect::Refuse(Refusal::GoneOn)];
         }
         if step <= member.pushed {
             return vec![Effect::Repeat];
         }
+        if member.is_paused() {
+            return vec![Effect::Refuse(Refusal::Paused)];
+        }
+        if step < member.from {
+            return vec![Effect::Refuse(Refusal::GoneOn)];
+        }
         if step != done + 1 {
             return vec![Effect::Refuse(Refusal::OutOfStep { expected: done + 1 })];
         }
-        member.pushed = step;
+        (member.pushed, member.held) = (step, step);
         let mut effects = vec![Effect::Take];
         effects.extend(self.complete());
         effects
@@ -362,11 +477,27 @@ impl Round {
     /// Completes the step if nobody is missing.
     fn complete(&mut self) -> Option<Effect> {
         let of: Vec<usize> = (0..self.members.len()).filter(|&t| self.has_push(&self.members[t])).collect();
-        if of.is_empty() || !self.awaited().is_empty() {
-            return None;
+        let complete = !of.is_empty() && self.awaited().is_empty();
+        self.done += u64::from(complete);
+        let effect = complete.then_some(Effect::Apply { step: self.done, of });
+        self.pass_over();
+        effect
+    }
+
+    /// Passes over steps that nobody takes part in, up to the first for which somebody is announced: before its trainers were lost, one
+    /// server may have made a step more than another.
+    fn pass_over(&mut self) {
+        if !self.is_idle() || self.members.iter().any(|m| self.has_push(m)) {
+            return;
         }
-        self.done += 1;
-        Some(Effect::Apply { step: self.done, of })
+        let comes = |m: &&Member| match m.place {
+            Place::Here { .. } => true,
+            Place::Lost => self.policy != Policy::Shrink,
+            Place::Expected | Place::Left => false,
+        };
+        let announced = |m: &&Member| m.from != NOT_SAID && !m.is_paused();
+        let next = self.members.iter().filter(comes).filter(announced).map(|m| m.from).min();
+        self.done = next.map_or(self.done, |next| self.done.max(next - 1));
     }
 
     fn go(&mut self, trainer: usize, incarnation: u64, to: Place) -> Vec<Effect> {
@@ -378,13 +509,13 @@ impl Round {
 
     /// A trainer does not take part any more, for now or for good.
     fn gone(&mut self, trainer: usize, to: Place) -> Vec<Effect> {
+        let came = self.members[trainer].place != Place::Expected;
         self.members[trainer].place = to;
         let mut effects = Vec::new();
         if to == Place::Lost {
-            let step = self.done + 1;
-            effects.push(Effect::Lost { trainer, step });
+            let failure = Failure { trainer, step: self.done + 1, came };
+            effects.push(Effect::Lost(failure));
             if self.policy == Policy::Fail {
-                let failure = Failure { trainer, step };
                 self.failed.get_or_insert(failure);
                 effects.push(Effect::Fail(failure));
                 return effects;
@@ -445,6 +576,8 @@ mod tests {
         let effects = round.on(Event::Leave { trainer: 1, incarnation: 1 });
         assert_eq!(effects, [apply(1, &[0])]);
         assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
+        let late = round.on(Event::Join { trainer: 1, incarnation: 1 });
+        assert_eq!(late, [Effect::Refuse(Refusal::NotHere)], "of the same process");
         assert_eq!(round.on(Event::Leave { trainer: 0, incarnation: 1 }), [Effect::Finish]);
     }
 
@@ -452,11 +585,22 @@ mod tests {
     fn a_loss_ends_the_job() {
         let mut round = joined(2, Policy::Fail);
         push(&mut round, 0, 1);
-        let failure = Failure { trainer: 1, step: 1 };
+        let failure = Failure { trainer: 1, step: 1, came: true };
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, Effect::Fail(failure)]);
+        assert_eq!(lost, [Effect::Lost(failure), Effect::Fail(failure)]);
         assert_eq!(push(&mut round, 0, 1), [Effect::Fail(failure)]);
         assert_eq!(failure.to_string(), "trainer 1 was lost in step 1");
+    }
+
+    #[test]
+    fn one_that_never_came_was_not_lost() {
+        let mut round = Round::new(2, Policy::Fail);
+        round.on(Event::Join { trainer: 0, incarnation: 1 });
+        assert_eq!((round.expected(), round.is_expected(1)), (vec![1], true));
+        let absent = round.on(Event::Absent { trainer: 1 });
+        let failure = Failure { trainer: 1, step: 1, came: false };
+        assert_eq!(absent, [Effect::Lost(failure), Effect::Fail(failure)]);
+        assert_eq!(failure.to_string(), "trainer 1 never came");
     }
 
     #[test]
@@ -464,7 +608,7 @@ mod tests {
         let mut round = joined(2, Policy::Shrink);
         push(&mut round, 0, 1);
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }, apply(1, &[0])]);
+        assert_eq!(lost, [Effect::Lost(Failure { trainer: 1, step: 1, came: true }), apply(1, &[0])]);
         assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
     }
 
@@ -472,7 +616,7 @@ mod tests {
     fn who_comes_back_says_from_when_on_it_takes_part() {
         let mut round = joined(2, Policy::Shrink);
         round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        let come = |round: &mut Round, from| round.on(Event::Return { trainer: 1, incarnation: 2, from });
+        let come = |round: &mut Round, from| round.on(Event::Return { trainer: 1, incarnation: 2, from, pauses: 0 });
         assert_eq!(come(&mut round, 4), [Effect::Refuse(Refusal::NotHere)], "before it joins");
         assert_eq!(round.on(Event::Join { trainer: 1, incarnation: 2 }), []);
         assert!(round.is_back(1));
@@ -500,7 +644,7 @@ mod tests {
         let mut round = joined(2, Policy::Wait);
         push(&mut round, 0, 1);
         let lost = round.on(Event::Lose { trainer: 1, incarnation: 1 });
-        assert_eq!(lost, [Effect::Lost { trainer: 1, step: 1 }]);
+        assert_eq!(lost, [Effect::Lost(Failure { trainer: 1, step: 1, came: true })]);
         assert_eq!(round.awaited(), [1]);
         round.on(Event::Join { trainer: 1, incarnation: 2 });
         let back = round.on(Event::Push { trainer: 1, incarnation: 2, step: 1 });
@@ -513,6 +657,91 @@ mod tests {
         push(&mut round, 1, 1);
         round.on(Event::Lose { trainer: 1, incarnation: 1 });
         assert_eq!(push(&mut round, 0, 1), [Effect::Take, apply(1, &[0, 1])]);
+    }
+
+    fn pause(round: &mut Round, trainer: usize, number: u64) -> Vec<Effect> {
+        round.on(Event::Pause { trainer, incarnation: 1, number })
+    }
+
+    fn resume(round: &mut Round, trainer: usize, number: u64, from: u64) -> Vec<Effect> {
+        round.on(Event::Resume { trainer, incarnation: 1, number, from })
+    }
+
+    #[test]
+    fn steps_are_made_without_a_trainer_that_pauses() {
+        let mut round = joined(2, Policy::Fail);
+        push(&mut round, 0, 1);
+        push(&mut round, 1, 1);
+        assert_eq!(push(&mut round, 0, 2), [Effect::Take]);
+        assert_eq!(pause(&mut round, 1, 1), [apply(2, &[0])]);
+        assert_eq!((round.is_awaited(1), round.is_awaited_at_barrier(1), round.is_back(1)), (false, true, false));
+        assert_eq!(push(&mut round, 1, 3), [Effect::Refuse(Refusal::Paused)]);
+        assert_eq!(push(&mut round, 0, 3), [Effect::Take, apply(3, &[0])]);
+        // Trainer 0 comes to the same barrier; whichever is first to go on says it for both.
+        assert_eq!(pause(&mut round, 0, 1), []);
+        assert!(round.is_idle());
+        (0..2).for_each(|trainer| assert_eq!(resume(&mut round, trainer, 1, 4), []));
+        assert_eq!(push(&mut round, 0, 4), [Effect::Take]);
+        assert_eq!(round.awaited(), [1]);
+        assert_eq!(resume(&mut round, 1, 1, 4), [], "it says so, too");
+        assert_eq!(pause(&mut round, 1, 1), [], "a request that arrives late");
+        assert_eq!(push(&mut round, 1, 4), [Effect::Take, apply(4, &[0, 1])]);
+    }
+
+    #[test]
+    fn a_later_pause_outlasts_the_end_of_an_earlier_one() {
+        let mut round = joined(2, Policy::Fail);
+        (0..2).for_each(|trainer| assert_eq!(pause(&mut round, trainer, 1), []));
+        // Trainer 1 is at the next barrier already when trainer 0 goes on after this one.
+        pause(&mut round, 1, 2);
+        (0..2).for_each(|trainer| assert_eq!(resume(&mut round, trainer, 1, 1), []));
+        assert_eq!(push(&mut round, 0, 1), [Effect::Take, apply(1, &[0])]);
+        assert_eq!(resume(&mut round, 1, 2, 1), [Effect::Refuse(Refusal::OutOfStep { expected: 2 })]);
+        assert!(round.is_back(1), "it has to agree on a step with all servers");
+    }
+
+    #[test]
+    fn a_process_that_replaces_one_in_a_pause_says_from_when_on_it_takes_part() {
+        let mut round = joined(2, Policy::Wait);
+        pause(&mut round, 1, 1);
+        round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        assert_eq!(push(&mut round, 0, 1), [Effect::Take, apply(1, &[0])], "it had no data");
+        assert!(round.is_awaited_at_barrier(1));
+        round.on(Event::Join { trainer: 1, incarnation: 2 });
+        assert!(round.is_back(1));
+        assert_eq!(resume(&mut round, 1, 1, 2), [], "the pause of the earlier process");
+        assert!(round.is_back(1));
+        assert_eq!(round.on(Event::Return { trainer: 1, incarnation: 2, from: 2, pauses: 0 }), []);
+        assert_eq!(push(&mut round, 0, 2), [Effect::Take]);
+        assert_eq!(round.awaited(), [1]);
+        let paused = round.on(Event::Pause { trainer: 1, incarnation: 2, number: 1 });
+        assert_eq!(paused, [apply(2, &[0])]);
+        let late = round.on(Event::Return { trainer: 1, incarnation: 2, from: 3, pauses: 0 });
+        assert_eq!((late, round.is_awaited(1)), (Vec::new(), false), "a request that arrives late");
+    }
+
+    /// A process comes back, goes on after its last push, and pauses before the others have pushed.
+    #[test]
+    fn a_push_that_is_here_counts_even_if_its_trainer_pauses() {
+        let mut round = joined(2, Policy::Wait);
+        push(&mut round, 0, 1);
+        round.on(Event::Join { trainer: 0, incarnation: 2 });
+        assert_eq!(round.on(Event::Pause { trainer: 0, incarnation: 2, number: 1 }), []);
+        assert_eq!(push(&mut round, 1, 1), [Effect::Take, apply(1, &[0, 1])]);
+        assert_eq!(push(&mut round, 1, 2), [Effect::Take, apply(2, &[1])]);
+    }
+
+    /// One server made a step more than this one before all of their trainers were lost or paused.
+    #[test]
+    fn steps_that_nobody_takes_part_in_are_passed_over() {
+        let mut round = joined(2, Policy::Shrink);
+        pause(&mut round, 0, 1);
+        round.on(Event::Lose { trainer: 1, incarnation: 1 });
+        round.on(Event::Join { trainer: 1, incarnation: 2 });
+        assert_eq!(round.on(Event::Return { trainer: 1, incarnation: 2, from: 3, pauses: 0 }), []);
+        assert_eq!(round.done(), 2);
+        let pushed = round.on(Event::Push { trainer: 1, incarnation: 2, step: 3 });
+        assert_eq!(pushed, [Effect::Take, apply(3, &[1])]);
     }
 
     #[test]

@@ -2,22 +2,23 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{Tensor, Value, simd};
 
-use super::meeting::{Brought, Part};
+use super::meeting::{Brought, Meetings, Part};
 use super::round::{Effect, Event, Refusal};
 use super::{ServerMode, Shared, Stream};
 use crate::message::{
-    Awaited, ComeBack, Cut, Hello, Leave, Lookup, Meet, Named, Notes, Pull, Purpose, Push, Rounded, RowsOf, SaveTable,
-    Shrink, Trade, ValueReader, ValueWriter, Welcome, damaged, encode_failure, encode_held, kind,
+    Awaited, ComeBack, Cut, Hello, Leave, Lookup, Meet, Met, Named, Notes, Pause, Paused, Pull, Purpose, Push, Resume,
+    Resumed, Rounded, RowsOf, SaveTable, Shrink, Trade, ValueReader, ValueWriter, Welcome, damaged, encode_failure,
+    encode_held, kind,
 };
 use crate::wire::codec::{Reader, Writer};
-use crate::wire::{Conn, Floats, Incoming, Outgoing, Received, now};
+use crate::wire::{Conn, Floats, Incoming, Outgoing, READS, Received, now};
 
 /// How often a silent connection looks whether the server stops.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -37,6 +38,8 @@ pub(super) enum End {
 pub(super) struct Session {
     shared: Arc<Shared>,
     conn: Conn,
+    /// Set when the peer has said who it is.
+    known: Arc<AtomicBool>,
     request: Incoming,
     /// What a push brought; keeps its memory from push to push.
     brought: Vec<Named>,
@@ -51,10 +54,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(shared: Arc<Shared>, conn: Conn) -> Session {
+    pub(super) fn new(shared: Arc<Shared>, conn: Conn, known: Arc<AtomicBool>) -> Session {
         Session {
             shared,
             conn,
+            known,
             request: Incoming::new(),
             brought: Vec::new(),
             values: Vec::new(),
@@ -68,6 +72,7 @@ impl Session {
     pub(super) fn run(mut self) {
         match self.greet() {
             Ok(Some(hello)) => {
+                self.known.store(true, Ordering::Release);
                 if hello.purpose == Purpose::Life
                     && let Err(e) = self.conn.watch_closely()
                 {
@@ -99,6 +104,9 @@ impl Session {
             return Err(Error::new(Kind::Format, format!("it began with a frame of kind {}", self.request.kind())));
         }
         let hello = Hello::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        if hello.purpose != Purpose::Look && self.conn.hello()? == READS {
+            return Err(Error::new(Kind::Format, "it said that it only reads, and then that it trains"));
+        }
         let options = &self.shared.options;
         hello.check(&options.fingerprint, &self.shared.updates.endpoint)?;
         let welcome = self.join(&hello)?;
@@ -126,7 +134,7 @@ impl Session {
         if back && self.shared.updates.mode != ServerMode::Sync {
             // Where nobody waits, it takes part at once.
             let from = state.round.done() + 1;
-            self.shared.note(&mut state, Event::Return { trainer, incarnation, from });
+            self.shared.note(&mut state, Event::Return { trainer, incarnation, from, pauses: 0 });
             let state = &mut *state;
             state.pace.came_back(trainer, |t| state.round.is_awaited(t));
             back = false;
@@ -149,7 +157,11 @@ impl Session {
                 self.shared.seen(hello.trainer, hello.incarnation);
             }
             let id = self.request.id();
-            let sent = match self.answer(hello) {
+            let answered = match (self.shared.profile.clone(), kind::name(self.request.kind())) {
+                (Some(profile), Some(name)) => profile.time(name, || self.answer(hello)),
+                _ => self.answer(hello),
+            };
+            let sent = match answered {
                 Ok(()) => Ok(()),
                 Err(e) => self.fail(id, &e),
             };
@@ -174,6 +186,8 @@ impl Session {
             kind::SAVE_TABLE if hello.purpose == Purpose::Work => self.save_table(hello),
             kind::NOTE if hello.purpose == Purpose::Work => self.note(hello),
             kind::COME_BACK if hello.purpose == Purpose::Work => self.come_back(hello),
+            kind::PAUSE if hello.purpose == Purpose::Work => self.pause(hello),
+            kind::RESUME if hello.purpose == Purpose::Work => self.resume(hello),
             kind::SHRINK if hello.purpose == Purpose::Work => self.shrink(hello),
             kind::TRADE if hello.purpose == Purpose::Work => self.trade(hello),
             kind::LEAVE if hello.purpose == Purpose::Work => self.leave(hello),
@@ -316,7 +330,13 @@ impl Session {
             }
             shared.check_going_on(&state)?;
             if shared.changed.wait_until(&mut state, deadline).timed_out() {
-                return Err(shared.overdue(&format!("step {step}"), &state.round.awaited()));
+                let awaited = state.round.awaited();
+                let never_came: Vec<usize> =
+                    awaited.iter().copied().filter(|trainer| state.round.is_expected(*trainer)).collect();
+                if never_came.is_empty() {
+                    return Err(shared.overdue(&format!("step {step}"), &awaited));
+                }
+                never_came.into_iter().for_each(|trainer| drop(shared.note(&mut state, Event::Absent { trainer })));
             }
         }
     }
@@ -492,7 +512,7 @@ impl Session {
         let shared = self.shared.clone();
         let mut state = shared.state.lock();
         if from > 0 {
-            let effects = shared.note(&mut state, Event::Return { trainer, incarnation, from });
+            let effects = shared.note(&mut state, Event::Return { trainer, incarnation, from, pauses: back.pauses });
             back.from = if refused(&effects, hello).is_ok() { from } else { 0 };
         }
         let until = now() + MEET_PATIENCE;
@@ -551,20 +571,70 @@ impl Session {
             other => return Err(Error::new(Kind::Format, format!("a meeting is no place for {}", other.kind()))),
         };
         match self.shared.gather(hello, &meet, value)? {
-            Ok(brought) => {
-                self.values.clear();
-                let named = |(trainer, part): (&usize, &Part)| (trainer.to_string(), Value::Dense(part.value.clone()));
-                self.values.extend(brought.iter().map(named));
-                self.shared.check_size(self.values.iter().map(|(_, value)| size(value)).sum())?;
-                self.bring_no_rows();
-                self.send_values(self.values.len(), Floats::F32)
-            }
+            Ok(brought) => self.send_met(&brought),
             Err(missing) => {
                 let mut meta = Writer::new();
                 Awaited { trainers: missing.iter().map(|t| *t as u32).collect() }.encode(&mut meta);
                 self.send(kind::AWAITED, self.request.id(), meta.as_bytes(), &[])
             }
         }
+    }
+
+    /// Sends what all brought to a meeting.
+    fn send_met(&mut self, brought: &Brought) -> Result<()> {
+        let (parts, done) = &**brought;
+        let pause = |(trainer, part): (&usize, &Part)| {
+            let paused = Paused { trainer: *trainer as u32, incarnation: part.incarnation, number: part.pause };
+            (part.pause > 0).then_some(paused)
+        };
+        let mut meta = Writer::new();
+        Met { done: *done, paused: parts.iter().filter_map(pause).collect() }.encode(&mut meta);
+        let named = |(trainer, part): (&usize, &Part)| (trainer.to_string(), Value::Dense(part.value.clone()));
+        let all: Vec<Named> = parts.iter().map(named).collect();
+        self.shared.check_size(all.iter().map(|(_, value)| size(value)).sum())?;
+        let mut values = ValueWriter::default();
+        let rounded = Rounded::of(Floats::F32, all.iter().map(|(_, value)| value));
+        values.write(&mut meta, all.iter().map(|(name, value)| (name.as_str(), value)), &rounded)?;
+        self.send(kind::MEET, self.request.id(), meta.as_bytes(), values.sections())
+    }
+
+    /// A trainer is about to wait for the others elsewhere: no step waits for it meanwhile.
+    fn pause(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let Pause { number } = Pause::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let event = Event::Pause { trainer: hello.trainer as usize, incarnation: hello.incarnation, number };
+        let effects = self.shared.note(&mut self.shared.state.lock(), event);
+        refused(&effects, hello)?;
+        self.send_resumed(true)
+    }
+
+    /// What trainers waited for is there: all of them take part again.
+    fn resume(&mut self, hello: &Hello) -> Result<()> {
+        self.shared.check_here(hello)?;
+        let resume = Resume::decode(&mut Reader::new(self.request.meta(), "a message"))?;
+        let taken = {
+            let mut state = self.shared.state.lock();
+            // Where nobody waits for the end of a step, steps are not counted.
+            let from = if self.shared.updates.mode == ServerMode::Sync { resume.from } else { state.round.done() + 1 };
+            let mut resumed = Vec::new();
+            for Paused { trainer, incarnation, number } in resume.of {
+                let trainer = trainer as usize;
+                let before = state.round.is_awaited(trainer);
+                self.shared.note(&mut state, Event::Resume { trainer, incarnation, number, from });
+                if !before && state.round.is_awaited(trainer) {
+                    resumed.push(trainer);
+                }
+            }
+            state.pace.level(&resumed);
+            !state.round.is_back(hello.trainer as usize)
+        };
+        self.send_resumed(taken)
+    }
+
+    fn send_resumed(&mut self, taken: bool) -> Result<()> {
+        let mut meta = Writer::new();
+        Resumed { taken }.encode(&mut meta);
+        self.send(kind::RESUME, self.request.id(), meta.as_bytes(), &[])
     }
 
     /// Takes a trainer's parts of an exchange, waits for those of the others, and replies with what is for this one.
@@ -677,6 +747,22 @@ fn never_comes(trainer: usize, number: u64) -> Error {
     .help("let all trainers exchange equally often, before any of them ends; see the log of that trainer")
 }
 
+impl super::State {
+    /// The meetings of a step, or the others.
+    fn meetings(&mut self, in_step: bool) -> &mut Meetings {
+        if in_step { &mut self.in_step } else { &mut self.meetings }
+    }
+
+    /// Who has not come to the meeting that is gathering.
+    fn missing(&self, in_step: bool, of: usize) -> Vec<usize> {
+        let is_here = |t: usize, incarnation: u64| self.round.stranger(t, incarnation).is_none();
+        match in_step {
+            true => self.in_step.missing(|t| self.round.is_awaited(t), is_here, of),
+            false => self.meetings.missing(|t| self.round.is_awaited_at_barrier(t), is_here, of),
+        }
+    }
+}
+
 impl Shared {
     /// Is there any sense in waiting?
     fn check_going_on(&self, state: &super::State) -> Result<()> {
@@ -736,23 +822,36 @@ impl Shared {
     /// What all brought to a meeting, or who is missing.
     fn gather(&self, hello: &Hello, meet: &Meet, value: Tensor) -> Result<std::result::Result<Brought, Vec<usize>>> {
         let (trainer, number) = (hello.trainer as usize, ((hello.incarnation, meet.number), meet.step));
-        let part = Part { incarnation: hello.incarnation, number: meet.number, step: meet.step, value };
+        let in_step = meet.step > 0;
+        let part =
+            Part { incarnation: hello.incarnation, number: meet.number, step: meet.step, pause: meet.pause, value };
         let mut guard = self.state.lock();
-        guard.meetings.come(trainer, &meet.purpose, part)?;
+        if let Err(error) = guard.meetings(in_step).come(trainer, &meet.purpose, part) {
+            self.changed.notify_all();
+            return Err(error);
+        }
         let until = now() + MEET_PATIENCE;
         loop {
             let state = &mut *guard;
             if let Some(failed) = &state.failed {
                 return Err(failed.clone());
             }
-            let (round, of) = (&state.round, self.updates.trainers);
-            if let Some(brought) = state.meetings.result(trainer, number, |t| round.is_awaited(t), of) {
+            if let Some(error) = state.meetings(in_step).refused(trainer, number.0) {
+                return Err(error);
+            }
+            let of = (self.updates.trainers, state.round.done());
+            let round = &state.round;
+            let is_here = |t: usize, incarnation: u64| round.stranger(t, incarnation).is_none();
+            let brought = match in_step {
+                true => state.in_step.result(trainer, number, |t| round.is_awaited(t), is_here, of),
+                false => state.meetings.result(trainer, number, |t| round.is_awaited_at_barrier(t), is_here, of),
+            };
+            if let Some(brought) = brought {
                 self.changed.notify_all();
                 return Ok(Ok(brought));
             }
             if self.stop.load(Ordering::Acquire) || self.changed.wait_until(&mut guard, until).timed_out() {
-                let state = &*guard;
-                return Ok(Err(state.meetings.missing(|t| state.round.is_awaited(t), of)));
+                return Ok(Err(guard.missing(in_step, self.updates.trainers)));
             }
         }
     }

@@ -67,6 +67,10 @@ pub struct Config {
     pub collective_mode: Option<CollectiveMode>,
     /// Gradients of equal workers are exchanged together up to so many MiB; as their runtime is set if not given.
     pub fuse_grad_size_in_mb: Option<f32>,
+    /// With [`CollectiveMode::LocalSgd`]: after how many steps parameters are averaged, and up to which step after each.
+    pub local_sgd_k_steps: usize,
+    /// See above.
+    pub local_sgd_begin_step: usize,
 }
 
 impl Config {
@@ -92,6 +96,8 @@ impl Config {
             hierarchical_allreduce_inter_nranks: 0,
             collective_mode: None,
             fuse_grad_size_in_mb: None,
+            local_sgd_k_steps: 1,
+            local_sgd_begin_step: 1,
         }
     }
 }

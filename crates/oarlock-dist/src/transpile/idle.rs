@@ -18,12 +18,16 @@ pub struct Idle {
     pub update: Program,
     /// Is the update made even if nobody had data? Parameters that were exchanged themselves must be put back.
     pub always_update: bool,
+    /// Exchanges with weight 1, for a worker that made steps since parameters were averaged last; only where they are averaged after
+    /// some steps.
+    pub catch_up: Option<Program>,
 }
 
 /// The step without data of a program that exchanges gradients or parameters; `None` if it exchanges nothing. Fails if it
 /// exchanges something that cannot be weighted.
 pub fn idle(program: &Program) -> Result<Option<Idle>> {
-    let ops = &program.global().ops;
+    let (ops, sometimes) = exchanging(program);
+    let ops = &ops;
     let exchanges: Vec<usize> = (0..ops.len()).filter(|i| is_exchange(&ops[*i])).collect();
     let Some(&first) = exchanges.first() else { return Ok(None) };
     if let Some(other) = exchanges.iter().map(|i| &ops[*i]).find(|op| !is_weighted(op)) {
@@ -58,8 +62,30 @@ pub fn idle(program: &Program) -> Result<Option<Idle>> {
     let moves = |op: &&Op| op.role().has(Role::LR_SCHED) || op.role().has(Role::OPTIMIZE);
     let early = ops[..settled].iter().filter(|op| op.role().has(Role::LR_SCHED) && !parameters);
     let update: Vec<Op> = early.chain(ops[settled + 1..].iter().filter(moves)).cloned().collect();
+    let mut catch_up = None;
+    if sometimes {
+        let counts = |op: &Op| {
+            let mut op = op.clone();
+            if is_weighted(&op) {
+                op.attrs.set(WEIGHT, 1.0f32);
+            }
+            op
+        };
+        catch_up = Some(with_ops(program, exchange.iter().map(counts).collect(), &exchanged)?);
+    }
     let (exchange, update) = (with_ops(program, exchange, &exchanged)?, with_ops(program, update, &exchanged)?);
-    Ok(Some(Idle { exchange, update, always_update: parameters }))
+    Ok(Some(Idle { exchange, update, always_update: parameters, catch_up }))
+}
+
+/// The operators of a step with its exchanges, and whether these are made after some steps only: in a block of their own, which
+/// needs nothing but what outlives a step.
+fn exchanging(program: &Program) -> (Vec<Op>, bool) {
+    let ops = &program.global().ops;
+    let inner = ops.iter().flat_map(Op::sub_blocks).find(|block| program.block(*block).ops.iter().any(is_exchange));
+    match inner {
+        Some(block) if !ops.iter().any(is_exchange) => (program.block(block).ops.clone(), true),
+        _ => (ops.clone(), false),
+    }
 }
 
 fn is_weighted(op: &Op) -> bool {

@@ -37,7 +37,8 @@ pub use idle::{Idle, idle};
 pub(crate) use job::empty_dead_blocks;
 use job::{Job, known_dims};
 pub use kept::{Kept, Part};
-use local_sgd::{average_parameters, take_snapshots};
+use local_sgd::{Averaging, average_parameters, average_sometimes, take_snapshots};
+pub(crate) use local_sgd::{LAST_AVERAGED, LOCAL_STEPS};
 use lookup::remote_tables;
 pub use lookup::{RemoteTable, predict_with_servers, tables_on_servers};
 use table::distributed_tables;
@@ -130,7 +131,11 @@ impl DistributeTranspiler {
             return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
                 .help("choose grad_allreduce, local_sgd or single_process_multi_thread"));
         };
-        let common = in_common(program, &updates, &params)?;
+        let mut common = in_common(program, &updates, &params)?;
+        let when = Averaging::new(&self.config)?;
+        if mode == CollectiveMode::LocalSgd {
+            common.extend(when.in_common());
+        }
         start_workers(workers, mode == CollectiveMode::SingleProcessMultiThread, startup, &params, &common);
         if mode == CollectiveMode::LocalSgd {
             if let Some(param) = params.get(updates.updates.len()) {
@@ -139,7 +144,10 @@ impl DistributeTranspiler {
                     .help("exchange gradients (grad_allreduce), or leave out what updates after several steps"));
             }
             take_snapshots(startup, &params)?;
-            return average_parameters(workers, &updates, program);
+            return match when.is_every_step() {
+                true => average_parameters(workers, &updates, program),
+                false => average_sometimes(workers, &params, &when, program, startup),
+            };
         }
         allreduce_gradients(workers, program)
     }

@@ -36,7 +36,7 @@ pub(crate) use connect::{Failure, UNKNOWN_NAME, is_bound};
 pub use floats::Floats;
 pub use frame::{ALIGN, Incoming, MAX_META, MAX_SECTIONS, Outgoing, VERSION};
 pub use listen::Listener;
-pub use options::{NetOptions, TlsFiles};
+pub use options::{NetOptions, READS, TlsFiles};
 pub use receive::{Received, Receiver};
 pub use seal::{fingerprint, nonce, same_seal, seal};
 pub use send::Sender;

@@ -13,6 +13,8 @@ pub struct NetOptions {
     pub token: Option<String>,
     /// Which job this process belongs to (`OARLOCK_JOB_ID`, `SYS_JOB_ID`): jobs that meet by mistake refuse each other.
     pub job: String,
+    /// Lets a peer in that belongs to no job and says that it only reads ([`READS`]).
+    pub lets_read: bool,
     /// What this process says of itself to each peer; the peer reads it with [`super::Conn::hello`].
     pub hello: Vec<u8>,
     /// Encrypts all traffic (`OARLOCK_TLS_CERT`, `OARLOCK_TLS_KEY`, `OARLOCK_TLS_CA`, `OARLOCK_TLS_NAME`).
@@ -31,6 +33,9 @@ pub struct NetOptions {
     /// Variables of the environment that hold endpoints, with their values: an error about an endpoint names the one it stands in.
     pub sources: Vec<(String, String)>,
 }
+
+/// What a process says of itself that belongs to no job and only reads, such as a predictor.
+pub const READS: &[u8] = b"reads";
 
 /// The variables in which jobs are told where their processes listen; lists are separated by commas.
 const ENDPOINTS: [&str; 7] = [
@@ -61,6 +66,7 @@ impl Default for NetOptions {
         NetOptions {
             token: None,
             job: String::new(),
+            lets_read: false,
             hello: Vec::new(),
             tls: None,
             max_frame: 1 << 30,

@@ -244,6 +244,23 @@ fn those_who_share_token_and_job_know_each_other() {
 }
 
 #[test]
+fn a_peer_that_only_reads_needs_no_job_but_the_token() {
+    let reads = NetOptions { hello: READS.to_vec(), ..with_token("open sesame") };
+    let listens = |lets_read| NetOptions { job: "launch-1".into(), lets_read, ..with_token("open sesame") };
+    assert!(meet(&reads, &listens(true)).0.is_ok());
+    for (client, server) in [
+        (&reads, listens(false)),
+        (&with_token("open sesame"), listens(true)),
+        (&NetOptions { job: "other".into(), ..reads.clone() }, listens(true)),
+    ] {
+        let error = meet(client, &server).0.unwrap_err().to_string();
+        assert!(error.contains("this process to job \"launch-1\""), "{error}");
+    }
+    let guesses = NetOptions { token: Some("guess".into()), ..reads };
+    assert!(meet(&guesses, &listens(true)).0.unwrap_err().to_string().contains("does not know the token"));
+}
+
+#[test]
 fn a_server_without_the_token_is_refused_although_it_agrees_to_everything() {
     // It takes the client's proof without looking and cannot give one itself.
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();

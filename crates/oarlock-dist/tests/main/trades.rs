@@ -9,7 +9,7 @@ use oarlock_dist::server::{Policy, ServerOptions};
 use oarlock_io::data::{
     Batch, BatchSource, Format, InMemoryDataset, MemoryLimit, ShuffleBy, SlotSpec, SlotType, Source,
 };
-use oarlock_ir::{Kind, Result};
+use oarlock_ir::Result;
 
 use crate::cluster::{Job, Trainer, quiet, small, trainer_options, wait_all};
 
@@ -144,9 +144,8 @@ fn a_partner_that_never_comes_is_named() {
         std::thread::sleep(Duration::from_secs(4));
         other.leave();
     });
-    let error = error.unwrap_err();
-    assert_eq!(error.kind(), Kind::Timeout);
-    assert!(error.report().what.contains("round 1 of an exchange waited 2 s for trainer 1"), "{error}");
+    // However long it takes: it may have more data, and shows that it is alive.
+    assert!(error.unwrap_err().report().what.contains("trainer 1 is gone"));
 }
 
 #[test]

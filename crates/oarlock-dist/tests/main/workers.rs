@@ -256,6 +256,60 @@ fn a_worker_that_runs_out_takes_part_without_weight() {
     assert_equal("fit_a_line_decay", &found, &train_alone("fit_a_line_decay", &[1, 4, 4]));
 }
 
+/// Two processes that know nothing of each other; after the steps where workers average, both get the mean of their parameters.
+fn average_by_hand(case: &str, (every, begin): (usize, usize), steps: [usize; 2]) -> Scope {
+    let (program, startup) = local(case);
+    let alone = [0, 1].map(|_| (executor(), Scope::new()));
+    alone.iter().for_each(|(executor, scope)| drop(executor.run(&startup, &[], &[], scope).unwrap()));
+    let average = |of: &[usize]| {
+        for param in parameters(case) {
+            let parts: Vec<Tensor> = of.iter().map(|rank| alone[*rank].1.tensor(&param).unwrap()).collect();
+            let mut mean = parts[0].clone();
+            let sums = mean.data_mut::<f32>().unwrap().iter_mut().enumerate();
+            sums.for_each(|(i, v)| {
+                *v = parts.iter().map(|p| p.data::<f32>().unwrap()[i]).sum::<f32>() / of.len() as f32
+            });
+            alone.iter().for_each(|(_, scope)| scope.set(&param, mean.clone()));
+        }
+    };
+    // A worker that has run out is in the next average once, with what it learned since the last.
+    let (mut last, mut averaged) = ([0, 0], 0);
+    for step in 1..=steps.into_iter().max().unwrap() {
+        for rank in (0..2).filter(|rank| step <= steps[*rank]) {
+            let feeds = feed(width(case), step - 1, rank * ROWS / 2, ROWS / 2);
+            let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
+            alone[rank].0.run(&program, &feeds, &[], &alone[rank].1).unwrap();
+            last[rank] = step;
+        }
+        if step <= begin || step - averaged == every {
+            average(&(0..2).filter(|rank| last[*rank] > averaged).collect::<Vec<_>>());
+            averaged = step;
+        }
+    }
+    let rest: Vec<usize> = (0..2).filter(|rank| last[*rank] > averaged).collect();
+    if !rest.is_empty() {
+        average(&rest);
+    }
+    alone.into_iter().next().unwrap().1
+}
+
+#[test]
+fn workers_may_average_after_some_steps_only() {
+    for (every, begin) in [(2, 1), (3, 2), (3, 0), (50, 1)] {
+        let config =
+            Config { local_sgd_k_steps: every, local_sgd_begin_step: begin, ..collective(CollectiveMode::LocalSgd) };
+        for steps in [[6, 6], [7, 7], [7, 4], [2, 7]] {
+            let found = train("dc_asgd", &config, &options(), &steps);
+            assert_equal("dc_asgd", &found, &average_by_hand("dc_asgd", (every, begin), steps));
+        }
+        let found = train_on(2, "dc_asgd", &config, &options(), &[5, 5]);
+        assert_equal("dc_asgd", &found, &average_by_hand("dc_asgd", (every, begin), [5, 5]));
+    }
+    let never = Config { local_sgd_k_steps: 0, ..collective(CollectiveMode::LocalSgd) };
+    let error = Worker::join("dc_asgd", never, 0, &free_endpoints(2), options()).err().expect("refused");
+    assert_eq!(error.report().what, "parameters cannot be averaged after every 0 steps");
+}
+
 #[test]
 fn workers_with_other_networks_are_refused_by_name() {
     let endpoints = free_endpoints(2);

@@ -160,7 +160,7 @@ impl Executor {
         fetches: &[&str],
         scope: &Scope,
     ) -> Result<Vec<Vec<Value>>> {
-        self.runtime().between_runs()?;
+        self.before_run(program, scope)?;
         let how = Replicas { count: how.count.max(1), ..*how };
         let mut team = self.teams.take(self, program, &how, &feeds.names(), fetches)?;
         let recorder = self.recorder();

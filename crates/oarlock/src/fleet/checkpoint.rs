@@ -55,10 +55,10 @@ impl JobSaves<'_> {
             }
             return Ok(());
         }
-        let states = meet(&client, trainer, trainers, &servers[0], "checkpoint", &own)?;
+        let states = meet(&client, trainer, trainers, &servers, "checkpoint", &own)?;
         let begun = if first { Some(self.begin(&client, servers.clone())) } else { None };
         // Nobody goes on before all servers have their cut; who could not begin one says so afterwards.
-        meet(&client, trainer, trainers, &servers[0], "checkpoint begun", &[])?;
+        meet(&client, trainer, trainers, &servers, "checkpoint begun", &[])?;
         match begun {
             Some(cut) => self.complete_later(runtime, &client, cut?, states),
             None => Ok(()),
@@ -168,14 +168,14 @@ fn meet(
     client: &Client,
     trainer: usize,
     trainers: usize,
-    server: &str,
+    servers: &[String],
     purpose: &str,
     own: &[u8],
 ) -> Result<Vec<Vec<u8>>> {
     if trainers == 1 {
         return Ok(vec![own.to_vec()]);
     }
-    client.meet_with(trainer as u32, server, purpose, own)
+    client.meet_with(trainer as u32, servers, purpose, own)
 }
 
 fn holds_tensor(scope: &Scope, name: &Name) -> bool {

@@ -69,11 +69,11 @@ impl Meeting {
         if self.workers <= 1 {
             return Ok(vec![value.clone()]);
         }
-        let Some(server) = self.servers.first() else {
+        if self.servers.is_empty() {
             let what = format!("{purpose} among {} workers needs a server where they meet", self.workers);
             return Err(Error::new(Kind::Unsupported, what).help("launch the job with --server_num"));
-        };
-        Client::of(runtime).meet(self.worker as u32, server, purpose, value)
+        }
+        Client::of(runtime).meet(self.worker as u32, &self.servers, purpose, value)
     }
 }
 

@@ -199,7 +199,8 @@ impl<'a> Supervisor<'a> {
                 format!("{} ({list}), {}", count(servers, "server"), count(cluster.workers, "worker"))
             }
         };
-        self.screen.note(format!("{what}{here}; each runs {}", self.launch.program));
+        let job = self.job.as_ref().map_or(String::new(), |job| format!("job {job}: "));
+        self.screen.note(format!("{job}{what}{here}; each runs {}", self.launch.program));
         if let Some(dir) = &self.launch.log_dir {
             self.screen.note(format!("logs are in {}", dir.display()));
         }
@@ -317,7 +318,7 @@ impl<'a> Supervisor<'a> {
             let member = &self.members[index];
             if member.end.is_some_and(|end| end.success()) {
                 self.screen.note(format!("{} is done", member.cluster.role));
-            } else if !self.restart(index)? && !self.goes_on_without(index) {
+            } else if !self.finished_without(index) && !self.restart(index)? && !self.goes_on_without(index) {
                 failed.push(index);
             }
         }
@@ -346,6 +347,19 @@ impl<'a> Supervisor<'a> {
             }
         }
         ended
+    }
+
+    /// Have the workers that a failed one would have to join finished already? They did its share of the steps without it.
+    fn finished_without(&self, index: usize) -> bool {
+        let member = &self.members[index];
+        let done = |other: &Member<'_>| !other.is_server() && other.end.is_some_and(|end| end.success());
+        let finished = self.launch.elastic && member.cluster.servers.is_empty() && self.members.iter().any(done);
+        if finished {
+            let end = member.end.map_or(String::new(), how);
+            let role = member.cluster.role;
+            self.screen.alert(format!("{role} {end}; it is not started again: the others have finished without it"));
+        }
+        finished
     }
 
     /// Starts a worker again that failed, if it may be.

@@ -15,7 +15,7 @@ _one = Fleet()
 fleet = _one
 
 _METHODS = (
-    "all_reduce", "barrier_worker", "distributed_optimizer", "init", "init_server", "init_worker", "is_first_worker",
+    "all_reduce", "barrier_worker", "distributed_optimizer", "even_reader", "init", "init_server", "init_worker", "is_first_worker",
     "is_server", "is_worker", "load_checkpoint", "node_num", "run_server", "save_checkpoint", "save_inference_model",
     "save_persistables", "server_endpoints",
     "server_index", "server_num", "shrink", "stop_worker", "worker_endpoints", "worker_index", "worker_num",

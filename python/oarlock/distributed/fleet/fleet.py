@@ -83,6 +83,9 @@ class Fleet(Process):
         config = DistributeTranspilerConfig()
         if exchange in ("grad_allreduce", "local_sgd"):
             config.mode, config.collective_mode, config.nccl_comm_num = "collective", exchange, strategy.nccl_comm_num
+            if exchange == "local_sgd":
+                local = strategy.localsgd_configs
+                config.local_sgd_k_steps, config.local_sgd_begin_step = local["k_steps"], local["begin_step"]
             endpoints = self.worker_endpoints()
             self._transpiler = DistributeTranspiler(config)
             self._transpiler.transpile(

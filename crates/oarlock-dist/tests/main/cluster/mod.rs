@@ -5,18 +5,20 @@ mod idle;
 mod losses;
 mod sync;
 mod tables;
+mod uneven;
+mod waits;
 mod without_sync;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock_dist::Log;
 use oarlock_dist::client::{Client, ClientOptions};
 use oarlock_dist::communicator::{Communicator, CommunicatorOptions};
 use oarlock_dist::saving::fetch_whole;
 use oarlock_dist::server::{Policy, Server, ServerOptions, Summary};
 use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
-use oarlock_exec::{ExecOptions, Executor, Scope};
+use oarlock_dist::{Log, Refresh};
+use oarlock_exec::{BeforeRuns, ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_tensor::{DType, Dims, Tensor};
 
@@ -96,6 +98,7 @@ impl Job {
         let program = transpiler.get_trainer_program()?;
         let (executor, scope) = (executor(), Scope::new());
         executor.runtime().provide(Arc::new(Client::new(options)));
+        executor.runtime().provide(Arc::new(BeforeRuns(Box::new(Refresh::default()))));
         executor.run(&startup, &[], &[], &scope)?;
         Ok(Trainer { executor, scope, program })
     }

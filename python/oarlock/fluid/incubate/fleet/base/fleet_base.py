@@ -78,8 +78,15 @@ class Process:
         return self._role().is_server()
 
     def barrier_worker(self):
-        """Waits for all workers."""
+        """Waits for all workers. In synchronous training the others make steps without a worker that waits here."""
         self._role().barrier_worker()
+
+    def even_reader(self, reader, how="zero_weight", seed=0):
+        """A reader that gives all workers as many batches: see ``oarlock.distributed.even_reader``. With ``zero_weight`` it is the
+        reader itself: steps are made without a worker that has run out."""
+        from ..... import distributed
+
+        return distributed.even_reader(reader, how, seed, role=self._role())
 
 
 class Fleet(Process, abc.ABC):

@@ -211,7 +211,8 @@ class CollectiveOptimizer(DistributedOptimizer):
         config = DistributeTranspilerConfig()
         config.mode = "collective"
         config.collective_mode = "local_sgd" if strategy.use_local_sgd else strategy.collective_mode or "grad_allreduce"
-        for name in ("nccl_comm_num", "use_hierarchical_allreduce", "hierarchical_allreduce_inter_nranks", "fuse_grad_size_in_MB"):
+        for name in ("nccl_comm_num", "use_hierarchical_allreduce", "hierarchical_allreduce_inter_nranks", "fuse_grad_size_in_MB",
+                     "local_sgd_k_steps", "local_sgd_begin_step"):
             setattr(config, name, getattr(strategy, name))
         index, endpoints = self._fleet.worker_index(), self._fleet.worker_endpoints()
         DistributeTranspiler(config).transpile(
