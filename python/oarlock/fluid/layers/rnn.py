@@ -9,6 +9,7 @@ from .. import unique_name
 from ..framework import default_main_program
 from . import control_flow, nn, ops, sequence_lod, tensor
 from ._call import layer
+from ._names import fallback
 from ._structure import each, flatten, rebuild
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "RNNCell", "SampleEmbeddingHelper", "TrainingHelper", "beam_search", "beam_search_decode", "dynamic_decode",
     "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm", "lstm_unit", "rnn",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def dynamic_lstm(
