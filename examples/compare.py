@@ -123,7 +123,11 @@ def _text(number):
 
 
 def write_table(rows, path=TABLE):
-    """Writes the rows in the order of `EXAMPLES`."""
+    """Writes the rows in the order of `EXAMPLES`. Sections behind the table stay."""
+    rest = ""
+    if os.path.exists(path):
+        with open(path) as f:
+            rest = "".join(f.read().partition("\n## ")[1:])
     with open(path, "w") as f:
         f.write(HEAD)
         for example in EXAMPLES:
@@ -132,6 +136,7 @@ def write_table(rows, path=TABLE):
                 name = " ".join(filter(None, [example.script, example.argument, "(real data)" if example.data else ""]))
                 figures = (row.metric, _text(row.predecessor), _text(row.ours), _text(row.rust), "%g" % row.tolerance)
                 f.write("| %s | %s | `%s` |\n" % (name, " | ".join(figures), command(example)))
+        f.write(rest)
 
 
 def attempt(run, *arguments):

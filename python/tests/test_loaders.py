@@ -46,6 +46,7 @@ def test_loaders_that_are_started():
     loader, fetches = mean_of_x(False)
     loader.set_sample_list_generator(oarlock.batch(samples, 4))
     exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
     for _ in range(2):
         loader.start()
         seen = []
@@ -54,7 +55,7 @@ def test_loaders_that_are_started():
                 seen.append(exe.run(fetch_list=fetches)[1].item())
         loader.reset()
         assert seen == [6, 22, 17]
-    with pytest.raises(RuntimeError, match="start"):
+    with pytest.raises(ValueError, match="not started"):
         exe.run(fetch_list=fetches)
 
 

@@ -115,15 +115,24 @@ def write_text(tmp_path):
 
 
 class Reader:
-    """Declares variables, and makes steps: each is what `exe.run` gets as its feed, or None for programs that read by themselves."""
+    """Declares variables, and makes steps: each is what `exe.run` gets as its feed, or None for programs that read by themselves.
+    `replica_steps` are those of two replicas, and `dealt` is how many samples of a step each of them gets."""
+
+    dealt = [BATCH, BATCH]
 
     def declare(self, tmp_path):
         self.vars = fed()
         return self.vars
 
+    def replica_steps(self):
+        return self.steps()
 
 
 class Feeder(Reader):
+    """A dict, whose samples are dealt out to replicas."""
+
+    dealt = [3, 2]
+
     def steps(self):
         feeder = fluid.DataFeeder(self.vars, fluid.CPUPlace())
         return (feeder.feed(batch) for batch in batches())
@@ -133,10 +142,13 @@ class Iterated(Reader):
     def make(self):
         return fluid.io.DataLoader.from_generator(feed_list=self.vars, capacity=2)
 
-    def steps(self):
+    def steps(self, places=1):
         loader = self.make()
-        loader.set_sample_list_generator(batches, places=[fluid.CPUPlace()])
+        loader.set_sample_list_generator(batches, places=fluid.cpu_places(places))
         return loader()
+
+    def replica_steps(self):
+        return self.steps(2)
 
 
 class IteratedProcess(Iterated):
@@ -228,8 +240,8 @@ READERS = [
 ]
 
 
-def run_steps(exe, program, reader):
-    with contextlib.closing(iter(reader.steps())) as steps:
+def run_steps(exe, program, reader, steps=None):
+    with contextlib.closing(iter(reader.steps() if steps is None else steps)) as steps:
         try:
             for feed in steps:
                 exe.run(program, feed=feed, fetch_list=[])
@@ -237,54 +249,234 @@ def run_steps(exe, program, reader):
             reader.reader.reset()
 
 
-def compiled_steps(exe, program, reader):
-    run_steps(exe, fluid.CompiledProgram(program), reader)
+class Run:
+    """Passes of `exe.run`. A program is made ready once, before the first pass."""
+
+    replicas = 1
+
+    def ready(self, program, loss):
+        return program
+
+    def __call__(self, exe, program, reader):
+        run_steps(exe, program, reader)
 
 
-def from_dataset(exe, program, reader):
-    exe.train_from_dataset(program, reader.load())
+class RunClone(Run):
+    def ready(self, program, loss):
+        return program.clone()
 
 
-RUNNERS = [run_steps, compiled_steps]
+class RunCompiled(Run):
+    def ready(self, program, loss):
+        return fluid.CompiledProgram(program)
 
-TABLE = [(mode, reader, runner) for mode in MODES for reader in READERS for runner in RUNNERS]
-TABLE += [(mode, reader, from_dataset) for mode in MODES for reader in (FromQueue, FromMemory)]
+
+class RunParallel(Run):
+    """The way of PaddleRec: a copy, compiled for data parallel."""
+
+    def ready(self, program, loss):
+        return fluid.CompiledProgram(program.clone()).with_data_parallel(loss.name, places=fluid.cpu_places(self.replicas))
 
 
-@pytest.fixture(scope="module")
-def expected():
-    """Two passes, computed by hand."""
+class RunReplicas(RunParallel):
+    replicas = 2
+
+    def __call__(self, exe, program, reader):
+        run_steps(exe, program, reader, reader.replica_steps())
+
+
+class TrainFromDataset(Run):
+    def __call__(self, exe, program, reader):
+        exe.train_from_dataset(program, reader.load())
+
+
+class TrainCloneFromDataset(TrainFromDataset, RunClone):
+    pass
+
+
+class TrainCompiledFromDataset(TrainFromDataset, RunParallel):
+    pass
+
+
+DATASETS = [FromQueue, FromMemory]
+RUNNERS = [Run, RunClone, RunCompiled, RunParallel]
+FROM_DATASET = [TrainFromDataset, TrainCloneFromDataset, TrainCompiledFromDataset]
+
+TABLE = [("local", reader, runner) for reader in READERS for runner in RUNNERS]
+# Which of two replicas gets which file of a data set is chance.
+TABLE += [("local", reader, RunReplicas) for reader in READERS if reader not in DATASETS]
+TABLE += [(mode, reader, runner) for mode in ("servers", "async servers") for reader in READERS for runner in (Run, RunParallel)]
+TABLE += [(mode, reader, runner) for mode in MODES for reader in DATASETS for runner in FROM_DATASET]
+
+
+def two_passes(groups):
+    """Two passes, computed by hand. A step takes a group of samples per replica, whose gradients are averaged."""
     w = np.zeros([2, 1], "float32")
     data = list(samples())
     for _ in range(2):
-        for start in range(0, SAMPLES, BATCH):
-            x = np.stack([s[0] for s in data[start : start + BATCH]])
-            y = np.stack([s[1] for s in data[start : start + BATCH]])
-            w = w - 0.2 * 2 * x.T @ (x @ w - y) / BATCH
+        for start in range(0, SAMPLES, sum(groups)):
+            slope, at = 0, start
+            for size in groups:
+                x, y = (np.stack(field) for field in zip(*data[at : at + size]))
+                slope, at = slope + 2 * x.T @ (x @ w - y) / size / len(groups), at + size
+            w = w - 0.2 * slope
     return w
 
 
-@pytest.mark.parametrize("mode,reader,runner", TABLE, ids=lambda v: v if isinstance(v, str) else v.__name__)
-def test_cell(mode, reader, runner, tmp_path, expected):
-    mode, reader = MODES[mode](), reader()
+def network(mode, reader, tmp_path):
     x, y = reader.declare(tmp_path)
     zero = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(0.0))
     predicted = layers.fc(x, 1, param_attr=zero, bias_attr=False)
-    mode.minimize(layers.mean(layers.square_error_cost(predicted, y)))
+    loss = layers.mean(layers.square_error_cost(predicted, y))
+    mode.minimize(loss)
+    return predicted, loss
+
+
+@pytest.mark.parametrize("mode,reader,runner", TABLE, ids=lambda v: v if isinstance(v, str) else v.__name__)
+def test_cell(mode, reader, runner, tmp_path):
+    mode, reader, runner = MODES[mode](), reader(), runner()
+    _, loss = network(mode, reader, tmp_path)
     exe = fluid.Executor(fluid.CPUPlace())
     with mode.running(exe) as program:
+        program = runner.ready(program, loss)
         for _ in range(2):
             runner(exe, program, reader)
-        np.testing.assert_allclose(mode.weights(), expected, rtol=1e-4, atol=1e-6)
+        groups = reader.dealt if runner.replicas == 2 else [BATCH]
+        np.testing.assert_allclose(mode.weights(), two_passes(groups), rtol=1e-4, atol=1e-6)
+
+
+BY_PROGRAM = [Started, StartedPyReader, PyReaderOp, PyReaderByData, OpenFiles]
+
+
+@pytest.mark.parametrize("reader", BY_PROGRAM, ids=lambda v: v.__name__)
+def test_a_test_program_reads_and_an_inference_model_does_not(reader, tmp_path):
+    reader = reader()
+    predicted, loss = network(Local(), reader, tmp_path)
+    main = fluid.default_main_program()
+    test = main.clone(for_test=True)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    seen = []
+    reader.reader.start()
+    with pytest.raises(fluid.core.EOFException):
+        while True:
+            seen.append(exe.run(test, fetch_list=[loss])[0].item())
+    reader.reader.reset()
+    targets = np.concatenate([y for _, y in samples()])
+    np.testing.assert_allclose(np.mean(seen), np.mean(targets**2), rtol=1e-5)
+    fed_name = predicted.block.program.global_block().ops[1].input("X")[0]
+    fluid.io.save_inference_model(str(tmp_path / "model"), [fed_name], [predicted], exe)
+    with fluid.scope_guard(fluid.Scope()):
+        program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path / "model"), exe)
+        kinds = {var.type for var in program.list_vars()}
+        assert feeds == [fed_name] and fluid.core.VarDesc.VarType.READER not in kinds
+        assert "read" not in [op.type for op in program.global_block().ops]
+        assert exe.run(program, feed={fed_name: np.ones([3, 2], "float32")}, fetch_list=fetches)[0].shape == (3, 1)
+    # Readers are no values that could be saved.
+    fluid.io.save_persistables(exe, str(tmp_path / "saved"))
+    assert set(os.listdir(tmp_path / "saved")) == {"w", "learning_rate_0", "oarlock.manifest"}
+
+
+@pytest.mark.parametrize("runner", [Run, RunClone, RunCompiled, RunParallel, RunReplicas], ids=lambda v: v.__name__)
+@pytest.mark.parametrize("reader", [Started, PyReaderOp], ids=lambda v: v.__name__)
+def test_what_the_generator_raises_is_raised_by_the_run(reader, runner, tmp_path):
+    class Broken(reader):
+        pass
+
+    def broken():
+        yield from batches()
+        raise OSError("the disk is gone")
+
+    reader, runner = Broken(), runner()
+    _, loss = network(Local(), reader, tmp_path)
+    set_generator = getattr(reader.reader, "set_sample_list_generator", None) or reader.reader.decorate_paddle_reader
+    set_generator(broken)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    program = runner.ready(fluid.default_main_program(), loss)
+    with pytest.raises(OSError, match="the disk is gone"):
+        runner(exe, program, reader)
+    reader.reader.reset()
+    # The next pass is not spoilt by it.
+    set_generator(batches)
+    runner(exe, program, reader)
+
+
+def test_a_feed_comes_before_a_reader(tmp_path):
+    reader = Started()
+    _, loss = network(Local(), reader, tmp_path)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    x, y = (np.stack(field) for field in zip(*samples()))
+    for program in (fluid.default_main_program(), fluid.CompiledProgram(fluid.default_main_program())):
+        exe.run(program, feed={"x": x, "y": y})
+        with pytest.raises(ValueError, match="a reader gives `y`, but only some of what it gives is fed"):
+            exe.run(program, feed={"x": x})
+
+
+def test_mistakes_are_told(tmp_path):
+    reader = Started()
+    _, loss = network(Local(), reader, tmp_path)
+    exe = fluid.Executor()
+    with pytest.raises(fluid.core.EnforceNotMet, match="`read` needs `data_loader_.*, but it has no value in this scope"):
+        exe.run()
+    with fluid.scope_guard(fluid.Scope()):
+        with pytest.raises(ValueError, match="holds no queue.*\n(.*\n)*.*help: run the startup program in the scope"):
+            exe.run(fluid.default_startup_program())
+    exe.run(fluid.default_startup_program())
+    for program in (None, RunParallel().ready(fluid.default_main_program(), loss)):
+        with pytest.raises(ValueError, match="reads from a reader that is not started"):
+            exe.run(program)
+    with pytest.raises(RuntimeError, match="not iterated: call start"):
+        next(iter(reader.reader))
+    iterated = fluid.io.DataLoader.from_generator(feed_list=reader.vars, capacity=2)
+    with pytest.raises(RuntimeError, match="can only be called when the loader is not iterable"):
+        iterated.start()
+    for loader in (reader.reader, iterated):
+        with pytest.raises(TypeError, match="takes a dataset of fluid.DatasetFactory, not"):
+            exe.train_from_dataset(fluid.default_main_program(), loader)
+    empty = fluid.io.DataLoader.from_generator(feed_list=reader.vars, capacity=2, iterable=False)
+    with pytest.raises(RuntimeError, match="the loader has no data: call set_sample_generator"):
+        empty.start()
+
+
+def test_arrays_that_are_used_again_keep_what_was_yielded():
+    """A generator may fill the same array for every batch."""
+    x = fluid.data("x", [None, 4096])
+    loader = fluid.io.DataLoader.from_generator([x], capacity=8, iterable=False)
+    array = np.zeros([2, 4096], "float32")
+
+    def filled():
+        for i in range(6):
+            array[:] = i
+            yield [array]
+
+    loader.set_batch_generator(filled)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    loader.start()
+    seen = [exe.run(fetch_list=[x])[0][0, 0] for _ in range(6)]
+    loader.reset()
+    assert seen == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_read_must_be_what_is_declared():
+    x = fluid.data("x", [None, 2])
+    loader = fluid.io.DataLoader.from_generator([x], capacity=2, iterable=False)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for wrong, error in ((np.zeros([3, 2]), TypeError), (np.zeros([3, 4], "float32"), fluid.core.EnforceNotMet)):
+        loader.set_batch_generator(lambda: iter([[wrong]]))
+        loader.start()
+        with pytest.raises(error, match="`x` is declared f32\\[\\?, 2\\], but a tensor of .* is read"):
+            exe.run(fetch_list=[x])
+        loader.reset()
 
 
 def test_threads_of_a_trainer_that_waits_for_others(tmp_path):
     """Two threads, a file each: a step is that of their joined batch, without fleet and its communicator, too."""
     mode, reader = Servers(), FromQueue()
-    x, y = reader.declare(tmp_path)
-    zero = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(0.0))
-    predicted = layers.fc(x, 1, param_attr=zero, bias_attr=False)
-    mode.minimize(layers.mean(layers.square_error_cost(predicted, y)))
+    network(mode, reader, tmp_path)
     exe = fluid.Executor(fluid.CPUPlace())
     reader.dataset.set_thread(2)
     # A reader that is early would take both files: each waits until the other one is open.

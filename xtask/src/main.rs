@@ -12,6 +12,7 @@ mod check;
 mod codegen;
 mod files;
 mod fuzz;
+mod integration;
 mod licences;
 mod process;
 mod soak;
@@ -26,7 +27,7 @@ use anyhow::{Context, Result, bail};
 /// A command: its name, its arguments, what it does, and how.
 type Task = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 9] = [
     ("check", "", "formatting, lints, tidy, generated files, licences: what a change must pass", |_| check::run()),
     ("test", "[ARGS...]", "every test, Rust and Python; ARGS go to `cargo test`, then only Rust's run", test::run),
     ("bench", "[NAME...]", "all or the named benchmarks (crates/oarlock/examples/bench_NAME.rs)", bench::run),
@@ -39,6 +40,7 @@ const TASKS: [Task; 8] = [
         "attacks every parser of files with damaged ones, a minute each if not said otherwise",
         fuzz::run,
     ),
+    ("integration", "[NAME...]", "all or the named checks with other people's programs, unchanged", integration::run),
     ("soak", "[ARGS...]", "the Rust tests in release mode with OARLOCK_SOAK=1: longer runs, more cases", soak::run),
 ];
 
@@ -89,5 +91,8 @@ fn help() -> String {
 #[test]
 fn an_unknown_command_lists_the_known_ones() {
     let error = dispatch(&["chekc".to_string()]).unwrap_err().to_string();
-    assert_eq!(error, "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, soak");
+    assert_eq!(
+        error,
+        "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, soak"
+    );
 }

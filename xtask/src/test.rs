@@ -3,7 +3,7 @@
 //! A test that cannot run (no MPI, no second machine) prints a line `skipped: reason` and returns; it is counted as
 //! skipped, not as passed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,12 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
+/// How many of what was tried ended how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
+pub(crate) struct Tally {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+    pub(crate) skipped: usize,
 }
 
 impl std::fmt::Display for Tally {
@@ -24,11 +25,17 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// The tests of one language.
+/// The tests of one language, or a check.
 pub(crate) struct Part {
     name: &'static str,
     tally: Tally,
     time: Duration,
+}
+
+impl Part {
+    pub(crate) fn new(name: &'static str, tally: Tally, time: Duration) -> Part {
+        Part { name, tally, time }
+    }
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -48,7 +55,7 @@ pub(crate) fn report(parts: &[Part]) {
     let mut sum = Tally::default();
     println!();
     for Part { name, tally, time } in parts {
-        println!("{name:<8} {:>5.1} min  {tally}", time.as_secs_f64() / 60.0);
+        println!("{name:<10} {:>5.1} min  {tally}", time.as_secs_f64() / 60.0);
         sum.passed += tally.passed;
         sum.failed += tally.failed;
         sum.skipped += tally.skipped;
@@ -72,13 +79,11 @@ pub(crate) fn rust(mut command: Command, args: &[String]) -> Result<Part> {
     Ok(Part { name: "rust", tally: settle(reader.tally, status), time: start.elapsed() })
 }
 
-/// Installs the package into a virtual environment of its own, as a user would, and runs its tests there. The extension module
+/// Installs the package into a virtual environment of its own, as a user would, and returns the interpreter. The extension module
 /// is built in the profile and with the features of the Rust tests, so that nothing is compiled twice.
-fn python() -> Result<Part> {
-    let start = Instant::now();
-    let mut tally = Tally::default();
+pub(crate) fn install_python() -> Result<PathBuf> {
     let venv = Path::new("target/python");
-    let python = venv.join("bin/python");
+    let python = std::env::current_dir()?.join(venv).join("bin/python");
     if !python.exists() {
         process::run(Command::new("python3").args(["-m", "venv"]).arg(venv))
             .context("Python's tests need python3 (3.9 or newer) with venv: on Debian, apt-get install python3-venv")?;
@@ -86,10 +91,18 @@ fn python() -> Result<Part> {
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".[test]"]);
     process::run(pip.args(["--config-settings", &process::wheel()]))?;
+    Ok(python)
+}
+
+/// Runs the tests of the installed package.
+fn python() -> Result<Part> {
+    let start = Instant::now();
+    let mut tally = Tally::default();
+    let python = install_python()?;
     // From elsewhere, so that the installed package is tested and not the source tree.
     let tests = std::env::current_dir()?.join("python/tests");
-    let mut pytest = Command::new(std::env::current_dir()?.join(&python));
-    pytest.current_dir(venv).args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"]).arg(tests);
+    let mut pytest = Command::new(&python);
+    pytest.current_dir("target/python").args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"]).arg(tests);
     let status = process::lines(&mut pytest, |line| {
         println!("{line}");
         tally = pytest_summary(line).unwrap_or(tally);

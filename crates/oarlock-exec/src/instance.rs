@@ -208,8 +208,7 @@ impl Instance {
     /// What is to be said about a variable without value.
     #[cold]
     pub(crate) fn missing(&self, b: &crate::plan::Bound) -> Error {
-        let reader = b.first_reader.and_then(|i| self.plan.blocks[0].ops.get(i).map(|p| (i, p)));
-        let who = reader.map_or("the fetch list".to_string(), |(_, p)| format!("`{}`", p.op.op_type));
+        let who = b.needed_by.as_ref().map_or("the fetch list".to_string(), |p| format!("`{}`", p.op_type));
         let err = if b.is_data && !b.persistable {
             Error::new(Kind::Missing, format!("{who} needs `{}`, but it is not fed", b.name))
                 .help(format!("add `{}` to the feed", b.name))
@@ -217,8 +216,8 @@ impl Instance {
             Error::new(Kind::Missing, format!("{who} needs `{}`, but it has no value in this scope", b.name))
                 .help("run the startup program in this scope first, or load a saved model")
         };
-        match reader {
-            Some((i, p)) => err.at(|| p.op.place(0, i)),
+        match &b.needed_by {
+            Some(place) => err.at(|| place.clone()),
             None => err,
         }
     }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPy;
 use crate::scope::Scope;
-use crate::tensor::tensor_of;
+use crate::tensor::{owned_tensor_of, tensor_of};
 
 /// Adds classes and functions to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -43,8 +43,14 @@ impl TensorQueue {
 
     /// Appends a batch, waiting for room; false if nobody wants it any more.
     fn push(&self, py: Python<'_>, batch: Vec<Bound<'_, PyAny>>) -> PyResult<bool> {
-        let tensors = batch.iter().map(|t| tensor_of(t, None)).collect::<PyResult<Vec<_>>>()?;
+        let tensors = batch.iter().map(owned_tensor_of).collect::<PyResult<Vec<_>>>()?;
         Ok(py.detach(|| self.0.push(tensors)))
+    }
+
+    /// There will be no more batches, because of an exception: the run that misses one raises it.
+    fn fail(&self, exception: Bound<'_, PyAny>) {
+        let why = oarlock::Error::new(oarlock::Kind::Argument, "the generator of a reader raised an exception");
+        self.0.fail(why.because(PyErr::from_value(exception)));
     }
 
     /// There will be no more batches in this pass.

@@ -60,6 +60,13 @@ pub(crate) fn tensor_of(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyRes
     of_array(&array)
 }
 
+/// The same with memory of its own: who made the array may write into it again.
+pub(crate) fn owned_tensor_of(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let mut t = tensor_of(value, None)?;
+    t.bytes_mut();
+    Ok(t)
+}
+
 /// Floats become f32, as in Fluid; whole numbers stay i64.
 fn default_array<'py>(numpy: &Bound<'py, PyModule>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let array = numpy.call_method1("array", (value,))?;
@@ -266,6 +273,34 @@ impl LoDTensor {
     /// Its sizes.
     fn shape(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         self.with(py, |t| Ok(t.dims().to_vec()))
+    }
+
+    /// Its sizes, by an older name.
+    fn _get_dims(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.shape(py)
+    }
+
+    /// Gives it other sizes; values are arbitrary where their number differs.
+    fn _set_dims(&self, py: Python<'_>, dims: Vec<usize>) -> PyResult<()> {
+        let dims = Dims::try_new(&dims).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        self.change(py, |t| {
+            t.resize(t.dtype(), dims);
+            Ok(())
+        })
+    }
+
+    /// Does it have values?
+    fn _is_initialized(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |t| Ok(t.numel() > 0))
+    }
+
+    /// Forgets values and sequences.
+    fn _clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |t| {
+            t.resize(t.dtype(), Dims::from([0]));
+            t.set_lod(Lod::NONE);
+            Ok(())
+        })
     }
 
     /// The number of its element type.

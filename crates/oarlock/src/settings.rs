@@ -374,8 +374,6 @@ const LAYER_ARGUMENTS: &[Setting] = &[
     ok("sequence_conv.padding", Value::Bool(true), NOT_READ),
     ok("sequence_softmax.use_cudnn", Value::Bool(false), NO_GPU),
     ok("softmax.use_cudnn", Value::Bool(false), NO_GPU),
-    no("accuracy.correct", Value::None, "fetch the accuracy, and multiply it by the batch size"),
-    no("accuracy.total", Value::None, "feed the batch size, or use layers.shape"),
     no("affine_channel.data_layout", Value::Text("NCHW"), CHANNELS_FIRST),
     no("data.type", Value::Int(7), "only tensors can be fed"),
     no("data_norm.data_layout", Value::Text("NCHW"), CHANNELS_FIRST),

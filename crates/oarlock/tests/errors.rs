@@ -65,8 +65,8 @@ fn what_is_not_fed() {
     exe.run(&net.startup, &[], &[], &scope).expect("startup");
     assert_text(
         exe.run(&net.main, &[], &[loss.name()], &scope),
-        "error[missing]: `fused_fc` needs `x`, but it is not fed
-  at HERE (`fused_fc`, block 0, op 0)
+        "error[missing]: `mul` needs `x`, but it is not fed
+  at HERE (`mul`, block 0, op 0)
   help: add `x` to the feed",
     );
 }
@@ -120,8 +120,8 @@ fn the_startup_program_was_not_run() {
     let loss = line(&mut net);
     assert_text(
         executor().run(&net.main, &[("x", &tensor([1, 3], &[0.0; 3]))], &[loss.name()], &Scope::new()),
-        "error[missing]: `fused_fc` needs `fc_0.b_0`, but it has no value in this scope
-  at HERE (`fused_fc`, block 0, op 0)
+        "error[missing]: `elementwise_add` needs `fc_0.b_0`, but it has no value in this scope
+  at HERE (`elementwise_add`, block 0, op 1)
   help: run the startup program in this scope first, or load a saved model",
     );
 }

@@ -2,7 +2,7 @@
 
 from . import (
     average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
-    layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
+    layer_helper, layer_helper_base, layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
 from .._arguments import suggest as _suggest
 
@@ -49,7 +49,7 @@ __all__ = [
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
     "data_feeder", "dataset", "default_main_program", "default_startup_program", "device_guard", "embedding", "executor",
     "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_on_cpu", "initializer", "input",
-    "install_check", "io", "is_compiled_with_cuda", "layers", "load", "load_op_library", "lod_tensor",
+    "install_check", "io", "is_compiled_with_cuda", "layer_helper", "layer_helper_base", "layers", "load", "load_op_library", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
     "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
     "transpiler", "unique_name",

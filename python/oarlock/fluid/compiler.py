@@ -39,7 +39,7 @@ class CompiledProgram:
 
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None, places=None):
         """Runs on replicas, one for each place: threads that share the samples of a batch and add up their gradients. Without
-        ``places`` there are as many as the environment variable ``CPU_NUM`` says when it first runs, or as there are cores.
+        ``places`` there are as many as the environment variable ``CPU_NUM`` says when it first runs, or one.
 
         ``share_vars_from`` is another such program, which ran before: its parameters are this one's."""
         if self._is_data_parallel:

@@ -7,7 +7,41 @@ from .framework import Variable, cpu_places, default_main_program
 
 __all__ = ["DataFeeder"]
 
+_BY_NAME = {np.dtype(name).name: name for name in VarDesc.VarType.by_numpy}
 _NUMPY = {int(kind): name for name, kind in VarDesc.VarType.by_numpy.items()}
+
+
+def convert_dtype(dtype):
+    """The name of an element type: of a ``VarDesc.VarType``, a numpy type or a name."""
+    if isinstance(dtype, VarDesc.VarType):
+        return _NUMPY[int(dtype)]
+    name = np.dtype(dtype).name
+    if name not in _BY_NAME:
+        raise ValueError("dtype must be one of %s, not %s" % (", ".join(_BY_NAME), name))
+    return name
+
+
+def check_type(input, input_name, expected_type, op_name, extra_message=""):
+    """For layers that users write: refuses an argument of another type."""
+    if not isinstance(input, expected_type):
+        raise TypeError(
+            "The type of '%s' in %s must be %s, but received %s. %s" % (input_name, op_name, expected_type, type(input), extra_message)
+        )
+
+
+def check_dtype(input_dtype, input_name, expected_dtype, op_name, extra_message=""):
+    """For layers that users write: refuses another element type."""
+    if convert_dtype(input_dtype) not in expected_dtype:
+        raise TypeError(
+            "The data type of '%s' in %s must be %s, but received %s. %s"
+            % (input_name, op_name, expected_dtype, convert_dtype(input_dtype), extra_message)
+        )
+
+
+def check_variable_and_dtype(input, input_name, expected_dtype, op_name, extra_message=""):
+    """For layers that users write: refuses what is no Variable of one of these element types."""
+    check_type(input, input_name, Variable, op_name, extra_message)
+    check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
 
 
 class DataFeeder:
@@ -82,19 +116,19 @@ def _tensor(var, column):
         raise ValueError(
             "slot %s takes %s%s, but sample %d is %r (%s)" % (var.name, dtype, shape, number, column[number], e)
         ) from None
-    if all(d >= 0 for d in shape):
-        wanted = int(np.prod(shape)) * len(column)
-        if array.size != wanted:
-            raise ValueError(
-                "slot %s takes %d elements a sample (shape %s), but %d samples have %d"
-                % (var.name, int(np.prod(shape)), shape, len(column), array.size)
-            )
-        array = array.reshape([len(column)] + shape)
-    elif array.ndim < len(shape) + 1:
-        array = array.reshape([len(column)] + [1] * (len(shape) + 1 - array.ndim) + list(array.shape[1:]))
     tensor = LoDTensor()
-    tensor.set(array)
+    tensor.set(_of_rank(var, array))
     return tensor
+
+
+def _of_rank(var, array):
+    """An array with as many dimensions as a variable. As in Fluid its sizes may be others: scripts declare `[1]` and feed rows."""
+    if array.ndim == len(var.shape) or sum(d < 0 for d in var.shape) > 1:
+        return array
+    try:
+        return array.reshape(var.shape)
+    except ValueError:
+        raise ValueError("slot %s takes %s, but samples make up %s" % (var.name, list(var.shape), list(array.shape))) from None
 
 
 def _misfit(column, shape):
@@ -126,9 +160,8 @@ def _sequences(var, column, dtype):
             raise ValueError(
                 "slot %s takes sequences (lod_level %d), but sample %d is %r" % (var.name, var.lod_level, number, field)
             ) from None
-    tail = list(var.shape[1:])
-    array = np.array(flat, dtype=dtype)
-    array = array.reshape([len(flat)] + [abs(d) for d in tail]) if flat else np.zeros([0] + [abs(d) for d in tail], dtype)
+    tail = [abs(d) for d in var.shape[1:]]
+    array = _of_rank(var, np.array(flat, dtype=dtype)) if flat else np.zeros([0] + tail, dtype)
     tensor = LoDTensor()
     tensor.set(array)
     tensor.set_recursive_sequence_lengths(lengths)

@@ -13,7 +13,8 @@ import numpy as np
 
 from .. import _core
 from . import flags, options
-from .core import CPUPlace, EOFException, LoDTensor, Scope
+from .core import CPUPlace, LoDTensor, Scope
+from .dataset import DatasetBase
 from .framework import Program, Variable, default_main_program
 
 __all__ = ["Executor", "FetchHandler", "as_numpy", "global_scope", "runtime", "scope_guard"]
@@ -203,10 +204,6 @@ class Executor:
             feed = {}
         elif type(feed) is not dict:
             feed = _one_feed(feed)
-        if program._loaders and not feed:
-            feed = {}
-            for loader in program._loaders:
-                feed.update(loader._next_feed())
         self._look_at_flags()
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
@@ -216,12 +213,7 @@ class Executor:
             _set_rates(program, scope)
         if use_prune:
             program = _pruned(program, feed, fetches)
-        try:
-            fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
-        except EOFException:
-            for reader in program._readers:
-                reader._raise_failure()
-            raise
+        fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
         if return_numpy and not _ARRAYS_ARE_NUMBERS:
             fetched = [_as_number(v) for v in fetched]
         return fetched if fetch_list is not None else []
@@ -238,10 +230,6 @@ class Executor:
                 if not isinstance(each, dict):
                     raise TypeError("Each element of feed list should be a dict, not %r" % (each,))
             feed = list(feed)
-        elif not feed and program._loaders:
-            feed = []
-            for _ in range(replicas[0]):
-                feed.append({name: value for loader in program._loaders for name, value in loader._next_feed().items()})
         elif feed is not None and not isinstance(feed, dict):
             raise TypeError("feed takes a dict, or a list with a dict for each of %d replicas, not %s" % (replicas[0], type(feed)))
         feed = {} if feed is None else feed
@@ -254,12 +242,7 @@ class Executor:
             _note_trained(self._core, program, scope)
         if use_prune:
             program = _pruned(program, feed[0] if isinstance(feed, list) else feed, fetches)
-        try:
-            fetched = self._core.run_replicas(program.desc, replicas, feed, fetches, scope, return_numpy, return_merged)
-        except EOFException:
-            for reader in program._readers:
-                reader._raise_failure()
-            raise
+        fetched = self._core.run_replicas(program.desc, replicas, feed, fetches, scope, return_numpy, return_merged)
         if return_numpy and not _ARRAYS_ARE_NUMBERS:
             fetched = [_as_number(v) if return_merged else [_as_number(part) for part in v] for v in fetched]
         return fetched if fetch_list is not None else []
@@ -284,6 +267,9 @@ class Executor:
             raise RuntimeError("Attempted to use a closed Executor")
         if dataset is None:
             raise RuntimeError("dataset is need and should be initialized")
+        if not isinstance(dataset, DatasetBase):
+            raise TypeError("train_from_dataset takes a dataset of fluid.DatasetFactory, not %r: run programs that a loader feeds with "
+                            "exe.run" % (dataset,))
         program = self._resolve(default_main_program() if program is None else program)
         if program is None:
             raise TypeError("train_from_dataset takes a Program or a CompiledProgram")

@@ -1,11 +1,13 @@
 """Programs, blocks, variables and operators, as thin views of the core's."""
 
 import contextlib
+import warnings
 
 import numpy as np
 
 from .. import _core
 from . import _state
+from ._desc import OpView, VarView
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
 from .flags import get_flags, set_flags
 
@@ -102,8 +104,8 @@ class Variable(_core.VarHandle):
 
     @property
     def desc(self):
-        """The variable itself: descriptions are not apart here."""
-        return self
+        """Its description."""
+        return VarView(self)
 
     @property
     def error_clip(self):
@@ -176,10 +178,13 @@ class Variable(_core.VarHandle):
         return _call("_neg", {"x": self})
 
     def __bool__(self):
-        raise TypeError(
-            "a Variable has no value while a program is built, so `if`, `while` and `and` cannot use it: "
-            "use layers.cond, layers.While or layers.logical_and"
-        )
+        # As any object that does not say otherwise, as in Fluid: scripts write `if mask:` to ask whether there is one.
+        if self.dtype == VarDesc.VarType.BOOL:
+            warnings.warn(
+                "`if`, `while`, `and` and `in` take a Variable as true, whatever its values will be when the program runs: use "
+                "layers.cond, layers.While or layers.logical_and for values, and `is None` to ask whether there is one", stacklevel=2,
+            )
+        return True
 
     def __len__(self):
         size = self.shape[0] if self.shape else 0
@@ -206,9 +211,12 @@ def _getitem(var, item):
     axes, starts, ends, steps, gone, reverse = [], [], [], [], [], []
     for axis, i in enumerate(items):
         if isinstance(i, slice):
-            if i == slice(None):
+            # Not by ==: a bound may be a Variable.
+            if i.start is None and i.stop is None and i.step is None:
                 continue
             step = 1 if i.step is None else i.step
+            if isinstance(step, Variable):
+                raise TypeError("the step of a slice of %s must be a number, not a Variable" % var.name)
             if i.start is None and i.stop is None and step == -1:
                 reverse.append(axis)
                 continue
@@ -322,8 +330,8 @@ class Operator:
 
     @property
     def desc(self):
-        """The operator itself: descriptions are not apart here."""
-        return self
+        """Its description."""
+        return OpView(self)
 
     def _slots(self, inputs):
         return self._desc.op_slots(self.block.idx, self.idx, inputs)
@@ -595,11 +603,8 @@ class Program:
     def __init__(self, _desc=None):
         self.desc = _desc or _core.Program()
         self._vars = {}
-        # Loaders that feed its runs.
-        self._loaders = []
         # Who says the learning rate of the next run, and the variable that holds it.
         self._schedulers = []
-        self._readers = []
         # If it is part of a job: the core's transpiler, and the endpoint of a server or None for a trainer.
         self._transpiled = None
         # If its runs exchange values with other workers: how many there are, if that is left to whoever runs it.
@@ -613,8 +618,7 @@ class Program:
         """The program with the exchange of gradients that mode nccl2 leaves to whoever runs it."""
         if self._exchanging_for is None or self._exchanging_for[0] != self.desc.version:
             exchanging = Program(_core.exchange_gradients(self.desc, self._workers))
-            exchanging._exchanges, exchanging._loaders, exchanging._readers = True, self._loaders, self._readers
-            exchanging._schedulers = self._schedulers
+            exchanging._exchanges, exchanging._schedulers = True, self._schedulers
             self._exchanging_for = (self.desc.version, exchanging)
         return self._exchanging_for[1]
 
@@ -794,31 +798,31 @@ def device_guard(device=None):
     yield
 
 
-_said_cores = False
+_said_one = False
 
 
 def _cpu_num():
-    """How many replicas programs run on: ``CPU_NUM``, or as many as there are cores, which is said once."""
+    """How many replicas programs run on: ``CPU_NUM``, or one as in Fluid 1.8.5, which is said once."""
     import logging
     import os
 
-    global _said_cores
+    global _said_one
     number = os.environ.get("CPU_NUM", "").strip()
     if number:
         if not number.isdigit() or int(number) == 0:
             raise ValueError("the environment variable CPU_NUM must be a number from 1 on, not %r" % number)
         return int(number)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not _said_cores:
-        _said_cores = True
+    if cores > 1 and not _said_one:
+        _said_one = True
         logging.getLogger("oarlock").warning(
-            "CPU_NUM is not set: data parallel programs run on %d replicas, one for each core, and batches need at least as many "
-            "samples. Set the environment variable CPU_NUM to choose another number", cores)
-    return cores
+            "CPU_NUM is not set: data parallel programs run on one replica, whose operators use all %d cores. Set the environment "
+            "variable CPU_NUM for more replicas; every one takes a part of the batch, or a batch of its own from a loader", cores)
+    return 1
 
 
 def cpu_places(device_count=None):
-    """As many CPU places as ``CPU_NUM`` says, or as there are cores."""
+    """As many CPU places as ``CPU_NUM`` says, or one."""
     return [CPUPlace()] * (_cpu_num() if device_count is None else device_count)
 
 

@@ -9,7 +9,7 @@ __all__ = ["ParallelExecutor"]
 
 
 class ParallelExecutor:
-    """Runs one program on replicas, as many as ``CPU_NUM`` says or as there are cores."""
+    """Runs one program on replicas, as many as ``CPU_NUM`` says, or one."""
 
     def __init__(self, use_cuda, loss_name=None, main_program=None, share_vars_from=None, exec_strategy=None, build_strategy=None,
                  num_trainers=1, trainer_id=0, scope=None):

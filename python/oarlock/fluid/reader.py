@@ -11,10 +11,11 @@ import traceback
 
 import numpy as np
 
-from .core import EOFException, LoDTensor
+from .core import LoDTensor
 from .data_feeder import DataFeeder
 from .dataset import DatasetBase
 from .framework import Variable
+from .layers.io import read_by_loader
 
 __all__ = ["DataLoader", "PyReader", "default_collate_fn"]
 
@@ -161,12 +162,11 @@ class _Loader:
         self._return_list = return_list
         self._generate = None
         self._places = 1
-        self._running = None
         self._process = process
         self._drop_last = drop_last
-        if not iterable:
-            # Runs of this program take their feeds from here once the loader is started.
-            feed_list[0].block.program._loaders.append(self)
+        self._stop = threading.Event()
+        # The program itself reads, and so does whatever is made of it: copies, compiled and transpiled programs.
+        self._reader = None if iterable else read_by_loader(capacity, self._feed_list)
 
     def set_sample_generator(self, reader, batch_size, drop_last=True, places=None):
         """Reads samples, one after the other; batches are made here."""
@@ -223,15 +223,15 @@ class _Loader:
             self._places = len(places) if isinstance(places, (list, tuple)) else 1
         return self
 
-    def _begin(self):
+    def _check_data(self):
         if self._generate is None:
             raise RuntimeError("the loader has no data: call set_sample_generator, set_sample_list_generator or set_batch_generator")
-        return _Pass(self._generate, self._capacity, self._process)
 
     def __iter__(self):
         if not self._iterable:
             raise RuntimeError("a loader with iterable=False is not iterated: call start() and run the program until EOFException")
-        reading = self._begin()
+        self._check_data()
+        reading = _Pass(self._generate, self._capacity, self._process)
         try:
             while True:
                 feeds = []
@@ -254,25 +254,24 @@ class _Loader:
         """Begins a pass; for loaders that are not iterated."""
         if self._iterable:
             raise RuntimeError("start() can only be called when the loader is not iterable")
-        if self._running is not None:
-            raise RuntimeError("the loader runs already: call reset() first")
-        self._running = self._begin()
+        self._check_data()
+        self._stop.clear()
+        self._reader.decorate_tensor_provider(self._batches)
+        self._reader.start()
 
     def reset(self):
         """Ends a pass; for loaders that are not iterated."""
         if self._iterable:
             raise RuntimeError("reset() can only be called when the loader is not iterable")
-        if self._running is not None:
-            self._running.close()
-            self._running = None
+        self._stop.set()
+        self._reader.reset()
 
-    def _next_feed(self):
-        if self._running is None:
-            raise RuntimeError("the program reads from a loader that is not started: call start()")
-        feed = self._running.next()
-        if feed is None:
-            raise EOFException("There is no next data.")
-        return feed
+    def _batches(self):
+        generate = self._generate
+        feeds = _from_process(generate, self._stop) if self._process else generate()
+        with contextlib.closing(feeds):
+            for feed in feeds:
+                yield [feed[name] for name in self._names]
 
 
 class _DatasetLoader:

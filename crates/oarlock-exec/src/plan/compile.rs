@@ -25,8 +25,10 @@ pub(crate) fn compile(
     check_ops(program, options)?;
     let feeds = feed_slots(program, feeds)?;
     check_fetches(program, fetches)?;
+    let written = program;
     let mut program = program.clone();
     drop_ports(&mut program, options);
+    drop_fed_reads(&mut program, &feeds)?;
     declare_gradients(&mut program);
     let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
     // The nan check names the operator the user wrote, so nothing may stand for several.
@@ -34,7 +36,23 @@ pub(crate) fn compile(
         let needed = roots.iter().chain(kept).cloned().collect();
         fuse(&mut program, &needed, options)?;
     }
-    Compiler::new(program, feeds, fetches, options)?.finish(&roots)
+    let mut plan = Compiler::new(program, feeds, fetches, options)?.finish(&roots)?;
+    name_users(&mut plan, written);
+    Ok(plan)
+}
+
+/// Notes which operator of the program, as its author wrote it, needs what lives in the scope first.
+fn name_users(plan: &mut Plan, written: &Program) {
+    let mut users: HashMap<&Name, usize> = HashMap::new();
+    let ops = &written.global().ops;
+    for (i, op) in ops.iter().enumerate() {
+        for name in op.inputs.args() {
+            users.entry(name).or_insert(i);
+        }
+    }
+    for b in plan.bound.iter_mut().filter(|b| b.required) {
+        b.needed_by = users.get(&b.name).map(|&i| ops[i].place(0, i));
+    }
 }
 
 /// Every operator is known and fits its signature, and every block it names exists.
@@ -97,6 +115,31 @@ fn drop_ports(program: &mut Program, options: &ExecOptions) {
         matches!(port, Some(Port::Feed | Port::Fetch))
     };
     program.global_mut().ops.retain(|op| !is_port(op));
+}
+
+/// Drops operators that take a batch from a reader of which everything is fed instead: a feed comes first.
+fn drop_fed_reads(program: &mut Program, feeds: &[FeedSlot]) -> Result<()> {
+    if feeds.is_empty() {
+        return Ok(());
+    }
+    let fed = |name: &Name| feeds.iter().any(|f| f.name == *name);
+    let block = program.global();
+    let is_reader = |name: &Name| block.var(name).is_some_and(|v| v.kind == VarKind::Reader);
+    let mut dropped = HashSet::new();
+    for (i, op) in block.ops.iter().enumerate() {
+        if !op.inputs.args().any(is_reader) || !op.outputs.args().any(fed) {
+            continue;
+        }
+        if let Some(unfed) = op.outputs.args().find(|name| !fed(name)) {
+            let what = format!("a reader gives `{unfed}`, but only some of what it gives is fed");
+            let help = format!("feed `{unfed}`, too, or nothing of what the reader gives");
+            return Err(Error::new(Kind::Argument, what).help(help).at(|| op.place(0, i)));
+        }
+        dropped.insert(i);
+    }
+    let mut at = 0..;
+    program.global_mut().ops.retain(|_| at.next().is_none_or(|i| !dropped.contains(&i)));
+    Ok(())
 }
 
 /// Declares the gradients that blocks of gradients, and the operators that run them, read and nothing computes: Fluid leaves them
@@ -230,7 +273,7 @@ impl<'a> Compiler<'a> {
                 required: (direct || untouched) && !matches!(var.kind, VarKind::TensorArray | VarKind::Raw),
                 persistable: var.persistable,
                 is_data: var.meta.is_data || var.need_check_feed || !var.persistable,
-                first_reader,
+                needed_by: None,
             });
             self.map.slots.insert(key, 0);
         }

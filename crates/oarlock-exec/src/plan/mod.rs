@@ -9,7 +9,7 @@ mod memory;
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Kernel, Layout, Name, Op, Program, Result, Var};
+use oarlock_ir::{Kernel, Layout, Name, Op, Place, Program, Result, Var};
 
 use crate::executor::ExecOptions;
 
@@ -76,8 +76,8 @@ pub(crate) struct Bound {
     pub(crate) required: bool,
     pub(crate) persistable: bool,
     pub(crate) is_data: bool,
-    /// The operator of block 0 that reads it first.
-    pub(crate) first_reader: Option<usize>,
+    /// The operator of block 0, as its author wrote it, that reads it first.
+    pub(crate) needed_by: Option<Place>,
 }
 
 /// Where each variable is, by the block that declares it and its name.

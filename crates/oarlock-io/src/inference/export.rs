@@ -1,5 +1,7 @@
 //! Cutting an inference model out of a training program, as `save_inference_model` does.
 
+use std::collections::HashSet;
+
 use oarlock_ir::{Attr, EMPTY, Error, Kind, Name, Op, Program, Result, Role, Var, VarKind, VarType, prune};
 use oarlock_tensor::DType;
 
@@ -72,13 +74,13 @@ fn with_common_attrs(op: Op) -> Op {
         .attr("op_device", "")
 }
 
-/// Removes the reader that a training program may start with, and the operators that make it.
+/// Removes readers, and the operators that make them and read from them: a model is fed.
 fn drop_readers(program: &mut Program) {
     let block = program.global_mut();
-    if let Some(read) = block.ops.iter().position(|op| op.op_type == "read") {
-        block.ops.drain(..=read);
-    }
-    block.vars.retain(|_, var| var.kind != VarKind::Reader);
+    let readers: HashSet<Name> =
+        block.vars.values().filter(|var| var.kind == VarKind::Reader).map(|var| var.name.clone()).collect();
+    block.ops.retain(|op| !op.inputs.args().chain(op.outputs.args()).any(|name| readers.contains(name)));
+    block.vars.retain(|name, _| !readers.contains(name));
 }
 
 /// Each feed is put before the earlier ones: that is the order files have.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{
+    Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Prepare, Result, Sig, Traits, Var, VarDType, VarType, kernel,
+};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
@@ -73,6 +75,7 @@ impl OpDef for ReadOp {
         }
         let (reader, outs) = (p.input("Reader")?, p.outputs("Out")?);
         let names = p.op().outputs.get("Out").to_vec();
+        let declared: Vec<Option<Var>> = p.out_vars("Out").into_iter().map(|v| v.cloned()).collect();
         kernel(move |io| {
             let mut from = reader_of(io, reader)?;
             // Among replicas it is not known who takes the next batch.
@@ -89,8 +92,9 @@ impl OpDef for ReadOp {
                 let what = format!("has {} tensors, but {} are read", tensors.len(), outs.len());
                 return Err(io.error(Kind::Format, reader, what));
             }
-            for (out, tensor) in outs.iter().zip(tensors) {
+            for ((out, tensor), var) in outs.iter().zip(tensors).zip(&declared) {
                 if let Some(out) = out {
+                    check(var.as_ref(), &tensor)?;
                     *io.write(*out)? = Value::Dense(tensor);
                 }
             }
@@ -101,6 +105,24 @@ impl OpDef for ReadOp {
     fn traits(&self) -> Traits {
         SIDE_EFFECT
     }
+}
+
+/// What is read must be what the variable says, as what is fed must be.
+fn check(var: Option<&Var>, tensor: &Tensor) -> Result<()> {
+    let Some(var) = var.filter(|v| v.need_check_feed) else { return Ok(()) };
+    let wrong = |kind| {
+        let (dtype, dims) = (tensor.dtype(), tensor.dims());
+        Error::new(kind, format!("`{}` is declared {}, but a tensor of {dtype}{dims} is read", var.name, var.ty()))
+    };
+    if var.dtype != VarDType::Is(tensor.dtype()) {
+        let dtype = var.ty().dtype;
+        let help = format!("let the reader yield {dtype}, for example with .astype('{}')", dtype.name());
+        return Err(wrong(Kind::DType).help(help));
+    }
+    if !var.shape.fits(tensor.dims()) {
+        return Err(wrong(Kind::Shape).help("every size but `?` must be as declared"));
+    }
+    Ok(())
 }
 
 /// What the reader variable of an operator says it reads.
@@ -148,7 +170,11 @@ impl OpDef for CreatePyReader {
         kernel(move |io| {
             let queue = match TensorQueue::of(&*io.value(queue)?) {
                 Some(found) => found.clone(),
-                None => return Err(io.error(Kind::Argument, queue, "holds no queue")),
+                None => {
+                    let help =
+                        "run the startup program in the scope that was the global one when the network was built";
+                    return Err(io.error(Kind::Argument, queue, "holds no queue").help(help));
+                }
             };
             *io.write(out)? = ReaderVar::new(queue).into_value();
             Ok(())
@@ -156,7 +182,8 @@ impl OpDef for CreatePyReader {
     }
 
     fn traits(&self) -> Traits {
-        SIDE_EFFECT
+        // Not there, it is to be told otherwise than a parameter without a value.
+        SIDE_EFFECT.maybe_empty(&["blocking_queue"])
     }
 }
 

@@ -1,4 +1,4 @@
-//! A queue of batches that somebody outside fills: what stands behind `py_reader`.
+//! A queue of batches that somebody outside fills: what stands behind `py_reader` and loaders that are started.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,17 +19,26 @@ struct Inner {
     capacity: usize,
     fill: Mutex<Option<SyncSender<Vec<Tensor>>>>,
     take: Mutex<Option<Items<Vec<Tensor>>>>,
+    /// Why the pass ended early.
+    failure: Mutex<Option<Error>>,
 }
 
 impl TensorQueue {
     /// A queue that is not open yet.
     pub fn new(capacity: usize) -> TensorQueue {
-        TensorQueue(Arc::new(Inner { capacity: capacity.max(1), fill: Mutex::default(), take: Mutex::default() }))
+        let inner = Inner {
+            capacity: capacity.max(1),
+            fill: Mutex::default(),
+            take: Mutex::default(),
+            failure: Mutex::default(),
+        };
+        TensorQueue(Arc::new(inner))
     }
 
     /// Opens it for a pass. What is left of the last one is dropped.
     pub fn start(&self) {
         let (fill, take) = sync_channel(self.0.capacity);
+        *self.0.failure.lock() = None;
         *self.0.fill.lock() = Some(fill);
         *self.0.take.lock() = Some(Items::new(take));
     }
@@ -43,6 +52,12 @@ impl TensorQueue {
     /// There will be no more batches in this pass.
     pub fn close(&self) {
         *self.0.fill.lock() = None;
+    }
+
+    /// There will be no more batches because something went wrong: who misses one hears of it.
+    pub fn fail(&self, why: Error) {
+        *self.0.failure.lock() = Some(why);
+        self.close();
     }
 
     /// Ends the pass at once; whoever waits to append is told so.
@@ -73,7 +88,10 @@ impl TensorQueue {
 impl TensorReader for TensorQueue {
     fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
         match &mut *self.0.take.lock() {
-            Some(take) => take.receive(stop),
+            Some(take) => match (take.receive(stop)?, &*self.0.failure.lock()) {
+                (None, Some(why)) => Err(why.clone()),
+                (batch, _) => Ok(batch),
+            },
             None => Err(Error::new(Kind::Argument, "the program reads from a reader that is not started")
                 .help("call start() of the reader before a pass, and reset() after it")),
         }

@@ -1,7 +1,9 @@
 //! `auc`: the area under the ROC curve, over all batches so far or a window of the last ones.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
-use oarlock_tensor::{DType, Dims};
+use oarlock_ir::{
+    Dim, Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
+};
+use oarlock_tensor::{DType, Dims, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Auc];
 
@@ -80,6 +82,32 @@ impl Window {
         if self.steps == 0 { self.buckets } else { (1 + self.steps) * self.buckets + 1 }
     }
 
+    /// The sizes of a histogram.
+    fn dims(self) -> Dims {
+        if self.steps == 0 { Dims::from([1, self.buckets]) } else { Dims::from([self.len()]) }
+    }
+
+    /// Brings a histogram to its type and sizes. Without a window it may be longer, as a startup program of Fluid makes it; and scripts
+    /// clear it with zeros of any type.
+    fn bring(self, io: &Io<'_>, input: In, stat: &mut Tensor) -> Result<()> {
+        let (len, found) = (self.len(), stat.numel());
+        if found != len && (self.steps > 0 || found < len) {
+            let what = format_args!("has {found} elements, but `num_thresholds` and `slide_steps` ask for {len}");
+            return Err(io.error(Kind::Shape, input, what));
+        }
+        if stat.dtype() != DType::I64 || found != len {
+            let mut counts = match stat.dtype() {
+                DType::F32 => io.data::<f32>(input, stat)?.iter().map(|&c| c as i64).collect(),
+                DType::F64 => io.data::<f64>(input, stat)?.iter().map(|&c| c as i64).collect(),
+                DType::I32 => io.data::<i32>(input, stat)?.iter().map(|&c| c.into()).collect(),
+                _ => io.data::<i64>(input, stat)?.to_vec(),
+            };
+            counts.truncate(len);
+            *stat = Tensor::from_slice(self.dims(), &counts).map_err(|e| Error::internal(e.to_string()))?;
+        }
+        Ok(())
+    }
+
     /// Opens the place of this batch in the window, whose oldest batch leaves, and returns where it starts.
     fn open(self, stat: &mut [i64]) -> usize {
         if self.steps == 0 {
@@ -125,15 +153,8 @@ fn run<T: oarlock_tensor::Float>(io: &Io<'_>, inputs: &Inputs, window: Window) -
     }
     let [pos, neg] = inputs.stats;
     let (mut pos_tensor, mut neg_tensor) = (io.update(pos.0, pos.1)?, io.update(neg.0, neg.1)?);
-    for ((input, _), t) in inputs.stats.iter().zip([&pos_tensor, &neg_tensor]) {
-        if t.numel() != window.len() {
-            let what = format_args!(
-                "has {} elements, but `num_thresholds` and `slide_steps` ask for {}",
-                t.numel(),
-                window.len()
-            );
-            return Err(io.error(Kind::Shape, *input, what));
-        }
+    for ((input, _), t) in inputs.stats.iter().zip([&mut pos_tensor, &mut neg_tensor]) {
+        window.bring(io, *input, t)?;
     }
     let (pos, neg) = (io.data_mut::<i64>(pos.1, &mut pos_tensor)?, io.data_mut::<i64>(neg.1, &mut neg_tensor)?);
     let (pos_start, neg_start) = (window.open(pos), window.open(neg));
@@ -179,6 +200,43 @@ fn all_batches() {
         .run();
     let e = case([0.1, 0.4, 1.5, 1.0]).any_output("AUC").any_output("StatPosOut").any_output("StatNegOut").error();
     assert!(e.contains("`auc`: input `Predict` = `Predict.0` has 1.5 in row 2, which is no probability"), "{e}");
+}
+
+#[test]
+fn without_a_window_a_histogram_may_be_longer() {
+    use crate::testing::{check, tensor, tensor_of};
+    let case = |len: usize| {
+        check("auc")
+            .attr("num_thresholds", 1)
+            .attr("slide_steps", 0)
+            .input("Predict", tensor([2, 1], &[0.0, 1.0]))
+            .input("Label", tensor_of([2, 1], &[0i64, 1]))
+            .input("StatPos", tensor_of([len], &vec![0i64; len]))
+            .input("StatNeg", tensor_of([len], &vec![0i64; len]))
+    };
+    case(3)
+        .output("AUC", tensor_of([1], &[1.0f64]))
+        .output("StatPosOut", tensor_of([1, 2], &[0i64, 1]))
+        .output("StatNegOut", tensor_of([1, 2], &[1i64, 0]))
+        .run();
+    let e = case(1).any_output("AUC").any_output("StatPosOut").any_output("StatNegOut").error();
+    assert!(e.contains("has 1 elements, but `num_thresholds` and `slide_steps` ask for 2"), "{e}");
+}
+
+#[test]
+fn a_histogram_may_be_cleared_with_floats() {
+    use crate::testing::{check, tensor, tensor_of};
+    check("auc")
+        .attr("num_thresholds", 1)
+        .attr("slide_steps", 0)
+        .input("Predict", tensor([2, 1], &[0.0, 1.0]))
+        .input("Label", tensor_of([2, 1], &[0i64, 1]))
+        .input("StatPos", tensor([1, 2], &[0.0; 2]))
+        .input("StatNeg", tensor([1, 2], &[0.0; 2]))
+        .output("AUC", tensor_of([1], &[1.0f64]))
+        .output("StatPosOut", tensor_of([1, 2], &[0i64, 1]))
+        .output("StatNegOut", tensor_of([1, 2], &[1i64, 0]))
+        .run();
 }
 
 #[test]

@@ -14,7 +14,7 @@ impl OpDef for CosSim {
         Sig::new("cos_sim", "Out = X Y / (XNorm * YNorm), row by row")
             .input("X", "[n, ...]")
             .input("Y", "like `X`, or one row for all")
-            .output("Out", "[n, 1]")
+            .output("Out", "[n, 1], with the LoD of `X`")
             .output("XNorm", "[n, 1], norms of rows, at least 1e-4")
             .output("YNorm", "norms of the rows of `Y`, at least 1e-4")
             .hints(&["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"])
@@ -64,7 +64,9 @@ fn forward<T: Float>(io: &Io<'_>, x: In, y: In, (out, x_norm, y_norm): (Out, Out
     let y_row = |i: usize| &y_data[if y_rows == 1 { 0 } else { i * width }..][..width];
     losses::column(io, x_norm, rows, |i| norm(x_row(i)))?;
     losses::column(io, y_norm, y_rows, |i| norm(y_row(i)))?;
-    losses::column(io, out, rows, |i| simd::dot(x_row(i), y_row(i)) / (norm(x_row(i)) * norm(y_row(i))))
+    losses::column(io, out, rows, |i| simd::dot(x_row(i), y_row(i)) / (norm(x_row(i)) * norm(y_row(i))))?;
+    io.out(out)?.set_lod(x_tensor.lod().clone());
+    Ok(())
 }
 
 struct CosSimGrad;
@@ -149,5 +151,18 @@ fn rows_and_one_row() {
         .output("YNorm", tensor([1, 1], &[2.0]))
         .counting(&["Out"])
         .grad(&["X", "Y"])
+        .run();
+}
+
+#[test]
+fn the_result_has_the_sequences_of_x() {
+    use crate::testing::{check, tensor, with_lod};
+    let x = with_lod(tensor([2, 2], &[3.0, 4.0, 1.0, 0.0]), &[&[0, 1, 2]]);
+    check("cos_sim")
+        .input("X", x)
+        .input("Y", tensor([2, 2], &[0.0, 2.0, 0.0, 1.0]))
+        .output("Out", with_lod(tensor([2, 1], &[0.8, 0.0]), &[&[0, 1, 2]]))
+        .any_output("XNorm")
+        .any_output("YNorm")
         .run();
 }

@@ -35,7 +35,8 @@ impl OpDef for ShuffleBatch {
         let (out, index, seed_out) = (p.output("Out")?, p.output("ShuffleIdx")?, p.output("SeedOut")?);
         let startup = p.attrs().int("startup_seed")?;
         kernel(move |io| {
-            let seed = if io.dense(seed)?.numel() > 0 { io.index(seed)? } else { startup };
+            let first = io.value(seed)?.is_empty();
+            let seed = if first { startup } else { io.index(seed)? };
             let mut engine = MinStd0::new(seed as u64);
             let rows = io.dense(x)?.dims().split_last().map_or(1, |(_, rows)| rows.iter().product());
             let mut order = io.out_sized(index, DType::I64, Dims::from([rows]))?;
@@ -54,7 +55,7 @@ impl OpDef for ShuffleBatch {
 
     // Its seed is another one in the next run.
     fn traits(&self) -> Traits {
-        Traits::NONE.random(None)
+        Traits::NONE.random(None).maybe_empty(&["Seed"])
     }
 }
 

@@ -179,7 +179,8 @@ layers! {
     "isfinite" => |net, a| net.isfinite(&a.var("x")?);
     "has_inf" => |net, a| net.has_inf(&a.var("x")?);
     "has_nan" => |net, a| net.has_nan(&a.var("x")?);
-    "accuracy" => |net, a| net.accuracy(&a.var("input")?, &a.var("label")?, a.i32("k")?);
+    "accuracy" => |net, a| net.accuracy_with(&a.var("input")?, &a.var("label")?, a.i32("k")?,
+        Hits { correct: a.opt_var("correct")?, total: a.opt_var("total")? });
     "detection_map" => |net, a| net.detection_map(&a.var("detect_res")?, &a.var("label")?, detection_map(a)?);
     "_detection_map_metric" => |net, a| {
         let (label, sides, difficult) = (a.var("gt_label")?, a.var("gt_box")?, a.opt_var("gt_difficult")?);

@@ -30,14 +30,30 @@ pub struct AucVars {
     pub stats: [VarRef; 4],
 }
 
+/// Where [`Net::accuracy_with`] leaves its counts; new variables where nothing is said.
+#[derive(Debug, Default, Clone)]
+pub struct Hits {
+    /// How many rows are correct.
+    pub correct: Option<VarRef>,
+    /// How many rows there are.
+    pub total: Option<VarRef>,
+}
+
 impl Net {
     /// `accuracy(input, label, k=1)`: how often the label is among the `k` largest.
     #[track_caller]
     pub fn accuracy(&mut self, input: &VarRef, label: &VarRef, k: i32) -> Result<VarRef> {
+        self.accuracy_with(input, label, k, Hits::default())
+    }
+
+    /// `accuracy` whose counts go into variables that exist already.
+    #[track_caller]
+    pub fn accuracy_with(&mut self, input: &VarRef, label: &VarRef, k: i32, hits: Hits) -> Result<VarRef> {
         let mut layer = self.layer("accuracy");
         let (values, indices) = layer.topk(input, k)?;
         let out = layer.temp(DType::F32);
-        let (correct, total) = (layer.temp(DType::I64), layer.temp(DType::I64));
+        let correct = hits.correct.unwrap_or_else(|| layer.temp(DType::I32));
+        let total = hits.total.unwrap_or_else(|| layer.temp(DType::I32));
         let op = Op::new("accuracy")
             .input("Out", [&values])
             .input("Indices", [&indices])
@@ -57,7 +73,7 @@ impl Net {
         let buckets = i64::from(options.num_thresholds) + 1;
         let steps = i64::from(options.slide_steps);
         // The counts of each of the last steps, their sum, and how many steps there were.
-        let recent = vec![(1 + steps) * buckets + 1];
+        let recent = if steps == 0 { vec![1, buckets] } else { vec![(1 + steps) * buckets + 1] };
         let mut stats = Vec::new();
         for shape in [recent.clone(), recent, vec![1, buckets], vec![1, buckets]] {
             stats.push(layer.create_global_var(GlobalVar::new(shape, 0.0, DType::I64).persistable(true))?);

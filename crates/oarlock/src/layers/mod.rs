@@ -50,7 +50,7 @@ pub use image::{Pad2d, Resize};
 pub use loss::CrossEntropy;
 pub use math::Scale;
 pub use matmul::MatMul;
-pub use metric::{Auc, AucVars};
+pub use metric::{Auc, AucVars, Hits};
 pub use norm::{BatchNorm, DataNorm, GroupNorm, LayerNorm};
 pub use operators::Operand;
 pub use pool::Pool;

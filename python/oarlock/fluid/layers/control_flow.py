@@ -9,10 +9,13 @@ from ._call import layer
 from ._structure import flatten, rebuild
 from .control_flow_ops import *  # noqa: F401,F403
 from . import control_flow_ops
+from ._names import fallback
 
 __all__ = control_flow_ops.__all__ + [
     "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "case", "cond", "switch_case", "while_loop",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 class _Construct:

@@ -1,8 +1,11 @@
 """Measures of detected boxes."""
 
 from ._call import layer
+from ._names import fallback
 
 __all__ = ["detection_map"]
+
+__getattr__ = fallback(__name__)
 
 
 def detection_map(

@@ -1,5 +1,7 @@
 """What enters a program: variables that are fed, and readers."""
 
+import contextlib
+import itertools
 import threading
 
 from ... import _core
@@ -9,10 +11,13 @@ from ..framework import (
     Program, Variable, convert_np_dtype_to_dtype_, default_main_program, default_startup_program, program_guard,
 )
 from ._call import layer
+from ._names import fallback
 
 __all__ = [
     "batch", "create_py_reader_by_data", "data", "double_buffer", "open_files", "py_reader", "read_file", "shuffle",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def data(
@@ -60,7 +65,6 @@ class _PyReader(Reader):
         self._queue = None
         self._thread = None
         self._batches = None
-        self._failure = None
 
     def decorate_paddle_reader(self, reader, places=None):
         """Reads lists of samples."""
@@ -91,22 +95,22 @@ class _PyReader(Reader):
             raise RuntimeError("the reader has no data: call decorate_paddle_reader or decorate_tensor_provider")
         if self._thread is not None:
             raise RuntimeError("the reader runs already: call reset() first")
-        self._failure = None
         self._queue.start()
         self._thread = threading.Thread(target=self._fill, name="oarlock-py-reader", daemon=True)
         self._thread.start()
 
     def _fill(self):
         try:
-            for batch in self._batches():
-                if len(batch) != len(self._tensors):
-                    raise ValueError("a batch has %d arrays, but the reader has %d" % (len(batch), len(self._tensors)))
-                if not self._queue.push(batch):
-                    return
-        except BaseException as e:
-            self._failure = e
-        finally:
+            with contextlib.closing(self._batches()) as batches:
+                for batch in batches:
+                    if len(batch) != len(self._tensors):
+                        raise ValueError("a batch has %d arrays, but the reader has %d" % (len(batch), len(self._tensors)))
+                    if not self._queue.push(batch):
+                        return
             self._queue.close()
+        except BaseException as e:
+            # The run that misses its data raises it.
+            self._queue.fail(e)
 
     def reset(self):
         """Ends a pass; no thread is left."""
@@ -114,11 +118,6 @@ class _PyReader(Reader):
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-
-    def _raise_failure(self):
-        """What the generator raised is raised by the run that misses its data."""
-        if self._failure is not None:
-            raise self._failure
 
 
 def _declare(kind, name, tensors):
@@ -152,12 +151,10 @@ def _number(dtype):
     return dtype if isinstance(dtype, core.VarDesc.VarType) else convert_np_dtype_to_dtype_(dtype)
 
 
-def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True):
-    """A reader that a Python generator fills up to ``capacity`` batches ahead. Double buffering is what the queue does anyway."""
+def _filled_reader(name, capacity, tensors):
+    """A reader of a queue that Python fills. The startup program makes it where the network was built."""
     from ..executor import global_scope
 
-    tensors = _tensors(shapes, dtypes, lod_levels)
-    name = name or unique_name.generate("create_py_reader")
     queue_name = name + "_queue"
     reader, startup = _declare(_PyReader, name, tensors)
     reader._queue = _core.TensorQueue(int(capacity))
@@ -166,8 +163,33 @@ def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_b
     startup.append_op(
         type="create_py_reader", inputs={"blocking_queue": [queue_name]}, outputs={"Out": [name]}, attrs=_describe(tensors)
     )
-    default_main_program()._readers.append(reader)
     return reader
+
+
+def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True):
+    """A reader that a Python generator fills up to ``capacity`` batches ahead. Double buffering is what the queue does anyway."""
+    return _filled_reader(name or unique_name.generate("create_py_reader"), capacity, _tensors(shapes, dtypes, lod_levels))
+
+
+_loaders = itertools.count()
+
+
+def read_by_loader(capacity, variables):
+    """A reader whose batches become the values of variables that exist already: what a loader is in a program. Its name does not
+    come from the generator that names layers, so that a network has the same names with and without a loader."""
+    tensors = _tensors([v.shape for v in variables], [v.dtype for v in variables], [v.lod_level for v in variables])
+    reader = _filled_reader("data_loader_%d" % next(_loaders), capacity, tensors)
+    block, names = default_main_program().current_block(), {v.name for v in variables}
+    # Before the first operator that needs them, if the network was built before the loader.
+    users = (number for number, op in enumerate(block.ops) if names.intersection(op.input_arg_names))
+    _insert_read(block, next(users, len(block.ops)), reader, variables)
+    return reader
+
+
+def _insert_read(block, position, reader, variables):
+    block._insert_op(
+        position, type="read", inputs={"Reader": [reader.name]}, outputs={"Out": [v.name for v in variables]}, attrs={}
+    )
 
 
 def create_py_reader_by_data(capacity, feed_list, name=None, use_double_buffer=True):
@@ -226,5 +248,5 @@ def read_file(reader):
         )
         for dtype, shape, lod_level in reader._tensors
     ]
-    block.append_op(type="read", inputs={"Reader": [reader.name]}, outputs={"Out": [v.name for v in out]}, attrs={})
+    _insert_read(block, len(block.ops), reader, out)
     return out[0] if len(out) == 1 else out

@@ -1,11 +1,14 @@
 """Learning-rate schedules: the returned variable is an optimizer's rate."""
 
 from ._call import layer
+from ._names import fallback
 
 __all__ = [
     "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay",
     "noam_decay", "piecewise_decay", "polynomial_decay",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def noam_decay(d_model, warmup_steps, learning_rate=1.0):

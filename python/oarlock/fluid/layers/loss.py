@@ -1,6 +1,7 @@
 """Losses."""
 
 from ._call import layer
+from ._names import fallback
 
 __all__ = [
     "bpr_loss", "center_loss", "cross_entropy", "edit_distance", "hsigmoid", "huber_loss", "kldiv_loss",
@@ -8,6 +9,8 @@ __all__ = [
     "sigmoid_cross_entropy_with_logits", "softmax_with_cross_entropy", "square_error_cost",
     "teacher_student_sigmoid_loss", "warpctc",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):

@@ -1,10 +1,13 @@
 """Metrics as operators."""
 
 from ._call import layer
+from ._names import fallback
 
 __all__ = [
     "accuracy", "auc",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def accuracy(input, label, k=1, correct=None, total=None):

@@ -3,6 +3,7 @@
 from ... import _core
 from ..framework import Variable, default_main_program
 from ._call import layer, layer_into, with_rules
+from ._names import fallback
 
 __all__ = [
     "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addmm", "affine_channel", "affine_grid",
@@ -26,6 +27,8 @@ __all__ = [
     "strided_slice", "sum", "swish", "temporal_shift", "topk", "trace", "transpose", "tril", "triu", "unfold",
     "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def autoincreased_step_counter(counter_name=None, begin=1, step=1):

@@ -1,12 +1,15 @@
 """Functions of each element."""
 
 from ._call import layer
+from ._names import fallback
 
 __all__ = [
     "abs", "acos", "asin", "atan", "ceil", "cos", "cumsum", "erf", "exp", "floor", "gelu", "hard_shrink",
     "logsigmoid", "reciprocal", "round", "rsqrt", "sigmoid", "sin", "softplus", "softshrink", "softsign", "sqrt",
     "square", "tanh", "tanh_shrink", "thresholded_relu", "uniform_random",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def sigmoid(x, name=None):

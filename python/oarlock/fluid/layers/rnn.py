@@ -10,6 +10,7 @@ from ..framework import default_main_program
 from ..param_attr import ParamAttr
 from . import control_flow, nn, ops, sequence_lod, tensor
 from ._call import layer
+from ._names import fallback
 from ._structure import each, flatten, rebuild
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "RNNCell", "SampleEmbeddingHelper", "TrainingHelper", "beam_search", "beam_search_decode", "dynamic_decode",
     "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm", "lstm_unit", "rnn",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def dynamic_lstm(

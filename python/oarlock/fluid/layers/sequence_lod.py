@@ -1,6 +1,7 @@
 """Sequences."""
 
 from ._call import layer
+from ._names import fallback
 
 __all__ = [
     "lod_append", "lod_reset", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand",
@@ -8,6 +9,8 @@ __all__ = [
     "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice",
     "sequence_softmax", "sequence_unpad",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):

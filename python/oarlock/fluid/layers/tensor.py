@@ -1,6 +1,7 @@
 """Tensors: making, filling, joining."""
 
 from ._call import layer, layer_into
+from ._names import fallback
 
 __all__ = [
     "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
@@ -8,6 +9,8 @@ __all__ = [
     "isfinite", "linspace", "ones", "ones_like", "range", "reverse", "sums", "tensor_array_to_tensor", "zeros",
     "zeros_like",
 ]
+
+__getattr__ = fallback(__name__)
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):

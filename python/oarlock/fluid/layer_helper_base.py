@@ -1,0 +1,103 @@
+"""What layers that users write have in common: names, variables and parameters in the default programs."""
+
+import copy
+
+from . import unique_name
+from .core import VarDesc
+from .framework import Variable, default_main_program, default_startup_program
+from .layers._call import layer
+from .param_attr import ParamAttr
+
+__all__ = ["LayerHelperBase"]
+
+_FLOATS = (VarDesc.VarType.FP16, VarDesc.VarType.FP32, VarDesc.VarType.FP64)
+
+
+def _is_float(dtype):
+    if isinstance(dtype, VarDesc.VarType):
+        return dtype in _FLOATS
+    return str(dtype).startswith("float") or dtype == "double"
+
+
+class LayerHelperBase:
+    """Makes what a layer consists of; everything it makes is named after the layer."""
+
+    def __init__(self, name, layer_type):
+        self._name = name
+        self._layer_type = layer_type
+
+    @property
+    def name(self):
+        """The layer's name."""
+        return self._name
+
+    @property
+    def layer_type(self):
+        """What kind of layer it is."""
+        return self._layer_type
+
+    @property
+    def main_program(self):
+        """The program to which the layer belongs."""
+        return default_main_program()
+
+    @property
+    def startup_program(self):
+        """The program that gives its parameters their first values."""
+        return default_startup_program()
+
+    def to_variable(self, value, name=None):
+        """A Variable as it is; arrays belong to eager mode."""
+        if isinstance(value, Variable):
+            return value
+        raise TypeError("the input of %s must be a Variable, not %r; feed arrays, or use layers.assign" % (self.layer_type, type(value)))
+
+    def create_parameter(self, attr, shape, dtype, is_bias=False, default_initializer=None, stop_gradient=False,
+                         type=VarDesc.VarType.LOD_TENSOR):
+        """A parameter, in both programs; None if ``attr`` is False."""
+        attr = ParamAttr._to_attr(copy.deepcopy(attr))
+        if not attr:
+            return None
+        if type != VarDesc.VarType.LOD_TENSOR:
+            raise NotImplementedError("a parameter is a tensor (LOD_TENSOR), not %s" % (type,))
+        if attr.initializer is None and default_initializer is None and not _is_float(dtype):
+            raise TypeError("a parameter of %s needs an initializer: pass default_initializer" % (dtype,))
+        if attr.name is None:
+            attr.name = unique_name.generate(".".join([self.name, "b" if is_bias else "w"]))
+        made = layer("create_parameter", {
+            "shape": list(shape), "dtype": dtype, "name": None, "attr": attr, "is_bias": is_bias,
+            "default_initializer": default_initializer,
+        })
+        if stop_gradient:
+            made.stop_gradient = True
+        return made
+
+    def create_variable_for_type_inference(self, dtype, stop_gradient=False):
+        """A variable for what an operator computes; the operator says its shape when it is appended."""
+        name = unique_name.generate_with_ignorable_key(".".join([self.name, "tmp"]))
+        return self.main_program.current_block().create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
+
+    create_tmp_variable = create_variable_for_type_inference
+
+    def create_variable(self, *args, **kwargs):
+        """A variable of the block that is being built."""
+        return self.main_program.current_block().create_var(*args, **kwargs)
+
+    def create_global_variable(self, persistable=False, *args, **kwargs):
+        """A variable of the program's first block; ``set_variable_initializer`` gives it a first value."""
+        return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
+
+    def create_or_get_global_variable(self, name, *args, **kwargs):
+        """A variable of the program's first block, and whether it is new."""
+        block = self.main_program.global_block()
+        if block.has_var(name):
+            return block.var(name), False
+        return self.create_global_variable(*args, name=name, **kwargs), True
+
+    def set_variable_initializer(self, var, initializer):
+        """Lets the startup program give a variable its first value."""
+        if not isinstance(var, Variable):
+            raise TypeError("set_variable_initializer takes a Variable, not %r" % (var,))
+        self.startup_program.global_block().create_var(
+            name=var.name, type=var.type, dtype=var.dtype, shape=var.shape, persistable=True, initializer=initializer
+        )
