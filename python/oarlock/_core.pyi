@@ -158,6 +158,7 @@ class VarBlock:
 
 class Transpiler:
     def __new__(cls, config: dict[str, Any]) -> "Transpiler": ...
+    def set_by_trainers(self, rates: list[str]) -> None: ...
     def transpile(
         self, trainer_id: int, program: Program, startup_program: Program, pservers: str, trainers: Any, sync_mode: bool,
         current_endpoint: str, slice_var_up: Optional[bool], split_method: Any,

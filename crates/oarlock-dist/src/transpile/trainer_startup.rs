@@ -14,6 +14,7 @@ pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
     let mut program = job.startup.clone();
     let mut needed = named(trainer);
     needed.retain(|name| !job.remote.contains(name));
+    needed.extend(unnamed(job));
     // From behind: what a kept operator reads is needed, too, such as the reader inside another one.
     let ops = std::mem::take(&mut program.global_mut().ops);
     let mut kept: Vec<Op> = Vec::new();
@@ -34,6 +35,13 @@ pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
     let named = named(&program);
     program.global_mut().vars.retain(|name, _| named.contains(name));
     Ok(program)
+}
+
+/// What no operator names, such as a learning rate that the optimizer does not read: no server has it, and saves hold it.
+fn unnamed(job: &Job) -> impl Iterator<Item = Name> {
+    let named = named(&job.main);
+    let kept = job.main.global().vars.values().filter(|var| oarlock_io::is_persistable(var));
+    kept.filter(move |var| !named.contains(&var.name)).map(|var| var.name.clone())
 }
 
 /// Fetches parameters and joins those that were cut.

@@ -267,6 +267,23 @@ fn clipping_of_the_optimizer_stays_with_the_trainer() {
     assert!(trainer.global().ops.iter().any(|op| op.op_type == "elementwise_max"));
 }
 
+/// A learning rate that no operator reads (that of Adadelta) is with nobody else, and a save holds it.
+#[test]
+fn what_no_operator_names_stays_with_the_trainer() {
+    let (mut main, mut startup) = local("sync_full");
+    for program in [&mut main, &mut startup] {
+        let mut rate =
+            oarlock_ir::Var::new("unread", oarlock_ir::VarType::tensor(DType::F32, vec![oarlock_ir::Dim::Is(1)]));
+        rate.persistable = true;
+        program.global_mut().set_var(rate);
+    }
+    let set = oarlock_ir::Op::new("fill_constant").output("Out", ["unread"]).attr("shape", vec![1i64]);
+    startup.global_mut().ops.push(set.attr("value", 0.5f32).attr("dtype", DType::F32.proto()));
+    let (transpiler, startup) = transpile(small_blocks(), 2, &main, &startup).unwrap();
+    assert!(startup.global().ops.iter().any(|op| op.outputs.args().any(|out| out == "unread")));
+    assert!(transpiler.kept().unwrap().iter().all(|kept| kept.var.name != "unread"));
+}
+
 /// Averages of parameters are kept where the parameters are.
 #[test]
 fn moving_averages_go_to_the_servers() {
