@@ -96,7 +96,11 @@ pub(super) const FIELDS: &[Setting] = &[
     ),
     on("localsgd_configs.k_steps", Value::Int(1), "they average after so many steps"),
     on("localsgd_configs.begin_step", Value::Int(1), "up to this step they average after every one"),
-    no("adaptive_localsgd", Value::Bool(false), "set localsgd, which averages after a number of steps that stays the same"),
+    no(
+        "adaptive_localsgd",
+        Value::Bool(false),
+        "set localsgd, which averages after a number of steps that stays the same",
+    ),
     no("adaptive_localsgd_configs.init_k_steps", Value::Int(1), "set localsgd_configs"),
     no("adaptive_localsgd_configs.begin_step", Value::Int(1), "set localsgd_configs"),
     on("nccl_comm_num", Value::Int(1), "how many rings equal workers use"),
