@@ -5,6 +5,7 @@ Writes a file of JSON with what a test compares: losses and parameters."""
 import json
 import os
 import sys
+import time
 
 import numpy as np
 
@@ -45,6 +46,9 @@ def main(job):
     if job.get("compiled"):
         main_program = fluid.CompiledProgram(main_program).with_data_parallel(loss_name=loss.name)
     exe = fluid.Executor(fluid.CPUPlace())
+    again = os.environ.get("OARLOCK_RESTART", "0") != "0"
+    while again and job.get("late") and not os.path.exists("result.0"):
+        time.sleep(0.05)
     exe.run(startup)
     share = next(iter(data.values())).shape[1] // workers
 
@@ -59,7 +63,7 @@ def main(job):
         dealt = ps_job.deal_out(dict(job, id=rank), fleet)
     losses = []
     for step, feed in enumerate(reader()):
-        if job.get("dies") == [rank, step]:
+        if job.get("dies") == [rank, step] and not (again and job.get("late")):
             os._exit(9)
         if job.get("fails") == [rank, step]:
             raise ValueError("this worker fails")

@@ -81,6 +81,14 @@ def test_workers_train_as_one_process(tmp_path, job):
     same(results, params)
 
 
+def test_a_worker_that_comes_back_when_the_others_have_finished_ends_with_that_reason(tmp_path):
+    run = launch(tmp_path, {"how": "fleet", "steps": [8, 8], "dies": [1, 2], "late": True}, flags=["--elastic"])
+    assert run.returncode == 0, run.stdout + run.stderr
+    said = run.stdout + run.stderr
+    assert "rank 1 was started again, and the other workers have finished without it" in said
+    assert "it is not started again: the others have finished without it" in said
+
+
 def average_by_hand(steps, every, begin):
     """Losses and parameters of two processes, each with its half of a batch, whose parameters are averaged as Paddle 2.0 does."""
     main, startup = fluid.Program(), fluid.Program()
@@ -102,7 +110,7 @@ def average_by_hand(steps, every, begin):
     for step in range(1, steps + 1):
         for rank, scope in enumerate(scopes):
             feed = {name: array[step - 1][rank * half:(rank + 1) * half] for name, array in data.items()}
-            losses[rank].append(float(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]))
+            losses[rank].append(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0].item())
         if step <= begin or step - last == every:
             average()
             last = step

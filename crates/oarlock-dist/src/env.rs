@@ -58,7 +58,7 @@ impl ClientOptions {
 impl GroupOptions {
     /// Settings for groups that a runtime's operators join, as the environment says: `FLAGS_rpc_deadline` and `OARLOCK_SILENCE`
     /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to so many MiB), `OARLOCK_BACKEND` (auto, tcp
-    /// or mpi), `OARLOCK_MPI_LIBRARY` (its file), `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART`, `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
+    /// or mpi), `OARLOCK_MPI_LIBRARY` (its file), `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART` and `OARLOCK_GROUP_DONE` (a file), `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
     /// [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<GroupOptions> {
         GroupOptions::from_vars(&get)
@@ -89,6 +89,7 @@ impl GroupOptions {
             hierarchical: flag(get, "OARLOCK_HIERARCHICAL")?.unwrap_or(default.hierarchical),
             elastic: flag(get, "OARLOCK_ELASTIC")?.unwrap_or(default.elastic),
             late: get("OARLOCK_RESTART").is_some_and(|count| count.trim() != "0"),
+            finished: get("OARLOCK_GROUP_DONE").map(Into::into),
             fuse_bytes,
             ..default
         })

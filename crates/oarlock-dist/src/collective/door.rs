@@ -67,7 +67,7 @@ impl Drop for Door {
 pub(super) fn find_first(options: &GroupOptions) -> Option<usize> {
     let net = options.net_for(FOR_KNOCK, &[0; 16]);
     let until = now() + options.silence * 2;
-    while now() < until {
+    while now() < until && options.check_unfinished().is_ok() {
         for (rank, endpoint) in options.endpoints.iter().enumerate().filter(|(rank, _)| *rank != options.rank) {
             if Conn::connect(endpoint, &net, now() + ANSWER).is_ok() {
                 return Some(rank);

@@ -294,8 +294,12 @@ impl Forming<'_> {
                 self.first = find_first(self.options).ok_or_else(|| self.nobody_left())?;
             }
             self.reached = false;
+            self.options.check_unfinished()?;
+            // Where all were started again, each waits for the first, and looks whether there is a reason to.
+            let again = self.options.elastic && self.options.late && !late;
             let anew = late || self.grace.is_some();
-            match self.follow(anew) {
+            match self.follow(anew || again) {
+                Err(e) if again && e.kind() == Kind::Network && !self.reached && now() < self.until => {}
                 // It listened a moment ago. Another one may decide now, or nobody is left.
                 Err(e) if late && e.kind() == Kind::Network && !self.reached => {}
                 Err(e) if anew && e.kind() == Kind::Network && now() < self.until && self.first_is_there() => {
@@ -477,6 +481,7 @@ impl Forming<'_> {
 
     /// Fails if there is no time left, or the run is to stop.
     fn look(&self, missing: impl Fn() -> String) -> Result<()> {
+        self.options.check_unfinished()?;
         if self.options.interrupted.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(Error::new(Kind::Interrupted, "the run was interrupted while it waited for other workers"));
         }

@@ -1,5 +1,6 @@
 //! Workers that exchange values: the public face of this module.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct GroupOptions {
     pub elastic: bool,
     /// This process was started again, and looks for the others, who are at work already; needs `elastic`.
     pub late: bool,
+    /// A file that is there as soon as a worker of the job has finished: one that is started again then has nobody to join.
+    pub finished: Option<PathBuf>,
     /// What all must have in common, line by line: parameters and their sizes, for example. The first line that differs is named.
     pub program: Vec<String>,
     /// Set to make exchanges that wait give up.
@@ -55,6 +58,16 @@ pub struct GroupOptions {
 }
 
 impl GroupOptions {
+    /// Fails if this process was started again, and the others have finished meanwhile.
+    pub(super) fn check_unfinished(&self) -> Result<()> {
+        let finished = || self.finished.as_ref().is_some_and(|file| file.exists());
+        if self.elastic && self.late && finished() {
+            let what = format!("rank {} was started again, and the other workers have finished without it", self.rank);
+            return Err(Error::new(Kind::Argument, what).help("there is nothing left to do: the job is done"));
+        }
+        Ok(())
+    }
+
     /// Worker `rank` of those at `endpoints`.
     pub fn new(rank: usize, endpoints: Vec<String>) -> GroupOptions {
         GroupOptions {
@@ -70,6 +83,7 @@ impl GroupOptions {
             fuse_bytes: 4 << 20,
             elastic: false,
             late: false,
+            finished: None,
             program: Vec::new(),
             interrupted: None,
             log: Log::stderr(),
@@ -157,6 +171,7 @@ impl Group {
             let (ranks, route) = (vec![options.rank], "nothing: there is one worker");
             return Ok(Group { options, state: Mutex::default(), fate, route, ranks, door: Mutex::default() });
         }
+        options.check_unfinished()?;
         let late = options.elastic && options.late && find_first(&options).is_some();
         Group::form(options, if late { &Expected::Late } else { &Expected::All })
     }

@@ -125,6 +125,17 @@ struct Supervisor<'a> {
     members: Vec<Member<'a>>,
     start: Instant,
     job: Option<String>,
+    /// A file that tells elastic workers that are started again that the others have finished.
+    done: Option<PathBuf>,
+}
+
+impl Drop for Supervisor<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = &self.done {
+            // It is there only if a worker has finished.
+            let _ = fs::remove_file(file);
+        }
+    }
 }
 
 impl<'a> Supervisor<'a> {
@@ -139,6 +150,9 @@ impl<'a> Supervisor<'a> {
             members: launch.plan.ranks.iter().map(member).collect(),
             start: now(),
             job: launch.job.clone().or_else(made_up),
+            done: launch
+                .elastic
+                .then(|| std::env::temp_dir().join(format!("oarlock-launch-{}.done", std::process::id()))),
         }
     }
 
@@ -236,6 +250,7 @@ impl<'a> Supervisor<'a> {
         });
         command.envs(variables(self.launch, member.cluster, self.members.len(), self.job.as_deref()));
         command.env("OARLOCK_RESTART", member.restarts.to_string());
+        command.envs(self.done.as_ref().map(|file| ("OARLOCK_GROUP_DONE", file)));
         command
     }
 
@@ -318,6 +333,10 @@ impl<'a> Supervisor<'a> {
             let member = &self.members[index];
             if member.end.is_some_and(|end| end.success()) {
                 self.screen.note(format!("{} is done", member.cluster.role));
+                if let Some(file) = self.done.as_ref().filter(|_| member.cluster.servers.is_empty()) {
+                    // Without it a worker that is started again only waits longer.
+                    let _ = File::create(file);
+                }
             } else if !self.finished_without(index) && !self.restart(index)? && !self.goes_on_without(index) {
                 failed.push(index);
             }
