@@ -91,5 +91,8 @@ fn help() -> String {
 #[test]
 fn an_unknown_command_lists_the_known_ones() {
     let error = dispatch(&["chekc".to_string()]).unwrap_err().to_string();
-    assert_eq!(error, "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, soak");
+    assert_eq!(
+        error,
+        "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, soak"
+    );
 }
