@@ -195,6 +195,8 @@ fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(cost)
 if fleet.is_server():
     fleet.init_server("")
     fleet.run_server()
+    # PaddleRec ends every role this way.
+    fleet.stop_worker()
     print("server finished")
     sys.exit()
 fleet.init_worker()

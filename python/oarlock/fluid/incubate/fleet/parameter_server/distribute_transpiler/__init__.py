@@ -92,10 +92,10 @@ class DistributedTranspiler(Fleet):
         self._executor.run(self.main_program)
 
     def stop_worker(self):
-        """Sends what waits and leaves the servers."""
-        if not self.is_worker():
-            raise RuntimeError("stop_worker is for workers, and this process is a server")
-        self._executor.close()
+        """Sends what waits and leaves the servers. On a server, whose work is over when ``run_server`` returns, there is nothing to do:
+        scripts call it at the end of whatever role they have."""
+        if self.is_worker():
+            self._executor.close()
 
     def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
                              export_for_deployment=True):
