@@ -47,6 +47,11 @@ pub(super) const VARIABLES: &[Setting] = &[
         Value::Bool(false),
         "1: collective workers go on when one dies (`oarlock launch --elastic` sets it)",
     ),
+    on(
+        "OARLOCK_GROUP_DONE",
+        Value::None,
+        "the file that says that a group of elastic workers has finished; the launcher sets it",
+    ),
     on("OARLOCK_RESTART", Value::Int(0), "how often this process was started again; the launcher sets it"),
 ];
 
