@@ -199,7 +199,7 @@ mod tests {
         );
         assert!(check("lr", Tensor::from_slice([1], &[0.1f32]).unwrap()).is_ok());
         let error = check("lr", Tensor::from_slice([2], &[0.1f32, 0.1]).unwrap()).unwrap_err();
-        assert!(error.contains("`lr` is not a learning rate of float32"), "{error}");
+        assert!(error.contains("`lr` is not a learning rate of f32"), "{error}");
     }
 
     #[test]

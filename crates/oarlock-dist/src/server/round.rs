@@ -270,6 +270,11 @@ impl Round {
         (0..self.members.len()).filter(|&t| begun && self.members[t].place == Place::Expected).collect()
     }
 
+    /// Has this process of a trainer left?
+    pub fn has_left(&self, trainer: usize, incarnation: u64) -> bool {
+        self.members.get(trainer).is_some_and(|m| m.place == Place::Left && m.incarnation == incarnation)
+    }
+
     /// Did this trainer never come so far?
     pub fn is_expected(&self, trainer: usize) -> bool {
         self.members.get(trainer).is_some_and(|m| m.place == Place::Expected)
@@ -576,6 +581,7 @@ mod tests {
         let effects = round.on(Event::Leave { trainer: 1, incarnation: 1 });
         assert_eq!(effects, [apply(1, &[0])]);
         assert_eq!(push(&mut round, 0, 2), [Effect::Take, apply(2, &[0])]);
+        assert!(round.has_left(1, 1) && !round.has_left(1, 2) && !round.has_left(0, 1));
         let late = round.on(Event::Join { trainer: 1, incarnation: 1 });
         assert_eq!(late, [Effect::Refuse(Refusal::NotHere)], "of the same process");
         assert_eq!(round.on(Event::Leave { trainer: 0, incarnation: 1 }), [Effect::Finish]);

@@ -125,9 +125,12 @@ impl Session {
         let (trainer, incarnation) = (hello.trainer as usize, hello.incarnation);
         let mut state = self.shared.state.lock();
         if hello.purpose != Purpose::Look {
-            let effects = self.shared.note(&mut state, Event::Join { trainer, incarnation });
-            refused(&effects, hello)?;
-            state.seen[trainer] = Some((incarnation, now()));
+            // One that left and did not hear that it may leaves again: it is welcome, and takes part in nothing.
+            if !state.round.has_left(trainer, incarnation) {
+                let effects = self.shared.note(&mut state, Event::Join { trainer, incarnation });
+                refused(&effects, hello)?;
+                state.seen[trainer] = Some((incarnation, now()));
+            }
             *state.connections.entry((hello.trainer, incarnation)).or_default() += 1;
         }
         let mut back = state.round.is_back(trainer);
