@@ -337,6 +337,32 @@ def test_mistakes_of_a_replica_are_told_and_undone():
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
+def test_auc_counts_the_samples_of_all_replicas():
+    """As many replicas as there may be, the areas over all batches and over the last one are those of one run."""
+    rng = np.random.RandomState(3)
+    batches = [(rng.rand(12, 2).astype("float32"), rng.randint(0, 2, (12, 1))) for _ in range(3)]
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        p, y = fluid.data("p", [None, 2]), fluid.data("y", [None, 1], "int64")
+        area, of_batch, states = layers.auc(p, y, num_thresholds=127)
+    found = {}
+    for places in (1, 2, 3):
+        exe = fluid.Executor(fluid.CPUPlace())
+        with fluid.scope_guard(fluid.Scope()):
+            exe.run(startup)
+            program = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()] * places)
+            areas = [exe.run(program, feed={"p": x, "y": t}, fetch_list=[area, of_batch]) for x, t in batches]
+            counts = [np.array(fluid.global_scope().find_var(v.name).get_tensor()) for v in states]
+        for both in areas:
+            for each in both:
+                assert each.shape == (places,) and (each == each[0]).all()
+        found[places] = [[float(each[0]) for each in both] for both in areas], counts
+    assert found[1][0] == found[2][0] == found[3][0]
+    for one, two, three in zip(found[1][1], found[2][1], found[3][1]):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, three)
+
+
 def test_the_example_of_the_manual(tmp_path):
     """With ``CPU_NUM`` in the environment of the process, as the manual has it."""
     script = tmp_path / "train.py"

@@ -1,4 +1,4 @@
-//! `auc`: the area under the ROC curve, over all batches so far or a window of the last ones.
+//! `auc`: the area under the ROC curve, over all batches so far or a window of the last ones, of the samples of all replicas.
 
 use oarlock_ir::{
     Dim, Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
@@ -158,14 +158,25 @@ fn run<T: oarlock_tensor::Float>(io: &Io<'_>, inputs: &Inputs, window: Window) -
     }
     let (pos, neg) = (io.data_mut::<i64>(pos.1, &mut pos_tensor)?, io.data_mut::<i64>(neg.1, &mut neg_tensor)?);
     let (pos_start, neg_start) = (window.open(pos), window.open(neg));
-    for (p, &label) in last().zip(labels) {
-        // In the element type of `Predict`, where it decides the bucket.
-        let bucket = (T::of(p) * T::of((window.buckets - 1) as f64)).f64() as usize;
-        if label > 0 {
-            pos[pos_start + bucket] += 1;
-        } else {
-            neg[neg_start + bucket] += 1;
+    // In the element type of `Predict`, where it decides the bucket.
+    let bucket = |p: f64| (T::of(p) * T::of((window.buckets - 1) as f64)).f64() as usize;
+    let samples = last().zip(labels).map(|(p, &label)| (bucket(p), label > 0));
+    match io.runtime().replica() {
+        Some(replica) => {
+            let mut counts = vec![0.0; 2 * window.buckets];
+            samples
+                .for_each(|(bucket, positive)| counts[if positive { bucket } else { window.buckets + bucket }] += 1.0);
+            // Every replica counts the samples of all, so that what is kept of one is true of all.
+            replica.sum(&mut counts)?;
+            let (of_pos, of_neg) = counts.split_at(window.buckets);
+            for (stat, counts) in [(&mut pos[pos_start..], of_pos), (&mut neg[neg_start..], of_neg)] {
+                stat.iter_mut().zip(counts).for_each(|(stat, count)| *stat += *count as i64);
+            }
         }
+        None => samples.for_each(|(bucket, positive)| {
+            let stat = if positive { &mut pos[pos_start + bucket] } else { &mut neg[neg_start + bucket] };
+            *stat += 1;
+        }),
     }
     Ok(area(window.close(pos, pos_start), window.close(neg, neg_start)))
 }
