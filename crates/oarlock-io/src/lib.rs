@@ -20,7 +20,7 @@ mod tensor_stream;
 mod vars;
 
 pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position, diff_checkpoints, first_intact};
-pub use inference::{InferenceModel, ModelFiles, ModelTables, ParamFiles, declare_rows, find_model};
+pub use inference::{InferenceModel, ModelFiles, ModelTables, ParamFiles, TakeRows, declare_rows, find_model};
 pub use inspect::{FileInfo, FileState, Inspection, VariableInfo, inspect};
 pub use npz::{read_npy, read_npz, write_npz};
 pub use op::ops;

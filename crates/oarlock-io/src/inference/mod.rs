@@ -11,7 +11,7 @@ use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Vars};
 use oarlock_tensor::Value;
 
 use tables::store_tables;
-pub use tables::{ModelTables, declare_rows};
+pub use tables::{ModelTables, TakeRows, declare_rows};
 
 use crate::store::{Store, View, open_around, open_store};
 use crate::table::is_saved;

@@ -10,6 +10,9 @@ use parking_lot::RwLock;
 
 use crate::vars::{Held, ReadGuard};
 
+/// Takes some rows of a table.
+pub type TakeRows<'a> = &'a mut dyn FnMut(&SelectedRows) -> Result<()>;
+
 /// How hashed tables are stored in an inference model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelTables {
@@ -43,11 +46,7 @@ impl ModelTables {
     }
 
     /// Makes a tensor of the rows that `fetch` hands over piece by piece; `None` if the table is to be stored as rows.
-    pub fn dense(
-        self,
-        var: &Var,
-        fetch: &mut dyn FnMut(&mut dyn FnMut(&SelectedRows) -> Result<()>) -> Result<()>,
-    ) -> Result<Option<Tensor>> {
+    pub fn dense(self, var: &Var, fetch: &mut dyn FnMut(TakeRows<'_>) -> Result<()>) -> Result<Option<Tensor>> {
         if self == ModelTables::Rows {
             return Ok(None);
         }
