@@ -21,7 +21,7 @@ const SCENE: &str = "OARLOCK_TEST_SCENE";
 /// Where the server listens, in the namespace of the servers.
 const SERVER: &str = "10.71.3.1:7164";
 /// Longer than a short loss of the network, and short enough to be waited for.
-const DEADLINE: Duration = Duration::from_secs(6);
+const DEADLINE: Duration = Duration::from_secs(15);
 
 #[expect(clippy::disallowed_methods, reason = "processes of a test are real, and are told who they are")]
 fn scene() -> Option<String> {
@@ -234,7 +234,7 @@ fn servers() {
             let down = now();
             let error = near.join().unwrap().unwrap_err().to_string();
             assert!(error.contains("trainer 1 was lost in step 4"), "{error}");
-            assert!(down.elapsed() < Duration::from_millis(3500), "noticed after {:?}", down.elapsed());
+            assert!(down.elapsed() < DEADLINE, "noticed after {:?}", down.elapsed());
             let gave_up = other.says("gave up");
             assert!(gave_up.contains(SERVER) && gave_up.contains("step 4"), "{gave_up}");
             assert!(down.elapsed() < DEADLINE + Duration::from_secs(4), "gave up after {:?}", down.elapsed());
