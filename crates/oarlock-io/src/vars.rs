@@ -34,7 +34,7 @@ pub fn select(program: &Program, predicate: impl Fn(&Var) -> bool) -> Vec<&Var> 
 
 /// Does the variable outlive a run and hold values? Lists of feeds and fetches, and readers, are persistable in name only.
 pub fn is_persistable(var: &Var) -> bool {
-    var.persistable && !matches!(var.kind, VarKind::FeedList | VarKind::FetchList | VarKind::Reader)
+    var.holds_values()
 }
 
 /// Keeps a value from changing.

@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
 use crate::executor::interruptible;
-use oarlock::dist::collective::Circle;
+use oarlock::collective::Circle;
 
 use crate::collective::Workers;
 use crate::fleet::Partners;

@@ -14,14 +14,13 @@ pub mod fleet;
 pub mod high_level;
 mod initializer;
 mod ints;
-pub mod launch;
 mod layer;
 pub mod layers;
 pub mod lr;
 pub mod metrics;
 mod names;
-mod net;
 pub mod nets;
+mod network;
 pub mod optimizer;
 mod options;
 mod param;
@@ -40,20 +39,24 @@ pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};
 pub use layer::Act;
 pub use names::UniqueNames;
-pub use net::Net;
+pub use network::Net;
 pub use param::{Param, ParamAttr, WeightNorm};
 pub use predictor::Predictor;
 pub use site::Site;
 pub use var_ref::VarRef;
 
-pub use oarlock_dist as dist;
+pub use oarlock_collective as collective;
 pub use oarlock_exec::{ExecOptions, Executor, Scope, Session, replicas};
 pub use oarlock_io::{self as io, data};
 pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
+pub use oarlock_launch as launch;
+pub use oarlock_net as net;
+pub use oarlock_ps as ps;
 pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
+pub use oarlock_transpile as transpile;
 
 /// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
 pub fn registry() -> Registry {
-    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_dist::ops());
-    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_dist::fusions())).refusing(oarlock_ops::refused())
+    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_ps::ops()).chain(oarlock_collective::ops());
+    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_ps::fusions())).refusing(oarlock_ops::refused())
 }
