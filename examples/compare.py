@@ -51,7 +51,7 @@ TWINS = {"fit_a_line", "recognize_digits mlp", "word2vec"}
 HEAD = """# Models
 
 What the models of `examples/` reach with Fluid 1.8.5 and with Oarlock: the same script, the same data, the same seed.
-`python examples/compare.py` runs them and writes this table; `python/tests/test_examples.py` checks it. The data is
+`python examples/compare.py` runs them and writes this table; `python/tests/docs/test_examples.py` checks it. The data is
 made by the scripts, except where the command names a file: UCI housing (404 districts for training, 102 for the test)
 and 8,000 + 2,000 digits of the MNIST test set. Three of them also exist in Rust, as `crates/oarlock/examples/NAME.rs`, and train on
 the same data: `cargo run --release -p oarlock --example fit_a_line`; `crates/oarlock/tests/twins.rs` checks those.

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-_COMPARE = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "compare.py")
+_COMPARE = os.path.join(os.path.dirname(__file__), "..", "..", "..", "examples", "compare.py")
 _spec = importlib.util.spec_from_file_location("compare", _COMPARE)
 compare = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(compare)
