@@ -30,13 +30,8 @@ class Fleet(Process):
         self._clear()
 
     def _clear(self):
-        self._role_maker = None
-        self._strategy = None
-        self._executor = None
-        self._transpiler = None
-        self._exchange = None
-        self._server_programs = None
-        self._startup = None
+        self._role_maker = self._strategy = self._executor = None
+        self._transpiler = self._exchange = self._server_programs = self._startup = None
 
     def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
         """Says who this process is: by a role maker, else by the launcher's variables. Alone, without them."""

@@ -67,11 +67,8 @@ class Collective(Fleet):
 
     def __init__(self):
         super().__init__(Mode.COLLECTIVE)
-        self._origin_program = None
-        self._strategy = None
-        self._executor = None
-        self.startup_program = None
-        self.main_program = None
+        self._origin_program = self._strategy = self._executor = None
+        self.startup_program = self.main_program = None
 
     def init(self, role_maker=None):
         """Says who this process is: by a role maker, else by the launcher's variables."""

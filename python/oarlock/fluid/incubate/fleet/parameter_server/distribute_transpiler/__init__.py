@@ -20,12 +20,8 @@ class DistributedTranspiler(Fleet):
 
     def __init__(self):
         super().__init__(Mode.TRANSPILER)
-        self._executor = None
-        self._strategy = None
-        self._transpiler = None
-        self._origin_program = None
-        self.startup_program = None
-        self.main_program = None
+        self._executor = self._strategy = self._transpiler = self._origin_program = None
+        self.startup_program = self.main_program = None
 
     def init(self, role_maker=None):
         """Says who this process is: by a role maker, else by ``mpirun`` or the launcher's variables."""
