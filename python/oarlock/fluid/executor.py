@@ -179,7 +179,19 @@ class Executor:
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
-        """Runs a program once: arrays by name in, arrays in the order of ``fetch_list`` out."""
+        """Runs a program once.
+
+        Args:
+            program (Program or CompiledProgram): ``None``: the default main program.
+            feed (dict): arrays or LoDTensors by the names of variables.
+            fetch_list (list): variables or names whose values are returned.
+            scope (Scope): where parameters live; ``None``: the global scope.
+            return_numpy (bool): numpy arrays; otherwise LoDTensors.
+            use_prune (bool): run only the operators that the fetches need.
+
+        Returns:
+            list: the values, in the order of ``fetch_list``.
+        """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
         hints = (feed_var_name, fetch_var_name, use_program_cache)
