@@ -165,65 +165,26 @@ def elementwise_add(x, y, axis=-1, act=None, name=None):
         act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
 
     Example:
-        >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
-        >>> y = fluid.layers.assign(np.array([4, 8], "float32"))
-        >>> fluid.Executor().run(fetch_list=[fluid.layers.elementwise_add(x, y)])[0].tolist()
-        [5.0, 10.0]
+        >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+        >>> y = fluid.layers.assign(np.array([10, 20], "float32"))
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.elementwise_add(x, y, axis=0)])[0].tolist()
+        [[11.0, 12.0], [23.0, 24.0]]
     """
     return layer("elementwise_add", locals())
 
 
 def elementwise_sub(x, y, axis=-1, act=None, name=None):
-    """``x - y``, element by element.
-
-    Args:
-        x (Variable): the first operand; the result has its shape.
-        y (Variable): the same shape, or the sizes of consecutive dimensions of ``x``, from dimension ``axis`` on.
-        axis (int): where the dimensions of ``y`` begin in ``x``; -1: at the end.
-        act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-
-    Example:
-        >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
-        >>> y = fluid.layers.assign(np.array([4, 8], "float32"))
-        >>> fluid.Executor().run(fetch_list=[fluid.layers.elementwise_sub(x, y)])[0].tolist()
-        [-3.0, -6.0]
-    """
+    """``x - y``, element by element; ``axis`` as in `elementwise_add`."""
     return layer("elementwise_sub", locals())
 
 
 def elementwise_mul(x, y, axis=-1, act=None, name=None):
-    """``x * y``, element by element.
-
-    Args:
-        x (Variable): the first operand; the result has its shape.
-        y (Variable): the same shape, or the sizes of consecutive dimensions of ``x``, from dimension ``axis`` on.
-        axis (int): where the dimensions of ``y`` begin in ``x``; -1: at the end.
-        act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-
-    Example:
-        >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
-        >>> y = fluid.layers.assign(np.array([4, 8], "float32"))
-        >>> fluid.Executor().run(fetch_list=[fluid.layers.elementwise_mul(x, y)])[0].tolist()
-        [4.0, 16.0]
-    """
+    """``x * y``, element by element; ``axis`` as in `elementwise_add`."""
     return layer("elementwise_mul", locals())
 
 
 def elementwise_div(x, y, axis=-1, act=None, name=None):
-    """``x / y``, element by element.
-
-    Args:
-        x (Variable): the first operand; the result has its shape.
-        y (Variable): the same shape, or the sizes of consecutive dimensions of ``x``, from dimension ``axis`` on.
-        axis (int): where the dimensions of ``y`` begin in ``x``; -1: at the end.
-        act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-
-    Example:
-        >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
-        >>> y = fluid.layers.assign(np.array([4, 8], "float32"))
-        >>> fluid.Executor().run(fetch_list=[fluid.layers.elementwise_div(x, y)])[0].tolist()
-        [0.25, 0.25]
-    """
+    """``x / y``, element by element; ``axis`` as in `elementwise_add`."""
     return layer("elementwise_div", locals())
 
 
