@@ -1,7 +1,7 @@
 """CoNLL-2005 semantic roles: nine sequences a sample, namely words, five words around the verb, the verb, marks near
 the verb, labels.
 
-The training set is not free: :func:`test` is what everybody trains on.
+The training set is not free: :func:`test` serves for training.
 """
 
 import gzip

@@ -73,7 +73,7 @@ class CompiledProgram:
             raise ValueError("loss_name is %r, but the program has no such variable" % (name,))
 
     def _check_trainers(self):
-        """A program that learns in several processes must have been told of them, or each would learn alone."""
+        """Refuses a training program for several processes that was not transpiled: each would train alone."""
         strategy, program = self._build_strategy, self._program
         number, index = getattr(strategy, "num_trainers", 1), getattr(strategy, "trainer_id", 0)
         if not self._learns or (number <= 1 and index == 0):

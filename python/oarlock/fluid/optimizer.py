@@ -51,7 +51,7 @@ class Optimizer:
         self.regularization = settings.get("regularization")
         self._grad_clip = settings.get("grad_clip")
         self._name = settings.get("name")
-        # What another optimizer may take over.
+        # The parts that another optimizer may take over.
         self._settings = settings
         self._core = _core.Optimizer(self._rule, dict(settings, learning_rate=float(rate())) if _is_scheduler(rate) else settings)
 

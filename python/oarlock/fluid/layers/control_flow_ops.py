@@ -10,7 +10,7 @@ __all__ = [
 
 
 def increment(x, value=1.0, in_place=True):
-    """Adds ``value`` to a variable of one element, in place unless told otherwise, and returns it.
+    """Adds ``value`` to a variable of one element, in place by default, and returns it.
 
     Example:
         >>> i = fluid.layers.fill_constant([1], "int64", 3)

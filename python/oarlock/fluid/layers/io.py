@@ -1,4 +1,4 @@
-"""What enters a program: variables that are fed, and readers."""
+"""Inputs of a program: variables that are fed, and readers."""
 
 import contextlib
 import itertools
@@ -62,7 +62,7 @@ class Reader(Variable):
         """Ends a pass, so that the next one can begin."""
         from ..executor import global_scope
 
-        # First whoever fills a queue, so that nobody waits for it below.
+        # First the threads that fill queues, so that no reader waits for them below.
         if self._inner is not None:
             self._inner.reset()
         _core.reset_reader(global_scope(), self.name)
@@ -192,7 +192,7 @@ _loaders = itertools.count()
 
 
 def read_by_loader(capacity, variables):
-    """A reader whose batches become the values of variables that exist already: what a loader is in a program. Its name does not
+    """A reader whose batches become the values of variables that exist already: a loader inside a program. Its name does not
     come from the generator that names layers, so that a network has the same names with and without a loader."""
     tensors = _tensors([v.shape for v in variables], [v.dtype for v in variables], [v.lod_level for v in variables])
     reader = _filled_reader("data_loader_%d" % next(_loaders), capacity, tensors)
