@@ -12,7 +12,7 @@ from oarlock import _core
 from oarlock.fluid import layers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RECORDED = os.path.join(HERE, "..", "..", "crates", "oarlock", "tests", "layers", "fluid.txt")
+RECORDED = os.path.join(HERE, "..", "..", "..", "crates", "oarlock", "tests", "layers", "fluid.txt")
 
 
 def batch(shape, dtype="float32", lod_level=0):

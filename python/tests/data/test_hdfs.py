@@ -7,7 +7,7 @@ import pytest
 import oarlock.fluid as fluid
 from oarlock.fluid.incubate.fleet.utils import fleet_util, hdfs
 
-HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/oarlock-io/tests/hadoop")
+HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../crates/oarlock-io/tests/hadoop")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import sys
 
 import pytest
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 PAGES = sorted(p for p in [os.path.join(ROOT, "README.md"), *glob.glob(os.path.join(ROOT, "docs", "*.md"))] if os.path.exists(p))
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```(python|sh)\n(.*?)^```$", re.M | re.S)
 DEADLINE = 120

@@ -358,7 +358,7 @@ def test_flags_of_the_environment():
 
 
 def test_every_variable_that_the_sources_read_is_in_the_table():
-    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
     known = set(options.defaults("environment variable"))
     with open(os.path.join(root, "crates", "oarlock", "src", "settings", "environment.rs")) as f:
         of_project = re.search(r"const PROJECT.*?\];", f.read(), re.S).group()

@@ -9,7 +9,7 @@ from oarlock import fluid
 
 layers, optimizer = fluid.layers, fluid.optimizer
 HERE = os.path.dirname(os.path.abspath(__file__))
-GOLDEN = os.path.join(HERE, "..", "..", "crates", "oarlock", "tests", "golden", "programs")
+GOLDEN = os.path.join(HERE, "..", "..", "..", "crates", "oarlock", "tests", "golden", "programs")
 WORDS, STEPS = 7, 4
 
 

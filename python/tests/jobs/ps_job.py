@@ -15,7 +15,7 @@ from oarlock.fluid.incubate.fleet.base import role_maker
 from oarlock.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
 from oarlock.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
 
-GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/oarlock/tests/golden")
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../crates/oarlock/tests/golden")
 BATCH = 20
 
 
