@@ -55,5 +55,5 @@ pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
 /// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
 pub fn registry() -> Registry {
     let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_dist::ops());
-    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_dist::fusions())).refusing(oarlock_ops::refused())
+    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_dist::fusions())).refusing(oarlock_ops::unsupported())
 }
