@@ -13,7 +13,28 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("oarlock-sys", &[]),
     ("oarlock-tensor", &["oarlock-sys"]),
     ("oarlock-ir", &["oarlock-tensor"]),
-    ("oarlock-ops", &["oarlock-ir", "oarlock-tensor"]),
+    ("oarlock-ops-support", &["oarlock-ir", "oarlock-tensor"]),
+    // Families of operators do not need each other.
+    ("oarlock-ops-array", FAMILY),
+    ("oarlock-ops-control", FAMILY),
+    ("oarlock-ops-image", FAMILY),
+    ("oarlock-ops-math", FAMILY),
+    ("oarlock-ops-sequence", FAMILY),
+    ("oarlock-ops-training", FAMILY),
+    (
+        "oarlock-ops",
+        &[
+            "oarlock-ops-array",
+            "oarlock-ops-control",
+            "oarlock-ops-image",
+            "oarlock-ops-math",
+            "oarlock-ops-sequence",
+            "oarlock-ops-support",
+            "oarlock-ops-training",
+            "oarlock-ir",
+            "oarlock-tensor",
+        ],
+    ),
     ("oarlock-exec", &["oarlock-ir", "oarlock-tensor"]),
     ("oarlock-io", &["oarlock-ir", "oarlock-tensor", "oarlock-sys"]),
     ("oarlock-net", &["oarlock-ir", "oarlock-tensor", "oarlock-sys"]),
@@ -65,9 +86,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("oarlock-cli", &["oarlock"]),
     // Only ever a dev-dependency.
     ("oarlock-testkit", &["oarlock-tensor"]),
+    ("oarlock-ops-testing", &["oarlock-testkit", "oarlock-exec", "oarlock-ir", "oarlock-tensor"]),
     // The wheel brings the command along.
     ("oarlock-python", &["oarlock", "oarlock-cli"]),
 ];
+
+/// Arrows of a crate of operators.
+const FAMILY: &[&str] = &["oarlock-ops-support", "oarlock-ir", "oarlock-tensor"];
 
 /// Files and directories in which unsafe code may be allowed.
 const UNSAFE: [&str; 6] = [

@@ -58,5 +58,5 @@ pub use oarlock_transpile as transpile;
 /// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
 pub fn registry() -> Registry {
     let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_ps::ops()).chain(oarlock_collective::ops());
-    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_ps::fusions())).refusing(oarlock_ops::refused())
+    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_ps::fusions())).refusing(oarlock_ops::unsupported())
 }
