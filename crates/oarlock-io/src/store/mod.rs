@@ -12,7 +12,7 @@ mod manifest;
 mod objects;
 #[cfg(feature = "storage")]
 mod remote;
-mod source;
+mod stored_file;
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ use oarlock_ir::{Error, Kind, Name, Result};
 pub use disk::Step;
 pub use local::Local;
 pub use manifest::{MANIFEST, Manifest, Seal};
-pub use source::Source;
+pub use stored_file::Source;
 
 /// A folder of files.
 pub trait Store: Send + Sync {
