@@ -17,12 +17,11 @@ pub use checkpoint::{Checkpoint, Checkpoints, Difference, Position, diff_checkpo
 pub use dataset as data;
 pub use format::npz::{read_npy, read_npz, write_npz};
 pub use format::pickle::{Pickled, read_pickle, write_pickle};
-pub use format::safetensors::{
-    decode_safetensors, export_safetensors, import_safetensors, read_safetensors, write_safetensors,
-};
+pub use format::safetensors::{decode_safetensors, write_safetensors};
 pub use format::tensor_stream::{decode_rows, decode_tensor, encode_tensor, write_rows, write_tensor};
 pub use model::inference::{InferenceModel, ModelFiles, ModelTables, ParamFiles, TakeRows, declare_rows, find_model};
 pub use model::inspect::{FileInfo, FileState, Inspection, VariableInfo, inspect};
+pub use model::safetensors_vars::{export_safetensors, import_safetensors, read_safetensors};
 pub use model::state::{load_program, read_program, read_state, save_program, set_state};
 pub use model::table_files::{TableFiles, TableForm, TableWriter, is_saved, read_table};
 pub use model::vars::{
@@ -31,7 +30,7 @@ pub use model::vars::{
 };
 pub use reader_op::{ReaderVar, TensorQueue, TensorReader};
 pub use store::{
-    Local, MANIFEST, Manifest, Seal, Source, Staging, Step, Store, View, WriteFile, open_around, open_store,
+    DiskStep, Local, MANIFEST, Manifest, Seal, Staging, Store, StoredFile, View, WriteFile, open_around, open_store,
 };
 
 /// The operators of this crate.

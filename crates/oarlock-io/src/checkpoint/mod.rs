@@ -3,15 +3,18 @@
 //! A checkpoint is a folder `checkpoint_N` with all persistable variables and where the run stood. It exists once its
 //! manifest does; older ones are deleted only after that.
 
+mod diff;
+
 use std::collections::BTreeMap;
-use std::fmt;
 
 use oarlock_ir::{Error, Kind, Name, Program, Result, Var, VarKind, VarType, Vars};
-use oarlock_tensor::{DType, Tensor, Value};
+use oarlock_tensor::{DType, Value};
 use serde_json::{Value as Json, json};
 
 use crate::model::vars::{Held, hold, persistables, read_vars, set_all, stage_held};
 use crate::store::{Store, View};
+
+pub use diff::{Difference, diff_checkpoints};
 
 const STEM: &str = "checkpoint_";
 /// All tensors; selected rows have files of their own.
@@ -40,35 +43,6 @@ pub struct Checkpoint {
     pub variables: Vec<Name>,
     /// Bytes of all its files.
     pub bytes: u64,
-}
-
-/// How a variable of one checkpoint differs from another's.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Difference {
-    /// Only the first has it.
-    OnlyFirst,
-    /// Only the second has it.
-    OnlySecond,
-    /// Type or sizes differ: those of the first, and of the second.
-    Type(String, String),
-    /// Elements differ: how many, and the largest distance between two.
-    Values {
-        /// How many elements differ.
-        count: usize,
-        /// The largest distance.
-        largest: f64,
-    },
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Difference::OnlyFirst => f.write_str("only in the first"),
-            Difference::OnlySecond => f.write_str("only in the second"),
-            Difference::Type(a, b) => write!(f, "{a} against {b}"),
-            Difference::Values { count, largest } => write!(f, "{count} elements differ, by at most {largest:e}"),
-        }
-    }
 }
 
 /// The checkpoints of a folder.
@@ -153,7 +127,7 @@ impl Checkpoints {
 
     /// How the variables of two checkpoints differ, by name; those that are equal are not listed.
     pub fn diff(&self, first: u64, second: u64) -> Result<Vec<(Name, Difference)>> {
-        diff_views(&*self.view(first)?, &*self.view(second)?)
+        diff::diff_views(&*self.view(first)?, &*self.view(second)?)
     }
 
     /// Deletes all but the newest `keep` complete checkpoints (at least one stays), and what killed saves left before
@@ -235,31 +209,6 @@ pub fn first_intact<T>(
     }
 }
 
-/// How the variables of two checkpoints differ, each given by its own folder.
-pub fn diff_checkpoints(first: &dyn Store, second: &dyn Store) -> Result<Vec<(Name, Difference)>> {
-    let complete = |store: &dyn Store| {
-        let view = store.view()?;
-        if is_complete(&*view) {
-            return Ok(view);
-        }
-        let what = format!("{} is not a complete checkpoint", store.describe());
-        Err(Error::new(Kind::Missing, what).help("name two folders such as `dir/checkpoint_3`"))
-    };
-    diff_views(&*complete(first)?, &*complete(second)?)
-}
-
-fn diff_views(first: &dyn View, second: &dyn View) -> Result<Vec<(Name, Difference)>> {
-    let (a, b) = (read_all(first)?, read_all(second)?);
-    let only_second = b.keys().filter(|name| !a.contains_key(*name)).map(|n| (n.clone(), Difference::OnlySecond));
-    let mut found: Vec<(Name, Difference)> = only_second.collect();
-    for (name, x) in &a {
-        let difference = b.get(name).map_or(Some(Difference::OnlyFirst), |y| diff_values(x, y));
-        found.extend(difference.map(|d| (name.clone(), d)));
-    }
-    found.sort_by(|x, y| x.0.cmp(&y.0));
-    Ok(found)
-}
-
 fn is_complete(view: &dyn View) -> bool {
     view.manifest().is_some_and(|m| m.files.contains_key(STATE))
 }
@@ -292,40 +241,4 @@ fn variables(view: &dyn View) -> Result<Vec<Var>> {
     let rows = manifest.files.keys().filter(|name| ![PARAMS, STATE].contains(&name.as_str()));
     let all = dense.map(|n| any(n, VarKind::Tensor)).chain(rows.map(|n| any(n, VarKind::SelectedRows)));
     Ok(all.collect())
-}
-
-fn read_all(view: &dyn View) -> Result<BTreeMap<Name, Value>> {
-    let vars = variables(view)?;
-    let of = |dense: bool| vars.iter().filter(|v| (v.kind == VarKind::Tensor) == dense).collect::<Vec<&Var>>();
-    let mut all = read_vars(view, Some(PARAMS), &of(true))?;
-    all.extend(read_vars(view, None, &of(false))?);
-    Ok(all.into_iter().collect())
-}
-
-fn diff_values(a: &Value, b: &Value) -> Option<Difference> {
-    let (x, y) = (tensor(a)?, tensor(b)?);
-    let rows = |v: &Value| v.rows().map(|r| (r.rows.clone(), r.height)).ok();
-    let text = |t: &Tensor| format!("{}{}", t.dtype(), t.dims());
-    if text(x) != text(y) {
-        return Some(Difference::Type(text(x), text(y)));
-    }
-    if rows(a) != rows(b) {
-        return Some(Difference::Type("other rows".into(), "other rows".into()));
-    }
-    if x.bytes() == y.bytes() {
-        return None;
-    }
-    let size = x.dtype().size();
-    let differs = x.bytes().chunks(size).zip(y.bytes().chunks(size)).filter(|(a, b)| a != b);
-    let count = differs.count();
-    let largest = x.to_f64().iter().zip(y.to_f64()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    Some(Difference::Values { count, largest })
-}
-
-fn tensor(value: &Value) -> Option<&Tensor> {
-    match value {
-        Value::Dense(t) => Some(t),
-        Value::Rows(r) => Some(&r.value),
-        _ => None,
-    }
 }

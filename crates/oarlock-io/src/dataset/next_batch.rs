@@ -9,7 +9,7 @@ use oarlock_tensor::Tensor;
 use parking_lot::Mutex;
 
 /// Whoever knows what a thread will be given next.
-pub trait NextBatch: Send {
+pub trait PeekBatch: Send {
     /// Shows the tensors of these names in the next batch, if it is there already and has them all: nobody waits for it. The
     /// batch is given out later as if nobody had looked, and so is an error.
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor]));
@@ -17,11 +17,11 @@ pub trait NextBatch: Send {
 
 /// Where the next batch of each thread comes from. A resource of a [`Runtime`](oarlock_ir::Runtime).
 #[derive(Default)]
-pub struct Upcoming(Mutex<HashMap<ThreadId, Arc<Mutex<dyn NextBatch>>>>);
+pub struct NextBatch(Mutex<HashMap<ThreadId, Arc<Mutex<dyn PeekBatch>>>>);
 
-impl Upcoming {
+impl NextBatch {
     /// The calling thread gets its next batch from here, until it says otherwise.
-    pub fn set(&self, next: Arc<Mutex<dyn NextBatch>>) {
+    pub fn set(&self, next: Arc<Mutex<dyn PeekBatch>>) {
         self.0.lock().insert(thread::current().id(), next);
     }
 
@@ -31,7 +31,7 @@ impl Upcoming {
     }
 
     /// Whoever knows what the calling thread gets next.
-    pub fn get(&self) -> Option<Arc<Mutex<dyn NextBatch>>> {
+    pub fn get(&self) -> Option<Arc<Mutex<dyn PeekBatch>>> {
         self.0.lock().get(&thread::current().id()).cloned()
     }
 }

@@ -59,7 +59,7 @@ impl QueueDataset {
     fn start_reader(&self, index: usize, shared: &Arc<Shared>) -> Result<QueueReader> {
         let channel = Arc::new(Channel::new(self.queue));
         let cancel = Arc::<Cancel>::default();
-        let worker = Worker {
+        let worker = ReadThread {
             shared: shared.clone(),
             channel: channel.clone(),
             cancel: cancel.clone(),
@@ -118,14 +118,14 @@ impl Shared {
 }
 
 /// The thread behind a reader.
-struct Worker {
+struct ReadThread {
     shared: Arc<Shared>,
     channel: Arc<Channel<Batch>>,
     cancel: Arc<Cancel>,
     batch_size: usize,
 }
 
-impl Worker {
+impl ReadThread {
     fn run(self) {
         let done = panic::catch_unwind(AssertUnwindSafe(|| self.read_files()));
         match done {

@@ -5,7 +5,7 @@ use std::io::Read;
 use oarlock_ir::{Error, Kind, Result};
 
 /// Bytes in memory or in a file of known length, and a position in them.
-pub(crate) struct Reader<'a, R> {
+pub(crate) struct ByteCursor<'a, R> {
     from: R,
     at: usize,
     len: usize,
@@ -13,10 +13,10 @@ pub(crate) struct Reader<'a, R> {
     origin: &'a str,
 }
 
-impl<'a> Reader<'a, &'a [u8]> {
+impl<'a> ByteCursor<'a, &'a [u8]> {
     /// Reads bytes in memory.
-    pub(crate) fn new(bytes: &'a [u8], origin: &'a str) -> Reader<'a, &'a [u8]> {
-        Reader { from: bytes, at: 0, len: bytes.len(), origin }
+    pub(crate) fn new(bytes: &'a [u8], origin: &'a str) -> ByteCursor<'a, &'a [u8]> {
+        ByteCursor { from: bytes, at: 0, len: bytes.len(), origin }
     }
 
     /// All bytes that are left.
@@ -34,10 +34,10 @@ impl<'a> Reader<'a, &'a [u8]> {
     }
 }
 
-impl<'a, R: Read> Reader<'a, R> {
+impl<'a, R: Read> ByteCursor<'a, R> {
     /// Reads a file of `len` bytes.
-    pub(crate) fn of_file(from: R, len: usize, origin: &'a str) -> Reader<'a, R> {
-        Reader { from, at: 0, len, origin }
+    pub(crate) fn of_file(from: R, len: usize, origin: &'a str) -> ByteCursor<'a, R> {
+        ByteCursor { from, at: 0, len, origin }
     }
 
     pub(crate) fn at(&self) -> usize {

@@ -4,6 +4,7 @@
 //! neither stores nor programs, and they do not decide where a file is.
 
 pub(crate) mod cursor;
+mod dtype_names;
 pub(crate) mod npz;
 pub(crate) mod pickle;
 pub mod recordio;

@@ -7,20 +7,8 @@ use flate2::read::DeflateDecoder;
 use oarlock_ir::{Error, Kind, Name, Result};
 use oarlock_tensor::{DType, Dims, Tensor};
 
-use crate::format::cursor::Reader;
-
-/// numpy's names of element types, in the byte order of this format's usual machines.
-const DTYPES: [(DType, &str); 9] = [
-    (DType::Bool, "|b1"),
-    (DType::U8, "|u1"),
-    (DType::I8, "|i1"),
-    (DType::I16, "<i2"),
-    (DType::I32, "<i4"),
-    (DType::I64, "<i8"),
-    (DType::F16, "<f2"),
-    (DType::F32, "<f4"),
-    (DType::F64, "<f8"),
-];
+use super::cursor::ByteCursor;
+use super::dtype_names;
 
 const NPY: &[u8] = b"\x93NUMPY";
 const LOCAL: u32 = 0x0403_4b50;
@@ -47,7 +35,7 @@ pub fn read_npz(bytes: &[u8], origin: &str) -> Result<BTreeMap<String, Tensor>> 
 }
 
 /// A file of an archive, as its directory lists it.
-struct Entry {
+struct ZipEntry {
     name: String,
     method: u16,
     crc32: u32,
@@ -57,25 +45,25 @@ struct Entry {
 }
 
 /// The directory of an archive, which stands at its end.
-fn entries(bytes: &[u8], origin: &str) -> Result<Vec<Entry>> {
+fn entries(bytes: &[u8], origin: &str) -> Result<Vec<ZipEntry>> {
     let bad = |what: &str| {
         Error::new(Kind::Format, format!("{origin}: {what}")).help("it should be a file that `numpy.savez` wrote")
     };
     let mark = END.to_le_bytes();
     let tail = bytes.len().saturating_sub(66_000);
     let at = bytes[tail..].windows(4).rposition(|w| w == mark).ok_or_else(|| bad("not an archive of arrays"))?;
-    let mut r = Reader::new(&bytes[tail + at..], origin);
+    let mut r = ByteCursor::new(&bytes[tail + at..], origin);
     r.skip(10, "the end of the archive")?;
     let count = u16::from_le_bytes(r.array("the number of files")?);
     r.skip(4, "the size of the directory")?;
     let start = r.u32("the place of the directory")? as usize;
     r.skip(2, "the end of the archive")?;
     let directory = bytes.get(start..).ok_or_else(|| bad("its directory is outside the file"))?;
-    let mut r = Reader::new(directory, origin);
+    let mut r = ByteCursor::new(directory, origin);
     (0..count).map(|_| entry(&mut r)).collect()
 }
 
-fn entry<'a>(r: &mut Reader<'a, &'a [u8]>) -> Result<Entry> {
+fn entry<'a>(r: &mut ByteCursor<'a, &'a [u8]>) -> Result<ZipEntry> {
     let mark = r.u32("an entry of the directory")?;
     if mark != CENTRAL {
         return Err(r.error("an entry of the directory is malformed"));
@@ -93,12 +81,12 @@ fn entry<'a>(r: &mut Reader<'a, &'a [u8]>) -> Result<Entry> {
     let at = r.u32("an entry's place")? as usize;
     let name = String::from_utf8_lossy(r.slice(lengths[0], "an entry's name")?).into_owned();
     r.skip(lengths[1] + lengths[2], "an entry's remarks")?;
-    Ok(Entry { name, method, crc32, packed, size, at })
+    Ok(ZipEntry { name, method, crc32, packed, size, at })
 }
 
-impl Entry {
+impl ZipEntry {
     fn content(&self, bytes: &[u8], origin: &str) -> Result<Vec<u8>> {
-        let mut r = Reader::new(bytes.get(self.at..).unwrap_or_default(), origin);
+        let mut r = ByteCursor::new(bytes.get(self.at..).unwrap_or_default(), origin);
         if r.u32("a file of the archive")? != LOCAL {
             return Err(r.error(format_args!("`{}` is not where the directory says", self.name)));
         }
@@ -120,7 +108,7 @@ impl Entry {
         Ok(content)
     }
 
-    fn inflate(&self, packed: &[u8], r: &Reader<'_, &[u8]>) -> Result<Vec<u8>> {
+    fn inflate(&self, packed: &[u8], r: &ByteCursor<'_, &[u8]>) -> Result<Vec<u8>> {
         if self.size > packed.len().saturating_mul(MAX_RATIO) {
             return Err(r.error(format_args!("`{}` says {} bytes, more than so few can hold", self.name, self.size)));
         }
@@ -133,7 +121,7 @@ impl Entry {
 
 /// Reads one array.
 pub fn read_npy(bytes: &[u8], origin: &str) -> Result<Tensor> {
-    let mut r = Reader::new(bytes, origin);
+    let mut r = ByteCursor::new(bytes, origin);
     if r.slice(NPY.len(), "the head")? != NPY {
         return Err(r.error("not an array of numpy"));
     }
@@ -154,12 +142,19 @@ pub fn read_npy(bytes: &[u8], origin: &str) -> Result<Tensor> {
     Ok(tensor)
 }
 
+/// numpy's mark of the byte order: little-endian, or none for single bytes.
+fn byte_order(dtype: DType) -> &'static str {
+    if dtype.size() == 1 { "|" } else { "<" }
+}
+
 /// Element type and sizes of a head such as `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
 fn head_of(head: &str) -> std::result::Result<(DType, Vec<usize>), String> {
     let after = |key: &str| head.split_once(key).map(|(_, rest)| rest.trim_start_matches([':', ' ']));
     let descr = after("'descr'").and_then(|d| d.strip_prefix('\'')?.split('\'').next());
     let Some(descr) = descr else { return Err(format!("the head does not name one element type: {head}")) };
-    let Some((dtype, _)) = DTYPES.iter().find(|(_, name)| *name == descr) else {
+    let (order, name) = descr.split_at_checked(1).unwrap_or_default();
+    let dtype = dtype_names::of_numpy(name).filter(|dtype| byte_order(*dtype) == order);
+    let Some(dtype) = dtype else {
         return Err(format!("elements of type `{descr}` are not supported"));
     };
     if !after("'fortran_order'").is_some_and(|o| o.starts_with("False")) {
@@ -168,7 +163,7 @@ fn head_of(head: &str) -> std::result::Result<(DType, Vec<usize>), String> {
     let shape = after("'shape'").and_then(|s| s.strip_prefix('(')?.split(')').next());
     let sizes = shape.unwrap_or("?").split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::parse);
     match sizes.collect::<std::result::Result<Vec<usize>, _>>() {
-        Ok(sizes) => Ok((*dtype, sizes)),
+        Ok(sizes) => Ok((dtype, sizes)),
         Err(_) => Err(format!("the head has no sizes: {head}")),
     }
 }
@@ -207,12 +202,13 @@ pub fn write_npz(arrays: &[(Name, &Tensor)], out: &mut dyn Write) -> io::Result<
 
 /// The bytes of one array.
 fn npy(tensor: &Tensor) -> io::Result<Vec<u8>> {
-    let Some((_, descr)) = DTYPES.iter().find(|(d, _)| *d == tensor.dtype()) else {
+    let Some(descr) = dtype_names::numpy(tensor.dtype()) else {
         return Err(io::Error::other(format!("numpy has no elements of type {}", tensor.dtype())));
     };
     let sizes: String = tensor.dims().iter().map(|d| format!("{d}, ")).collect();
     let sizes = if tensor.dims().rank() == 1 { sizes.trim_end() } else { sizes.trim_end_matches(", ") };
-    let mut head = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}");
+    let order = byte_order(tensor.dtype());
+    let mut head = format!("{{'descr': '{order}{descr}', 'fortran_order': False, 'shape': ({sizes}), }}");
     // The elements start at a multiple of 64 bytes.
     while !(NPY.len() + 4 + head.len() + 1).is_multiple_of(64) {
         head.push(' ');

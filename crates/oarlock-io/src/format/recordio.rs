@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::Tensor;
 
-use crate::format::cursor::Reader;
+use crate::format::cursor::ByteCursor;
 use crate::format::tensor_stream::{decode_tensor, encode_tensor};
 
 const MAGIC: u32 = 0x0102_0304;
@@ -142,7 +142,7 @@ impl<R: Read> RecordReader<R> {
         if header.is_empty() {
             return Ok(false);
         }
-        let mut fields = Reader::new(&header, &self.origin);
+        let mut fields = ByteCursor::new(&header, &self.origin);
         let mut field = |what| fields.u32(what);
         let (magic, records) = (field("a chunk's mark")?, field("the number of records")?);
         let (crc, compressor, size) = (field("the checksum")?, field("the compressor")?, field("the size")?);
@@ -198,7 +198,7 @@ pub fn encode_sample(tensors: &[Tensor]) -> Vec<u8> {
 
 /// The tensors of a record.
 pub fn decode_sample(record: &[u8], origin: &str) -> Result<Vec<Tensor>> {
-    let mut reader = Reader::new(record, origin);
+    let mut reader = ByteCursor::new(record, origin);
     let count = reader.u32("the number of tensors")?;
     let mut tensors = Vec::new();
     for _ in 0..count {

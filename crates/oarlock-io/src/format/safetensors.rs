@@ -3,51 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use oarlock_ir::{Error, Kind, Name, Result, Var, Vars};
-use oarlock_tensor::{DType, Dims, Tensor, Value};
+use oarlock_ir::{Name, Result};
+use oarlock_tensor::{DType, Dims, Tensor};
 use serde_json::{Map, Value as Json, json};
 
-use crate::format::cursor::Reader;
-use crate::model::vars::{check, hold, set_all};
-use crate::store::{Store, View};
-
-const DTYPES: [(DType, &str); 10] = [
-    (DType::Bool, "BOOL"),
-    (DType::U8, "U8"),
-    (DType::I8, "I8"),
-    (DType::I16, "I16"),
-    (DType::I32, "I32"),
-    (DType::I64, "I64"),
-    (DType::F16, "F16"),
-    (DType::BF16, "BF16"),
-    (DType::F32, "F32"),
-    (DType::F64, "F64"),
-];
+use super::cursor::ByteCursor;
+use super::dtype_names;
 
 /// No header is longer: the limit of the format.
 const MAX_HEADER: usize = 100_000_000;
 
 /// The header's entry that is no tensor.
 const METADATA: &str = "__metadata__";
-
-/// Saves variables into one file.
-pub fn export_safetensors(store: &dyn Store, file: &str, vars: &[&Var], values: &dyn Vars) -> Result<()> {
-    let held = hold(vars, values)?;
-    let mut items = Vec::with_capacity(held.len());
-    for (name, value) in &held {
-        match &**value {
-            Value::Dense(tensor) if tensor.lod().is_empty() => items.push((name.clone(), tensor)),
-            _ => {
-                let what = format!("variable `{name}` is not a plain tensor, which is all that safetensors holds");
-                return Err(Error::new(Kind::Unsupported, what).help("leave it out, or use save_vars"));
-            }
-        }
-    }
-    let names: Vec<Name> = items.iter().map(|(name, _)| name.clone()).collect();
-    let mut staging = store.begin()?;
-    staging.file(file, &names, &mut |out| write_safetensors(&items, out))?;
-    staging.commit()
-}
 
 /// Writes tensors. Wide elements come first, so that every tensor is aligned.
 pub fn write_safetensors(items: &[(Name, &Tensor)], out: &mut dyn Write) -> io::Result<()> {
@@ -69,40 +36,12 @@ pub fn write_safetensors(items: &[(Name, &Tensor)], out: &mut dyn Write) -> io::
 }
 
 fn entry(tensor: &Tensor, begin: usize, end: usize) -> Json {
-    let dtype = DTYPES.iter().find(|(d, _)| *d == tensor.dtype()).map(|(_, name)| *name);
-    json!({"dtype": dtype, "shape": &tensor.dims()[..], "data_offsets": [begin, end]})
-}
-
-/// Loads variables from a file that must hold them all, with the types and sizes the program says: all are set, or
-/// none. Returns the names of tensors that no variable has.
-pub fn import_safetensors(store: &dyn Store, file: &str, vars: &[&Var], values: &dyn Vars) -> Result<Vec<String>> {
-    let view = store.view()?;
-    let mut found = read_safetensors(&*view, file)?;
-    let origin = format!("{file} in {}", view.describe());
-    let mut loaded = Vec::with_capacity(vars.len());
-    for var in vars {
-        let Some(tensor) = found.remove(var.name.as_str()) else {
-            let what = format!("variable `{}` is not in {origin}", var.name);
-            return Err(
-                Error::new(Kind::Missing, what).help("rename the tensors to the program's names, or load fewer")
-            );
-        };
-        let value = Value::Dense(tensor);
-        check(var, &value).map_err(|e| e.note(format!("found in {origin}")))?;
-        loaded.push((var.name.clone(), value));
-    }
-    set_all(values, loaded)?;
-    Ok(found.into_keys().collect())
-}
-
-/// Reads all tensors of a file.
-pub fn read_safetensors(view: &dyn View, file: &str) -> Result<BTreeMap<String, Tensor>> {
-    view.open(file)?.decode(|r: &mut Reader<'_, _>| read_all(r))
+    json!({"dtype": dtype_names::safetensors(tensor.dtype()), "shape": &tensor.dims()[..], "data_offsets": [begin, end]})
 }
 
 /// Reads all tensors from bytes; `origin` names them in messages.
 pub fn decode_safetensors(bytes: &[u8], origin: &str) -> Result<BTreeMap<String, Tensor>> {
-    read_all(&mut Reader::new(bytes, origin))
+    read_tensors(&mut ByteCursor::new(bytes, origin))
 }
 
 /// Where a tensor is, after the header.
@@ -114,7 +53,7 @@ struct Place {
     end: usize,
 }
 
-fn read_all<R: Read>(r: &mut Reader<'_, R>) -> Result<BTreeMap<String, Tensor>> {
+pub(crate) fn read_tensors<R: Read>(r: &mut ByteCursor<'_, R>) -> Result<BTreeMap<String, Tensor>> {
     let len = r.count(1, "the length of the header")?;
     if len > MAX_HEADER {
         return Err(r.error(format_args!("a header of {len} bytes is too long")));
@@ -140,18 +79,18 @@ fn read_all<R: Read>(r: &mut Reader<'_, R>) -> Result<BTreeMap<String, Tensor>> 
 }
 
 fn place(name: &str, entry: &Json) -> Option<Place> {
-    let (dtype, _) = DTYPES.iter().find(|(_, n)| entry["dtype"] == *n)?;
+    let dtype = dtype_names::of_safetensors(entry["dtype"].as_str()?)?;
     let number = |n: &Json| n.as_u64().and_then(|n| usize::try_from(n).ok());
     let sizes: Vec<usize> = entry["shape"].as_array()?.iter().map(number).collect::<Option<_>>()?;
     let [begin, end] = &entry["data_offsets"].as_array()?[..] else { return None };
     let (begin, end) = (number(begin)?, number(end)?);
     let bytes = sizes.iter().try_fold(dtype.size(), |n, &d| n.checked_mul(d))?;
     let dims = Dims::try_new(&sizes).ok()?;
-    (end.checked_sub(begin) == Some(bytes)).then(|| Place { name: name.into(), dtype: *dtype, dims, begin, end })
+    (end.checked_sub(begin) == Some(bytes)).then(|| Place { name: name.into(), dtype, dims, begin, end })
 }
 
 /// Tensors follow each other without gaps, and fill the file: nothing is read twice or hidden.
-fn check_places<R: Read>(r: &Reader<'_, R>, places: &[Place]) -> Result<()> {
+fn check_places<R: Read>(r: &ByteCursor<'_, R>, places: &[Place]) -> Result<()> {
     let mut at = 0;
     for place in places {
         if place.begin != at {

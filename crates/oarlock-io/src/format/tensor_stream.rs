@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use oarlock_ir::Result;
 use oarlock_tensor::{DType, Dims, Lod, SelectedRows, Tensor};
 
-use crate::format::cursor::Reader;
+use crate::format::cursor::ByteCursor;
 
 /// Writes a tensor with its LoD. The elements go out straight from the tensor's memory.
 pub fn write_tensor(tensor: &Tensor, out: &mut dyn Write) -> io::Result<()> {
@@ -60,20 +60,20 @@ fn varint(mut v: u64, out: &mut Vec<u8>) {
 
 /// Reads one tensor from the start of `bytes`; returns it and how many bytes it took. `origin` names the source in messages.
 pub fn decode_tensor(bytes: &[u8], origin: &str) -> Result<(Tensor, usize)> {
-    let mut r = Reader::new(bytes, origin);
+    let mut r = ByteCursor::new(bytes, origin);
     let tensor = read_tensor(&mut r)?;
     Ok((tensor, r.at()))
 }
 
 /// Reads selected rows from the start of `bytes`; returns them and how many bytes they took.
 pub fn decode_rows(bytes: &[u8], origin: &str) -> Result<(SelectedRows, usize)> {
-    let mut r = Reader::new(bytes, origin);
+    let mut r = ByteCursor::new(bytes, origin);
     let rows = read_rows(&mut r)?;
     Ok((rows, r.at()))
 }
 
 /// Reads one tensor.
-pub(crate) fn read_tensor<R: Read>(r: &mut Reader<'_, R>) -> Result<Tensor> {
+pub(crate) fn read_tensor<R: Read>(r: &mut ByteCursor<'_, R>) -> Result<Tensor> {
     version(r, "the tensor")?;
     let levels = r.count(8, "the number of LoD levels")?;
     let lod = (0..levels).map(|_| read_lod_level(r)).collect::<Result<Vec<_>>>()?;
@@ -84,7 +84,7 @@ pub(crate) fn read_tensor<R: Read>(r: &mut Reader<'_, R>) -> Result<Tensor> {
     Ok(tensor)
 }
 
-fn read_lod_level<R: Read>(r: &mut Reader<'_, R>) -> Result<Vec<usize>> {
+fn read_lod_level<R: Read>(r: &mut ByteCursor<'_, R>) -> Result<Vec<usize>> {
     let size = r.count(1, "the size of a LoD level")?;
     let offsets = r.take(size, "a LoD level")?;
     let (offsets, rest) = offsets.as_chunks();
@@ -95,7 +95,7 @@ fn read_lod_level<R: Read>(r: &mut Reader<'_, R>) -> Result<Vec<usize>> {
 }
 
 /// Reads selected rows.
-pub(crate) fn read_rows<R: Read>(r: &mut Reader<'_, R>) -> Result<SelectedRows> {
+pub(crate) fn read_rows<R: Read>(r: &mut ByteCursor<'_, R>) -> Result<SelectedRows> {
     version(r, "selected rows")?;
     let n = r.count(8, "the number of rows")?;
     let rows = (0..n).map(|_| r.i64("a row")).collect::<Result<Vec<i64>>>()?;
@@ -108,7 +108,7 @@ pub(crate) fn read_rows<R: Read>(r: &mut Reader<'_, R>) -> Result<SelectedRows> 
 }
 
 /// Reads a part of one tensor: `dims` many elements after the first `seek`. Such files have no LoD.
-pub(crate) fn read_part<R: Read>(r: &mut Reader<'_, R>, seek: usize, dims: Dims) -> Result<Tensor> {
+pub(crate) fn read_part<R: Read>(r: &mut ByteCursor<'_, R>, seek: usize, dims: Dims) -> Result<Tensor> {
     version(r, "the tensor")?;
     let levels = r.u64("the number of LoD levels")?;
     if levels != 0 {
@@ -126,20 +126,20 @@ pub(crate) fn read_part<R: Read>(r: &mut Reader<'_, R>, seek: usize, dims: Dims)
     Ok(part)
 }
 
-fn version<R: Read>(r: &mut Reader<'_, R>, what: &str) -> Result<()> {
+fn version<R: Read>(r: &mut ByteCursor<'_, R>, what: &str) -> Result<()> {
     match r.u32("a version")? {
         0 => Ok(()),
         v => Err(r.error(format_args!("{what} has version {v}, but only version 0 is known"))),
     }
 }
 
-fn read_plain<R: Read>(r: &mut Reader<'_, R>) -> Result<Tensor> {
+fn read_plain<R: Read>(r: &mut ByteCursor<'_, R>) -> Result<Tensor> {
     let (dtype, dims) = read_description(r)?;
     read_elements(r, dtype, dims)
 }
 
 /// Element type and sizes, which the rest of the file can hold.
-fn read_description<R: Read>(r: &mut Reader<'_, R>) -> Result<(DType, Dims)> {
+fn read_description<R: Read>(r: &mut ByteCursor<'_, R>) -> Result<(DType, Dims)> {
     version(r, "the tensor")?;
     let len = r.u32("the length of the description")? as usize;
     let desc = r.take(len, "the description")?;
@@ -155,7 +155,7 @@ fn read_description<R: Read>(r: &mut Reader<'_, R>) -> Result<(DType, Dims)> {
     Ok((dtype, dims))
 }
 
-fn read_elements<R: Read>(r: &mut Reader<'_, R>, dtype: DType, dims: Dims) -> Result<Tensor> {
+fn read_elements<R: Read>(r: &mut ByteCursor<'_, R>, dtype: DType, dims: Dims) -> Result<Tensor> {
     let mut tensor = Tensor::new();
     tensor.resize(dtype, dims);
     r.fill(tensor.bytes_mut(), "the elements")?;
@@ -272,9 +272,9 @@ mod tests {
         let mut whole = sample();
         whole.set_lod(Lod::NONE);
         let bytes = encoded(&whole);
-        let part = read_part(&mut Reader::new(&bytes, "w"), 2, Dims::from([1, 2])).unwrap();
+        let part = read_part(&mut ByteCursor::new(&bytes, "w"), 2, Dims::from([1, 2])).unwrap();
         assert_eq!(part, Tensor::from_slice([1, 2], &[3.0f32, 4.0]).unwrap());
-        let e = read_part(&mut Reader::new(&bytes, "w"), 4, Dims::from([2, 2])).unwrap_err();
+        let e = read_part(&mut ByteCursor::new(&bytes, "w"), 4, Dims::from([2, 2])).unwrap_err();
         assert_eq!(
             e.report().what,
             "w: the file holds f32[3, 2], but [2, 2] was asked for from element 4 on (at byte 26)"

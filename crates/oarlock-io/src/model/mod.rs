@@ -7,6 +7,7 @@
 pub(crate) mod file_ops;
 pub(crate) mod inference;
 pub(crate) mod inspect;
+pub(crate) mod safetensors_vars;
 pub(crate) mod state;
 pub(crate) mod table_files;
 pub(crate) mod vars;

@@ -11,7 +11,7 @@ use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use serde_json::{Value as Json, json};
 
 use crate::format::tensor_stream::{decode_rows, write_rows};
-use crate::store::{Source, Staging, View};
+use crate::store::{Staging, StoredFile, View};
 
 /// How tables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,7 +278,7 @@ pub fn read_table(view: &dyn View, name: &Name, wanted: &dyn Fn(i64) -> bool) ->
     Ok(SelectedRows { height: ids.len() as i64, rows: ids, value })
 }
 
-fn read_part(file: Source, text: bool) -> Result<SelectedRows> {
+fn read_part(file: StoredFile, text: bool) -> Result<SelectedRows> {
     let origin = file.origin().to_string();
     let bytes = file.bytes()?;
     if text {

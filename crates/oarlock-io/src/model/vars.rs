@@ -10,10 +10,10 @@ use oarlock_ir::{Error, Kind, Name, Program, Result, SharedVar, Var, VarDType, V
 use oarlock_tensor::{Dims, Tensor, Value};
 use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
-use crate::format::cursor::Reader;
+use crate::format::cursor::ByteCursor;
 use crate::format::tensor_stream::{read_part, read_rows, read_tensor, write_rows, write_tensor};
 use crate::model::table_files::{as_tensor, is_in_parts, read_one_as, read_rows_as, stage_wholes};
-use crate::store::{Local, Source, Staging, Store, View, WriteFile};
+use crate::store::{Local, Staging, Store, StoredFile, View, WriteFile};
 
 /// The parameters of a program: what `save_params` saves.
 pub fn parameters(program: &Program) -> Vec<&Var> {
@@ -156,7 +156,7 @@ pub fn load_vars_from_bytes(bytes: &[u8], vars: &[&Var], values: &dyn Vars) -> R
 
 /// Reads variables from the bytes of a combined file, without setting any.
 pub(crate) fn read_vars_from_bytes(bytes: &[u8], vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
-    read_combined(&mut Reader::new(bytes, "the given bytes"), &sorted(vars))
+    read_combined(&mut ByteCursor::new(bytes, "the given bytes"), &sorted(vars))
 }
 
 /// Sets variables that were read and checked. Rows of a table go into the table, if there is one.
@@ -211,7 +211,7 @@ fn read_one(view: &dyn View, var: &Var) -> Result<(Name, Value)> {
 }
 
 /// Reads a file of one variable.
-pub(crate) fn read_var(file: Source, var: &Var) -> Result<Value> {
+pub(crate) fn read_var(file: StoredFile, var: &Var) -> Result<Value> {
     let value = file.decode(|r| {
         let value = read_value(r, var)?;
         repeats_or_nothing(r, &value)?;
@@ -222,7 +222,7 @@ pub(crate) fn read_var(file: Source, var: &Var) -> Result<Value> {
 
 /// What may follow the tensor in a file of its own: nothing, or the single element again. A distributed save of Fluid's
 /// writes a value of shape `[1]` once for every server that has it.
-fn repeats_or_nothing<R: Read>(r: &mut Reader<'_, R>, value: &Value) -> Result<()> {
+fn repeats_or_nothing<R: Read>(r: &mut ByteCursor<'_, R>, value: &Value) -> Result<()> {
     if r.left() == 0 {
         return Ok(());
     }
@@ -249,7 +249,7 @@ fn sorted<'a>(vars: &[&'a Var]) -> Vec<&'a Var> {
 }
 
 /// Reads a file of several variables, which are in this order.
-pub(crate) fn read_combined_file(file: Source, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
+pub(crate) fn read_combined_file(file: StoredFile, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
     if let Some(seal) = file.seal().filter(|seal| !seal.variables.is_empty()) {
         same_names(file.origin(), &seal.variables, vars)?;
     }
@@ -276,7 +276,7 @@ fn same_names(origin: &str, saved: &[Name], vars: &[&Var]) -> Result<()> {
 }
 
 /// Reads a combined file to its end.
-fn read_combined<R: Read>(r: &mut Reader<'_, R>, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
+fn read_combined<R: Read>(r: &mut ByteCursor<'_, R>, vars: &[&Var]) -> Result<Vec<(Name, Value)>> {
     let mut loaded = Vec::with_capacity(vars.len());
     for (i, var) in vars.iter().enumerate() {
         let value = read_value(r, var).map_err(|e| {
@@ -294,7 +294,7 @@ fn read_combined<R: Read>(r: &mut Reader<'_, R>, vars: &[&Var]) -> Result<Vec<(N
 }
 
 /// Reads one variable of the kind the program says, and checks it.
-fn read_value<R: Read>(r: &mut Reader<'_, R>, var: &Var) -> Result<Value> {
+fn read_value<R: Read>(r: &mut ByteCursor<'_, R>, var: &Var) -> Result<Value> {
     let at = r.at();
     let value = match var.kind {
         VarKind::SelectedRows => Value::Rows(read_rows(r)?),
@@ -354,12 +354,12 @@ pub fn read_tensor_part(path: &Path, seek: usize, dims: Dims) -> Result<Tensor> 
 }
 
 /// Opens a file by its path.
-pub(crate) fn open_one(path: &Path) -> Result<Source> {
+pub(crate) fn open_one(path: &Path) -> Result<StoredFile> {
     let (folder, name) = Local::around(path)?;
     folder.view()?.open(&name)
 }
 
-fn nothing_left<R: Read>(r: &Reader<'_, R>) -> Result<()> {
+fn nothing_left<R: Read>(r: &ByteCursor<'_, R>) -> Result<()> {
     match r.left() {
         0 => Ok(()),
         left => Err(Error::new(Kind::Format, format!("{}: {left} bytes are left over after the tensor", r.origin()))

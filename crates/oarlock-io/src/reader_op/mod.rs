@@ -34,8 +34,8 @@ pub trait TensorReader: Send {
     /// Goes back to the beginning.
     fn reset(&mut self) -> Result<()>;
 
-    /// Is something read ahead already?
-    fn reads_ahead(&self) -> bool {
+    /// Does it prefetch items?
+    fn prefetches(&self) -> bool {
         false
     }
 }
@@ -90,7 +90,7 @@ impl TensorReader for ReaderVar {
         self.0.lock().reset()
     }
 
-    fn reads_ahead(&self) -> bool {
-        self.0.lock().reads_ahead()
+    fn prefetches(&self) -> bool {
+        self.0.lock().prefetches()
     }
 }

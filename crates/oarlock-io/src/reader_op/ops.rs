@@ -9,12 +9,12 @@ use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
 use super::batched::Batched;
-use super::prefetch::Buffered;
-use super::record_files::{Files, FilesReader};
+use super::prefetch::{DoubleBuffer, PrefetchReader};
+use super::record_files::RecordFiles;
 use super::shuffled::Shuffled;
 use super::tensor_queue::TensorQueue;
 use super::{ReaderVar, TensorReader, WeakReader};
-use crate::dataset::{NextBatch, Upcoming};
+use crate::dataset::{NextBatch, PeekBatch};
 
 pub(crate) const OPS: [&dyn OpDef; 6] =
     [&ReadOp, &CreatePyReader, &OpenFiles, &CREATE_SHUFFLE, &CREATE_BATCH, &CREATE_DOUBLE_BUFFER];
@@ -31,7 +31,7 @@ struct Read {
     names: Vec<Name>,
 }
 
-impl NextBatch for Read {
+impl PeekBatch for Read {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
         let (all, Some(mut reader)) = (&self.names, self.reader.get()) else { return };
         reader.peek(&mut |tensors| {
@@ -80,9 +80,9 @@ impl OpDef for ReadOp {
             let mut from = reader_of(io, reader)?;
             // Among replicas it is not known who takes the next batch.
             if io.runtime().replica().is_none()
-                && let Some(upcoming) = io.runtime().get::<Upcoming>()
+                && let Some(next_batch) = io.runtime().get::<NextBatch>()
             {
-                upcoming.set(Arc::new(Mutex::new(Read { reader: from.weak(), names: names.clone() })));
+                next_batch.set(Arc::new(Mutex::new(Read { reader: from.weak(), names: names.clone() })));
             }
             let Some(tensors) = from.next(&io.runtime().stop_flag())? else {
                 let what = format!("{} has no more data", io.describe(reader));
@@ -213,16 +213,16 @@ impl OpDef for OpenFiles {
             return Err(Error::new(Kind::Argument, "`open_files` needs at least one file"));
         }
         let count = |name: &str| Ok::<usize, Error>(usize::try_from(a.int(name)?).unwrap_or(1).max(1));
-        let files = Files {
+        let files = Arc::new(RecordFiles {
             names,
             threads: if a.bool("is_test")? { 1 } else { count("thread_num")? },
             buffer: count("buffer_size")?,
             passes: count("pass_num")?,
             types: p.out_vars("Out").first().copied().flatten().map(|v| v.reads.clone()).unwrap_or_default(),
-        };
+        });
         let out = p.output("Out")?;
         kernel(move |io| {
-            *io.write(out)? = ReaderVar::new(FilesReader::new(files.clone())).into_value();
+            *io.write(out)? = ReaderVar::new(PrefetchReader::new(files.clone())).into_value();
             Ok(())
         })
     }
@@ -273,8 +273,11 @@ const CREATE_DOUBLE_BUFFER: Decorate = Decorate {
         )
     },
     wrap: |_| {
-        // What reads ahead already gains nothing from a second queue.
-        Ok(Box::new(|inner| if inner.reads_ahead() { inner } else { ReaderVar::new(Buffered::new(inner)) }))
+        // A reader that prefetches already gains nothing from a second queue.
+        Ok(Box::new(|inner| match inner.prefetches() {
+            true => inner,
+            false => ReaderVar::new(PrefetchReader::new(DoubleBuffer(inner))),
+        }))
     },
 };
 

@@ -7,15 +7,15 @@ use oarlock_ir::{Error, Kind, Result};
 
 use crate::dataset::GLANCE;
 
-pub(crate) struct Items<T> {
+pub(crate) struct PeekQueue<T> {
     items: Receiver<T>,
     /// What somebody looked at who did not take it.
     next: Option<T>,
 }
 
-impl<T> Items<T> {
-    pub(crate) fn new(items: Receiver<T>) -> Items<T> {
-        Items { items, next: None }
+impl<T> PeekQueue<T> {
+    pub(crate) fn new(items: Receiver<T>) -> PeekQueue<T> {
+        PeekQueue { items, next: None }
     }
 
     /// Waits for the next item; `None` when there will be no more.
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn who_looks_takes_nothing() {
         let (fill, take) = sync_channel(2);
-        let (mut items, stop) = (Items::new(take), AtomicBool::new(false));
+        let (mut items, stop) = (PeekQueue::new(take), AtomicBool::new(false));
         assert_eq!(items.peek(), None);
         fill.send(1).unwrap();
         fill.send(2).unwrap();

@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use oarlock_ir::{Error, Kind, Result, VarType};
 use oarlock_tensor::Tensor;
 
-use super::TensorReader;
-use super::prefetch::{Ahead, Out};
+use super::prefetch::{Out, Prefetch, PrefetchSource};
 use crate::format::recordio::{RecordReader, decode_sample};
 
-/// What `open_files` reads.
+/// The files that `open_files` reads.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
+pub(crate) struct RecordFiles {
     pub(crate) names: Vec<String>,
     /// Threads that read files of their own. One keeps the order of the files.
     pub(crate) threads: usize,
@@ -22,34 +21,28 @@ pub(crate) struct Files {
     pub(crate) buffer: usize,
     /// How often all files are read before the end.
     pub(crate) passes: usize,
-    /// What each record must hold; empty: anything.
+    /// The tensors that each record must hold; empty: any.
     pub(crate) types: Vec<VarType>,
 }
 
-/// A reader of files.
-pub(crate) struct FilesReader {
-    files: Arc<Files>,
-    ahead: Option<Ahead>,
-}
-
-impl FilesReader {
-    pub(crate) fn new(files: Files) -> FilesReader {
-        FilesReader { files: Arc::new(files), ahead: None }
-    }
-
-    fn start(&self) -> Result<Ahead> {
+impl PrefetchSource for Arc<RecordFiles> {
+    fn start(&self) -> Result<Prefetch> {
         let next = Arc::new(AtomicUsize::new(0));
-        let threads = self.files.threads.clamp(1, self.files.names.len().max(1));
+        let threads = self.threads.clamp(1, self.names.len().max(1));
         let work = |_| {
-            let (files, next) = (self.files.clone(), next.clone());
+            let (files, next) = (self.clone(), next.clone());
             move |out: &Out, stop: &AtomicBool| files.read_some(&next, out, stop)
         };
-        Ahead::start(self.files.buffer, (0..threads).map(work))
+        Prefetch::start(self.buffer, (0..threads).map(work))
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Ok(())
     }
 }
 
-impl Files {
-    /// Reads whichever file is next, until there are no more.
+impl RecordFiles {
+    /// Reads the next file, again and again, until there are no more.
     fn read_some(&self, next: &AtomicUsize, out: &Out, stop: &AtomicBool) {
         let all = self.names.len() * self.passes.max(1);
         loop {
@@ -68,7 +61,7 @@ impl Files {
         }
     }
 
-    /// Puts every record of a file; false when nobody wants more.
+    /// Puts every record of a file; false when no more are wanted.
     fn read_file(&self, name: &str, out: &Out) -> Result<bool> {
         let file = File::open(name).map_err(|e| Error::new(Kind::Io, format!("cannot read {name}: {e}")))?;
         let mut records = RecordReader::new(BufReader::new(file), name);
@@ -97,29 +90,5 @@ impl Files {
             }
         }
         Ok(())
-    }
-}
-
-impl TensorReader for FilesReader {
-    fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>> {
-        if self.ahead.is_none() {
-            self.ahead = Some(self.start()?);
-        }
-        self.ahead.as_mut().map_or(Ok(None), |ahead| ahead.next(stop))
-    }
-
-    fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.peek(look);
-        }
-    }
-
-    fn reset(&mut self) -> Result<()> {
-        self.ahead = None;
-        Ok(())
-    }
-
-    fn reads_ahead(&self) -> bool {
-        true
     }
 }

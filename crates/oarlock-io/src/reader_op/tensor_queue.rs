@@ -9,7 +9,7 @@ use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
 use super::TensorReader;
-use super::peek_queue::Items;
+use super::peek_queue::PeekQueue;
 
 /// A queue of at most so many batches. One thread fills it, pass by pass, and a program's `read` empties it. Copies are one queue.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct TensorQueue(Arc<Inner>);
 struct Inner {
     capacity: usize,
     fill: Mutex<Option<SyncSender<Vec<Tensor>>>>,
-    take: Mutex<Option<Items<Vec<Tensor>>>>,
+    take: Mutex<Option<PeekQueue<Vec<Tensor>>>>,
     /// Why the pass ended early.
     failure: Mutex<Option<Error>>,
 }
@@ -40,7 +40,7 @@ impl TensorQueue {
         let (fill, take) = sync_channel(self.0.capacity);
         *self.0.failure.lock() = None;
         *self.0.fill.lock() = Some(fill);
-        *self.0.take.lock() = Some(Items::new(take));
+        *self.0.take.lock() = Some(PeekQueue::new(take));
     }
 
     /// Appends a batch, waiting for room; false if nobody wants it any more.
@@ -98,7 +98,7 @@ impl TensorReader for TensorQueue {
     }
 
     fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
-        if let Some(tensors) = self.0.take.lock().as_mut().and_then(Items::peek) {
+        if let Some(tensors) = self.0.take.lock().as_mut().and_then(PeekQueue::peek) {
             look(tensors);
         }
     }
@@ -108,7 +108,7 @@ impl TensorReader for TensorQueue {
         Ok(())
     }
 
-    fn reads_ahead(&self) -> bool {
+    fn prefetches(&self) -> bool {
         true
     }
 }

@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use oarlock_ir::{Error, Kind, Result};
 
 use super::manifest::{MANIFEST, Seal};
-use crate::format::cursor::Reader;
+use crate::format::cursor::ByteCursor;
 
 /// A file of a store, open for reading. If its checksum was noted when it was saved, nothing decoded from it counts
 /// before all of it was read and the checksum found right.
-pub struct Source {
+pub struct StoredFile {
     origin: String,
     len: u64,
     seal: Option<Seal>,
@@ -32,10 +32,10 @@ impl Read for Counted {
     }
 }
 
-impl Source {
+impl StoredFile {
     /// A file of `len` bytes; `origin` names it in messages, `seal` is what was noted about it.
-    pub fn new(origin: String, len: u64, seal: Option<Seal>, from: Box<dyn Read + Send>) -> Source {
-        Source { origin, len, seal, from: Counted { from, crc: crc32fast::Hasher::new(), read: 0 } }
+    pub fn new(origin: String, len: u64, seal: Option<Seal>, from: Box<dyn Read + Send>) -> StoredFile {
+        StoredFile { origin, len, seal, from: Counted { from, crc: crc32fast::Hasher::new(), read: 0 } }
     }
 
     /// How messages name it.
@@ -74,12 +74,15 @@ impl Source {
     }
 
     /// Decodes the file, then checks it. Where both fail, the damage is the reason and what the decoder stumbled over a note.
-    pub(crate) fn decode<T>(mut self, decode: impl FnOnce(&mut Reader<'_, &mut Counted>) -> Result<T>) -> Result<T> {
+    pub(crate) fn decode<T>(
+        mut self,
+        decode: impl FnOnce(&mut ByteCursor<'_, &mut Counted>) -> Result<T>,
+    ) -> Result<T> {
         let len = usize::try_from(self.len).map_err(|_| {
             Error::new(Kind::Unsupported, format!("{}: {} bytes are too many for this machine", self.origin, self.len))
         })?;
         self.check_size()?;
-        let decoded = decode(&mut Reader::of_file(&mut self.from, len, &self.origin));
+        let decoded = decode(&mut ByteCursor::of_file(&mut self.from, len, &self.origin));
         match self.check_sum() {
             Ok(()) => decoded,
             Err(damage) => Err(match decoded {

@@ -17,11 +17,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// Lets another thread end the command that a reader is waiting for. One reader runs one command at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Cancel {
-    running: Mutex<Running>,
+    running: Mutex<PipeProcess>,
 }
 
 #[derive(Debug, Default)]
-struct Running {
+struct PipeProcess {
     cancelled: bool,
     child: Option<Child>,
 }
@@ -35,7 +35,7 @@ impl Cancel {
     }
 }
 
-impl Running {
+impl PipeProcess {
     fn kill(&mut self) {
         if let Some(child) = &mut self.child {
             // The child has not been waited for yet, so its number is still its own. A failure means that it has ended.

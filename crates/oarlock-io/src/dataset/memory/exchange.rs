@@ -17,7 +17,7 @@ const SHARE: usize = 256 << 10;
 
 /// What one trainer gives and gets in a round of the exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Round {
+pub struct SampleParts {
     /// Packed samples, by the trainer they go to or come from.
     pub parts: Vec<Vec<u8>>,
     /// Given: has this trainer more to send? Got: has any?
@@ -33,7 +33,7 @@ pub trait Exchange {
     fn trainer(&self) -> usize;
 
     /// Sends a part to each trainer and returns what each of them has sent here, in the order of the trainers.
-    fn all_to_all(&mut self, round: Round) -> Result<Round>;
+    fn all_to_all(&mut self, round: SampleParts) -> Result<SampleParts>;
 }
 
 /// The exchange of a trainer that is the only one.
@@ -49,7 +49,7 @@ impl Exchange for Alone {
         0
     }
 
-    fn all_to_all(&mut self, round: Round) -> Result<Round> {
+    fn all_to_all(&mut self, round: SampleParts) -> Result<SampleParts> {
         Ok(round)
     }
 }
@@ -99,7 +99,7 @@ pub(crate) fn exchange(
                 budget.give_back(samples.forget_chunk(at.chunk));
             }
         }
-        let got = peers.all_to_all(Round { parts, more: order.peek().is_some() })?;
+        let got = peers.all_to_all(SampleParts { parts, more: order.peek().is_some() })?;
         got.parts.iter().enumerate().try_for_each(|(from, part)| inbox.receive(from, part))?;
         if !got.more {
             return Ok(inbox.finish());

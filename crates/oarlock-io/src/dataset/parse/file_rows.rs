@@ -12,7 +12,7 @@ use super::csv::{CsvRows, Row};
 use super::multislot::{BadLines, Fault, Format, line, line_end};
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetRows;
-use super::records::{Csv, Records, Table};
+use super::records::{Csv, Records, TableColumns};
 use crate::dataset::column::Columns;
 use crate::dataset::input::pipe::Cancel;
 use crate::dataset::input::source::{Input, Source};
@@ -190,7 +190,7 @@ pub(crate) struct FileRows<'a> {
 enum From<'a> {
     Text(Text<'a>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<ParquetRows>, &'a Table),
+    Parquet(Box<ParquetRows>, &'a TableColumns),
 }
 
 /// Lines of text.
@@ -304,13 +304,13 @@ impl<'a> FileRows<'a> {
 const GLIMPSE: usize = 4096;
 
 #[cfg(feature = "parquet")]
-fn open_parquet<'a>(job: &'a Job, name: &str, table: &'a Table, cancel: &Arc<Cancel>) -> Result<From<'a>> {
+fn open_parquet<'a>(job: &'a Job, name: &str, table: &'a TableColumns, cancel: &Arc<Cancel>) -> Result<From<'a>> {
     let rows = ParquetRows::open(job.source.open(name, cancel)?, name, table, &job.format)?;
     Ok(From::Parquet(Box::new(rows), table))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn open_parquet<'a>(_: &Job, name: &str, _: &Table, _: &Arc<Cancel>) -> Result<From<'a>> {
+fn open_parquet<'a>(_: &Job, name: &str, _: &TableColumns, _: &Arc<Cancel>) -> Result<From<'a>> {
     Err(not_built(name))
 }
 

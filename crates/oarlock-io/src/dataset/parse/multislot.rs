@@ -98,7 +98,7 @@ pub(crate) struct Fault {
 pub(crate) type OrFault<T> = std::result::Result<T, Fault>;
 
 /// Text and a position in it.
-struct Cursor<'a> {
+struct LineCursor<'a> {
     text: &'a [u8],
     at: usize,
 }
@@ -107,7 +107,7 @@ struct Cursor<'a> {
 /// included. On a fault the columns are as before.
 #[inline]
 pub(crate) fn line(format: &Format, text: &[u8], columns: &mut Columns) -> Result<usize, Fault> {
-    let mut cursor = Cursor { text, at: 0 };
+    let mut cursor = LineCursor { text, at: 0 };
     match cursor.row(format, columns) {
         Ok(()) => {
             columns.end_row();
@@ -120,7 +120,7 @@ pub(crate) fn line(format: &Format, text: &[u8], columns: &mut Columns) -> Resul
     }
 }
 
-impl Cursor<'_> {
+impl LineCursor<'_> {
     fn row(&mut self, format: &Format, columns: &mut Columns) -> Result<(), Fault> {
         for (leading, texts) in format.leading.iter().zip(&mut columns.texts) {
             texts.push(self.text(*leading)?);

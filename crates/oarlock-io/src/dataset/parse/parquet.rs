@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::multislot::{Format, OrFault};
-use super::records::Table;
+use super::records::TableColumns;
 use crate::dataset::column::{Columns, Values};
 use crate::dataset::input::source::Input;
 use crate::dataset::slots::{SlotSpec, SlotType};
@@ -86,7 +86,7 @@ fn guarded<T>(work: impl FnOnce() -> parquet::errors::Result<T>) -> parquet::err
 }
 
 impl ParquetRows {
-    pub(super) fn open(input: Input, name: &str, table: &Table, format: &Format) -> Result<ParquetRows> {
+    pub(super) fn open(input: Input, name: &str, table: &TableColumns, format: &Format) -> Result<ParquetRows> {
         let file: Box<dyn FileReader> = match input {
             Input::Plain(file) => on_disk(file, name)?,
             Input::Stream(stream) => in_memory(stream, name)?,
@@ -107,7 +107,7 @@ impl ParquetRows {
     pub(super) fn read(
         &mut self,
         name: &str,
-        table: &Table,
+        table: &TableColumns,
         slots: &[SlotSpec],
         columns: &mut Columns,
     ) -> Result<Option<OrFault<()>>> {
@@ -221,7 +221,7 @@ fn leaf(file: &dyn FileReader, name: &str, wanted: &str) -> Result<Leaf> {
 }
 
 /// Ids are whole numbers: a column of fractions fills no slot of them.
-fn check_types(columns: &[Leaf], table: &Table, slots: &[SlotSpec], name: &str) -> Result<()> {
+fn check_types(columns: &[Leaf], table: &TableColumns, slots: &[SlotSpec], name: &str) -> Result<()> {
     for (slot, names) in slots.iter().zip(&table.columns).filter(|(slot, _)| slot.is_used()) {
         let mut asked = columns.iter().filter(|leaf| names.contains(&leaf.name));
         if slot.ty() == SlotType::Id

@@ -14,12 +14,12 @@ pub enum Records {
     /// Rows of text, fields between delimiters.
     Csv(Csv),
     /// Columns of Parquet files; needs the cargo feature `parquet`.
-    Parquet(Table),
+    Parquet(TableColumns),
 }
 
 /// Where the values of slots stand in the rows of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct TableColumns {
     /// For each slot the columns that fill it, one behind the other. A column of lists gives all its values.
     pub columns: Vec<Vec<String>>,
     /// What stands for a value that is not there. `None`: 0 in a sparse slot, and a dense slot must not lack any.
@@ -30,7 +30,7 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csv {
     /// Where the values stand.
-    pub table: Table,
+    pub table: TableColumns,
     /// What stands between fields, such as `,`.
     pub delimiter: u8,
     /// What stands between the values of one field, such as `|` in `7|12|3`.
@@ -40,7 +40,7 @@ pub struct Csv {
 }
 
 impl Records {
-    fn table(&self) -> Option<&Table> {
+    fn table(&self) -> Option<&TableColumns> {
         match self {
             Records::MultiSlot => None,
             Records::Csv(csv) => Some(&csv.table),
@@ -77,7 +77,7 @@ fn is_taken(byte: &u8) -> bool {
     matches!(byte, b'"' | b'\n' | b'\r') || !byte.is_ascii()
 }
 
-impl Table {
+impl TableColumns {
     /// The columns that are read, each once, in the order in which slots ask for them.
     pub(super) fn wanted(&self, slots: &[SlotSpec]) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();

@@ -6,24 +6,9 @@
 mod read;
 mod write;
 
-use oarlock_tensor::DType;
-
 pub use read::{Pickled, read_pickle};
 pub(crate) use write::check_pickle;
 pub use write::write_pickle;
-
-/// Element types with numpy's names for them. `bf16` is not here: numpy has none.
-const DTYPES: [(DType, &str); 9] = [
-    (DType::Bool, "b1"),
-    (DType::I8, "i1"),
-    (DType::U8, "u1"),
-    (DType::I16, "i2"),
-    (DType::I32, "i4"),
-    (DType::I64, "i8"),
-    (DType::F16, "f2"),
-    (DType::F32, "f4"),
-    (DType::F64, "f8"),
-];
 
 /// What a pickle does, byte by byte; the names are Python's.
 mod op {

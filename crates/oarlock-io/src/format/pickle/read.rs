@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use oarlock_ir::{Error, Result};
 use oarlock_tensor::{DType, Dims, Tensor};
 
-use super::{DTYPES, op};
-use crate::format::cursor::Reader;
+use super::op;
+use crate::format::cursor::ByteCursor;
+use crate::format::dtype_names;
 
 /// What a pickled dictionary holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,15 +31,15 @@ pub enum Pickled {
 /// Reads a pickled dictionary whose keys are text; `origin` names it in messages.
 pub fn read_pickle(bytes: &[u8], origin: &str) -> Result<Vec<(String, Pickled)>> {
     let mut machine = Machine {
-        r: Reader::new(bytes, origin),
+        r: ByteCursor::new(bytes, origin),
         stack: Vec::new(),
         marks: Vec::new(),
         memo: HashMap::new(),
         objects: Vec::new(),
         budget: bytes.len().saturating_mul(4),
     };
-    let Item::Object(root) = machine.run()? else { return Err(machine.bad("it is not a dictionary")) };
-    match machine.value(&Item::Object(root), 0)? {
+    let StackItem::Object(root) = machine.run()? else { return Err(machine.bad("it is not a dictionary")) };
+    match machine.value(&StackItem::Object(root), 0)? {
         Pickled::Dict(items) => Ok(items),
         _ => Err(machine.bad("it is not a dictionary")),
     }
@@ -46,7 +47,7 @@ pub fn read_pickle(bytes: &[u8], origin: &str) -> Result<Vec<(String, Pickled)>>
 
 /// A function that a pickle may name.
 #[derive(Clone, Copy, PartialEq)]
-enum Known {
+enum KnownGlobal {
     Reconstruct,
     NdArray,
     DTypeClass,
@@ -56,7 +57,7 @@ enum Known {
 
 /// What is on the stack. Texts and bytes stay in the file.
 #[derive(Clone)]
-enum Item<'a> {
+enum StackItem<'a> {
     None,
     Int(i64),
     Float(f64),
@@ -66,15 +67,15 @@ enum Item<'a> {
         text: &'a [u8],
         latin1: bool,
     },
-    Tuple(std::rc::Rc<Vec<Item<'a>>>),
-    Known(Known),
+    Tuple(std::rc::Rc<Vec<StackItem<'a>>>),
+    Global(KnownGlobal),
     /// Something that changes after it was made, by its number.
     Object(usize),
 }
 
 enum Object<'a> {
-    Dict(Vec<(Item<'a>, Item<'a>)>),
-    List(Vec<Item<'a>>),
+    Dict(Vec<(StackItem<'a>, StackItem<'a>)>),
+    List(Vec<StackItem<'a>>),
     DType(DType),
     Array(Option<Array<'a>>),
 }
@@ -92,11 +93,11 @@ struct Array<'a> {
 const MAX_DEPTH: usize = 32;
 
 struct Machine<'a> {
-    r: Reader<'a, &'a [u8]>,
-    stack: Vec<Item<'a>>,
+    r: ByteCursor<'a, &'a [u8]>,
+    stack: Vec<StackItem<'a>>,
     /// Where the groups on the stack start.
     marks: Vec<usize>,
-    memo: HashMap<u32, Item<'a>>,
+    memo: HashMap<u32, StackItem<'a>>,
     objects: Vec<Object<'a>>,
     /// What may still be made of the file. Few arrays of a real file are listed twice; a file that repeats
     /// one array by reference over and over could otherwise ask for any amount of memory.
@@ -109,7 +110,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs to the end; what is left on the stack is the result.
-    fn run(&mut self) -> Result<Item<'a>> {
+    fn run(&mut self) -> Result<StackItem<'a>> {
         loop {
             let code = self.r.u8("a pickle's next step")?;
             if code == op::STOP {
@@ -127,9 +128,9 @@ impl<'a> Machine<'a> {
                 self.marks.push(self.stack.len());
                 Ok(())
             }
-            op::NONE => self.push(Item::None),
-            op::NEWTRUE => self.push(Item::Int(1)),
-            op::NEWFALSE => self.push(Item::Int(0)),
+            op::NONE => self.push(StackItem::None),
+            op::NEWTRUE => self.push(StackItem::Int(1)),
+            op::NEWFALSE => self.push(StackItem::Int(0)),
             op::BINPUT | op::LONG_BINPUT | op::MEMOIZE => self.put(code),
             op::BINGET | op::LONG_BINGET => self.get(code),
             op::GLOBAL | op::STACK_GLOBAL => self.global(code),
@@ -152,17 +153,17 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn push(&mut self, item: Item<'a>) -> Result<()> {
+    fn push(&mut self, item: StackItem<'a>) -> Result<()> {
         self.stack.push(item);
         Ok(())
     }
 
     fn new_object(&mut self, object: Object<'a>) -> Result<()> {
         self.objects.push(object);
-        self.push(Item::Object(self.objects.len() - 1))
+        self.push(StackItem::Object(self.objects.len() - 1))
     }
 
-    fn pop(&mut self) -> Result<Item<'a>> {
+    fn pop(&mut self) -> Result<StackItem<'a>> {
         // A group must not reach below its mark.
         let bottom = self.marks.last().copied().unwrap_or(0);
         match self.stack.len() > bottom {
@@ -172,7 +173,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Everything since the last mark.
-    fn pop_group(&mut self) -> Result<Vec<Item<'a>>> {
+    fn pop_group(&mut self) -> Result<Vec<StackItem<'a>>> {
         let Some(mark) = self.marks.pop() else { return Err(self.bad("a group has no start")) };
         Ok(self.stack.split_off(mark))
     }
@@ -200,14 +201,14 @@ impl<'a> Machine<'a> {
     fn number(&mut self, code: u8) -> Result<()> {
         let what = "a number";
         let item = match code {
-            op::BININT => Item::Int(i32::from_le_bytes(self.r.array(what)?).into()),
-            op::BININT1 => Item::Int(self.r.u8(what)?.into()),
-            op::BININT2 => Item::Int(u16::from_le_bytes(self.r.array(what)?).into()),
-            op::BINFLOAT => Item::Float(f64::from_be_bytes(self.r.array(what)?)),
+            op::BININT => StackItem::Int(i32::from_le_bytes(self.r.array(what)?).into()),
+            op::BININT1 => StackItem::Int(self.r.u8(what)?.into()),
+            op::BININT2 => StackItem::Int(u16::from_le_bytes(self.r.array(what)?).into()),
+            op::BINFLOAT => StackItem::Float(f64::from_be_bytes(self.r.array(what)?)),
             _ => {
                 let n = self.r.u8(what)?.into();
                 let bytes = self.r.slice(n, what)?;
-                Item::Int(long(bytes).ok_or_else(|| self.bad("a number is too large"))?)
+                StackItem::Int(long(bytes).ok_or_else(|| self.bad("a number is too large"))?)
             }
         };
         self.push(item)
@@ -223,8 +224,8 @@ impl<'a> Machine<'a> {
         };
         let text = self.r.slice(len, "a text")?;
         self.push(match code {
-            op::SHORT_BINUNICODE | op::BINUNICODE | op::BINUNICODE8 => Item::Text(text),
-            _ => Item::Bytes { text, latin1: false },
+            op::SHORT_BINUNICODE | op::BINUNICODE | op::BINUNICODE8 => StackItem::Text(text),
+            _ => StackItem::Bytes { text, latin1: false },
         })
     }
 
@@ -238,7 +239,7 @@ impl<'a> Machine<'a> {
                 items
             }
         };
-        self.push(Item::Tuple(items.into()))
+        self.push(StackItem::Tuple(items.into()))
     }
 
     fn global(&mut self, code: u8) -> Result<()> {
@@ -247,21 +248,21 @@ impl<'a> Machine<'a> {
             _ => {
                 let (name, module) = (self.pop()?, self.pop()?);
                 match (module, name) {
-                    (Item::Text(module), Item::Text(name)) => (module, name),
+                    (StackItem::Text(module), StackItem::Text(name)) => (module, name),
                     _ => return Err(self.bad("a function has no name")),
                 }
             }
         };
         let (module, name) = (String::from_utf8_lossy(module), String::from_utf8_lossy(name));
         let known = match (&*module, &*name) {
-            ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") => Known::Reconstruct,
-            ("numpy", "ndarray") => Known::NdArray,
-            ("numpy", "dtype") => Known::DTypeClass,
-            ("_codecs", "encode") => Known::Encode,
-            ("collections", "OrderedDict") => Known::OrderedDict,
+            ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") => KnownGlobal::Reconstruct,
+            ("numpy", "ndarray") => KnownGlobal::NdArray,
+            ("numpy", "dtype") => KnownGlobal::DTypeClass,
+            ("_codecs", "encode") => KnownGlobal::Encode,
+            ("collections", "OrderedDict") => KnownGlobal::OrderedDict,
             _ => return Err(self.bad(format_args!("it calls {module}.{name}, which has no place in parameters"))),
         };
-        self.push(Item::Known(known))
+        self.push(StackItem::Global(known))
     }
 
     /// Up to the end of the line.
@@ -277,23 +278,25 @@ impl<'a> Machine<'a> {
     /// Calls one of the few functions.
     fn reduce(&mut self) -> Result<()> {
         let (args, function) = (self.pop()?, self.pop()?);
-        let Item::Tuple(args) = args else { return Err(self.bad("a call has no arguments")) };
+        let StackItem::Tuple(args) = args else { return Err(self.bad("a call has no arguments")) };
         match (function, &args[..]) {
-            (Item::Known(Known::Encode), [Item::Text(text), Item::Text(b"latin1")]) => {
-                self.push(Item::Bytes { text, latin1: true })
+            (StackItem::Global(KnownGlobal::Encode), [StackItem::Text(text), StackItem::Text(b"latin1")]) => {
+                self.push(StackItem::Bytes { text, latin1: true })
             }
-            (Item::Known(Known::Reconstruct), [Item::Known(Known::NdArray), ..]) => {
+            (StackItem::Global(KnownGlobal::Reconstruct), [StackItem::Global(KnownGlobal::NdArray), ..]) => {
                 self.new_object(Object::Array(None))
             }
-            (Item::Known(Known::DTypeClass), [Item::Text(name) | Item::Bytes { text: name, latin1: false }, ..]) => {
-                let dtype = DTYPES.iter().find(|(_, n)| n.as_bytes() == *name);
-                let Some((dtype, _)) = dtype else {
-                    let name = String::from_utf8_lossy(name);
+            (
+                StackItem::Global(KnownGlobal::DTypeClass),
+                [StackItem::Text(name) | StackItem::Bytes { text: name, latin1: false }, ..],
+            ) => {
+                let name = String::from_utf8_lossy(name);
+                let Some(dtype) = dtype_names::of_numpy(&name) else {
                     return Err(self.bad(format_args!("arrays of `{name}` cannot be read")));
                 };
-                self.new_object(Object::DType(*dtype))
+                self.new_object(Object::DType(dtype))
             }
-            (Item::Known(Known::OrderedDict), []) => self.new_object(Object::Dict(Vec::new())),
+            (StackItem::Global(KnownGlobal::OrderedDict), []) => self.new_object(Object::Dict(Vec::new())),
             _ => Err(self.bad("a call has unexpected arguments")),
         }
     }
@@ -301,7 +304,7 @@ impl<'a> Machine<'a> {
     /// Gives an object its state.
     fn build(&mut self) -> Result<()> {
         let state = self.pop()?;
-        let (Some(Item::Object(n)), Item::Tuple(state)) = (self.stack.last(), state) else {
+        let (Some(StackItem::Object(n)), StackItem::Tuple(state)) = (self.stack.last(), state) else {
             return Err(self.bad("a state belongs to nothing"));
         };
         let n = *n;
@@ -316,9 +319,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn check_byte_order(&self, state: &[Item<'a>]) -> Result<()> {
+    fn check_byte_order(&self, state: &[StackItem<'a>]) -> Result<()> {
         match state.get(1) {
-            Some(Item::Text(order) | Item::Bytes { text: order, .. }) if [&b"<"[..], b"|", b"="].contains(order) => {
+            Some(StackItem::Text(order) | StackItem::Bytes { text: order, .. })
+                if [&b"<"[..], b"|", b"="].contains(order) =>
+            {
                 Ok(())
             }
             _ => Err(self.bad("an array is not little-endian")),
@@ -326,15 +331,15 @@ impl<'a> Machine<'a> {
     }
 
     /// `(version, shape, dtype, by column, data)`
-    fn array_state(&self, state: &[Item<'a>]) -> Result<Array<'a>> {
-        let [_, Item::Tuple(shape), Item::Object(dtype), Item::Int(by_column), data] = state else {
+    fn array_state(&self, state: &[StackItem<'a>]) -> Result<Array<'a>> {
+        let [_, StackItem::Tuple(shape), StackItem::Object(dtype), StackItem::Int(by_column), data] = state else {
             return Err(self.bad("the state of an array is malformed"));
         };
         let Some(Object::DType(dtype)) = self.objects.get(*dtype) else {
             return Err(self.bad("an array has no element type"));
         };
-        let size = |item: &Item<'a>| match item {
-            Item::Int(n) => usize::try_from(*n).ok(),
+        let size = |item: &StackItem<'a>| match item {
+            StackItem::Int(n) => usize::try_from(*n).ok(),
             _ => None,
         };
         let sizes: Option<Vec<usize>> = shape.iter().map(size).collect();
@@ -344,9 +349,9 @@ impl<'a> Machine<'a> {
             return Err(self.bad("an array is stored by columns; save it as numpy.ascontiguousarray gives it"));
         }
         let (text, latin1) = match data {
-            Item::Bytes { text, latin1 } => (*text, *latin1),
+            StackItem::Bytes { text, latin1 } => (*text, *latin1),
             // Files of Python 2, read by Python 3 and written again.
-            Item::Text(text) => (*text, true),
+            StackItem::Text(text) => (*text, true),
             _ => return Err(self.bad("an array has no elements")),
         };
         let bytes = dims.iter().try_fold(dtype.size(), |n, d| n.checked_mul(*d));
@@ -365,7 +370,7 @@ impl<'a> Machine<'a> {
                 vec![key, value]
             }
         };
-        let Some(Item::Object(n)) = self.stack.last() else { return Err(self.bad("items belong to nothing")) };
+        let Some(StackItem::Object(n)) = self.stack.last() else { return Err(self.bad("items belong to nothing")) };
         let (n, odd) = (*n, items.len() % 2 == 1);
         let Object::Dict(dict) = &mut self.objects[n] else {
             return Err(self.bad("items belong to something that is no dictionary"));
@@ -382,7 +387,7 @@ impl<'a> Machine<'a> {
 
     fn append(&mut self, code: u8) -> Result<()> {
         let items = if code == op::APPENDS { self.pop_group()? } else { vec![self.pop()?] };
-        let Some(Item::Object(n)) = self.stack.last() else { return Err(self.bad("items belong to nothing")) };
+        let Some(StackItem::Object(n)) = self.stack.last() else { return Err(self.bad("items belong to nothing")) };
         match &mut self.objects[*n] {
             Object::List(list) => {
                 list.extend(items);
@@ -393,20 +398,20 @@ impl<'a> Machine<'a> {
     }
 
     /// What an item stands for, when all is done.
-    fn value(&mut self, item: &Item<'a>, depth: usize) -> Result<Pickled> {
+    fn value(&mut self, item: &StackItem<'a>, depth: usize) -> Result<Pickled> {
         // References make it possible to say much in few bytes; all that is made is counted, the small things too.
         self.spend(1)?;
         if depth > MAX_DEPTH {
             return Err(self.bad("it is nested too deeply"));
         }
         Ok(match item {
-            Item::None => Pickled::None,
-            Item::Int(n) => Pickled::Int(*n),
-            Item::Float(n) => Pickled::Float(*n),
-            Item::Text(text) | Item::Bytes { text, .. } => Pickled::Text(self.text(text)?),
-            Item::Tuple(items) => self.list(&items.clone(), depth)?,
-            Item::Known(_) => return Err(self.bad("a function stands where a value belongs")),
-            Item::Object(n) => match &self.objects[*n] {
+            StackItem::None => Pickled::None,
+            StackItem::Int(n) => Pickled::Int(*n),
+            StackItem::Float(n) => Pickled::Float(*n),
+            StackItem::Text(text) | StackItem::Bytes { text, .. } => Pickled::Text(self.text(text)?),
+            StackItem::Tuple(items) => self.list(&items.clone(), depth)?,
+            StackItem::Global(_) => return Err(self.bad("a function stands where a value belongs")),
+            StackItem::Object(n) => match &self.objects[*n] {
                 Object::Array(Some(array)) => self.tensor(array.clone())?,
                 Object::List(items) => self.list(&items.clone(), depth)?,
                 Object::Dict(items) => self.dict(items.clone(), depth)?,
@@ -431,14 +436,14 @@ impl<'a> Machine<'a> {
         String::from_utf8(text.to_vec()).map_err(|_| self.bad("a text is not UTF-8"))
     }
 
-    fn list(&mut self, items: &[Item<'a>], depth: usize) -> Result<Pickled> {
+    fn list(&mut self, items: &[StackItem<'a>], depth: usize) -> Result<Pickled> {
         items.iter().map(|item| self.value(item, depth + 1)).collect::<Result<_>>().map(Pickled::List)
     }
 
-    fn dict(&mut self, items: Vec<(Item<'a>, Item<'a>)>, depth: usize) -> Result<Pickled> {
+    fn dict(&mut self, items: Vec<(StackItem<'a>, StackItem<'a>)>, depth: usize) -> Result<Pickled> {
         let mut dict = Vec::with_capacity(items.len());
         for (key, value) in items {
-            let (Item::Text(key) | Item::Bytes { text: key, .. }) = key else {
+            let (StackItem::Text(key) | StackItem::Bytes { text: key, .. }) = key else {
                 return Err(self.bad("the key of a dictionary is not text"));
             };
             dict.push((self.text(key)?, self.value(&value, depth + 1)?));

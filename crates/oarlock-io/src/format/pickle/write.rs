@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use oarlock_ir::{Error, Kind, Name, Result};
 use oarlock_tensor::{DType, Tensor};
 
-use super::{DTYPES, op};
+use super::op;
+use crate::format::dtype_names;
 
 /// Objects that Python writes once and refers to afterwards.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,7 +44,7 @@ pub fn write_pickle(items: &[(Name, &Tensor)], out: &mut dyn Write) -> io::Resul
 /// Refuses tensors that a pickle of this protocol cannot hold; checked before anything is written.
 pub(crate) fn check_pickle(name: &Name, tensor: &Tensor) -> Result<()> {
     let help = "save it with save_persistables, whose files hold any tensor";
-    if !DTYPES.iter().any(|(dtype, _)| *dtype == tensor.dtype()) {
+    if dtype_names::numpy(tensor.dtype()).is_none() {
         let what = format!("variable `{name}` is of {}, which numpy arrays cannot be", tensor.dtype());
         return Err(Error::new(Kind::Unsupported, what).help(help));
     }
@@ -185,7 +186,7 @@ impl Writer<'_> {
     /// `numpy.dtype("f4", False, True)`, then its state `(3, "<", None, None, None, -1, -1, 0)`.
     fn dtype(&mut self, dtype: DType) -> io::Result<()> {
         // `check_pickle` lets no other type pass.
-        let name = DTYPES.iter().find(|(d, _)| *d == dtype).map_or("f4", |(_, name)| name);
+        let name = dtype_names::numpy(dtype).unwrap_or("f4");
         let known = self.memo.iter().any(|(known, _)| *known == Once::DType(dtype));
         self.once(Once::DType(dtype), |w| {
             w.global("numpy\ndtype\n")?;

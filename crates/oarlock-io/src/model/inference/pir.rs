@@ -150,14 +150,14 @@ const RULES: [Rule; 17] = [
 
 /// What a numbered value of the file is.
 #[derive(Clone)]
-enum Known {
+enum KnownValue {
     Tensors(Vec<Name>),
     Constant { numbers: Vec<f64>, ty: VarType },
 }
 
 struct Builder {
     program: Program,
-    values: HashMap<i64, Known>,
+    values: HashMap<i64, KnownValue>,
     feeds: i32,
     fetches: i32,
 }
@@ -205,7 +205,7 @@ impl Builder {
         let var = self.declare(name, ty)?;
         var.persistable = true;
         var.meta.is_parameter = true;
-        self.values.insert(id(&op["O"])?, Known::Tensors(vec![name.into()]));
+        self.values.insert(id(&op["O"])?, KnownValue::Tensors(vec![name.into()]));
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl Builder {
         let feed = Op::new(FEED).input("X", [FEED]).output("Out", [name]).attr("col", self.feeds);
         self.feeds += 1;
         self.push(feed);
-        self.values.insert(id(&op["O"][0])?, Known::Tensors(vec![name.into()]));
+        self.values.insert(id(&op["O"][0])?, KnownValue::Tensors(vec![name.into()]));
         Ok(())
     }
 
@@ -236,7 +236,7 @@ impl Builder {
         for operand in operands(op)? {
             parts.extend(self.tensors(operand)?);
         }
-        self.values.insert(id(&op["O"][0])?, Known::Tensors(parts));
+        self.values.insert(id(&op["O"][0])?, KnownValue::Tensors(parts));
         Ok(())
     }
 
@@ -248,11 +248,11 @@ impl Builder {
         };
         let numbers = numbers.ok_or_else(|| bad("a constant has no value"))?;
         let ty = tensor_type(&op["O"][0]["TT"])?;
-        self.values.insert(id(&op["O"][0])?, Known::Constant { numbers, ty });
+        self.values.insert(id(&op["O"][0])?, KnownValue::Constant { numbers, ty });
         Ok(())
     }
 
-    fn known(&self, operand: &Json) -> Result<&Known> {
+    fn known(&self, operand: &Json) -> Result<&KnownValue> {
         self.values.get(&id(operand)?).ok_or_else(|| bad("an operand is used before it is made"))
     }
 
@@ -260,8 +260,8 @@ impl Builder {
     fn tensors(&mut self, operand: &Json) -> Result<Vec<Name>> {
         let id = id(operand)?;
         let (numbers, ty) = match self.known(operand)? {
-            Known::Tensors(names) => return Ok(names.clone()),
-            Known::Constant { numbers, ty } => (numbers.clone(), ty.clone()),
+            KnownValue::Tensors(names) => return Ok(names.clone()),
+            KnownValue::Constant { numbers, ty } => (numbers.clone(), ty.clone()),
         };
         let [value] = numbers[..] else {
             let what = "a list of numbers is used as a tensor, which cannot be translated";
@@ -276,15 +276,15 @@ impl Builder {
         self.declare(&name, ty)?;
         self.push(op);
         let names = vec![Name::from(name)];
-        self.values.insert(id, Known::Tensors(names.clone()));
+        self.values.insert(id, KnownValue::Tensors(names.clone()));
         Ok(names)
     }
 
     /// The numbers of an operand that must be constant.
     fn numbers(&self, operand: &Json) -> Result<Vec<i32>> {
         match self.known(operand)? {
-            Known::Constant { numbers, .. } => Ok(numbers.iter().map(|n| *n as i32).collect()),
-            Known::Tensors(_) => {
+            KnownValue::Constant { numbers, .. } => Ok(numbers.iter().map(|n| *n as i32).collect()),
+            KnownValue::Tensors(_) => {
                 let what = "an axis is computed, which cannot be translated";
                 Err(Error::new(Kind::Unsupported, what).help("export the model with a constant axis"))
             }
@@ -321,7 +321,7 @@ impl Builder {
         let name = format!("{}_{}.tmp_0", rule.fluid, id(out)?);
         self.declare(&name, tensor_type(&out["TT"])?)?;
         self.push(new.output("Out", [name.as_str()]));
-        self.values.insert(id(out)?, Known::Tensors(vec![name.into()]));
+        self.values.insert(id(out)?, KnownValue::Tensors(vec![name.into()]));
         Ok(())
     }
 }
