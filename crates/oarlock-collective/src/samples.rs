@@ -1,7 +1,7 @@
 //! Samples between equal workers: every worker gives all of its parts to all, and each keeps what is for it. A round is a few megabytes, so
 //! what is sent for nothing costs little beside another kind of exchange.
 
-use oarlock_io::data::{Exchange, Round};
+use oarlock_io::data::{Exchange, SampleParts};
 use oarlock_ir::Result;
 
 use super::Group;
@@ -19,10 +19,10 @@ impl Exchange for Circle<'_> {
         self.0.rank()
     }
 
-    fn all_to_all(&mut self, round: Round) -> Result<Round> {
+    fn all_to_all(&mut self, round: SampleParts) -> Result<SampleParts> {
         let mut own = Writer::new();
         own.bool(round.more).list(&round.parts, |own, part| _ = own.bytes(part));
-        let mut got = Round { parts: Vec::new(), more: false };
+        let mut got = SampleParts { parts: Vec::new(), more: false };
         for bytes in self.0.gather(own.as_bytes())? {
             let mut reader = Reader::new(&bytes, "samples of a worker");
             got.more |= reader.bool()?;

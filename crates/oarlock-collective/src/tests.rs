@@ -298,15 +298,15 @@ fn one_who_does_something_else_for_too_long_is_named() {
 
 #[test]
 fn samples_go_to_whom_they_are_for() {
-    use oarlock_io::data::{Exchange, Round};
+    use oarlock_io::data::{Exchange, SampleParts};
     let met = run(3, Way::Shared, |group| {
         let mut circle = Circle(group);
         let me = group.rank() as u8;
         let parts = (0..3).map(|to| vec![10 * me + to; usize::from(to + me)]).collect();
-        circle.all_to_all(Round { parts, more: me == 1 }).unwrap()
+        circle.all_to_all(SampleParts { parts, more: me == 1 }).unwrap()
     });
     for (to, round) in met.into_iter().enumerate() {
         let want: Vec<Vec<u8>> = (0..3).map(|from| vec![10 * from + to as u8; to + usize::from(from)]).collect();
-        assert_eq!(round, Round { parts: want, more: true });
+        assert_eq!(round, SampleParts { parts: want, more: true });
     }
 }

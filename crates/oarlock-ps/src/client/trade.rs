@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use oarlock_io::data::{Exchange, Round};
+use oarlock_io::data::{Exchange, SampleParts};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{DType, Tensor};
 
@@ -38,7 +38,7 @@ impl Partners {
 
     /// The same bytes to everybody; returns those of all, in the order of the trainers.
     pub fn gather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let round = Round { parts: vec![mine.to_vec(); self.trainers], more: false };
+        let round = SampleParts { parts: vec![mine.to_vec(); self.trainers], more: false };
         Ok(self.all_to_all(round)?.parts)
     }
 }
@@ -52,12 +52,12 @@ impl Exchange for Partners {
         self.trainer
     }
 
-    fn all_to_all(&mut self, round: Round) -> Result<Round> {
+    fn all_to_all(&mut self, round: SampleParts) -> Result<SampleParts> {
         // One may still train when another is here. They meet first: that may take as long as it does, and steps go on meanwhile.
         if self.trainers > 1 && !self.under_way {
             self.client.meet_to_trade(self.trainer as u32, &self.servers)?;
         }
-        let mut got = Round { parts: vec![Vec::new(); self.trainers], more: false };
+        let mut got = SampleParts { parts: vec![Vec::new(); self.trainers], more: false };
         got.more = self.client.trade(self.trainer as u32, &self.servers, &round, |from, part| {
             let to = got.parts.get_mut(from as usize).ok_or_else(|| from_nobody(from))?;
             to.extend_from_slice(part);
@@ -106,7 +106,7 @@ impl Client {
         &self,
         trainer: u32,
         servers: &[String],
-        round: &Round,
+        round: &SampleParts,
         mut take: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<bool> {
         let mut trades = self.trades.lock();

@@ -3,7 +3,7 @@
 use std::cell::Ref;
 use std::sync::Arc;
 
-use oarlock_io::data::Upcoming;
+use oarlock_io::data::NextBatch;
 use oarlock_ir::{
     Dim, Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
 };
@@ -161,7 +161,7 @@ impl RemoteLookup {
         }
         let client = Client::of(io.runtime());
         if self.trains && io.runtime().replica().is_none() {
-            io.runtime().get_or_provide(Upcoming::default);
+            io.runtime().get_or_provide(NextBatch::default);
             let step = client.step();
             let mut step = step.lock();
             self.tables.iter().for_each(|table| step.looked_up(&table.fetch));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oarlock_exec::Scope;
-use oarlock_io::data::{NextBatch, Upcoming};
+use oarlock_io::data::{NextBatch, PeekBatch};
 use oarlock_ir::Name;
 use oarlock_ps::communicator::{CommunicatorMode, CommunicatorOptions};
 use oarlock_ps::server::Summary;
@@ -19,7 +19,7 @@ const STEPS: usize = 5;
 /// A batch that is there; none after the last.
 struct Next(Option<Vec<(&'static str, Tensor)>>);
 
-impl NextBatch for Next {
+impl PeekBatch for Next {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
         let Some(batch) = &self.0 else { return };
         let find = |name: &Name| batch.iter().find(|(n, _)| name == *n).map(|(_, tensor)| tensor);
@@ -35,8 +35,8 @@ type Believes = fn(step: usize) -> Option<usize>;
 fn train(trainer: &Trainer, number: usize, count: usize, believes: Believes) {
     let feed = |step| sparse_feed(step, number * count, count);
     for step in 0..STEPS {
-        let next: Arc<Mutex<dyn NextBatch>> = Arc::new(Mutex::new(Next(believes(step).map(feed))));
-        trainer.runtime().get_or_provide(Upcoming::default).set(next);
+        let next: Arc<Mutex<dyn PeekBatch>> = Arc::new(Mutex::new(Next(believes(step).map(feed))));
+        trainer.runtime().get_or_provide(NextBatch::default).set(next);
         trainer.step(&feed(step)).unwrap();
     }
     trainer.leave();
