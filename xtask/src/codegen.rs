@@ -33,7 +33,7 @@ const TABLES: [Table; 2] = [
         dir: "crates/oarlock-ops/src/fusion",
         kind: "Fusion",
         list: "FUSIONS",
-        doc: "The fusions of every file, in the order of the files.",
+        doc: "The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run.",
     },
 ];
 

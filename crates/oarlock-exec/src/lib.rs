@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod executor;
+mod explain;
 mod instance;
 mod plan;
 mod profile;
@@ -14,6 +15,7 @@ mod session;
 mod worker;
 
 pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
+pub use plan::plan_passes;
 pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;
 pub use session::Session;

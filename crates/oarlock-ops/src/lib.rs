@@ -72,7 +72,7 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
     op::ALL.iter().flat_map(|file| file.iter().copied())
 }
 
-/// All fusions of this crate, in the order they are tried.
+/// All fusions of this crate; their order means nothing.
 pub fn fusions() -> impl Iterator<Item = &'static dyn Fusion> {
     fusion::ALL.iter().flat_map(|file| file.iter().copied())
 }

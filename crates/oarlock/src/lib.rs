@@ -25,6 +25,7 @@ pub mod nets;
 pub mod optimizer;
 mod options;
 mod param;
+pub mod pipeline;
 mod predictor;
 pub mod prelude;
 mod regularizer;
@@ -42,6 +43,7 @@ pub use layer::Act;
 pub use names::UniqueNames;
 pub use net::Net;
 pub use param::{Param, ParamAttr, WeightNorm};
+pub use pipeline::registry;
 pub use predictor::Predictor;
 pub use site::Site;
 pub use var_ref::VarRef;
@@ -51,9 +53,3 @@ pub use oarlock_exec::{ExecOptions, Executor, Scope, Session, replicas};
 pub use oarlock_io::{self as io, data};
 pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
 pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
-
-/// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
-pub fn registry() -> Registry {
-    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_dist::ops());
-    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_dist::fusions())).refusing(oarlock_ops::refused())
-}

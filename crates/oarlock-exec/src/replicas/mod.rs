@@ -9,11 +9,12 @@ mod team;
 
 use std::sync::Arc;
 
-use oarlock_ir::{Name, Program, Result};
+use oarlock_ir::{Name, PassRun, Program, Result};
 use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
 pub use parts::{Feeds, joined};
+pub use spread::PASSES;
 use team::{Script, Step, Team};
 
 use crate::executor::{ExecOptions, Executor, MAX_PLANS};
@@ -142,8 +143,9 @@ fn script(
     fetches: &[&str],
     options: &ExecOptions,
 ) -> Result<Script> {
-    let spread = spread::spread(program, feeds, how, options)?;
-    let plan = compile(&spread.program, feeds, fetches, &spread.joined, options)?;
+    let mut passes = PassRun::new(options.registry.verifies());
+    let spread = spread::spread(program, feeds, how, options, &mut passes)?;
+    let plan = compile(&spread.program, feeds, fetches, &spread.joined, options, &mut passes)?;
     Ok(Script::new(plan, &spread))
 }
 
@@ -185,7 +187,6 @@ impl Executor {
         feeds: &[&str],
         fetches: &[&str],
     ) -> Result<Program> {
-        let spread = spread::spread(program, feeds, how, self.options())?;
-        Ok(compile(&spread.program, feeds, fetches, &spread.joined, self.options())?.program)
+        Ok(script(program, how, feeds, fetches, self.options())?.plan.program.clone())
     }
 }
