@@ -89,7 +89,10 @@ fn models_are_shown() {
     assert!(!text.contains("block 0"));
     assert!(place.prints(&["inspect", "model", "--program"]).contains("block 0"));
     let plan = place.prints(&["inspect", "model", "--plan"]);
-    assert!(plan.contains("pass drop_ports:\n- ") && plan.contains("\nfeed x -> ") && plan.contains("\nfetch "), "{plan}");
+    assert!(
+        plan.contains("pass drop_ports:\n- ") && plan.contains("\nfeed x -> ") && plan.contains("\nfetch "),
+        "{plan}"
+    );
     assert_eq!(place.json(&["inspect", "model", "--plan"])["plan"].as_str().map(|p| plan.ends_with(p)), Some(true));
     let json = place.json(&["inspect", "model", "--program"]);
     assert_eq!(json["feeds"], serde_json::json!(["x"]));

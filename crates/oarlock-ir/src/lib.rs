@@ -20,13 +20,13 @@ mod op;
 mod pass;
 mod program;
 mod proto;
+mod protobuf;
 mod registry;
 mod replica;
 mod runtime;
 mod text;
 mod var;
 mod verify;
-mod wire;
 
 pub use attr::{Attr, Attrs};
 pub use attr_view::AttrView;

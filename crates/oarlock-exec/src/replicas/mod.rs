@@ -1,11 +1,11 @@
 //! Data parallel on one machine: replicas of a program on threads, each with its own samples, which learn together.
 //!
-//! There is one executor: replicas are instances of one plan ([`team`]). The program is rewritten so that its operators stand in two
-//! parts, those that every replica runs and those that run once for all ([`spread`]); between them gradients are added up.
+//! There is one executor: replicas are instances of one plan ([`run`]). The program is rewritten so that its operators stand in two
+//! parts, those that every replica runs and those that run once for all ([`stages`]); between them gradients are added up.
 
-mod parts;
-mod spread;
-mod team;
+mod batches;
+mod run;
+mod stages;
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use oarlock_ir::{Name, PassRun, Program, Result};
 use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
-pub use parts::{Feeds, joined};
-pub use spread::PASSES;
-use team::{Script, Step, Team};
+pub use batches::{Feeds, joined};
+use run::{Script, Step, Team};
+pub use stages::PASSES;
 
 use crate::executor::{ExecOptions, Executor, MAX_PLANS};
 use crate::instance::RunCx;
@@ -144,7 +144,7 @@ fn script(
     options: &ExecOptions,
 ) -> Result<Script> {
     let mut passes = PassRun::new(options.registry.verifies());
-    let spread = spread::spread(program, feeds, how, options, &mut passes)?;
+    let spread = stages::spread(program, feeds, how, options, &mut passes)?;
     let plan = compile(&spread.program, feeds, fetches, &spread.joined, options, &mut passes)?;
     Ok(Script::new(plan, &spread))
 }
