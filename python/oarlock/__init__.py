@@ -11,7 +11,8 @@ from .batch import batch
 from . import compat, reader
 
 __all__ = [
-    "__version__", "batch", "compat", "dataset", "distributed", "fluid", "install_as_paddle", "nn", "optimizer", "reader", "static",
+    "__version__", "batch", "compat", "dataset", "distributed", "explain", "fluid", "install_as_paddle", "nn", "optimizer", "reader",
+    "static",
 ]
 
 _LAZY = ("dataset", "distributed", "fluid", "nn", "optimizer", "static")
@@ -22,6 +23,8 @@ def __getattr__(name):
 
     if name in _LAZY:
         return importlib.import_module("." + name, __name__)
+    if name == "explain":
+        return importlib.import_module("._explain", __name__).explain
     functions = importlib.import_module("._functions", __name__)
     if name in functions.__all__:
         return getattr(functions, name)

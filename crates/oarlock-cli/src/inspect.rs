@@ -1,8 +1,9 @@
 //! `oarlock inspect`: what is at a path.
 
 use clap::Args;
-use oarlock::Result;
 use oarlock::io::{self, FileState, Inspection};
+use oarlock::ir::{Name, fail};
+use oarlock::{Kind, Options, Result};
 use serde_json::{Value as Json, json};
 
 use crate::ckpt;
@@ -15,6 +16,9 @@ pub(crate) struct Inspect {
     /// Print the network of a model as text, too.
     #[arg(long)]
     program: bool,
+    /// Print how the network of a model is compiled, too: what each pass changes, and the plan.
+    #[arg(long)]
+    plan: bool,
     /// Print JSON for machines.
     #[arg(long)]
     json: bool,
@@ -23,11 +27,26 @@ pub(crate) struct Inspect {
 impl Inspect {
     pub(crate) fn run(self) -> Result<String> {
         let found = io::inspect(&self.path)?;
+        let plan = if self.plan { Some(plan(&found, &self.path)?) } else { None };
         if self.json {
-            return Ok(format!("{:#}\n", to_json(&found, self.program)));
+            let mut all = to_json(&found, self.program);
+            if let Some(plan) = plan {
+                all["plan"] = plan.into();
+            }
+            return Ok(format!("{all:#}\n"));
         }
-        Ok(to_text(&found, &self.path, self.program))
+        Ok(to_text(&found, &self.path, self.program) + &plan.map_or(String::new(), |plan| format!("\n{plan}")))
     }
+}
+
+/// Explains how the network of a model is compiled for its feeds and fetches.
+fn plan(found: &Inspection, path: &str) -> Result<String> {
+    let Some(model) = &found.model else {
+        fail!(Kind::Argument, "{path} is {}, which has no network to plan", found.what);
+    };
+    let (feeds, fetches): (Vec<&str>, Vec<&str>) =
+        (model.feeds.iter().map(Name::as_str).collect(), model.fetches.iter().map(Name::as_str).collect());
+    Options::from_env()?.executor().explain(&model.program, &feeds, &fetches)
 }
 
 fn state(state: &FileState) -> &str {
@@ -41,8 +60,8 @@ fn state(state: &FileState) -> &str {
 fn to_text(found: &Inspection, path: &str, program: bool) -> String {
     let mut text = format!("{path}: {}\n", found.what);
     if let Some(model) = &found.model {
-        let list = |names: &[oarlock::ir::Name]| {
-            let one = |n: &oarlock::ir::Name| match model.program.global().var(n) {
+        let list = |names: &[Name]| {
+            let one = |n: &Name| match model.program.global().var(n) {
                 Some(var) => format!("  {n}: {}\n", var.ty()),
                 None => format!("  {n}\n"),
             };
@@ -76,7 +95,7 @@ fn to_text(found: &Inspection, path: &str, program: bool) -> String {
 }
 
 fn to_json(found: &Inspection, program: bool) -> Json {
-    let names = |names: &[oarlock::ir::Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let variables = found
         .variables
         .iter()

@@ -88,6 +88,12 @@ fn models_are_shown() {
     }
     assert!(!text.contains("block 0"));
     assert!(place.prints(&["inspect", "model", "--program"]).contains("block 0"));
+    let plan = place.prints(&["inspect", "model", "--plan"]);
+    assert!(
+        plan.contains("pass drop_ports:\n- ") && plan.contains("\nfeed x -> ") && plan.contains("\nfetch "),
+        "{plan}"
+    );
+    assert_eq!(place.json(&["inspect", "model", "--plan"])["plan"].as_str().map(|p| plan.ends_with(p)), Some(true));
     let json = place.json(&["inspect", "model", "--program"]);
     assert_eq!(json["feeds"], serde_json::json!(["x"]));
     assert_eq!(json["files"].as_array().unwrap().len(), 3);
@@ -126,6 +132,8 @@ fn what_cannot_be_inspected_is_named() {
     assert!(place.fails(&["inspect", "text"]).contains("text"));
     fs::create_dir(place.0.join("empty")).unwrap();
     assert_eq!(place.prints(&["inspect", "empty"]), "empty: 0 variables in a directory\n");
+    let complaint = place.fails(&["inspect", "empty", "--plan"]);
+    assert!(complaint.contains("empty is 0 variables in a directory, which has no network to plan"), "{complaint}");
     let (code, _, complaint) = place.run(&["inspect"]);
     assert!(code == 2 && complaint.contains("Usage"), "{complaint}");
 }

@@ -6,12 +6,12 @@ use oarlock_ir::{Error, Kind, Name, Program, Registry, Result, Runtime};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
+use crate::hogwild::{Means, Worker};
 use crate::instance::{Instance, RunCx};
 use crate::plan::Plan;
 use crate::profile::{Profile, Recorder, SharedProfile};
 use crate::replicas::Teams;
 use crate::scope::Scope;
-use crate::worker::{Means, Worker};
 
 /// How an executor works. Nothing here changes results.
 #[derive(Clone)]

@@ -5,16 +5,18 @@
 #![forbid(unsafe_code)]
 
 mod executor;
+mod explain;
+mod hogwild;
 mod instance;
 mod plan;
 mod profile;
 pub mod replicas;
 mod scope;
 mod session;
-mod worker;
 
 pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
+pub use hogwild::Worker;
+pub use plan::plan_passes;
 pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;
 pub use session::Session;
-pub use worker::Worker;

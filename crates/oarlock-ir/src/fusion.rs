@@ -15,6 +15,11 @@ pub trait Fusion: Sync {
     /// Its name in profiles and options.
     fn name(&self) -> &'static str;
 
+    /// The fusions that must have been tried before, by name: it builds on their operators, or would take theirs away.
+    fn after(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The operators it puts into plans.
     fn ops(&self) -> &'static [&'static dyn OpDef];
 

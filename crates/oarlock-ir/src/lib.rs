@@ -20,13 +20,13 @@ mod op;
 mod pass;
 mod program;
 mod proto;
+mod protobuf;
 mod registry;
 mod replica;
 mod runtime;
 mod text;
 mod var;
 mod verify;
-mod wire;
 
 pub use attr::{Attr, Attrs};
 pub use attr_view::AttrView;
@@ -43,12 +43,12 @@ pub use kernel::{BlockRef, BlockRunner, In, Io, Kernel, Layout, OpNames, Out, Pr
 pub use name::Name;
 pub use op::{EMPTY, Mark, Op, Role, Slots};
 pub use pass::{
-    AfterGradientOp, BackwardOptions, GradientTargets, MemoryOptions, append_backward, clone_for_test, gradients,
-    memory_optimize, prune, release_memory,
+    AfterGradientOp, BackwardOptions, GradientTargets, MemoryOptions, PassRun, append_backward, clone_for_test,
+    gradients, memory_optimize, prune, release_memory,
 };
 pub use program::{Block, FORMAT_VERSION, MemoryPlan, OpVersions, Program};
 pub use registry::{Entry, Registry};
 pub use replica::{Meeting, Replica};
 pub use runtime::{Rank, Runtime};
 pub use var::{Clip, Decay, Dim, Shape, Var, VarDType, VarKind, VarMeta, VarType, product};
-pub use verify::{KnowsOp, NamedPass, run_passes, verify};
+pub use verify::{KnowsOp, verify};

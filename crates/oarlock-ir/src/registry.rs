@@ -19,10 +19,12 @@ pub struct Registry {
     ops: HashMap<&'static str, Entry>,
     refused: HashMap<&'static str, &'static str>,
     fusions: Vec<&'static dyn Fusion>,
+    verifies: bool,
 }
 
 impl Registry {
-    /// Of these operators and fusions. Fusions bring operators of their own.
+    /// Of these operators and fusions. Fusions bring operators of their own. They are tried in the order given, except that
+    /// each comes behind those it [needs](Fusion::after).
     ///
     /// # Panics
     /// If two operators have the same type: a mistake of whoever assembles it.
@@ -32,7 +34,10 @@ impl Registry {
     ) -> Registry {
         let fusions: Vec<_> = fusions.into_iter().collect();
         let own: Vec<_> = fusions.iter().flat_map(|f| f.ops().iter().copied()).collect();
-        Registry { ops: HashMap::new(), refused: HashMap::new(), fusions }.with(ops).with(own)
+        let (ops_of, refused) = Default::default();
+        Registry { ops: ops_of, refused, fusions: in_order(fusions), verifies: cfg!(debug_assertions) }
+            .with(ops)
+            .with(own)
     }
 
     /// With these operators, too.
@@ -53,6 +58,17 @@ impl Registry {
     pub fn refusing(mut self, refused: impl IntoIterator<Item = (&'static str, &'static str)>) -> Registry {
         self.refused.extend(refused);
         self
+    }
+
+    /// Programs are verified after every pass of a compilation, as they always are in debug builds.
+    pub fn verifying(mut self) -> Registry {
+        self.verifies = true;
+        self
+    }
+
+    /// Are programs verified after every pass of a compilation?
+    pub fn verifies(&self) -> bool {
+        self.verifies
     }
 
     /// An operator, if known.
@@ -87,4 +103,16 @@ impl Registry {
     pub fn fusions(&self) -> &[&'static dyn Fusion] {
         &self.fusions
     }
+}
+
+/// The fusions in the order given, each behind those it needs.
+fn in_order(mut waiting: Vec<&'static dyn Fusion>) -> Vec<&'static dyn Fusion> {
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let is_ready = |f: &&dyn Fusion| !f.after().iter().any(|name| waiting.iter().any(|w| w.name() == *name));
+        // Fusions that need each other come as they were given.
+        let at = waiting.iter().position(is_ready).unwrap_or(0);
+        ordered.push(waiting.remove(at));
+    }
+    ordered
 }

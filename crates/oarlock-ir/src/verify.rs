@@ -1,4 +1,4 @@
-//! The rules that every program keeps, checked before and after each pass.
+//! The rules that every program keeps.
 //!
 //! They are about structure only; what an operator makes of its arguments is the business of its definition.
 
@@ -30,29 +30,6 @@ pub fn verify(program: &Program, known: Option<KnowsOp<'_>>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A pass and its name.
-pub type NamedPass<'a> = (&'a str, &'a dyn Fn(&mut Program) -> Result<()>);
-
-/// Runs passes one after the other and checks the program before the first and after each. If a pass breaks the
-/// program, the error says which.
-pub fn run_passes(program: &mut Program, known: Option<KnowsOp<'_>>, passes: &[NamedPass<'_>]) -> Result<()> {
-    verify(program, known)?;
-    for (name, pass) in passes {
-        pass(program)?;
-        verify(program, known).map_err(|e| blame(name, &e))?;
-    }
-    Ok(())
-}
-
-fn blame(pass: &str, e: &Error) -> Error {
-    let report = e.report();
-    let mut error = Error::new(Kind::Verify, format!("pass `{pass}` broke the program: {}", report.what));
-    if let Some(place) = &report.place {
-        error = error.at(|| place.clone());
-    }
-    error.help("this is a mistake of the pass, not of the network; please report it with this text")
 }
 
 fn broken(what: impl Into<String>) -> Error {
@@ -197,23 +174,5 @@ mod tests {
         assert!(verify(&program, Some(&|_| true)).is_ok());
         let e = verify(&program, Some(&|name| name != "while")).unwrap_err();
         assert_eq!(e.to_string(), "error[unknown]: there is no operator `while`\n  at (`while`, block 0, op 1)");
-    }
-
-    #[test]
-    fn a_pass_that_breaks_the_program_is_named() {
-        let mut program = Program::from_text(GOOD).unwrap();
-        let nothing = |_: &mut Program| Ok(());
-        let drop_x = |p: &mut Program| {
-            p.global_mut().vars.shift_remove("x");
-            Ok(())
-        };
-        run_passes(&mut program, None, &[("nothing", &nothing)]).unwrap();
-        let e = run_passes(&mut program, None, &[("nothing", &nothing), ("drop_x", &drop_x)]).unwrap_err();
-        assert_eq!(
-            e.to_string(),
-            "error[verify]: pass `drop_x` broke the program: variable `x` is declared neither in block 0 nor around it\n  \
-             at train.py:4 in net (`relu`, block 0, op 0)\n  \
-             help: this is a mistake of the pass, not of the network; please report it with this text"
-        );
     }
 }

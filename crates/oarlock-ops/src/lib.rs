@@ -21,7 +21,7 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
         .chain(oarlock_ops_training::ops())
 }
 
-/// All fusions of this crate, in the order they are tried.
+/// All fusions of this crate; their order means nothing.
 pub fn fusions() -> impl Iterator<Item = &'static dyn Fusion> {
     fusion::ALL.iter().flat_map(|file| file.iter().copied())
 }

@@ -197,6 +197,13 @@ impl Executor {
         Ok(Program::of(self.inner.planned_program(&program.get(), &feeds, &fetches).py()?))
     }
 
+    /// How a program is compiled, as text: what each pass changes, and the plan.
+    fn explain(&self, program: &Program, feeds: Vec<String>, fetches: Vec<String>) -> PyResult<String> {
+        let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
+        let fetches: Vec<&str> = fetches.iter().map(String::as_str).collect();
+        self.inner.explain(&program.get(), &feeds, &fetches).py()
+    }
+
     /// Starts to record the time of every operator.
     fn start_profile(&self) {
         self.inner.start_profile();

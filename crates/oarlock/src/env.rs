@@ -40,6 +40,8 @@ impl Options {
             Some(value) => flag("FLAGS_check_nan_inf", &value)?,
             None => false,
         };
+        // Read where the registry is made; here a bad value is an error.
+        get(VERIFY).map_or(Ok(false), |value| flag(VERIFY, &value))?;
         Ok(Options { threads, check_nan_inf })
     }
 
@@ -60,6 +62,15 @@ impl Options {
         equip(executor.runtime(), ServerOptions::default(), ClientOptions::default(), GroupOptions::new(0, Vec::new()));
         executor
     }
+}
+
+/// Verifies programs after every pass of a compilation if this variable says so.
+const VERIFY: &str = "OARLOCK_VERIFY";
+
+/// Does `OARLOCK_VERIFY` ask for programs to be verified after every pass?
+#[expect(clippy::disallowed_methods, reason = "the one place of this crate that reads the environment")]
+pub(crate) fn verify_from_env() -> bool {
+    std::env::var(VERIFY).is_ok_and(|value| flag(VERIFY, &value).unwrap_or(false))
 }
 
 /// Refuses the environment if a variable `OARLOCK_...` is misspelt, and warns, once in a process, of others that nothing reads.
@@ -150,5 +161,7 @@ mod tests {
         );
         let text = with("FLAGS_check_nan_inf", "maybe").expect_err("no bool").to_string();
         assert_eq!(text, "error[argument]: FLAGS_check_nan_inf must be true or false, but it is \"maybe\"");
+        let text = with("OARLOCK_VERIFY", "always").expect_err("no bool").to_string();
+        assert_eq!(text, "error[argument]: OARLOCK_VERIFY must be true or false, but it is \"always\"");
     }
 }

@@ -24,6 +24,7 @@ mod network;
 pub mod optimizer;
 mod options;
 mod param;
+pub mod pipeline;
 mod predictor;
 pub mod prelude;
 mod regularizer;
@@ -41,6 +42,7 @@ pub use layer::Act;
 pub use names::UniqueNames;
 pub use network::Net;
 pub use param::{Param, ParamAttr, WeightNorm};
+pub use pipeline::registry;
 pub use predictor::Predictor;
 pub use site::Site;
 pub use var_ref::VarRef;
@@ -54,9 +56,3 @@ pub use oarlock_net as net;
 pub use oarlock_ps as ps;
 pub use oarlock_tensor::{self as tensor, DType, Lod, Tensor};
 pub use oarlock_transpile as transpile;
-
-/// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
-pub fn registry() -> Registry {
-    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_ps::ops()).chain(oarlock_collective::ops());
-    Registry::new(ops, oarlock_ops::fusions().chain(oarlock_ps::fusions())).refusing(oarlock_ops::unsupported())
-}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
-use oarlock_ir::{Program, Registry};
+use oarlock_ir::Program;
 use oarlock_tensor::{Dims, Lod, Tensor};
 use oarlock_testkit::{Npz, Tolerance, assert_close, golden_dir};
 
@@ -114,7 +114,7 @@ pub(crate) fn executor(threads: usize, fuse: bool) -> Executor {
 
 fn executor_without(threads: usize, fuse: bool, without: &[&str]) -> Executor {
     Executor::new(ExecOptions {
-        registry: Arc::new(Registry::new(oarlock_ops::ops(), oarlock_ops::fusions())),
+        registry: Arc::new(oarlock::registry()),
         threads,
         fuse,
         without_fusions: without.iter().map(ToString::to_string).collect(),

@@ -37,6 +37,20 @@ def test_training_and_a_test_clone():
     assert not any(op.type == "sgd" for op in test.global_block().ops)
 
 
+def test_explain_shows_every_pass_and_the_plan():
+    _, _, _, loss = linear()
+    fluid.optimizer.SGD(0.05).minimize(loss)
+    text = oarlock.explain(fluid.default_main_program(), ["y", "x"], [loss])
+    assert "pass drop_ports: no change" in text
+    assert "pass optimizer_group:" in text
+    plan = text[text.index("plan:"):]
+    assert "feed x ->" in plan and "fetch %s <-" % loss.name in plan and "fused_sgd(" in plan
+    compiled = fluid.CompiledProgram(fluid.default_main_program())
+    assert oarlock.explain(compiled, {"x": None, "y": None}, loss.name) == text
+    with pytest.raises(TypeError, match="explain takes a Program or a CompiledProgram, not 3"):
+        oarlock.explain(3)
+
+
 def test_variables():
     x = fluid.data("ids", [None, 3], "int64", lod_level=1)
     assert (x.name, x.shape, x.lod_level, x.dtype) == ("ids", (-1, 3), 1, fluid.core.VarDesc.VarType.INT64)

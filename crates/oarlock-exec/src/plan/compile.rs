@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oarlock_ir::{
-    Attr, EMPTY, Error, FuseBlock, GRAD, Kernel, Kind, Layout, Name, Op, Port, Prepare, Program, Result, Shape, Var,
-    VarKind, VarType, nearest, verify,
+    Attr, EMPTY, Error, GRAD, Kernel, Kind, Layout, Name, Op, PassRun, Prepare, Program, Result, VarKind, nearest,
+    verify,
 };
-use oarlock_tensor::DType;
 
 use super::analysis::{self, Access, Key, Life};
 use super::memory::{self, Colours, Rules};
+use super::passes::{PASSES, fuse};
 use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
 use crate::executor::ExecOptions;
 
@@ -20,6 +20,7 @@ pub(crate) fn compile(
     fetches: &[&str],
     kept: &[Name],
     options: &ExecOptions,
+    passes: &mut PassRun<'_>,
 ) -> Result<Plan> {
     verify(program, None)?;
     check_ops(program, options)?;
@@ -27,15 +28,12 @@ pub(crate) fn compile(
     check_fetches(program, fetches)?;
     let written = program;
     let mut program = program.clone();
-    drop_ports(&mut program, options);
-    drop_fed_reads(&mut program, &feeds)?;
-    declare_gradients(&mut program);
-    let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
-    // The nan check names the operator the user wrote, so nothing may stand for several.
-    if options.fuse && !options.check_nan_inf {
-        let needed = roots.iter().chain(kept).cloned().collect();
-        fuse(&mut program, &needed, options)?;
+    for (name, pass) in PASSES {
+        passes.run(name, &mut program, |program| pass(program, &feeds, options))?;
     }
+    let roots: HashSet<Name> = fetches.iter().map(|&f| f.into()).chain(feeds.iter().map(|f| f.name.clone())).collect();
+    let needed = roots.iter().chain(kept).cloned().collect();
+    fuse(&mut program, &needed, options, passes)?;
     let mut plan = Compiler::new(program, feeds, fetches, options)?.finish(&roots)?;
     name_users(&mut plan, written);
     Ok(plan)
@@ -106,76 +104,6 @@ fn written_by<'a>(program: &'a Program, layer: &str) -> Option<&'a str> {
         |name: &&str| name.strip_prefix(layer).is_some_and(|rest| rest.starts_with('.')) && !name.ends_with(GRAD);
     let written = program.global().ops.iter().rev().flat_map(|op| op.outputs.args()).map(|n| n.as_str());
     written.filter(|name| program.global().var(name).is_some_and(|v| !v.persistable)).find(of_layer)
-}
-
-/// Drops the operators that stand for feeding and fetching: the executor does that by name.
-fn drop_ports(program: &mut Program, options: &ExecOptions) {
-    let is_port = |op: &Op| {
-        let port = options.registry.get(&op.op_type).and_then(|e| e.def.traits().port);
-        matches!(port, Some(Port::Feed | Port::Fetch))
-    };
-    program.global_mut().ops.retain(|op| !is_port(op));
-}
-
-/// Drops operators that take a batch from a reader of which everything is fed instead: a feed comes first.
-fn drop_fed_reads(program: &mut Program, feeds: &[FeedSlot]) -> Result<()> {
-    if feeds.is_empty() {
-        return Ok(());
-    }
-    let fed = |name: &Name| feeds.iter().any(|f| f.name == *name);
-    let block = program.global();
-    let is_reader = |name: &Name| block.var(name).is_some_and(|v| v.kind == VarKind::Reader);
-    let mut dropped = HashSet::new();
-    for (i, op) in block.ops.iter().enumerate() {
-        if !op.inputs.args().any(is_reader) || !op.outputs.args().any(fed) {
-            continue;
-        }
-        if let Some(unfed) = op.outputs.args().find(|name| !fed(name)) {
-            let what = format!("a reader gives `{unfed}`, but only some of what it gives is fed");
-            let help = format!("feed `{unfed}`, too, or nothing of what the reader gives");
-            return Err(Error::new(Kind::Argument, what).help(help).at(|| op.place(0, i)));
-        }
-        dropped.insert(i);
-    }
-    let mut at = 0..;
-    program.global_mut().ops.retain(|_| at.next().is_none_or(|i| !dropped.contains(&i)));
-    Ok(())
-}
-
-/// Declares the gradients that blocks of gradients, and the operators that run them, read and nothing computes: Fluid leaves them
-/// undeclared, and the operator takes them as zero.
-fn declare_gradients(program: &mut Program) {
-    let mut missing = Vec::new();
-    for block in program.blocks() {
-        let readers = block.ops.iter().filter(|op| block.forward.is_some() || !op.sub_blocks().is_empty());
-        let grads = readers.flat_map(|op| op.inputs.iter()).filter(|(slot, _)| slot.ends_with(GRAD));
-        let unknown = |n: &&Name| **n != EMPTY && program.resolve(block.idx, n).is_none();
-        missing.extend(grads.flat_map(|(_, args)| args).filter(unknown).map(|n| (block.idx, n.clone())));
-    }
-    for (block, name) in missing {
-        program.block_mut(block).set_var(Var::new(name, VarType::tensor(DType::F32, Shape::default())));
-    }
-}
-
-fn fuse(program: &mut Program, needed: &HashSet<Name>, options: &ExecOptions) -> Result<()> {
-    // Blocks with sub-blocks keep their operators: what a loop saves for its gradient is chosen by name.
-    if program.blocks().len() > 1 {
-        return Ok(());
-    }
-    let persistable: HashSet<Name> =
-        program.global().vars.values().filter(|v| v.persistable).map(|v| v.name.clone()).collect();
-    let is_root = |name: &str| needed.contains(name) || persistable.contains(name);
-    for fusion in options.registry.fusions() {
-        if options.without_fusions.iter().any(|n| n == fusion.name()) {
-            continue;
-        }
-        let mut g = FuseBlock::new(program.global_mut(), &is_root);
-        let done = fusion.apply(&mut g);
-        g.finish();
-        done?;
-        verify(program, None).map_err(|e| e.note(format!("after fusion `{}`", fusion.name())))?;
-    }
-    Ok(())
 }
 
 /// The input slots of an operator whose variables may have no value.

@@ -6,16 +6,18 @@
 mod analysis;
 mod compile;
 mod memory;
+mod passes;
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Kernel, Layout, Name, Op, Place, Program, Result, Var};
+use oarlock_ir::{Kernel, Layout, Name, Op, PassRun, Place, Program, Result, Var};
 
 use crate::executor::ExecOptions;
 
 pub(crate) use analysis::{Access, Key, accesses};
 pub(crate) use compile::compile;
 pub(crate) use memory::traits_of;
+pub use passes::plan_passes;
 
 /// A program compiled for one set of feeds and fetches.
 pub(crate) struct Plan {
@@ -114,7 +116,7 @@ impl Layout for PlanLayout<'_> {
 impl Plan {
     /// Compiles a program. Fails if the program is malformed, an operator unknown, or a feed or fetch not part of it.
     pub(crate) fn compile(program: &Program, feeds: &[&str], fetches: &[&str], options: &ExecOptions) -> Result<Plan> {
-        compile(program, feeds, fetches, &[], options)
+        compile(program, feeds, fetches, &[], options, &mut PassRun::new(options.registry.verifies()))
     }
 
     /// Makes the kernels of all blocks. Each instance of a plan has its own, since kernels keep scratch memory. Those of one replica

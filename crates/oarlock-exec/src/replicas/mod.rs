@@ -1,20 +1,21 @@
 //! Data parallel on one machine: replicas of a program on threads, each with its own samples, which learn together.
 //!
-//! There is one executor: replicas are instances of one plan ([`team`]). The program is rewritten so that its operators stand in two
-//! parts, those that every replica runs and those that run once for all ([`spread`]); between them gradients are added up.
+//! There is one executor: replicas are instances of one plan ([`run`]). The program is rewritten so that its operators stand in two
+//! parts, those that every replica runs and those that run once for all ([`stages`]); between them gradients are added up.
 
-mod parts;
-mod spread;
-mod team;
+mod batches;
+mod run;
+mod stages;
 
 use std::sync::Arc;
 
-use oarlock_ir::{Name, Program, Result};
+use oarlock_ir::{Name, PassRun, Program, Result};
 use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
-pub use parts::{Feeds, joined};
-use team::{Script, Step, Team};
+pub use batches::{Feeds, joined};
+use run::{Script, Step, Team};
+pub use stages::PASSES;
 
 use crate::executor::{ExecOptions, Executor, MAX_PLANS};
 use crate::instance::RunCx;
@@ -142,8 +143,9 @@ fn script(
     fetches: &[&str],
     options: &ExecOptions,
 ) -> Result<Script> {
-    let spread = spread::spread(program, feeds, how, options)?;
-    let plan = compile(&spread.program, feeds, fetches, &spread.joined, options)?;
+    let mut passes = PassRun::new(options.registry.verifies());
+    let spread = stages::spread(program, feeds, how, options, &mut passes)?;
+    let plan = compile(&spread.program, feeds, fetches, &spread.joined, options, &mut passes)?;
     Ok(Script::new(plan, &spread))
 }
 
@@ -185,7 +187,6 @@ impl Executor {
         feeds: &[&str],
         fetches: &[&str],
     ) -> Result<Program> {
-        let spread = spread::spread(program, feeds, how, self.options())?;
-        Ok(compile(&spread.program, feeds, fetches, &spread.joined, self.options())?.program)
+        Ok(script(program, how, feeds, fetches, self.options())?.plan.program.clone())
     }
 }

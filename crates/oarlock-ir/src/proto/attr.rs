@@ -1,6 +1,6 @@
 //! `OpDesc.Attr` and `VarDesc.Attr`: a name, a type, and a value in the field that belongs to the type.
 
-use crate::wire::{Field, Fields, Read, put_bool, put_bytes, put_double, put_float, put_index, put_long};
+use crate::protobuf::{Field, Fields, Read, put_bool, put_bytes, put_double, put_float, put_index, put_long};
 use crate::{Attr, Name};
 
 /// An attribute as read.

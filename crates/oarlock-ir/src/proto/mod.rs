@@ -8,7 +8,7 @@ mod attr;
 mod op;
 mod var;
 
-use crate::wire::{Bad, Field, Fields, Inside, Read, put_bytes, put_index, put_long, put_message};
+use crate::protobuf::{Bad, Field, Fields, Inside, Read, put_bytes, put_index, put_long, put_message};
 use crate::{Block, Explicit, Name, Program, Result};
 
 /// The first release that writes `is_parameter` and `stop_gradient`.

@@ -1,7 +1,7 @@
 //! `OpDesc`: one operator.
 
 use super::{attr, named};
-use crate::wire::{Field, Inside, Read, put_bool, put_bytes, put_message};
+use crate::protobuf::{Field, Inside, Read, put_bool, put_bytes, put_message};
 use crate::{Explicit, Name, Op, Slots, UnknownInside};
 
 /// Reads an operator of a program with `blocks` blocks.

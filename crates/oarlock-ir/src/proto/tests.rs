@@ -1,4 +1,4 @@
-use crate::wire::{put_bytes, put_index, put_long, put_message};
+use crate::protobuf::{put_bytes, put_index, put_long, put_message};
 use crate::{Attr, Program};
 
 /// A program of one block with one operator `mul`, whose attribute is written by `attr`.

@@ -3,7 +3,7 @@
 use oarlock_tensor::DType;
 
 use super::{RELEASE_2, attr, named};
-use crate::wire::{Field, Inside, Read, put_bool, put_bytes, put_long, put_message};
+use crate::protobuf::{Field, Inside, Read, put_bool, put_bytes, put_long, put_message};
 use crate::{Attr, Dim, Explicit, Name, Shape, UnknownInside, Var, VarDType, VarKind, VarType};
 
 /// Reads a variable.

@@ -38,6 +38,11 @@ impl Fusion for FuseFc {
         "fc"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        // The gradients of single operators read the product and the sum; the fused gradient does not.
+        &["fc_grad"]
+    }
+
     fn ops(&self) -> &'static [&'static dyn OpDef] {
         &[&Fc]
     }

@@ -58,6 +58,11 @@ impl Fusion for FuseForward {
         "lookup_concat"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        // The gradients of single operators read the rows of every slot; the fused gradient does not.
+        &["lookup_concat_grad"]
+    }
+
     fn ops(&self) -> &'static [&'static dyn OpDef] {
         &[&LookupConcat]
     }

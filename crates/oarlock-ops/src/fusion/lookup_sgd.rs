@@ -25,6 +25,11 @@ impl Fusion for LookupSgdFusion {
         "lookup_sgd"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        // It takes up the merged gradient of slots that stand side by side.
+        &["lookup_concat_grad"]
+    }
+
     fn ops(&self) -> &'static [&'static dyn OpDef] {
         &[&LookupSgd]
     }

@@ -22,6 +22,11 @@ impl Fusion for LookupSumFusion {
         "lookup_sum"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        // It would take the `sum` away from both, which do more.
+        &["lookup_concat_grad", "lookup_sgd"]
+    }
+
     fn ops(&self) -> &'static [&'static dyn OpDef] {
         &[&LookupSum]
     }

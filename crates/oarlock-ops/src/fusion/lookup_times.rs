@@ -25,6 +25,11 @@ impl Fusion for FuseProducts {
         "lookup_products"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        // It changes the operators that these two make.
+        &["lookup_sgd", "lookup_sum"]
+    }
+
     fn ops(&self) -> &'static [&'static dyn OpDef] {
         &[]
     }
@@ -122,6 +127,11 @@ struct FuseLookup;
 impl Fusion for FuseLookup {
     fn name(&self) -> &'static str {
         "lookup_matmul"
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        // As long as the gradient of the rows is computed, the rows are needed.
+        &["lookup_products"]
     }
 
     fn ops(&self) -> &'static [&'static dyn OpDef] {

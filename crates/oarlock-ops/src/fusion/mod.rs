@@ -10,7 +10,7 @@ pub(crate) mod lookup_times;
 pub(crate) mod optimizer_group;
 pub(crate) mod softmax_cross_entropy;
 
-/// The fusions of every file, in the order of the files.
+/// The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run.
 pub(crate) const ALL: &[&[&dyn Fusion]] = &[
     fc::FUSIONS,
     lookup_concat::FUSIONS,

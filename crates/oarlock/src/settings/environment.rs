@@ -7,6 +7,7 @@ use super::{FLAGS, Setting, Value, on};
 /// What users set.
 pub(super) const VARIABLES: &[Setting] = &[
     on("OARLOCK_THREADS", Value::None, "compute threads of a process; all cores if not set"),
+    on("OARLOCK_VERIFY", Value::Bool(false), "1: verifies a program after every pass of its compilation"),
     on("OARLOCK_PROGRESS", Value::Text("auto"), "progress of `train_from_dataset`: auto, lines or off"),
     on(
         "OARLOCK_SYNTHETIC_DATA",

@@ -12,8 +12,8 @@ use oarlock_ir::{Cell, Error, Kind, Meeting, Name, Op, Replica, Result, Runtime,
 use oarlock_tensor::{Float, Pool, SelectedRows, Tensor, Value, rng, simd};
 use parking_lot::Mutex;
 
-use super::parts::Part;
-use super::spread::{Spread, runs_once};
+use super::batches::Part;
+use super::stages::{Spread, runs_once};
 use crate::executor::ExecOptions;
 use crate::instance::{Instance, RunCx, copy_fetched};
 use crate::plan::{Plan, PlanOp};

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, VarKind};
+use oarlock_ir::{Attr, Error, Kind, Name, Op, PassRun, Program, Result, Role, VarKind};
 
 use super::{LossScale, Replicas};
 use crate::executor::ExecOptions;
@@ -26,15 +26,41 @@ pub(crate) fn runs_once(op: &Op) -> bool {
     [Role::OPTIMIZE, Role::LR_SCHED, Role::RPC, Role::DIST].into_iter().any(|role| op.role().has(role))
 }
 
-/// Rewrites a program, which feeds begin.
-pub(crate) fn spread(program: &Program, feeds: &[&str], how: &Replicas, options: &ExecOptions) -> Result<Spread> {
+/// The passes that rewrite a program for replicas, in the order in which they run. Those of every compilation follow.
+pub const PASSES: [&str; 3] = ["scale_loss", "synchronize", "assign_stages"];
+
+/// Rewrites a program that is fed `feeds`.
+pub(crate) fn spread(
+    program: &Program,
+    feeds: &[&str],
+    how: &Replicas,
+    options: &ExecOptions,
+    passes: &mut PassRun<'_>,
+) -> Result<Spread> {
     let mut program = program.clone();
-    scale_loss(&mut program, how);
-    if how.sync_batch_norm {
-        synchronize(&mut program, options);
-    }
+    let mut joined = Vec::new();
+    let [scale, synchronized, assign] = PASSES;
+    passes.run(scale, &mut program, |program| {
+        scale_loss(program, how);
+        Ok(())
+    })?;
+    passes.run(synchronized, &mut program, |program| {
+        if how.sync_batch_norm {
+            synchronize(program, options);
+        }
+        Ok(())
+    })?;
+    passes.run(assign, &mut program, |program| {
+        joined = assign_stages(program, feeds, options)?;
+        Ok(())
+    })?;
+    Ok(Spread { program, joined })
+}
+
+/// Sorts the operators by stages and marks those that run once. Returns the gradients to add up.
+fn assign_stages(program: &mut Program, feeds: &[&str], options: &ExecOptions) -> Result<Vec<Name>> {
     let traits = |op: &Op| traits_of(options.registry.get(&op.op_type).map(|e| e.def));
-    let accesses = accesses(&program, 0, &|op| traits(op).maybe_empty)?;
+    let accesses = accesses(program, 0, &|op| traits(op).maybe_empty)?;
     let is_reader = |key: &Key| program.find_var(key.0, &key.1).is_some_and(|v| v.kind == VarKind::Reader);
     let mut flow = Flow::new(feeds);
     let mut sorted: Vec<(usize, bool, Op)> = Vec::with_capacity(accesses.len());
@@ -48,14 +74,14 @@ pub(crate) fn spread(program: &Program, feeds: &[&str], how: &Replicas, options:
         }
         let stage = flow.place(&mut op, access, chance);
         if !runs_once(&op) {
-            check_branches(&program, &op).map_err(|e| e.at(|| op.place(0, i)))?;
+            check_branches(program, &op).map_err(|e| e.at(|| op.place(0, i)))?;
         }
         sorted.push((stage, !reads, op));
     }
     // Stable: operators of a stage keep their order, but for those that take batches from a reader, which depend on nothing.
     sorted.sort_by_key(|(stage, later, _)| (*stage, *later));
     program.global_mut().ops = sorted.into_iter().map(|(_, _, op)| op).collect();
-    Ok(Spread { program, joined: flow.joined })
+    Ok(flow.joined)
 }
 
 /// Lets the loss of a replica count as the user wants.
