@@ -11,10 +11,12 @@ mod profile;
 pub mod replicas;
 mod scope;
 mod session;
+mod state;
 mod worker;
 
-pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
+pub use executor::{ExecOptions, Executor, MemoryReport};
 pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;
 pub use session::Session;
+pub use state::ExecState;
 pub use worker::Worker;

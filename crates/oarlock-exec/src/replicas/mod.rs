@@ -14,6 +14,7 @@ use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
 pub use parts::{Feeds, joined};
+pub(crate) use team::Crews;
 use team::{Script, Step, Team};
 
 use crate::executor::{ExecOptions, Executor, MAX_PLANS};
@@ -160,7 +161,6 @@ impl Executor {
         fetches: &[&str],
         scope: &Scope,
     ) -> Result<Vec<Vec<Value>>> {
-        self.before_run(program, scope)?;
         let how = Replicas { count: how.count.max(1), ..*how };
         let mut team = self.teams.take(self, program, &how, &feeds.names(), fetches)?;
         let recorder = self.recorder();

@@ -30,7 +30,6 @@ mod slots;
 mod source;
 mod stat;
 mod table;
-mod upcoming;
 mod zstd;
 
 pub(crate) use channel::GLANCE;
@@ -52,4 +51,3 @@ pub use slots::{SlotSpec, SlotType};
 pub use source::Source;
 pub use stat::{DatasetStat, SlotStat, describe, guess_slots};
 pub use table::{Csv, Records, Table};
-pub use upcoming::{NextBatch, Upcoming};

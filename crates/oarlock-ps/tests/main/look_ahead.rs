@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use oarlock_exec::Scope;
-use oarlock_io::data::{NextBatch, Upcoming};
-use oarlock_ir::Name;
+use oarlock_ir::{Name, NextBatch};
 use oarlock_ps::communicator::{CommunicatorMode, CommunicatorOptions};
 use oarlock_ps::server::Summary;
 use oarlock_tensor::Tensor;
@@ -36,7 +35,7 @@ fn train(trainer: &Trainer, number: usize, count: usize, believes: Believes) {
     let feed = |step| sparse_feed(step, number * count, count);
     for step in 0..STEPS {
         let next: Arc<Mutex<dyn NextBatch>> = Arc::new(Mutex::new(Next(believes(step).map(feed))));
-        trainer.runtime().get_or_provide(Upcoming::default).set(next);
+        trainer.runtime().next_batches().set(next);
         trainer.step(&feed(step)).unwrap();
     }
     trainer.leave();
