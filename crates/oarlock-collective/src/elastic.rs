@@ -1,10 +1,9 @@
 //! Runs that go on when a worker dies: those who are left form the group anew, take the values of the one that came furthest, and
 //! repeat the step. Parameters are the same everywhere, so nothing is lost.
 
-use oarlock_exec::replicas::{Feeds, Replicas};
-use oarlock_exec::{Executor, Scope};
-use oarlock_ir::{Error, Kind, Name, Program, Result, VarKind};
-use oarlock_tensor::{Tensor, Value};
+use oarlock_exec::Scope;
+use oarlock_ir::{Error, Kind, Name, Program, Result, Runtime, VarKind};
+use oarlock_tensor::Value;
 
 use crate::Rings;
 use oarlock_transpile::ops::is_exchange;
@@ -12,40 +11,15 @@ use oarlock_transpile::ops::is_exchange;
 /// How often a step is repeated before the error is the user's: every time at least one worker was lost.
 const TRIES: usize = 16;
 
-/// Runs a program as [`Executor::run_into`] does. In an elastic group a step that failed because a worker was lost is repeated by
-/// those who are left, and a worker that came back is let in between two steps.
-pub fn run_into(
-    executor: &Executor,
-    program: &Program,
-    feeds: &[(&str, &Tensor)],
-    fetches: &[&str],
-    scope: &Scope,
-    fetched: &mut Vec<Value>,
-) -> Result<()> {
-    repeated(executor, program, scope, || executor.run_into(program, feeds, fetches, scope, fetched))
-}
-
-/// Runs a program as [`Executor::run_replicas`] does: replicas add up their gradients, and processes the sums. Like [`run_into`]
-/// where a worker is lost.
-pub fn run_replicas(
-    executor: &Executor,
-    program: &Program,
-    how: &Replicas,
-    feeds: Feeds<'_>,
-    fetches: &[&str],
-    scope: &Scope,
-) -> Result<Vec<Vec<Value>>> {
-    repeated(executor, program, scope, || executor.run_replicas(program, how, feeds, fetches, scope))
-}
-
-/// Makes a step of a program, again and again while workers are lost.
-pub(crate) fn repeated<T>(
-    executor: &Executor,
+/// Makes a step of a program. In an elastic group a step that failed because a worker was lost is repeated by those that are left,
+/// and a worker that rejoins is let in between two steps.
+pub fn run_step<T>(
+    runtime: &Runtime,
     program: &Program,
     scope: &Scope,
     mut step: impl FnMut() -> Result<T>,
 ) -> Result<T> {
-    let rings = Rings::of(executor.runtime());
+    let rings = Rings::of(runtime);
     if !rings.is_elastic() || !program.blocks().iter().flat_map(|block| &block.ops).any(is_exchange) || joins(program) {
         return step();
     }
@@ -59,8 +33,8 @@ pub(crate) fn repeated<T>(
     }
 }
 
-/// A startup program: the workers are not joined before it runs.
-fn joins(program: &Program) -> bool {
+/// Does a program join the workers? It is a startup program: they are not joined before it runs.
+pub fn joins(program: &Program) -> bool {
     program.global().ops.iter().any(|op| matches!(op.op_type.as_str(), "c_comm_init" | "gen_nccl_id"))
 }
 

@@ -4,7 +4,7 @@ use oarlock_exec::{Executor, Scope};
 use oarlock_ir::{Program, Result};
 
 use crate::Rings;
-use crate::elastic::repeated;
+use crate::elastic::run_step;
 use oarlock_transpile::{LAST_AVERAGED, LOCAL_STEPS, idle};
 
 /// Takes part in the steps of the other workers of a group, without data and without weight, until all have come to the end of
@@ -21,7 +21,7 @@ pub fn finish(executor: &Executor, program: &Program, scope: &Scope) -> Result<u
     let mut own = step.catch_up.as_ref().filter(|_| has_steps_to_average(scope));
     loop {
         let exchange = own.take().unwrap_or(&step.exchange);
-        repeated(executor, program, scope, || executor.run(exchange, &[], &[], scope))?;
+        run_step(executor.runtime(), program, scope, || executor.run(exchange, &[], &[], scope))?;
         let anybody = rings.active().is_some_and(|active| active > 0.0);
         if anybody || step.always_update {
             executor.run(&step.update, &[], &[], scope)?;

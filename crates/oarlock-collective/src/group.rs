@@ -16,6 +16,7 @@ use super::engine::Engine;
 use super::fate::Fate;
 use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
+use super::rings::Rings;
 use super::watch::Watch;
 use oarlock_net::Log;
 use oarlock_net::{Listener, NetOptions, now};
@@ -92,8 +93,7 @@ impl GroupOptions {
 
     /// Worker `rank` of those at `endpoints`, with the settings of a runtime; what interrupts its runs interrupts exchanges.
     pub fn of(runtime: &Runtime, rank: usize, endpoints: Vec<String>) -> GroupOptions {
-        let settings = runtime.get::<GroupOptions>().as_deref().cloned();
-        let settings = settings.unwrap_or_else(|| GroupOptions::new(rank, Vec::new()));
+        let settings = Rings::of(runtime).settings().unwrap_or_else(|| GroupOptions::new(rank, Vec::new()));
         GroupOptions { rank, endpoints, interrupted: Some(runtime.stop_flag()), ..settings }
     }
 

@@ -21,12 +21,24 @@ pub struct Rings {
     joined: Mutex<Option<Arc<Stream>>>,
     /// Must this worker's variables be made those of the others before the next step?
     differs: AtomicBool,
+    /// The settings of groups that operators join.
+    settings: Mutex<Option<GroupOptions>>,
 }
 
 impl Rings {
     /// Those of a runtime.
     pub fn of(runtime: &Runtime) -> Arc<Rings> {
-        runtime.get_or_provide(Rings::default)
+        runtime.groups().get_or_init(Rings::default)
+    }
+
+    /// Sets the settings of groups that operators join.
+    pub fn set_options(&self, options: GroupOptions) {
+        *self.settings.lock() = Some(options);
+    }
+
+    /// The settings of groups that operators join.
+    pub(crate) fn settings(&self) -> Option<GroupOptions> {
+        self.settings.lock().clone()
     }
 
     /// Joins the workers, unless this process has already: a startup program may run twice.

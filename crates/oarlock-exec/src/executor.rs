@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::profile::{Profile, Recorder, SharedProfile};
 use crate::replicas::Teams;
 use crate::scope::Scope;
+use crate::state::ExecState;
 
 /// How an executor works. Nothing here changes results.
 #[derive(Clone)]
@@ -27,27 +28,6 @@ pub struct ExecOptions {
     /// After each operator, look for nan and infinity in what it wrote.
     pub check_nan_inf: bool,
 }
-
-/// Runs programs of its own kind, as a whole: a server, which needs the scope itself and not values bound to slots.
-pub trait ProgramHost: Send + Sync {
-    /// Is this a program of its kind? Such a program has one operator.
-    fn hosts(&self, program: &Program) -> bool;
-
-    /// Runs it to its end.
-    fn run(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()>;
-}
-
-/// The hosts that an executor finds in its runtime.
-pub struct Hosts(pub Vec<Box<dyn ProgramHost>>);
-
-/// Puts variables in order before a program runs on them: what happened elsewhere since the last run may concern them.
-pub trait BeforeRun: Send + Sync {
-    /// A program is about to run on the variables of a scope, of which nobody holds any.
-    fn before(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()>;
-}
-
-/// What an executor finds in its runtime to be done before every run.
-pub struct BeforeRuns(pub Box<dyn BeforeRun>);
 
 /// The most plans kept; the one unused for longest goes first. Programs that are rebuilt each step would otherwise fill memory.
 pub(crate) const MAX_PLANS: usize = 64;
@@ -141,12 +121,6 @@ impl Executor {
         scope: &Scope,
         fetched: &mut Vec<Value>,
     ) -> Result<()> {
-        if let Some(hosts) = self.runtime.get::<Hosts>().filter(|_| program.global().ops.len() == 1)
-            && let Some(host) = hosts.0.iter().find(|host| host.hosts(program))
-        {
-            return host.run(self, program, scope);
-        }
-        self.before_run(program, scope)?;
         let mut instance = self.take(program, feeds, fetches)?;
         let recorder = self.recorder();
         let cx =
@@ -157,14 +131,6 @@ impl Executor {
         }
         self.give_back(program, instance);
         result
-    }
-
-    /// Does what is to be done before a run, while nobody holds a variable.
-    pub(crate) fn before_run(&self, program: &Program, scope: &Scope) -> Result<()> {
-        if let Some(before) = self.runtime.get::<BeforeRuns>() {
-            before.0.before(self, program, scope)?;
-        }
-        self.runtime.between_runs()
     }
 
     /// Runs a program and returns the fetched dense tensors.
@@ -236,7 +202,6 @@ impl Executor {
         scope: &Scope,
         count: usize,
     ) -> Result<Vec<Worker>> {
-        self.before_run(program, scope)?;
         let plan = Arc::new(Plan::compile(program, feeds, fetches, &self.options)?);
         let recorder = self.recorder.lock().clone();
         let worker = |_| {
@@ -270,15 +235,16 @@ impl Executor {
 
     pub(crate) fn recorder(&self) -> Option<Arc<Recorder>> {
         let own = self.recorder.lock().clone();
-        own.or_else(|| self.runtime.get::<SharedProfile>().map(|shared| shared.0.clone()))
+        own.or_else(|| ExecState::of(&self.runtime).profile().map(|shared| shared.0))
     }
 
     /// Does something for which other executors of the runtime work: what they do is recorded here, if this one records.
     pub fn with_shared_profile<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(recorder) = self.recorder.lock().clone() else { return work() };
-        self.runtime.provide(Arc::new(SharedProfile(recorder)));
+        let state = ExecState::of(&self.runtime);
+        state.set_profile(Some(SharedProfile(recorder)));
         let result = work();
-        drop(self.runtime.withdraw::<SharedProfile>());
+        state.set_profile(None);
         result
     }
 

@@ -106,7 +106,6 @@ impl Worker {
     /// Runs the program once, with these feeds in the order that was declared. Fetches are copied into `fetched` if it is wanted:
     /// they can be large, and most steps need none.
     pub fn run(&mut self, feeds: &[(&str, &Tensor)], fetched: Option<&mut Vec<Value>>) -> Result<()> {
-        self.means.runtime.between_runs()?;
         let cx = self.means.cx();
         match &mut self.mode {
             Mode::Alone(scope) => self.instance.run(&cx, scope, feeds, fetched),

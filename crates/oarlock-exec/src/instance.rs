@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock_ir::{
-    BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, Name, OpNames, Rank, Result, Runtime, SharedVar, VarDType,
+    BlockRunner, Cell, Error, Frame, Io, Kernel, Kind, Name, OpNames, Result, Runtime, SharedVar, VarDType,
 };
 use oarlock_tensor::{DType, Tensor, Value};
 
@@ -443,8 +443,9 @@ impl<'a> Runner<'a> {
                 _ => None,
             };
             if let Some((index, v)) = bad {
-                let rank = self.cx.runtime.get::<Rank>().map_or(String::new(), |rank| format!("in {}, ", rank.0));
-                let what = format!("{rank}`{}` wrote {v} into `{name}` (element {index})", p.op.op_type);
+                let label = self.cx.runtime.label();
+                let place = if label.is_empty() { label } else { format!("in {label}, ") };
+                let what = format!("{place}`{}` wrote {v} into `{name}` (element {index})", p.op.op_type);
                 return Err(Error::new(Kind::Nan, what)
                     .note("no variable of the scope was changed by this run")
                     .help("look at this operator's inputs; a smaller learning rate or gradient clipping often helps")

@@ -13,10 +13,12 @@ mod profile;
 pub mod replicas;
 mod scope;
 mod session;
+mod state;
 
-pub use executor::{BeforeRun, BeforeRuns, ExecOptions, Executor, Hosts, MemoryReport, ProgramHost};
+pub use executor::{ExecOptions, Executor, MemoryReport};
 pub use hogwild::Worker;
 pub use plan::plan_passes;
 pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;
 pub use session::Session;
+pub use state::ExecState;

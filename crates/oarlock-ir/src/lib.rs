@@ -16,6 +16,7 @@ mod grad;
 mod infer;
 mod kernel;
 mod name;
+mod next_batch;
 mod op;
 mod pass;
 mod program;
@@ -41,6 +42,7 @@ pub use grad::{GRAD, Grad, grad_name};
 pub use infer::Infer;
 pub use kernel::{BlockRef, BlockRunner, In, Io, Kernel, Layout, OpNames, Out, Prepare, checked_kernel, kernel};
 pub use name::Name;
+pub use next_batch::{NextBatch, NextBatches};
 pub use op::{EMPTY, Mark, Op, Role, Slots};
 pub use pass::{
     AfterGradientOp, BackwardOptions, GradientTargets, MemoryOptions, PassRun, append_backward, clone_for_test,
@@ -49,6 +51,6 @@ pub use pass::{
 pub use program::{Block, FORMAT_VERSION, MemoryPlan, OpVersions, Program};
 pub use registry::{Entry, Registry};
 pub use replica::{Meeting, Replica};
-pub use runtime::{Rank, Runtime};
+pub use runtime::{Runtime, Slot};
 pub use var::{Clip, Decay, Dim, Shape, Var, VarDType, VarKind, VarMeta, VarType, product};
 pub use verify::{KnowsOp, verify};

@@ -1,47 +1,58 @@
 //! Resources that operators find while they run.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oarlock_tensor::{Pool, rng};
 use parking_lot::Mutex;
 
-use crate::error::Result;
+use crate::next_batch::NextBatches;
 use crate::replica::Replica;
 
-/// Threads, and whatever else operators share: an executor holds one, and two of them know nothing of each other.
+/// Threads, and what the operators of a process share: an executor holds one, and two of them know nothing of each other.
 pub struct Runtime {
     pool: Pool,
     stop: Arc<AtomicBool>,
-    /// Where a sequence of seeds stands; `None` for seeds by chance.
+    /// The state of the sequence of seeds; `None` for seeds by chance.
     seeds: Arc<Mutex<Option<u64>>>,
-    resources: Arc<Mutex<Resources>>,
-    between: Arc<Mutex<Option<Between>>>,
-    has_between: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     replica: Option<Replica>,
 }
 
-/// Who this process is among those it works with, for messages: `trainer 1`. A resource of a [`Runtime`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rank(pub String);
+/// The resources of a runtime that all threads share.
+#[derive(Default)]
+struct Shared {
+    /// The name of this process among those it works with, for messages: `trainer 1`.
+    label: Mutex<Option<String>>,
+    next_batches: NextBatches,
+    exec: Slot,
+    servers: Slot,
+    groups: Slot,
+}
 
-type Resources = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+/// The state that a crate above this one keeps in a [`Runtime`]. The slot belongs to one crate, which stores one type in it.
+#[derive(Default)]
+pub struct Slot(Mutex<Option<Arc<dyn Any + Send + Sync>>>);
 
-/// What is done between two runs.
-type Between = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+impl Slot {
+    /// The state; made when it is first asked for.
+    pub fn get_or_init<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut slot = self.0.lock();
+        let state = slot.get_or_insert_with(|| Arc::new(make())).clone();
+        drop(slot);
+        state.downcast().unwrap_or_else(|_| unreachable!("the slot belongs to one crate, which stores one type"))
+    }
+}
 
 impl Runtime {
-    /// With so many compute threads.
+    /// With `threads` compute threads.
     pub fn new(threads: usize) -> Runtime {
         Runtime {
             pool: Pool::new(threads),
             stop: Arc::default(),
             seeds: Arc::default(),
-            resources: Arc::default(),
-            between: Arc::default(),
-            has_between: Arc::default(),
+            shared: Arc::default(),
             replica: None,
         }
     }
@@ -53,9 +64,7 @@ impl Runtime {
             pool: Pool::new(1),
             stop: self.stop.clone(),
             seeds: self.seeds.clone(),
-            resources: self.resources.clone(),
-            between: self.between.clone(),
-            has_between: self.has_between.clone(),
+            shared: self.shared.clone(),
             replica: None,
         }
     }
@@ -65,7 +74,7 @@ impl Runtime {
         Runtime { replica: Some(replica), seeds: Arc::default(), ..self.inline() }
     }
 
-    /// Which replica of a run computes here; `None` if there are no others.
+    /// The replica of a run that computes here; `None` if there are no others.
     pub fn replica(&self) -> Option<&Replica> {
         self.replica.as_ref()
     }
@@ -85,21 +94,6 @@ impl Runtime {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Does this before every run, while nobody holds a variable: what works beside training puts its results in place.
-    pub fn set_between_runs(&self, work: Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>) {
-        self.has_between.store(work.is_some(), Ordering::Release);
-        *self.between.lock() = work;
-    }
-
-    /// Does what is to be done between runs; runners call it before they lock variables.
-    pub fn between_runs(&self) -> Result<()> {
-        if !self.has_between.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let work = self.between.lock().clone();
-        work.map_or(Ok(()), |work| work())
-    }
-
     /// A seed for an operator that was given none.
     pub fn fresh_seed(&self) -> u64 {
         match &mut *self.seeds.lock() {
@@ -108,7 +102,7 @@ impl Runtime {
         }
     }
 
-    /// Where the sequence of fresh seeds stands; `None` if they come by chance.
+    /// The state of the sequence of fresh seeds; `None` if they come by chance.
     pub fn seeds(&self) -> Option<u64> {
         *self.seeds.lock()
     }
@@ -118,28 +112,33 @@ impl Runtime {
         *self.seeds.lock() = state;
     }
 
-    /// The resource of type `T`, if somebody provided one.
-    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let found = self.resources.lock().get(&TypeId::of::<T>()).cloned()?;
-        found.downcast().ok()
+    /// The name of this process among those it works with, for messages; empty if it works alone.
+    pub fn label(&self) -> String {
+        self.shared.label.lock().clone().unwrap_or_default()
     }
 
-    /// The resource of type `T`; made if nobody provided one.
-    pub fn get_or_provide<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut resources = self.resources.lock();
-        let found = resources.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(make())).clone();
-        drop(resources);
-        found.downcast().unwrap_or_else(|_| unreachable!("stored under its own type"))
+    /// Names this process, unless it has a name.
+    pub fn set_label(&self, label: impl FnOnce() -> String) {
+        self.shared.label.lock().get_or_insert_with(label);
     }
 
-    /// Takes the resource of type `T` away, if there is one.
-    pub fn withdraw<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let found = self.resources.lock().remove(&TypeId::of::<T>())?;
-        found.downcast().ok()
+    /// The next batch of each thread.
+    pub fn next_batches(&self) -> &NextBatches {
+        &self.shared.next_batches
     }
 
-    /// Provides the resource of type `T`, replacing an earlier one.
-    pub fn provide<T: Any + Send + Sync>(&self, resource: Arc<T>) {
-        self.resources.lock().insert(TypeId::of::<T>(), resource);
+    /// The state of `oarlock-exec`: threads of replicas, a profile that several executors record.
+    pub fn exec(&self) -> &Slot {
+        &self.shared.exec
+    }
+
+    /// The state of `oarlock-ps`: the connection to parameter servers, and the communicator.
+    pub fn servers(&self) -> &Slot {
+        &self.shared.servers
+    }
+
+    /// The state of `oarlock-collective`: the groups that this process belongs to.
+    pub fn groups(&self) -> &Slot {
+        &self.shared.groups
     }
 }

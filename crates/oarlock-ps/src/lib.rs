@@ -17,7 +17,8 @@ mod rowset;
 pub mod saving;
 pub mod server;
 mod settings;
+mod state;
 
 pub use fusion::fusions;
 pub use op::ops;
-pub use refresh::Refresh;
+pub use state::PsState;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use oarlock_exec::{BeforeRun, Executor, Scope};
+use oarlock_exec::{Executor, Scope};
 use oarlock_ir::{Attr, Name, Op, Program, Result};
 use parking_lot::Mutex;
 
@@ -12,7 +12,7 @@ use oarlock_transpile::empty_dead_blocks;
 
 /// Fetches parameters before a run of whatever program, into the scope in which this process trains.
 #[derive(Default)]
-pub struct Refresh {
+pub(crate) struct Refresh {
     trained: Mutex<Option<Trained>>,
 }
 
@@ -23,9 +23,15 @@ struct Trained {
     scope: Scope,
 }
 
-impl BeforeRun for Refresh {
-    fn before(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()> {
-        let Some(client) = executor.runtime().get::<Client>() else { return Ok(()) };
+impl Refresh {
+    /// Fetches parameters into the scope in which this process trains, if servers made steps without it.
+    pub(crate) fn before_step(
+        &self,
+        client: &Client,
+        executor: &Executor,
+        program: &Program,
+        scope: &Scope,
+    ) -> Result<()> {
         self.look_at(program, scope);
         if !client.take_behind() {
             return Ok(());
@@ -35,9 +41,7 @@ impl BeforeRun for Refresh {
         let Some((fetch, scope)) = trained else { return Ok(()) };
         executor.run(&fetch, &[], &[], &scope).map(drop).inspect_err(|_| client.still_behind())
     }
-}
 
-impl Refresh {
     /// Remembers a program whose steps wait for the other trainers.
     fn look_at(&self, program: &Program, scope: &Scope) {
         let is = (program.id(), program.version());

@@ -39,26 +39,11 @@ impl Executor {
     fn new(runtime: Py<Runtime>, check_nan_inf: Option<bool>) -> PyResult<Executor> {
         let mut options = Options::from_env().py()?.exec_options(registry());
         options.check_nan_inf = check_nan_inf.unwrap_or(options.check_nan_inf);
-        let inner = oarlock::Executor::with_runtime(options, runtime.get().inner.clone());
+        let inner = oarlock::Executor::new(options, runtime.get().job.clone());
         let warnings: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = warnings.clone();
         inner.on_warning(move |text| sink.lock().push(text.to_string()));
         Ok(Executor { inner, runtime, warnings })
-    }
-
-    /// Takes part in the steps of the other workers without data, until nobody has any; returns how many steps that were.
-    fn finish(&self, py: Python<'_>, program: &Program, scope: &Scope) -> PyResult<u64> {
-        let program = program.get();
-        self.runtime.get().compute(py, || oarlock::collective::finish(&self.inner, &program, &scope.inner))
-    }
-
-    /// Has [`Executor::finish`] done when this process ends without having left the other workers.
-    fn finish_at_end(slf: Bound<'_, Self>, program: &Program, scope: &Scope) {
-        let (program, scope) = (program.get(), scope.inner.clone());
-        let ending = slf.get().runtime.get().ending.clone();
-        let this = slf.unbind();
-        // The interpreter is gone by then: nothing here needs it.
-        ending.finish_with(move || oarlock::collective::finish(&this.get().inner, &program, &scope).map(drop));
     }
 
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
@@ -77,9 +62,7 @@ impl Executor {
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
         let mut values = Vec::new();
-        self.compute(py, || {
-            oarlock::collective::elastic::run_into(&self.inner, &program, &feeds, &fetches, &scope.inner, &mut values)
-        })?;
+        self.compute(py, || self.inner.run_into(&program, &feeds, &fetches, &scope.inner, &mut values))?;
         for text in std::mem::take(&mut *self.warnings.lock()) {
             py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 2))?;
         }
@@ -115,8 +98,7 @@ impl Executor {
         let feeds = if split { Feeds::Split(&feeds[0]) } else { Feeds::Each(&feeds) };
         let names: Vec<&str> = fetches.iter().map(String::as_str).collect();
         let values = self.compute(py, || {
-            let run = oarlock::collective::elastic::run_replicas;
-            let values = run(&self.inner, &program, &how, feeds, &names, &scope.inner)?;
+            let values = self.inner.run_replicas(&program, &how, feeds, &names, &scope.inner)?;
             let join = |(name, parts): (&&str, Vec<Value>)| Ok(vec![joined(name, parts)?]);
             if merged { names.iter().zip(values).map(join).collect() } else { Ok(values) }
         })?;

@@ -1,24 +1,20 @@
-//! What all executors of a process share: threads, the connection to servers, the communicator. Python makes one and keeps it.
+//! The part of this process in a job, which all executors share. Python makes one and keeps it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock::collective::{GroupOptions, Rings};
-use oarlock::fleet::{self, Ending};
-use oarlock::ps::client::{Client, ClientOptions};
-use oarlock::ps::server::ServerOptions;
-use oarlock::{Kind, Options, ir};
+use oarlock::{JobOptions, JobRuntime, Kind, Options, ir};
 use pyo3::prelude::*;
 
 use crate::error::{IntoPy, raise};
 use crate::executor::watch;
 
-/// A runtime that executors share.
+/// The part of this process in a job.
 #[pyclass(frozen)]
 pub(crate) struct Runtime {
+    pub(crate) job: Arc<JobRuntime>,
     pub(crate) inner: Arc<ir::Runtime>,
-    pub(crate) ending: Arc<Ending>,
-    /// How many runs are under way.
+    /// The number of runs under way.
     running: Arc<AtomicUsize>,
 }
 
@@ -27,58 +23,47 @@ impl Runtime {
     /// As the environment says.
     #[new]
     fn new() -> PyResult<Runtime> {
-        let inner = Arc::new(ir::Runtime::new(Options::from_env().py()?.threads));
-        oarlock::equip(
-            &inner,
-            ServerOptions::from_env().py()?,
-            ClientOptions::from_env().py()?,
-            GroupOptions::from_env().py()?,
-        );
-        let running = Arc::default();
+        let threads = Options::from_env().py()?.threads;
+        let job = Arc::new(JobRuntime::new(threads, JobOptions::from_env().py()?));
+        let (inner, running) = (job.runtime().clone(), Arc::default());
         watch(&inner.stop_flag(), &running);
-        Ok(Runtime { ending: Arc::new(Ending::new(inner.clone())), inner, running })
+        Ok(Runtime { job, inner, running })
     }
 
     /// Does this process take part in a job as a trainer?
     fn is_connected(&self) -> bool {
-        self.inner.get::<Client>().is_some_and(|client| client.is_connected())
+        self.job.is_connected()
     }
 
-    /// Does this process exchange values with other workers?
-    fn has_workers(&self) -> bool {
-        Rings::of(&self.inner).active().is_some()
-    }
-
-    /// Complete steps of synchronous training, those of an earlier process with this trainer's number included. Known after the
-    /// startup program has run: a trainer that comes back goes on from there.
+    /// Complete steps of synchronous training, those of an earlier process with this trainer's number included.
     fn done(&self) -> u64 {
-        self.inner.get::<Client>().map_or(0, |client| client.done())
+        self.job.steps_done()
     }
 
-    /// Sends what waits and tells the servers that this trainer leaves; false if there is nobody to leave.
-    fn leave(&self, py: Python<'_>) -> PyResult<bool> {
-        self.compute(py, || fleet::leave(&self.inner))
+    /// Ends the part of this process in its job; false if there was none.
+    fn close(&self, py: Python<'_>) -> PyResult<bool> {
+        self.compute(py, || self.job.close())
     }
 
     /// Breaks all connections without a word, as a process does that ends in an error: its servers do what their policy says.
     fn abandon(&self, py: Python<'_>) {
-        py.detach(|| self.ending.abandon());
+        py.detach(|| self.job.abandon());
     }
 
     /// When this process ends, its exit status says whether it leaves its job or is lost. False where the system does not tell the
     /// status: then `end` is to be called.
     fn end_with_process(&self) -> bool {
-        self.ending.await_exit()
+        self.job.end_with_process()
     }
 
     /// Leaves the job, if this process has not done so, as one that ends with this status.
     fn end(&self, py: Python<'_>, status: i32) {
-        py.detach(|| self.ending.end(status));
+        py.detach(|| self.job.end(status));
     }
 
     /// A script that ends without having left is no reason for a warning.
     fn end_quietly(&self) {
-        self.ending.be_quiet();
+        self.job.end_quietly();
     }
 }
 

@@ -10,7 +10,6 @@ mod bench;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bench::models::{join, perceptron};
@@ -177,7 +176,7 @@ fn step(rank: usize, endpoints: &[String], fuse_mb: Option<f64>) -> Result<f64> 
         join(&mut net, rank, &endpoints.join(","))?;
         let mut options = GroupOptions::new(rank, Vec::new());
         (options.backend, options.fuse_bytes) = (Backend::Tcp, (mb * 1024.0 * 1024.0) as usize);
-        exe.runtime().provide(Arc::new(options));
+        Rings::of(exe.runtime()).set_options(options);
     }
     exe.run(&net.startup, &[], &[], &scope)?;
     let feed: Vec<(&str, &Tensor)> = batch.iter().map(|(name, t)| (*name, t)).collect();

@@ -10,15 +10,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use oarlock::collective::GroupOptions;
+use oarlock::JobOptions;
 use oarlock::data::{CriteoOptions, Format, QueueDataset, Source, criteo_slots, write_criteo};
 use oarlock::fleet::{self, Fold, Member, Place, Strategy};
 use oarlock::io::{Local, ModelFiles};
 use oarlock::launch::{self, Ask, Cluster, Launch};
 use oarlock::metrics::area_under_curve;
 use oarlock::prelude::*;
-use oarlock::ps::client::ClientOptions;
-use oarlock::ps::server::ServerOptions;
 use oarlock::trainer::{Observer, Printer, Summary, TrainOptions, infer_from_dataset, train_from_dataset};
 use oarlock::transpile::Config;
 
@@ -99,8 +97,8 @@ fn one_process() -> Outcome<()> {
     optimizer::adam(1e-3).lazy_mode(true).minimize(&mut net, &model.loss)?;
     let place = Place::from_cloud(&std::env::vars().collect())?;
     let member = Member::new(place, &net, Strategy::Async, Config::fluid())?;
-    let (exe, scope) = (Options { threads: 1, ..Options::from_env()? }.executor(), Scope::new());
-    oarlock::equip(exe.runtime(), ServerOptions::from_env()?, ClientOptions::from_env()?, GroupOptions::from_env()?);
+    let (exe, scope) =
+        (Options { threads: 1, ..Options::from_env()? }.executor_in(JobOptions::from_env()?), Scope::new());
     match member.place().role {
         fleet::Role::Server => {
             member.init_server(&exe, &scope, None)?;

@@ -3,15 +3,12 @@
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
-use oarlock_collective::GroupOptions;
-use oarlock_exec::{BeforeRuns, ExecOptions, Executor, Hosts};
+use oarlock_exec::ExecOptions;
 use oarlock_io::ModelTables;
-use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
-use oarlock_ps::Refresh;
-use oarlock_ps::client::ClientOptions;
-use oarlock_ps::server::{ServerHost, ServerOptions};
+use oarlock_ir::{Error, Kind, Registry, Result, fail};
 
 use crate::trainer::Show;
+use crate::{Executor, JobOptions, JobRuntime};
 
 /// How programs are run; nothing here changes results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +55,13 @@ impl Options {
 
     /// An executor that knows all operators and can be part of a cluster.
     pub fn executor(&self) -> Executor {
-        let executor = Executor::new(self.exec_options(Arc::new(crate::registry())));
-        equip(executor.runtime(), ServerOptions::default(), ClientOptions::default(), GroupOptions::new(0, Vec::new()));
-        executor
+        self.executor_in(JobOptions::default())
+    }
+
+    /// The same, with settings of its part in a job.
+    pub fn executor_in(&self, job: JobOptions) -> Executor {
+        let job = Arc::new(JobRuntime::new(self.threads, job));
+        Executor::new(self.exec_options(Arc::new(crate::registry())), job)
     }
 }
 
@@ -85,14 +86,6 @@ pub fn check_environment() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Lets executors of this runtime serve, be trainers, and be equal workers in a cluster.
-pub fn equip(runtime: &Runtime, server: ServerOptions, client: ClientOptions, group: GroupOptions) {
-    runtime.provide(Arc::new(Hosts(vec![Box::new(ServerHost::new(server))])));
-    runtime.provide(Arc::new(BeforeRuns(Box::new(Refresh::default()))));
-    runtime.provide(Arc::new(client));
-    runtime.provide(Arc::new(group));
 }
 
 /// How hashed tables are stored in inference models, as `OARLOCK_MODEL_TABLES` says: `auto` (the default), `dense` or `rows`.

@@ -2,7 +2,6 @@
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
 mod checkpoint;
-mod ending;
 mod meet;
 mod member;
 mod plan;
@@ -12,15 +11,14 @@ mod shrink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oarlock_collective::Rings;
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
+use oarlock_ps::PsState;
 use oarlock_ps::client::Client;
 use oarlock_ps::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
 use oarlock_transpile::{Config, DistributeTranspiler};
 
 pub use checkpoint::{JobSaves, finish_checkpoint, newest_checkpoint};
-pub use ending::Ending;
 pub use meet::{Fold, Meeting};
 pub use member::Member;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
@@ -190,34 +188,17 @@ pub fn start_communicator(
     options: CommunicatorOptions,
 ) -> Result<Arc<Communicator>> {
     let communicator = Arc::new(Communicator::new(program, scope, Client::of(runtime), options));
-    runtime.provide(communicator.clone());
-    let between = communicator.clone();
-    runtime.set_between_runs(Some(Arc::new(move || between.settle())));
+    PsState::of(runtime).set_communicator(Some(communicator.clone()));
     communicator.start()?;
     Ok(communicator)
 }
 
 /// Stops the communicator of a runtime, if it has one: what waits is sent first.
 pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
-    runtime.set_between_runs(None);
-    match runtime.withdraw::<Communicator>() {
+    match PsState::of(runtime).set_communicator(None) {
         Some(communicator) => communicator.stop(),
         None => Ok(()),
     }
-}
-
-/// Ends the part of this process in a job: what waits is sent, and servers, or the other workers, hear that it leaves. False if
-/// there was nobody to leave.
-pub fn leave(runtime: &Runtime) -> Result<bool> {
-    // Servers end when all have left, and a checkpoint under way needs them.
-    let sent = finish_checkpoint(runtime).and(stop_communicator(runtime));
-    let worked = Rings::of(runtime).leave();
-    let Some(client) = runtime.withdraw::<Client>().filter(|client| client.is_connected()) else {
-        return sent.map(|()| worked);
-    };
-    // The servers are told even if the last gradients were not taken.
-    let left = client.leave();
-    sent.and(left).map(|()| true)
 }
 
 /// What a process does in a job.

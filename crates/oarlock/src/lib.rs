@@ -10,10 +10,12 @@
 mod backward;
 mod clip;
 mod env;
+mod executor;
 pub mod fleet;
 pub mod high_level;
 mod initializer;
 mod ints;
+mod job;
 mod layer;
 pub mod layers;
 pub mod lr;
@@ -35,9 +37,11 @@ mod var_ref;
 mod weight_norm;
 
 pub use backward::Backward;
-pub use env::{Options, check_environment, equip, model_tables_from_env};
+pub use env::{Options, check_environment, model_tables_from_env};
+pub use executor::Executor;
 pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};
+pub use job::{JobOptions, JobRuntime};
 pub use layer::Act;
 pub use names::UniqueNames;
 pub use network::Net;
@@ -48,7 +52,7 @@ pub use site::Site;
 pub use var_ref::VarRef;
 
 pub use oarlock_collective as collective;
-pub use oarlock_exec::{ExecOptions, Executor, Scope, Session, replicas};
+pub use oarlock_exec::{ExecOptions, Scope, Session, replicas};
 pub use oarlock_io::{self as io, data};
 pub use oarlock_ir::{self as ir, Clip, Decay, Error, Kind, Program, Registry, Result};
 pub use oarlock_launch as launch;

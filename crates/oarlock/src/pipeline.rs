@@ -150,7 +150,7 @@ mod tests {
             without_fusions: Vec::new(),
             check_nan_inf: false,
         };
-        Executor::new(options).explain(program, &["label", "a", "b", "c"], &[])
+        oarlock_exec::Executor::new(options).explain(program, &["label", "a", "b", "c"], &[])
     }
 
     #[test]

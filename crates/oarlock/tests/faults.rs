@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::communicator::{Communicator, CommunicatorOptions, Merge};
 use oarlock::ps::saving::fetch_whole;
@@ -199,7 +200,7 @@ impl Trainer {
         let (transpiler, startup) = transpiled(net, mode, trainer, servers);
         let (exe, scope) = (Options { threads: 1, check_nan_inf: false }.executor(), Scope::new());
         let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
-        exe.runtime().provide(Arc::new(Client::new(options)));
+        PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let program = transpiler.get_trainer_program().unwrap();
         Trainer { exe, scope, program, kept: transpiler.kept().unwrap() }
@@ -227,7 +228,7 @@ impl Trainer {
             ..CommunicatorOptions::default()
         };
         let communicator = Arc::new(Communicator::new(&self.program, &self.scope, self.client(), options));
-        self.exe.runtime().provide(communicator.clone());
+        PsState::of(self.exe.runtime()).set_communicator(Some(communicator.clone()));
         communicator.start().unwrap();
         communicator
     }

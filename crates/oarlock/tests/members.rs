@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use oarlock::collective::GroupOptions;
+use oarlock::JobOptions;
 use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
 use oarlock::io::{InferenceModel, Local, ModelFiles, ModelTables, Position, Store, TableFiles, TableForm};
 use oarlock::ir::VarKind;
@@ -79,11 +79,9 @@ fn config() -> Config {
 }
 
 fn executor(tables: TableFiles) -> Executor {
-    let exe = Options { threads: 1, check_nan_inf: false }.executor();
     let server = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
     let client = ClientOptions { tables, ..client() };
-    oarlock::equip(exe.runtime(), server, client, GroupOptions::new(0, Vec::new()));
-    exe
+    Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions { server, client, ..JobOptions::default() })
 }
 
 fn client() -> ClientOptions {

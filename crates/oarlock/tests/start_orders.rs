@@ -10,12 +10,10 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock::collective::GroupOptions;
+use oarlock::JobOptions;
 use oarlock::fleet::{Member, Place, Role, Strategy};
 use oarlock::launch::{Ask, Cluster, plan};
 use oarlock::prelude::*;
-use oarlock::ps::client::ClientOptions;
-use oarlock::ps::server::ServerOptions;
 use oarlock::transpile::Config;
 
 const PROCESS: &str = "OARLOCK_TEST_PROCESS";
@@ -43,13 +41,8 @@ fn process() {
     let (net, loss) = network().unwrap();
     let place = Place::from_cloud(&std::env::vars().collect()).unwrap();
     let member = Member::new(place, &net, Strategy::Sync, Config::fluid()).unwrap();
-    let (exe, scope) = (Options { threads: 1, check_nan_inf: false }.executor(), Scope::new());
-    oarlock::equip(
-        exe.runtime(),
-        ServerOptions::from_env().unwrap(),
-        ClientOptions::from_env().unwrap(),
-        GroupOptions::from_env().unwrap(),
-    );
+    let (exe, scope) =
+        (Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions::from_env().unwrap()), Scope::new());
     if member.place().role == Role::Server {
         member.init_server(&exe, &scope, None).unwrap();
         return member.run_server(&exe, &scope).unwrap();

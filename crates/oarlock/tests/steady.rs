@@ -1,6 +1,9 @@
 //! What a warmed-up training loop costs in memory: no allocations, and peaks that `memory_optimize` lowers.
 
+use std::sync::Arc;
+
 use oarlock::prelude::*;
+use oarlock::{JobOptions, JobRuntime};
 use oarlock_ir::{MemoryOptions, memory_optimize, release_memory};
 use oarlock_tensor::Value;
 
@@ -80,7 +83,7 @@ fn peak(change: impl FnOnce(&mut Program)) -> (usize, f64) {
     let mut options = Options { threads: 1, check_nan_inf: false }.exec_options(net.registry().clone());
     // Without fusions there is more to save.
     options.fuse = false;
-    let exe = Executor::new(options);
+    let exe = Executor::new(options, Arc::new(JobRuntime::new(1, JobOptions::default())));
     let scope = Scope::new();
     exe.run(&net.startup, &[], &[], &scope).expect("startup");
     let feeds = batch(200);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use oarlock::io::{Local, load_vars, persistables, save_vars};
 use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::saving::fetch_whole;
 use oarlock::ps::server::{Server, ServerOptions};
@@ -153,7 +154,7 @@ fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
         let (transpiler, startup) = transpiled(net, trainer, trainers, &list);
         let (program, exe, scope) = (transpiler.get_trainer_program().unwrap(), executor(), Scope::new());
         let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
-        exe.runtime().provide(Arc::new(Client::new(options)));
+        PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let count = BATCH / trainers;
         for step in 0..steps {

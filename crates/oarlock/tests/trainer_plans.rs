@@ -3,9 +3,12 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use oarlock::ir::{Program, Runtime};
+use oarlock::JobOptions;
+use oarlock::JobRuntime;
+use oarlock::ir::Program;
 use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::server::{Server, ServerOptions};
 use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
@@ -110,7 +113,7 @@ fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
         let without_fusions = Vec::new();
         let registry = Arc::new(registry());
         let options = ExecOptions { registry, threads: 1, fuse, without_fusions, check_nan_inf: false };
-        Executor::with_runtime(options, Arc::new(Runtime::new(1)))
+        Executor::new(options, Arc::new(JobRuntime::new(1, JobOptions::default())))
     };
     let mut servers = Vec::new();
     for endpoint in &ports {
@@ -121,7 +124,8 @@ fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
         servers.push((Server::start(&program, &scope, exe.options(), exe.runtime(), options)?, scope));
     }
     let (exe, scope) = (executor(), Scope::new());
-    exe.runtime().provide(Arc::new(Client::new(ClientOptions { log: Log::silent(), ..ClientOptions::default() })));
+    PsState::of(exe.runtime())
+        .set_client(Some(Arc::new(Client::new(ClientOptions { log: Log::silent(), ..ClientOptions::default() }))));
     exe.run(&startup, &[], &[], &scope)?;
     let program = transpiler.get_trainer_program()?;
     for step in 0..4i64 {

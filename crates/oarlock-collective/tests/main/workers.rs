@@ -83,14 +83,18 @@ impl Worker {
             program = exchange_gradients(&program, endpoints.len())?;
         }
         let (executor, scope) = (executor(), Scope::new());
-        executor.runtime().provide(Arc::new(options));
+        Rings::of(executor.runtime()).set_options(options);
         executor.run(&startup, &[], &[], &scope)?;
         Ok(Worker { executor, scope, program })
     }
 
     fn step(&self, feeds: &[(&str, Tensor)]) -> Result<()> {
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
-        elastic::run_into(&self.executor, &self.program, &feeds, &[], &self.scope, &mut Vec::new())
+        self.repeated(|| self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop))
+    }
+
+    fn repeated(&self, step: impl FnMut() -> Result<()>) -> Result<()> {
+        elastic::run_step(self.executor.runtime(), &self.program, &self.scope, step)
     }
 
     /// The same on replicas.
@@ -100,7 +104,7 @@ impl Worker {
         }
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
         let (how, feeds) = (Replicas::new(replicas), Feeds::Split(&feeds));
-        elastic::run_replicas(&self.executor, &self.program, &how, feeds, &[], &self.scope).map(drop)
+        self.repeated(|| self.executor.run_replicas(&self.program, &how, feeds, &[], &self.scope).map(drop))
     }
 
     fn leave(&self) {

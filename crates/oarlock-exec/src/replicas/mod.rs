@@ -14,6 +14,7 @@ use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
 pub use batches::{Feeds, joined};
+pub(crate) use run::Crews;
 use run::{Script, Step, Team};
 pub use stages::PASSES;
 
@@ -162,7 +163,6 @@ impl Executor {
         fetches: &[&str],
         scope: &Scope,
     ) -> Result<Vec<Vec<Value>>> {
-        self.before_run(program, scope)?;
         let how = Replicas { count: how.count.max(1), ..*how };
         let mut team = self.teams.take(self, program, &how, &feeds.names(), fetches)?;
         let recorder = self.recorder();

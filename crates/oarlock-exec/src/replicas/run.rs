@@ -18,6 +18,7 @@ use crate::executor::ExecOptions;
 use crate::instance::{Instance, RunCx, copy_fetched};
 use crate::plan::{Plan, PlanOp};
 use crate::scope::Scope;
+use crate::state::ExecState;
 
 /// A plan, and who runs what of it.
 pub(crate) struct Script {
@@ -120,7 +121,7 @@ pub(crate) struct Crews(Mutex<Vec<Arc<Mutex<Pool>>>>);
 impl Crews {
     /// The threads for so many replicas. Whoever uses them locks them: replicas may wait for each other, so those of two runs
     /// must not take threads from each other.
-    fn of(&self, count: usize) -> Arc<Mutex<Pool>> {
+    pub(crate) fn of(&self, count: usize) -> Arc<Mutex<Pool>> {
         let mut crews = self.0.lock();
         while crews.len() <= count {
             let threads = crews.len();
@@ -153,7 +154,7 @@ impl Team {
         let runtimes = if count > 1 { (0..count).map(of_replica).collect() } else { Vec::new() };
         let instances = (0..count).map(|r| Instance::of_replica(script.plan.clone(), options, r));
         let instances = instances.collect::<Result<_>>()?;
-        let crew = runtime.get_or_provide(Crews::default).of(count);
+        let crew = ExecState::of(runtime).crews.of(count);
         Ok(Team { script, instances, runtimes, meeting, crew })
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Prepare, Result, Sig, Traits, Var, VarDType, VarType, kernel,
+    Error, In, Infer, Io, Kernel, Kind, Name, NextBatch, OpDef, Prepare, Result, Sig, Traits, Var, VarDType, VarType,
+    kernel,
 };
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
@@ -14,7 +15,6 @@ use super::record_files::RecordFiles;
 use super::shuffled::Shuffled;
 use super::tensor_queue::TensorQueue;
 use super::{ReaderVar, TensorReader, WeakReader};
-use crate::dataset::{NextBatch, PeekBatch};
 
 pub(crate) const OPS: [&dyn OpDef; 6] =
     [&ReadOp, &CreatePyReader, &OpenFiles, &CREATE_SHUFFLE, &CREATE_BATCH, &CREATE_DOUBLE_BUFFER];
@@ -31,7 +31,7 @@ struct Read {
     names: Vec<Name>,
 }
 
-impl PeekBatch for Read {
+impl NextBatch for Read {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
         let (all, Some(mut reader)) = (&self.names, self.reader.get()) else { return };
         reader.peek(&mut |tensors| {
@@ -79,10 +79,9 @@ impl OpDef for ReadOp {
         kernel(move |io| {
             let mut from = reader_of(io, reader)?;
             // Among replicas it is not known who takes the next batch.
-            if io.runtime().replica().is_none()
-                && let Some(next_batch) = io.runtime().get::<NextBatch>()
-            {
-                next_batch.set(Arc::new(Mutex::new(Read { reader: from.weak(), names: names.clone() })));
+            let next = io.runtime().next_batches();
+            if io.runtime().replica().is_none() && next.is_wanted() {
+                next.set(Arc::new(Mutex::new(Read { reader: from.weak(), names: names.clone() })));
             }
             let Some(tensors) = from.next(&io.runtime().stop_flag())? else {
                 let what = format!("{} has no more data", io.describe(reader));

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use oarlock_io::data::NextBatch;
 use oarlock_ir::{Error, Kind, Name, Result, Runtime};
 use oarlock_tensor::Foreign;
 use parking_lot::Mutex;
@@ -206,7 +205,7 @@ impl Client {
     pub(crate) fn look_ahead(&self, runtime: &Runtime) -> Vec<Arc<Mutex<Fetch>>> {
         let step = self.step();
         let mut made = std::mem::take(&mut step.lock().lookups);
-        let Some(next) = runtime.get::<NextBatch>().and_then(|upcoming| upcoming.get()) else { return Vec::new() };
+        let Some(next) = runtime.next_batches().get() else { return Vec::new() };
         let mut next = next.lock();
         made.retain(|fetch| {
             let mut fetch = fetch.lock();

@@ -45,6 +45,7 @@ pub use trade::Partners;
 use trade::Trades;
 pub use wait::wait_for_servers;
 
+use crate::PsState;
 use crate::message::{Leave, Lookup, Pull, ValueReader, ValueWriter, Welcome, decode_held, kind};
 use oarlock_net::Log;
 use oarlock_net::codec::{Reader, Writer};
@@ -92,7 +93,7 @@ impl Default for ClientOptions {
 impl ClientOptions {
     /// Those of a runtime; what interrupts its runs interrupts requests.
     pub fn of(runtime: &Runtime) -> ClientOptions {
-        let options = runtime.get::<ClientOptions>().as_deref().cloned().unwrap_or_default();
+        let options = PsState::of(runtime).options().unwrap_or_default();
         ClientOptions { interrupted: Some(runtime.stop_flag()), ..options }
     }
 
@@ -174,7 +175,7 @@ impl Client {
     /// The client of a runtime; made when the first operator needs it, with the [`ClientOptions`] that the runtime has.
     pub fn of(runtime: &Runtime) -> Arc<Client> {
         let options = ClientOptions::of(runtime);
-        runtime.get_or_provide(|| Client::new(options))
+        PsState::of(runtime).client_or_make(|| Client::new(options))
     }
 
     /// Steps of synchronous training that this trainer completed, those of an earlier process with its number included.

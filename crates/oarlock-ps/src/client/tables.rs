@@ -9,6 +9,7 @@ use oarlock_tensor::table::SHARDS;
 use oarlock_tensor::{SelectedRows, Value};
 
 use super::{Client, ClientOptions, Request};
+use crate::PsState;
 use crate::message::{RowsOf, Served, Tables, ValueReader, kind};
 use oarlock_net::codec::{Reader, Writer};
 use oarlock_net::{Incoming, READS};
@@ -32,7 +33,7 @@ impl Onlooker {
         if options.net.job.is_empty() {
             options.net.hello = READS.to_vec();
         }
-        runtime.get_or_provide(|| Onlooker(Client::looking(options)))
+        PsState::of(runtime).onlooker_or_make(|| Onlooker(Client::looking(options)))
     }
 }
 

@@ -23,6 +23,7 @@ use geo::Geo;
 pub use merge::Merge;
 pub(crate) use merge::{add, divide};
 
+use crate::PsState;
 use crate::client::{Client, Inbox};
 use crate::op::Sends;
 
@@ -162,7 +163,7 @@ impl Communicator {
     pub fn for_threads(runtime: &Runtime, program: &Program, scope: &Scope, threads: usize) -> Option<Communicator> {
         let waits = |op: &&Op| op.op_type == "send_barrier" && op.attrs.get("half_async") != Some(&Attr::Bool(true));
         let barrier = program.global().ops.iter().find(waits)?;
-        if threads < 2 || runtime.get::<Communicator>().is_some() {
+        if threads < 2 || Communicator::of(runtime).is_some() {
             return None;
         }
         let trainer = match barrier.attrs.get("trainer_id") {
@@ -220,6 +221,6 @@ impl Communicator {
 impl Communicator {
     /// The communicator that a runtime has, if any.
     pub fn of(runtime: &Runtime) -> Option<Arc<Communicator>> {
-        runtime.get()
+        PsState::of(runtime).communicator()
     }
 }

@@ -3,7 +3,6 @@
 use std::cell::Ref;
 use std::sync::Arc;
 
-use oarlock_io::data::NextBatch;
 use oarlock_ir::{
     Dim, Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
 };
@@ -161,7 +160,7 @@ impl RemoteLookup {
         }
         let client = Client::of(io.runtime());
         if self.trains && io.runtime().replica().is_none() {
-            io.runtime().get_or_provide(NextBatch::default);
+            io.runtime().next_batches().want();
             let step = client.step();
             let mut step = step.lock();
             self.tables.iter().for_each(|table| step.looked_up(&table.fetch));

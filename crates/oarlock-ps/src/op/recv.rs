@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Rank, Result, Sig, Traits, Var, VarKind,
-    VarType, kernel,
+    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, Var, VarKind, VarType,
+    kernel,
 };
 use oarlock_tensor::Value;
 
@@ -77,7 +77,7 @@ impl OpDef for Recv {
                 .map(|(to, name)| (to.clone(), name.clone()))
                 .collect();
             if !missing.is_empty() {
-                io.runtime().get_or_provide(|| Rank(format!("trainer {trainer}")));
+                io.runtime().set_label(|| format!("trainer {trainer}"));
                 client.resume(trainer, &all, &fingerprint)?;
                 client.pull(trainer, &missing, &mut step.inbox)?;
             }

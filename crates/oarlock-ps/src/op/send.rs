@@ -54,14 +54,14 @@ impl OpDef for Send {
         let trainer = p.attrs().count("trainer_id")? as u32;
         let flush = is_last_without_barrier(p).then(|| wants(p.program()));
         if sends.endpoints.is_empty() {
-            return checked_kernel(check_ids(&sends), move |io| match io.runtime().get::<Communicator>() {
+            return checked_kernel(check_ids(&sends), move |io| match Communicator::of(io.runtime()) {
                 Some(communicator) => communicator.take(io, &sends),
                 // Only a communicator would want to know.
                 None => Ok(()),
             });
         }
         kernel(move |io| {
-            let communicator = io.runtime().get::<Communicator>();
+            let communicator = Communicator::of(io.runtime());
             if let Some(communicator) = communicator.filter(|c| sends.is_for_communicator() || c.meets_in_sync()) {
                 return communicator.take(io, &sends);
             }

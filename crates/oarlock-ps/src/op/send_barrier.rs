@@ -30,7 +30,7 @@ impl OpDef for SendBarrier {
         let half_async = p.attrs().bool("half_async")?;
         let wants = wants(p.program());
         kernel(move |io| {
-            let communicator = io.runtime().get::<Communicator>();
+            let communicator = Communicator::of(io.runtime());
             if let Some(communicator) = communicator.filter(|c| half_async || c.meets_in_sync()) {
                 return communicator.barrier(io.runtime());
             }

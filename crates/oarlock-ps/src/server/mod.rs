@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use oarlock_exec::{ExecOptions, Executor, ProgramHost, Scope, SharedProfile};
+use oarlock_exec::{ExecOptions, ExecState, Executor, Scope, SharedProfile};
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 use oarlock_tensor::Value;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
@@ -131,7 +131,7 @@ struct Shared {
     last_shrink: LastCall,
     strangers: Strangers,
     /// Where requests are recorded, with the operators of updates.
-    profile: Option<Arc<SharedProfile>>,
+    profile: Option<SharedProfile>,
 }
 
 /// Requests that follow each other: trainer, incarnation, number of the stream.
@@ -200,7 +200,7 @@ impl Server {
             previous: Previous::new(options.policy == Policy::Wait),
             last_shrink: LastCall::default(),
             strangers: Strangers::new(options.log.clone()),
-            profile: runtime.get(),
+            profile: ExecState::of(runtime).profile(),
             updates,
             state: Mutex::new(state),
             fence: RwLock::new(()),
@@ -543,28 +543,16 @@ impl Shared {
     }
 }
 
-/// Serves when an executor is given a server's program: runs until every trainer has left.
-pub struct ServerHost {
-    options: ServerOptions,
+/// Is this the program of a server? It has one operator, `listen_and_serv`.
+pub fn is_server(program: &Program) -> bool {
+    program.global().ops.len() == 1 && updates::listen_op(program).is_ok()
 }
 
-impl ServerHost {
-    /// With these options.
-    pub fn new(options: ServerOptions) -> ServerHost {
-        ServerHost { options }
-    }
-}
-
-impl ProgramHost for ServerHost {
-    fn hosts(&self, program: &Program) -> bool {
-        updates::listen_op(program).is_ok()
-    }
-
-    fn run(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()> {
-        let runtime = executor.runtime();
-        executor.with_shared_profile(|| {
-            let server = Server::start(program, scope, executor.options(), runtime, self.options.clone())?;
-            server.wait(|| runtime.stopping()).map(drop)
-        })
-    }
+/// Runs a server's program in a scope until every trainer has left.
+pub fn serve(executor: &Executor, program: &Program, scope: &Scope, options: ServerOptions) -> Result<()> {
+    let runtime = executor.runtime();
+    executor.with_shared_profile(|| {
+        let server = Server::start(program, scope, executor.options(), runtime, options)?;
+        server.wait(|| runtime.stopping()).map(drop)
+    })
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use oarlock_exec::Scope;
-use oarlock_io::data::{NextBatch, PeekBatch};
-use oarlock_ir::Name;
+use oarlock_ir::{Name, NextBatch};
 use oarlock_ps::communicator::{CommunicatorMode, CommunicatorOptions};
 use oarlock_ps::server::Summary;
 use oarlock_tensor::Tensor;
@@ -19,7 +18,7 @@ const STEPS: usize = 5;
 /// A batch that is there; none after the last.
 struct Next(Option<Vec<(&'static str, Tensor)>>);
 
-impl PeekBatch for Next {
+impl NextBatch for Next {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
         let Some(batch) = &self.0 else { return };
         let find = |name: &Name| batch.iter().find(|(n, _)| name == *n).map(|(_, tensor)| tensor);
@@ -35,8 +34,8 @@ type Believes = fn(step: usize) -> Option<usize>;
 fn train(trainer: &Trainer, number: usize, count: usize, believes: Believes) {
     let feed = |step| sparse_feed(step, number * count, count);
     for step in 0..STEPS {
-        let next: Arc<Mutex<dyn PeekBatch>> = Arc::new(Mutex::new(Next(believes(step).map(feed))));
-        trainer.runtime().get_or_provide(NextBatch::default).set(next);
+        let next: Arc<Mutex<dyn NextBatch>> = Arc::new(Mutex::new(Next(believes(step).map(feed))));
+        trainer.runtime().next_batches().set(next);
         trainer.step(&feed(step)).unwrap();
     }
     trainer.leave();

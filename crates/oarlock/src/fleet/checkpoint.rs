@@ -12,10 +12,11 @@ use oarlock_exec::Scope;
 use oarlock_io::{Position, encode_vars, load_vars_from_bytes, persistables};
 use oarlock_ir::{Error, Kind, Name, Result, Runtime, Var};
 use oarlock_net::Log;
+use oarlock_ps::PsState;
 use oarlock_ps::checkpoint::{JobCheckpoint, JobCheckpoints};
 use oarlock_ps::client::{Client, ClientOptions, CutRequest};
 use oarlock_transpile::DistributeTranspiler;
-use parking_lot::Mutex;
+
 use serde_json::{Value as Json, json};
 
 use crate::high_level::resumed;
@@ -30,10 +31,6 @@ pub struct JobSaves<'a> {
     /// How many to keep.
     pub keep: usize,
 }
-
-/// The checkpoint that is being completed.
-#[derive(Default)]
-struct UnderWay(Mutex<Option<JoinHandle<Result<()>>>>);
 
 impl JobSaves<'_> {
     /// Every worker calls it, at the same step if they are in step. Returns as soon as training may go on. An error of the
@@ -86,7 +83,7 @@ impl JobSaves<'_> {
         };
         let thread = std::thread::Builder::new().name("oarlock-checkpoint".into()).spawn(work);
         let thread = thread.map_err(|e| Error::new(Kind::Io, format!("no thread for a checkpoint: {e}")))?;
-        *runtime.get_or_provide(UnderWay::default).0.lock() = Some(thread);
+        PsState::of(runtime).set_saving(Some(thread));
         Ok(())
     }
 
@@ -155,9 +152,7 @@ pub fn newest_checkpoint(dir: &str, log: &Log) -> Result<Option<JobCheckpoint>> 
 
 /// Waits until the checkpoint under way is complete; an error of it is returned here.
 pub fn finish_checkpoint(runtime: &Runtime) -> Result<()> {
-    let Some(under_way) = runtime.get::<UnderWay>() else { return Ok(()) };
-    let thread = under_way.0.lock().take();
-    match thread.map(JoinHandle::join) {
+    match PsState::of(runtime).set_saving(None).map(JoinHandle::join) {
         None => Ok(()),
         Some(Ok(result)) => result,
         Some(Err(_)) => Err(Error::internal("the thread of a checkpoint panicked")),

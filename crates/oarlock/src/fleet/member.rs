@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_exec::{Executor, Scope};
+use oarlock_exec::Scope;
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, persistables};
 use oarlock_ir::{Program, Result};
 use oarlock_ps::client::{Client, ClientOptions, wait_for_servers};
@@ -10,10 +10,10 @@ use oarlock_ps::saving::{self, Saver};
 use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 use super::{
-    JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, newest_checkpoint, start_communicator,
+    JobSaves, Meeting, Place, Role, Strategy, communicator_options, newest_checkpoint, start_communicator,
     stop_communicator,
 };
-use crate::Net;
+use crate::{Executor, Net};
 
 /// A process, its part of the network, and how it trains with the others.
 #[derive(Debug)]
@@ -151,6 +151,6 @@ impl Member {
 
     /// Leaves the servers.
     pub fn stop_worker(&self, exe: &Executor) -> Result<()> {
-        leave(exe.runtime()).map(drop)
+        exe.job().leave().map(drop)
     }
 }

@@ -1,7 +1,6 @@
 //! A model that predicts with tables of servers that run.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use oarlock_exec::Scope;
 use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, persistables, set_vars};
@@ -10,7 +9,7 @@ use oarlock_ps::client::{ClientOptions, find_tables};
 use oarlock_tensor::{DType, Tensor, Value};
 use oarlock_transpile as transpile;
 
-use crate::{Options, Predictor};
+use crate::{JobOptions, Options, Predictor};
 
 /// Loads a model whose sparse tables stay on the servers of a job that runs: all of them must be named. A run of its program looks
 /// rows up there and changes nothing; a row that nobody trained is zero. Everything else is loaded: all of it, or nothing.
@@ -42,8 +41,8 @@ pub fn predict_with_servers(
     options: &Options,
 ) -> Result<Predictor> {
     let (store, files) = find_model(path)?;
-    let (executor, scope) = (options.executor(), Scope::new());
-    executor.runtime().provide(Arc::new(client));
+    let executor = options.executor_in(JobOptions { client, ..JobOptions::default() });
+    let scope = Scope::new();
     let model = load_with_servers(&*store, &files, servers, executor.runtime(), &scope)?;
     Predictor::on(&executor, &model, &scope)
 }

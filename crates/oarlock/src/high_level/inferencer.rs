@@ -1,12 +1,12 @@
 //! Predictions by a network that is built anew and filled with saved parameters.
 
-use oarlock_exec::{Executor, Scope};
+use oarlock_exec::Scope;
 use oarlock_io::{Store, load_vars, parameters};
 use oarlock_ir::{Program, Result, clone_for_test};
 use oarlock_tensor::Tensor;
 
 use super::trainer::Batch;
-use crate::{Net, Options, VarRef};
+use crate::{Executor, Net, Options, VarRef};
 
 /// Predicts with saved parameters.
 pub struct Inferencer {

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_exec::{Executor, Scope};
+use crate::Executor;
+use oarlock_exec::Scope;
 use oarlock_io::{Checkpoints, Position, open_store};
 use oarlock_ir::{Error, Kind, Program, Result};
 use oarlock_net::Log;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use oarlock_exec::{Executor, Scope};
+use oarlock_exec::Scope;
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, load_vars, parameters, persistables, save_vars};
 use oarlock_ir::{Error, Kind, Program, Result, clone_for_test};
 use oarlock_net::Log;
@@ -11,7 +11,7 @@ use oarlock_tensor::{Tensor, rng};
 
 use super::recovery::{CheckpointConfig, Recovery};
 use crate::optimizer::Minimize;
-use crate::{Net, Options, VarRef};
+use crate::{Executor, Net, Options, VarRef};
 
 /// What is fed for one step, by name.
 pub type Batch = Vec<(String, Tensor)>;

@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use oarlock_io::data::{Batch, BatchSource, NextBatch, PeekBatch};
-use oarlock_ir::{Error, Name, Result, Runtime};
+use oarlock_io::data::{Batch, BatchSource};
+use oarlock_ir::{Error, Name, NextBatch, Result, Runtime};
 use oarlock_tensor::Tensor;
 use parking_lot::Mutex;
 
 /// The batches of the calling thread, as long as this lives.
-pub(crate) struct Batches {
+pub(crate) struct Batches<'a> {
     source: Arc<Mutex<Peeked>>,
-    upcoming: Arc<NextBatch>,
+    runtime: &'a Runtime,
 }
 
-impl Batches {
+impl<'a> Batches<'a> {
     /// Of a source; `fed` says as what the tensors of a batch are fed.
-    pub(crate) fn new(source: Box<dyn BatchSource>, fed: &[(usize, &str)], runtime: &Runtime) -> Batches {
-        let upcoming = runtime.get_or_provide(NextBatch::default);
+    pub(crate) fn new(source: Box<dyn BatchSource>, fed: &[(usize, &str)], runtime: &'a Runtime) -> Batches<'a> {
         let fed = fed.iter().map(|(at, name)| (*at, (*name).into())).collect();
         let source = Arc::new(Mutex::new(Peeked { source, fed, next: Batch::new(), state: State::Unknown }));
-        upcoming.set(source.clone());
-        Batches { source, upcoming }
+        runtime.next_batches().set(source.clone());
+        Batches { source, runtime }
     }
 
     /// Fills `batch` with the next samples; false at the end of the data.
@@ -37,9 +36,9 @@ impl Batches {
     }
 }
 
-impl Drop for Batches {
+impl Drop for Batches<'_> {
     fn drop(&mut self) {
-        self.upcoming.clear();
+        self.runtime.next_batches().clear();
     }
 }
 
@@ -57,7 +56,7 @@ enum State {
     Failed(Error),
 }
 
-impl PeekBatch for Peeked {
+impl NextBatch for Peeked {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
         if let State::Unknown = self.state {
             self.state = match self.source.try_next(&mut self.next) {
@@ -100,7 +99,7 @@ mod tests {
     fn whoever_looks_ahead_changes_nothing_for_whoever_takes() {
         let runtime = Runtime::new(1);
         let batches = Batches::new(Box::new(Numbers(0)), &[(0, "x")], &runtime);
-        let upcoming = runtime.get::<NextBatch>().unwrap();
+        let upcoming = runtime.next_batches();
         let peek = |name: &str| {
             let mut seen = None;
             upcoming.get().unwrap().lock().peek(&[name.into()], &mut |tensors| {

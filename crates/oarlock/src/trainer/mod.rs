@@ -14,12 +14,15 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oarlock_exec::{Executor, Scope};
+use oarlock_exec::Scope;
 use oarlock_io::data::{Dataset, Pass};
 use oarlock_ir::{Error, Kind, Program, Result, Role, Runtime, clone_for_test};
-use oarlock_ps::client::Client;
+use oarlock_ps::PsState;
 use oarlock_ps::communicator::Communicator;
 use oarlock_tensor::Value;
+use oarlock_transpile::ops::is_exchange;
+
+use crate::Executor;
 
 use show::Display;
 pub use show::Show;
@@ -174,7 +177,7 @@ impl<'a> Meets<'a> {
     fn provide(runtime: &'a Runtime, program: &Program, scope: &Scope, threads: usize) -> Meets<'a> {
         let communicator = Communicator::for_threads(runtime, program, scope, threads);
         Meets(communicator.map(|communicator| {
-            runtime.provide(Arc::new(communicator));
+            PsState::of(runtime).set_communicator(Some(Arc::new(communicator)));
             runtime
         }))
     }
@@ -183,7 +186,7 @@ impl<'a> Meets<'a> {
 impl Drop for Meets<'_> {
     fn drop(&mut self) {
         if let Some(runtime) = self.0 {
-            drop(runtime.withdraw::<Communicator>());
+            PsState::of(runtime).set_communicator(None);
         }
     }
 }
@@ -207,6 +210,7 @@ impl Trainer<'_> {
         let fed = self.fed();
         let names: Vec<&str> = fed.iter().map(|(_, name)| *name).collect();
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
+        self.check_threads(threads)?;
         let workers = self.exe.workers(self.program, &names, &fetches, self.scope, threads)?;
         // Its threads meet at the end of a step; who has no more data is not waited for.
         let _meets = Meets::provide(self.exe.runtime(), self.program, self.scope, threads);
@@ -218,7 +222,9 @@ impl Trainer<'_> {
         let (events, heard) = mpsc::channel();
         let job = Job {
             fed,
-            runtime: self.exe.runtime(),
+            exe: self.exe,
+            program: self.program,
+            scope: self.scope,
             wants: &wants,
             events,
             stop,
@@ -234,7 +240,7 @@ impl Trainer<'_> {
                 s.spawn(move || {
                     let done = job.run(i, worker, source);
                     let gone = meeting.map_or(Ok(()), Communicator::thread_done);
-                    if let Some(client) = job.runtime.get::<Client>() {
+                    if let Some(client) = PsState::of(job.exe.runtime()).client() {
                         client.thread_done();
                     }
                     done.and(gone)
@@ -257,6 +263,17 @@ impl Trainer<'_> {
             threads,
             time: now() - self.start,
         })
+    }
+
+    /// Ranks make their exchanges in one order, which several threads would not keep.
+    fn check_threads(&self, threads: usize) -> Result<()> {
+        if threads == 1 || !self.program.blocks().iter().flat_map(|block| &block.ops).any(is_exchange) {
+            return Ok(());
+        }
+        let what = format!(
+            "a program that exchanges gradients with other ranks trains with one thread, but the data set has {threads}"
+        );
+        Err(Error::new(Kind::Argument, what).help("start more workers instead, or call set_thread(1)"))
     }
 
     /// Which tensors of a batch are fed, and as what. What the program does not declare, such as the label of a program that

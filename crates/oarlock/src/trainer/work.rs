@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::Thread;
 
-use oarlock_exec::Worker;
+use oarlock_exec::{Scope, Worker};
 use oarlock_io::data::{Batch, BatchSource};
-use oarlock_ir::{Program, Result, Runtime};
+use oarlock_ir::{Program, Result};
 use oarlock_tensor::{Tensor, Value};
 
 use super::ahead::Batches;
 use super::{Counts, TrainOptions, loss_of};
+use crate::Executor;
 
 /// What a worker tells the thread that watches.
 pub(crate) enum Event {
@@ -91,7 +92,9 @@ impl Wants {
 pub(crate) struct Job<'a> {
     /// Which tensors of a batch are fed, and as what.
     pub(crate) fed: Vec<(usize, &'a str)>,
-    pub(crate) runtime: &'a Runtime,
+    pub(crate) exe: &'a Executor,
+    pub(crate) program: &'a Program,
+    pub(crate) scope: &'a Scope,
     pub(crate) wants: &'a Wants,
     pub(crate) events: Sender<Event>,
     /// Ends the pass: nobody takes another batch.
@@ -128,7 +131,7 @@ impl Job<'_> {
     }
 
     fn work(&self, index: usize, mut worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
-        let batches = Batches::new(source, &self.fed, self.runtime);
+        let batches = Batches::new(source, &self.fed, self.exe.runtime());
         let mut batch = Batch::new();
         let mut count = 0;
         while !self.stop.load(Ordering::Relaxed) && batches.next(&mut batch)? {
@@ -140,12 +143,12 @@ impl Job<'_> {
             let status = self.wants.status && count % STATUS_PERIOD == 0;
             if speaks && (handed || print || status) {
                 let mut values = Vec::new();
-                worker.run(&feeds, Some(&mut values))?;
+                self.exe.step(self.program, self.scope, || worker.run(&feeds, Some(&mut values)))?;
                 // If nobody listens any more, the pass has ended.
                 self.wants.events(count, handed, values, |event| drop(self.events.send(event)));
                 self.watcher.unpark();
             } else {
-                worker.run(&feeds, None)?;
+                self.exe.step(self.program, self.scope, || worker.run(&feeds, None))?;
             }
             count += 1;
             self.counts.samples.fetch_add(batch.rows() as u64, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use oarlock::fleet::{self, JobSaves, Strategy};
 use oarlock::io::{Local, Position, persistables};
 use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::PsState;
 use oarlock::ps::checkpoint::JobCheckpoints;
 use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::saving::{Saver, fetch_whole, load_parts};
@@ -201,7 +202,7 @@ impl Trainer {
         let (transpiler, startup) = transpile(case, model, trainer, servers)?;
         let (program, exe, scope) = (transpiler.get_trainer_program()?, executor(), Scope::new());
         let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
-        exe.runtime().provide(Arc::new(Client::new(options)));
+        PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope)?;
         if let Mode::Fleet(strategy) = case.mode {
             let options = fleet::communicator_options(strategy, &transpiler, &BTreeMap::new(), 1)?;

@@ -12,10 +12,10 @@ mod without_sync;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock_exec::{BeforeRuns, ExecOptions, Executor, Scope};
+use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_net::Log;
-use oarlock_ps::Refresh;
+use oarlock_ps::PsState;
 use oarlock_ps::client::{Client, ClientOptions};
 use oarlock_ps::communicator::{Communicator, CommunicatorOptions};
 use oarlock_ps::saving::fetch_whole;
@@ -98,8 +98,7 @@ impl Job {
         let (transpiler, startup) = self.transpiled(trainer);
         let program = transpiler.get_trainer_program()?;
         let (executor, scope) = (executor(), Scope::new());
-        executor.runtime().provide(Arc::new(Client::new(options)));
-        executor.runtime().provide(Arc::new(BeforeRuns(Box::new(Refresh::default()))));
+        PsState::of(executor.runtime()).set_client(Some(Arc::new(Client::new(options))));
         executor.run(&startup, &[], &[], &scope)?;
         Ok(Trainer { executor, scope, program })
     }
@@ -125,6 +124,7 @@ pub(crate) struct Trainer {
 impl Trainer {
     pub(crate) fn step(&self, feeds: &[(&str, Tensor)]) -> Result<()> {
         let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, t)| (*name, t)).collect();
+        PsState::of(self.executor.runtime()).before_step(&self.executor, &self.program, &self.scope)?;
         self.executor.run(&self.program, &feeds, &[], &self.scope).map(drop)
     }
 
@@ -140,9 +140,7 @@ impl Trainer {
     pub(crate) fn communicate(&self, options: CommunicatorOptions) -> Arc<Communicator> {
         let communicator = Arc::new(Communicator::new(&self.program, &self.scope, self.client(), options));
         let runtime = self.executor.runtime();
-        runtime.provide(communicator.clone());
-        let between = communicator.clone();
-        runtime.set_between_runs(Some(Arc::new(move || between.settle())));
+        PsState::of(runtime).set_communicator(Some(communicator.clone()));
         communicator.start().unwrap();
         communicator
     }

@@ -1,13 +1,13 @@
 //! What servers and their peers say of whom they wait for, and when they stop to wait.
 
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_exec::{ProgramHost, Scope};
+use oarlock_exec::Scope;
 use oarlock_net::NetOptions;
+use oarlock_ps::PsState;
 use oarlock_ps::client::{ClientOptions, find_tables};
-use oarlock_ps::server::{ServerHost, ServerOptions};
+use oarlock_ps::server::{ServerOptions, serve};
 
 use super::{Job, dense_feed, executor, quiet, small, trainer_options, wait_all};
 
@@ -53,7 +53,7 @@ fn who_only_reads_needs_not_know_the_job() {
     let servers = job.serve(&ServerOptions { net: net("launch-1"), ..quiet() });
     let endpoints: Vec<String> = job.endpoints().map(str::to_string).collect();
     let reads = executor();
-    reads.runtime().provide(Arc::new(trainer_options()));
+    PsState::of(reads.runtime()).set_options(trainer_options());
     assert!(find_tables(reads.runtime(), &endpoints, &[]).unwrap().is_empty());
     let error = job.join(0, trainer_options()).err().expect("refused").to_string();
     assert!(error.contains("belongs to job \"\", this process to job \"launch-1\""), "{error}");
@@ -68,7 +68,7 @@ fn reading_from_a_server_that_is_gone_ends_soon() {
     let endpoints: Vec<String> = job.endpoints().map(str::to_string).collect();
     let reads = executor();
     let patient = ClientOptions { deadline: Duration::from_secs(180), ..trainer_options() };
-    reads.runtime().provide(Arc::new(patient));
+    PsState::of(reads.runtime()).set_options(patient);
     let begun = now();
     let error = find_tables(reads.runtime(), &endpoints, &[]).unwrap_err().to_string();
     assert!(error.contains(&format!("no connection to {}", endpoints[0])), "{error}");
@@ -83,7 +83,7 @@ fn the_profile_of_a_server_shows_updates_and_requests() {
     serves.run(&startup, &[], &[], &scope).unwrap();
     serves.start_profile();
     std::thread::scope(|threads| {
-        let server = threads.spawn(|| ServerHost::new(quiet()).run(&serves, &program, &scope));
+        let server = threads.spawn(|| serve(&serves, &program, &scope, quiet()));
         let trainer = job.join(0, trainer_options()).unwrap();
         (0..3).for_each(|step| trainer.step(&super::sparse_feed(step, 0, 8)).unwrap());
         trainer.leave();

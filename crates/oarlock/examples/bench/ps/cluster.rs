@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oarlock::data::{QueueDataset, Source};
 use oarlock::prelude::*;
+use oarlock::ps::PsState;
 use oarlock::ps::client::Client;
 use oarlock::ps::communicator::{Communicator, CommunicatorMode, CommunicatorOptions};
 use oarlock::trainer::{Printer, Show, TrainOptions, train_from_dataset};
@@ -178,9 +179,7 @@ impl Run<'_> {
         };
         let options = CommunicatorOptions { mode, trainer, trainers: TRAINERS, ..CommunicatorOptions::default() };
         let communicator = Arc::new(Communicator::new(program, scope, client, options));
-        exe.runtime().provide(communicator.clone());
-        let between = communicator.clone();
-        exe.runtime().set_between_runs(Some(Arc::new(move || between.settle())));
+        PsState::of(exe.runtime()).set_communicator(Some(communicator.clone()));
         communicator.start()?;
         Ok(Some(communicator))
     }
