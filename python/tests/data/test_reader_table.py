@@ -4,7 +4,6 @@ A mode is a column: how a program is made ready to train, and around what it run
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import pytest
 import oarlock
 import oarlock.fluid as fluid
 from oarlock.fluid import layers
+from processes import endpoints
 
 BATCH, SAMPLES = 5, 20
 WEIGHTS = np.array([[1.0], [-2.0]], "float32")
@@ -62,9 +62,7 @@ class Servers(Local):
 
     def minimize(self, loss):
         super().minimize(loss)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            endpoint = "127.0.0.1:%d" % free.getsockname()[1]
+        endpoint, = endpoints(1)
         transpiler = fluid.DistributeTranspiler()
         transpiler.transpile(0, pservers=endpoint, trainers=1, sync_mode=self.sync_mode)
         main, startup = transpiler.get_pserver_programs(endpoint)
@@ -93,7 +91,7 @@ class Servers(Local):
 
 
 class AsyncServers(Servers):
-    """The same, and the server waits for nobody."""
+    """The same in async mode."""
 
     sync_mode = False
 
@@ -106,7 +104,7 @@ def fed():
 
 
 def write_text(tmp_path):
-    """The samples in two files, cut where a batch ends."""
+    """The samples in two files, divided where a batch ends."""
     lines = ["2 %r %r 1 %r\n" % (float(x[0]), float(x[1]), float(y[0])) for x, y in samples()]
     for part in range(2):
         half = SAMPLES // 2
@@ -479,14 +477,14 @@ def test_threads_of_a_trainer_that_waits_for_others(tmp_path):
     network(mode, reader, tmp_path)
     exe = fluid.Executor(fluid.CPUPlace())
     reader.dataset.set_thread(2)
-    # A reader that is early would take both files: each waits until the other one is open.
-    meet = tmp_path / "meet.sh"
-    meet.write_text('touch "$1/$$"; until [ "$(ls "$1" | wc -l)" -ge 2 ]; do sleep 0.01; done; exec cat')
+    # A fast reader would take both files: each waits until the other one is open.
+    barrier = tmp_path / "barrier.sh"
+    barrier.write_text('touch "$1/$$"; until [ "$(ls "$1" | wc -l)" -ge 2 ]; do sleep 0.01; done; exec cat')
     with mode.running(exe) as program:
         for number in range(2):
             here = tmp_path / str(number)
             here.mkdir()
-            reader.dataset.set_pipe_command("sh %s %s" % (meet, here))
+            reader.dataset.set_pipe_command("sh %s %s" % (barrier, here))
             exe.train_from_dataset(program, reader.load())
         trained = mode.weights()
     w = np.zeros([2, 1], "float32")

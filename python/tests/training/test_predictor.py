@@ -212,6 +212,7 @@ def test_train_save_infer(tmp_path, monkeypatch):
         return fluid.layers.fc(fluid.layers.data("x", [4]), 1)
 
     def train_func():
+        fluid.default_startup_program().random_seed = 1
         cost = fluid.layers.square_error_cost(net(), fluid.layers.data("y", [1]))
         return [fluid.layers.mean(cost)]
 
