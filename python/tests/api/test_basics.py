@@ -81,7 +81,7 @@ def test_blocks_and_operators():
     assert [o.type for o in again.global_block().ops] == [o.type for o in block.ops]
 
 
-def test_an_operator_stays_the_same_when_others_come_and_go():
+def test_an_operator_object_survives_insertions_and_removals():
     linear()
     block = fluid.default_main_program().global_block()
     add = block.ops[1]
@@ -124,7 +124,7 @@ def test_rows_and_arrays_of_a_scope():
         array[2]
 
 
-def test_numbers_that_are_fetched():
+def test_fetched_arrays_of_one_element_are_numbers():
     """Scripts write float(loss) of an array of shape [1]."""
     one, three = layers.fill_constant([1], "float32", 1.5), layers.fill_constant([1], "int64", 3)
     got = fluid.Executor().run(fetch_list=[one, three])
@@ -264,7 +264,7 @@ def test_pruned_runs_update_nothing_that_is_not_fetched():
     assert not np.array_equal(w(), before)
 
 
-def test_what_would_change_results_is_refused():
+def test_options_that_would_change_results_are_refused():
     strategy = fluid.BuildStrategy()
     strategy.fuse_all_optimizer_ops = True
     fluid.CompiledProgram(fluid.default_main_program(), strategy)

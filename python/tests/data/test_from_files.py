@@ -176,7 +176,7 @@ def test_preloading_and_memory_limits(tmp_path):
         dataset.load_into_memory()
 
 
-def test_what_is_refused_says_so(tmp_path):
+def test_invalid_settings_of_a_dataset_are_named(tmp_path):
     with pytest.raises(ValueError, match="does not exist"):
         fluid.DatasetFactory().create_dataset("Nothing")
     dataset = fluid.DatasetFactory().create_dataset()

@@ -377,7 +377,7 @@ def test_a_test_program_reads_and_an_inference_model_does_not(reader, tmp_path):
 
 @pytest.mark.parametrize("runner", [Run, RunClone, RunCompiled, RunParallel, RunReplicas], ids=lambda v: v.__name__)
 @pytest.mark.parametrize("reader", [Started, PyReaderOp], ids=lambda v: v.__name__)
-def test_what_the_generator_raises_is_raised_by_the_run(reader, runner, tmp_path):
+def test_an_exception_of_a_generator_is_raised_by_the_run(reader, runner, tmp_path):
     class Broken(reader):
         pass
 
@@ -412,7 +412,7 @@ def test_a_feed_comes_before_a_reader(tmp_path):
             exe.run(program, feed={"x": x})
 
 
-def test_mistakes_are_told(tmp_path):
+def test_errors_of_readers_are_named(tmp_path):
     reader = Started()
     _, loss = network(Local(), reader, tmp_path)
     exe = fluid.Executor()
@@ -438,7 +438,7 @@ def test_mistakes_are_told(tmp_path):
         empty.start()
 
 
-def test_arrays_that_are_used_again_keep_what_was_yielded():
+def test_a_generator_may_reuse_its_arrays():
     """A generator may fill the same array for every batch."""
     x = fluid.data("x", [None, 4096])
     loader = fluid.io.DataLoader.from_generator([x], capacity=8, iterable=False)
@@ -458,7 +458,7 @@ def test_arrays_that_are_used_again_keep_what_was_yielded():
     assert seen == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_is_read_must_be_what_is_declared():
+def test_a_batch_that_does_not_fit_its_declaration_is_refused():
     x = fluid.data("x", [None, 2])
     loader = fluid.io.DataLoader.from_generator([x], capacity=2, iterable=False)
     exe = fluid.Executor()
@@ -471,7 +471,7 @@ def test_what_is_read_must_be_what_is_declared():
         loader.reset()
 
 
-def test_threads_of_a_trainer_that_waits_for_others(tmp_path):
+def test_threads_of_a_sync_trainer_make_one_step_together(tmp_path):
     """Two threads, a file each: a step is that of their joined batch, without fleet and its communicator, too."""
     mode, reader = Servers(), FromQueue()
     network(mode, reader, tmp_path)

@@ -120,7 +120,7 @@ def average_by_hand(steps, every, begin):
     ({"how": "fleet", "strategy": {"use_local_sgd": True, "local_sgd_k_steps": 3, "local_sgd_begin_step": 2}}, 3, 2),
     ({"how": "transpiler", "config": {"mode": "collective", "collective_mode": "local_sgd", "local_sgd_k_steps": 4}}, 4, 1),
 ])
-def test_workers_that_average_after_some_steps(tmp_path, job, every, begin):
+def test_local_sgd_averages_after_k_steps(tmp_path, job, every, begin):
     results = train(tmp_path, dict(job, steps=[10, 10], seeds=True))
     losses, params = average_by_hand(10, every, begin)
     np.testing.assert_allclose([r["losses"] for r in results], losses, rtol=1e-5)
@@ -138,7 +138,7 @@ def test_workers_of_several_threads_train_as_one_process(tmp_path, job):
     same(results, params)
 
 
-def test_trainers_that_the_program_does_not_know_of_are_refused():
+def test_num_trainers_of_a_program_that_was_not_transpiled_is_refused():
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
         x = fluid.data("x", [None, 4])
@@ -279,7 +279,7 @@ def programs(fields):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_fields_of_the_strategy_show(name):
+def test_fields_of_the_collective_strategy_change_programs(name):
     value, more = FIELDS[name]
     assert programs(dict(more, **{name: value})) != programs(more)
 

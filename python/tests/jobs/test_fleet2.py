@@ -77,7 +77,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_fields_of_a_strategy_show(name):
+def test_fields_of_a_fleet_2_strategy_change_programs(name):
     kind, rule, first, value = FIELDS[name]
     if kind == "servers" and name.startswith("l"):
         # Updates are in the programs of servers.
@@ -99,7 +99,7 @@ KNOBS = {"max_merge_var_num": 3, "send_queue_size": 7, "independent_recv_thread"
 
 
 @pytest.mark.parametrize("name", KNOBS)
-def test_knobs_reach_the_communicator(name):
+def test_a_sync_configs_reach_the_communicator(name):
     strategy = fleet.DistributedStrategy()
     assert strategy._knobs() == {}
     strategy.a_sync_configs = {name: KNOBS[name]}
@@ -157,7 +157,7 @@ def test_contradictory_strategies_are_named():
         fleet.init(strategy=fluid.DistributeTranspilerConfig())
 
 
-def test_methods_know_their_role():
+def test_methods_of_fleet_2_check_the_role():
     fleet.init(role("servers"))
     with pytest.raises(RuntimeError, match="minimize.loss. before fleet.init_worker"):
         fleet.init_worker()

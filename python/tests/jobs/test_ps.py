@@ -191,7 +191,7 @@ def all_leave(**how):
             assert "is done: 20 steps" in result(server)[1]
 
 
-def test_a_trainer_that_forgets_to_close_leaves_all_the_same():
+def test_a_trainer_that_forgets_to_close_leaves_the_job():
     all_leave(close=False)
 
 

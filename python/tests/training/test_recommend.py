@@ -106,7 +106,7 @@ def test_a_phase_trains_and_another_one_infers(tmp_path):
     infer.start(exe)
     with fluid.scope_guard(infer.scope), fluid.program_guard(infer.main, infer.startup):
         fluid.io.load_persistables(exe, str(tmp_path / "saved"), main_program=infer.main)
-        # Metrics begin anew, as PaddleRec lets them: zeros, of whatever type.
+        # Metrics start again as in PaddleRec: zeros of any type.
         for name in ["hits"] + ["_generated_var_%d" % i for i in range(4)]:
             tensor = infer.scope.find_var(name).get_tensor()
             tensor.set(np.zeros(tensor._get_dims()).astype("float32"), fluid.CPUPlace())
