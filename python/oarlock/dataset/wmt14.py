@@ -9,9 +9,7 @@ __all__ = ["get_dict", "test", "train"]
 URL_TRAIN, MD5_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz", "0791583d57d5beb693b9414c5b36798c"
 URL_MODEL, MD5_MODEL = "http://paddlemodels.bj.bcebos.com/wmt%2Fwmt14.tgz", "0cb4a5366189b6acba876491c8724fa3"
 
-START = "<s>"
-END = "<e>"
-UNK = "<unk>"
+START, END, UNK = "<s>", "<e>", "<unk>"
 UNK_IDX = 2
 
 # Longer sentences are left out of training.

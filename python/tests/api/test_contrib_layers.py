@@ -97,14 +97,14 @@ def test_children_in_a_tree():
     assert got[0].reshape(3, 2).tolist() == [[3, 4], [5, 6], [0, 0]] and got[1].reshape(3, 2).tolist() == [[1, 1], [1, 1], [0, 0]]
 
 
-def test_what_is_not_here_says_why():
+def test_unsupported_contrib_layers_say_why():
     with pytest.raises(NotImplementedError, match="tree_conv: its operator is not supported yet"):
         fluid.contrib.layers.tree_conv
     with pytest.raises(AttributeError):
         fluid.contrib.layers.nonsense
 
 
-# What Fluid 1.8.5 computes: kind, both directions, first states, lengths; losses of three steps.
+# Results of Fluid 1.8.5: kind, both directions, first states, lengths; losses of three steps.
 RECURRENT = [
     ("gru", False, False, False, [6.787992, -15.529507, -19.846827]),
     ("gru", False, True, True, [9.837861, -13.087660, -19.643648]),

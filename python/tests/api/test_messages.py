@@ -1,4 +1,4 @@
-"""What a mistake is answered with: what it is, and what to do."""
+"""Error messages: what is wrong, and what to do."""
 
 import pickle
 import subprocess
@@ -44,7 +44,7 @@ def test_a_misspelt_layer_is_answered_with_the_one_that_was_meant():
         layers.embeding
 
 
-def test_a_function_stays_one_under_its_two_names():
+def test_a_function_is_the_same_under_both_names():
     assert layers.fc is layers.nn.fc and fluid.data is fluid.input.data
     assert layers.fc.__name__ == "fc" and layers.fc.__doc__
 
@@ -60,7 +60,7 @@ def test_a_fetch_of_an_unknown_name_is_answered_with_what_the_layer_wrote():
                 exe.run(main, feed={"x": np.zeros((1, 4), "float32")}, fetch_list=[name])
 
 
-def test_a_loss_that_is_no_number_is_answered_for_every_language():
+def test_a_loss_that_is_no_number_is_explained_without_rust():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         loss = layers.fc(fluid.data("x", [None, 4]), 2)
         with pytest.raises(fluid.core.EnforceNotMet, match="take the mean of it") as raised:
@@ -82,7 +82,7 @@ def test_a_fetched_number_prints_as_an_array():
         assert float(number) == float(value.item())
 
 
-def test_a_split_method_that_is_none_is_named():
+def test_an_invalid_split_method_is_named():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         loss = layers.mean(layers.fc(fluid.data("x", [None, 4]), 2))
         fluid.optimizer.SGD(0.1).minimize(loss)
@@ -114,7 +114,7 @@ def test_files_and_lines_of_a_data_set_are_answered_with_help(tmp_path):
             exe.train_from_dataset(main, dataset_of("nowhere/part-0"))
 
 
-def test_launchers_speak_of_themselves():
+def test_the_help_of_a_launcher_names_the_launcher():
     def says(*words):
         done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr

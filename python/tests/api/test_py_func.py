@@ -43,7 +43,7 @@ def test_a_function_with_its_gradient_trains_like_the_operator():
     np.testing.assert_allclose(train(by_function), train(layers.tanh), rtol=1e-5)
 
 
-def test_without_a_gradient_none_flows():
+def test_py_func_without_backward_func_has_no_gradient():
     def first_only(hidden):
         copy = layers.py_func(lambda h: np.array(h), hidden, declared(hidden))
         return layers.elementwise_add(hidden, copy)
@@ -112,7 +112,7 @@ def test_wrong_arguments_are_named():
         layers.py_func(tanh, x, declared(x), tanh_gradient, skip_vars_in_backward_input=layers.data("other", [2]))
 
 
-def test_a_saved_program_has_no_functions_elsewhere():
+def test_a_function_that_is_not_registered_is_an_error():
     x = fluid.data("x", [None, 2])
     out = layers.py_func(tanh, x, declared(x))
     fluid.default_main_program().global_block().ops[-1].set_attr("forward_callable_id", 10**6)
@@ -121,7 +121,7 @@ def test_a_saved_program_has_no_functions_elsewhere():
 
 
 def test_variables_of_the_run_are_refused_inside_and_waited_for_outside():
-    """While a run that writes a parameter calls a function, it cannot be had: the function is told, another thread waits its turn."""
+    """While a run that writes a parameter calls a function, the parameter is locked: the function gets an error, another thread waits."""
     x = fluid.data("x", [None, 1])
     w = layers.create_parameter([1], "float32", default_initializer=fluid.initializer.Constant(1.0))
     scope = fluid.global_scope()

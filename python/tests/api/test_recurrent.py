@@ -113,7 +113,7 @@ def operators(program):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_as_fluid(name):
+def test_recurrent_layers_compute_as_fluid(name):
     with np.load(os.path.join(GOLDEN, name + ".npz")) as archive:
         golden = dict(archive)
     main, startup = fluid.Program(), fluid.Program()
@@ -200,7 +200,7 @@ def test_a_decoder_of_the_user(is_test):
     assert list(steps) == [3, 1]
 
 
-def test_mistakes():
+def test_errors_of_cells_and_decoders_are_named():
     x = fluid.data("x", [None, 3, 2], "float32")
     with pytest.raises(NotImplementedError, match="RNNCell has no property state_shape"):
         layers.rnn(layers.RNNCell(), x)

@@ -12,7 +12,7 @@ from oarlock import fluid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What Fluid has and Oarlock does not have yet.
+# Names of Fluid that Oarlock does not have yet.
 MISSING = set()
 
 # Where the recorded text is not what a signature says: `*` arguments, and a default that is an object.

@@ -47,7 +47,7 @@ def test_the_client_does_what_fluids_does(cluster, tmp_path):
         hdfs.HDFSClient(str(tmp_path), {})
 
 
-def test_models_and_data_live_there(cluster, tmp_path):
+def test_models_and_data_on_hdfs(cluster, tmp_path):
     x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
     loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
     fluid.optimizer.SGD(0.1).minimize(loss)
@@ -74,7 +74,7 @@ def test_models_and_data_live_there(cluster, tmp_path):
 
 
 class OneWorker:
-    """A job of one worker, which waits for nobody."""
+    """A job of one worker."""
 
     worker_index = staticmethod(lambda: 0)
     is_first_worker = staticmethod(lambda: True)

@@ -108,7 +108,7 @@ def test_trainers_share_batches(monkeypatch):
     assert list(fluid.contrib.reader.distributed_batch_reader(batches)()) == list(batches())
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
     monkeypatch.setenv("PADDLE_TRAINER_ID", "1")
-    # The fifth batch has no partner.
+    # The fifth batch is left over.
     assert list(fluid.contrib.reader.distributed_batch_reader(batches)()) == [[2, 3], [6, 7]]
     monkeypatch.setenv("PADDLE_TRAINER_ID", "2")
     with pytest.raises(ValueError, match="there are 2 trainers"):

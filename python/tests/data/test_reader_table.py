@@ -4,7 +4,6 @@ A mode is a column: how a program is made ready to train, and around what it run
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import pytest
 import oarlock
 import oarlock.fluid as fluid
 from oarlock.fluid import layers
+from processes import endpoints
 
 BATCH, SAMPLES = 5, 20
 WEIGHTS = np.array([[1.0], [-2.0]], "float32")
@@ -62,9 +62,7 @@ class Servers(Local):
 
     def minimize(self, loss):
         super().minimize(loss)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            endpoint = "127.0.0.1:%d" % free.getsockname()[1]
+        endpoint, = endpoints(1)
         transpiler = fluid.DistributeTranspiler()
         transpiler.transpile(0, pservers=endpoint, trainers=1, sync_mode=self.sync_mode)
         main, startup = transpiler.get_pserver_programs(endpoint)
@@ -93,7 +91,7 @@ class Servers(Local):
 
 
 class AsyncServers(Servers):
-    """The same, and the server waits for nobody."""
+    """The same in async mode."""
 
     sync_mode = False
 
@@ -106,7 +104,7 @@ def fed():
 
 
 def write_text(tmp_path):
-    """The samples in two files, cut where a batch ends."""
+    """The samples in two files, divided where a batch ends."""
     lines = ["2 %r %r 1 %r\n" % (float(x[0]), float(x[1]), float(y[0])) for x, y in samples()]
     for part in range(2):
         half = SAMPLES // 2
@@ -379,7 +377,7 @@ def test_a_test_program_reads_and_an_inference_model_does_not(reader, tmp_path):
 
 @pytest.mark.parametrize("runner", [Run, RunClone, RunCompiled, RunParallel, RunReplicas], ids=lambda v: v.__name__)
 @pytest.mark.parametrize("reader", [Started, PyReaderOp], ids=lambda v: v.__name__)
-def test_what_the_generator_raises_is_raised_by_the_run(reader, runner, tmp_path):
+def test_an_exception_of_a_generator_is_raised_by_the_run(reader, runner, tmp_path):
     class Broken(reader):
         pass
 
@@ -414,7 +412,7 @@ def test_a_feed_comes_before_a_reader(tmp_path):
             exe.run(program, feed={"x": x})
 
 
-def test_mistakes_are_told(tmp_path):
+def test_errors_of_readers_are_named(tmp_path):
     reader = Started()
     _, loss = network(Local(), reader, tmp_path)
     exe = fluid.Executor()
@@ -440,7 +438,7 @@ def test_mistakes_are_told(tmp_path):
         empty.start()
 
 
-def test_arrays_that_are_used_again_keep_what_was_yielded():
+def test_a_generator_may_reuse_its_arrays():
     """A generator may fill the same array for every batch."""
     x = fluid.data("x", [None, 4096])
     loader = fluid.io.DataLoader.from_generator([x], capacity=8, iterable=False)
@@ -460,7 +458,7 @@ def test_arrays_that_are_used_again_keep_what_was_yielded():
     assert seen == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_is_read_must_be_what_is_declared():
+def test_a_batch_that_does_not_fit_its_declaration_is_refused():
     x = fluid.data("x", [None, 2])
     loader = fluid.io.DataLoader.from_generator([x], capacity=2, iterable=False)
     exe = fluid.Executor()
@@ -473,20 +471,20 @@ def test_what_is_read_must_be_what_is_declared():
         loader.reset()
 
 
-def test_threads_of_a_trainer_that_waits_for_others(tmp_path):
+def test_threads_of_a_sync_trainer_make_one_step_together(tmp_path):
     """Two threads, a file each: a step is that of their joined batch, without fleet and its communicator, too."""
     mode, reader = Servers(), FromQueue()
     network(mode, reader, tmp_path)
     exe = fluid.Executor(fluid.CPUPlace())
     reader.dataset.set_thread(2)
-    # A reader that is early would take both files: each waits until the other one is open.
-    meet = tmp_path / "meet.sh"
-    meet.write_text('touch "$1/$$"; until [ "$(ls "$1" | wc -l)" -ge 2 ]; do sleep 0.01; done; exec cat')
+    # A fast reader would take both files: each waits until the other one is open.
+    barrier = tmp_path / "barrier.sh"
+    barrier.write_text('touch "$1/$$"; until [ "$(ls "$1" | wc -l)" -ge 2 ]; do sleep 0.01; done; exec cat')
     with mode.running(exe) as program:
         for number in range(2):
             here = tmp_path / str(number)
             here.mkdir()
-            reader.dataset.set_pipe_command("sh %s %s" % (meet, here))
+            reader.dataset.set_pipe_command("sh %s %s" % (barrier, here))
             exe.train_from_dataset(program, reader.load())
         trained = mode.weights()
     w = np.zeros([2, 1], "float32")

@@ -11,16 +11,16 @@ Python blocks of a page are one script, in their order. A comment in the source 
 import glob
 import os
 import re
-import socket
 import subprocess
 import sys
 
 import pytest
 
+from processes import LIMIT, free_ports
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 PAGES = sorted(p for p in [os.path.join(ROOT, "README.md"), *glob.glob(os.path.join(ROOT, "docs", "*.md"))] if os.path.exists(p))
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```(python|sh)\n(.*?)^```$", re.M | re.S)
-DEADLINE = 120
 
 
 def blocks(path):
@@ -30,15 +30,11 @@ def blocks(path):
     return [(re.findall(r"<!-- (.*) -->", comments), language, text) for comments, language, text in found]
 
 
-def free_ports(text):
-    """The text with ports of this machine that are free in place of those that it names."""
-    taken = []
-    for port in sorted(set(re.findall(r"127\.0\.0\.1:(\d+)", text))):
-        taken.append(socket.socket())
-        taken[-1].bind(("127.0.0.1", 0))
-        text = text.replace("127.0.0.1:" + port, "127.0.0.1:%d" % taken[-1].getsockname()[1])
-    for held in taken:
-        held.close()
+def with_free_ports(text):
+    """The text with free ports of this machine in place of those that it names."""
+    named = sorted(set(re.findall(r"127\.0\.0\.1:(\d+)", text)))
+    for port, free in zip(named, free_ports(len(named))):
+        text = text.replace("127.0.0.1:" + port, "127.0.0.1:%d" % free)
     return text
 
 
@@ -52,7 +48,7 @@ def run(command, place):
             (tools / name).chmod(0o755)
     environment = dict(os.environ, PATH="%s:%s" % (tools, os.environ["PATH"]), OARLOCK_PROGRESS="off")
     done = subprocess.run(
-        ["sh", "-e", "-c", command], cwd=place, env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False)
+        ["sh", "-e", "-c", command], cwd=place, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 0, "%s\n%s\n%s" % (command, done.stdout[-3000:], done.stderr[-3000:])
 
 
@@ -64,7 +60,7 @@ def test_the_blocks_of_a_page_run(path, tmp_path):
             continue
         if language == "sh":
             if "run" in comments:
-                run(free_ports(text), tmp_path)
+                run(with_free_ports(text), tmp_path)
             continue
         commands = [comment[len("run: "):] for comment in comments if comment.startswith("run: ")]
         files = [comment[len("file: "):] for comment in comments if comment.startswith("file: ")]

@@ -1,5 +1,5 @@
-"""The code of the Fluid manuals, as scripts that import ``paddle``. docs/seeds.md tells what was completed and corrected, and
-where the listings belong that are not here."""
+"""The code of the Fluid manuals, as scripts that import ``paddle``. docs/seeds.md lists completions, corrections, and
+listings that are not here."""
 
 import subprocess
 import sys
@@ -369,7 +369,7 @@ def test_listing(name, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
 
 
-def test_eager_models_come_later(tmp_path):
+def test_eager_models_are_not_supported(tmp_path):
     (tmp_path / "eager.py").write_text(
         "import paddle.fluid as fluid\n"
         "for name in ('save_dygraph', 'load_dygraph', 'dygraph', 'dygraph.nn'):\n"

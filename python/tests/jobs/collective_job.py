@@ -1,6 +1,6 @@
-"""One worker of a job without servers, as tests launch it: ``collective_job.py '{"how": "fleet", ...}'``.
+"""One collective worker, as tests launch it: ``collective_job.py '{"how": "fleet", ...}'``.
 
-Writes a file of JSON with what a test compares: losses and parameters."""
+Writes a file of JSON with losses and parameters."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def main(job):
     if job.get("even"):
         reader = distributed.even_reader(batches, job["even"])
     if job.get("files"):
-        dealt = ps_job.deal_out(dict(job, id=rank), fleet)
+        shuffled = ps_job.global_shuffle(dict(job, id=rank), fleet)
     losses = []
     for step, feed in enumerate(reader()):
         if job.get("dies") == [rank, step] and not (again and job.get("late")):
@@ -80,10 +80,12 @@ def main(job):
         fleet.stop_worker() if job["how"] == "fleet" else exe.close()
     scope = fluid.global_scope()
     names = [v.name for v in loss.block.program.all_parameters()]
-    result = {"losses": losses, "dealt": dealt if job.get("files") else None, "sum": summed, "params": {n: np.array(scope.find_var(n).get_tensor()).tolist() for n in names}}
+    result = {"losses": losses, "shuffled": shuffled if job.get("files") else None, "sum": summed, "params": {n: np.array(scope.find_var(n).get_tensor()).tolist() for n in names}}
     with open("result.%d" % rank, "w") as file:
         json.dump(result, file)
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    description = json.loads(sys.argv[1])
+    os.chdir(description.get("folder", "."))
+    main(description)

@@ -1,6 +1,7 @@
 """A script for Fluid 1.8 that starts the communicator by hand: ``python -m oarlock.paddle communicator_job.py '{"role": ...}'``.
 
-Prints one line of JSON: the losses of a trainer, and whether the communicator ran before, between and after."""
+Prints one line of JSON: the losses of a trainer, the loss of the untrained network, and whether the communicator ran before, between
+and after training."""
 
 import json
 import sys
@@ -19,12 +20,19 @@ CONFIG = {
 
 
 def kwargs(job):
-    """What Fluid's own Fleet passed."""
+    """The arguments that Fluid's own Fleet passes."""
     if job["mode"] == "SYNC":
         return {"pserver_endpoints": job["servers"], "trainer_id": job["id"]}
     if job["mode"] == "GEO":
         return {"push_vars": {}, "trainers": job["trainers"], "push_nums": 3}
     return None
+
+
+def goes_on(job, losses, enough):
+    """Whether to make another step: until the loss is low enough, or 60 steps."""
+    if job.get("until_trained"):
+        return not losses or losses[-1] > enough
+    return len(losses) < 60
 
 
 def main(job):
@@ -57,11 +65,13 @@ def main(job):
     running.append(communicator.is_running())
     batch = np.random.RandomState(1).uniform(-1, 1, (16, 4)).astype("float32")
     feed = {"x": batch, "y": batch.sum(1, keepdims=True)}
-    losses = [float(exe.run(program, feed=feed, fetch_list=[loss])[0].ravel()[0]) for _ in range(60)]
+    untrained, losses = float((feed["y"] ** 2).mean()), []
+    while goes_on(job, losses, untrained / 4):
+        losses.append(float(exe.run(program, feed=feed, fetch_list=[loss])[0].ravel()[0]))
     communicator.stop()
     running.append(communicator.is_running())
     exe.close()
-    return {"losses": losses, "running": running}
+    return {"losses": losses, "untrained": untrained, "running": running}
 
 
 if __name__ == "__main__":

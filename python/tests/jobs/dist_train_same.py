@@ -18,7 +18,7 @@ if __name__ == "__main__":
 
     def train():
         def reader():
-            # The order of every epoch, whatever else draws random numbers.
+            # The order of every epoch, independent of other users of random numbers.
             epoch[0] += 1
             random.seed(epoch[0])
             return iter([(a, np.array([b])) for a, b in zip(x, y)])

@@ -1,9 +1,10 @@
 """A static script of Paddle 2 with Fleet, as tests start it in every process of a job: ``python -m oarlock.paddle fleet2_job.py JSON``.
 
-Prints one line of JSON with what a test compares."""
+Prints one line of JSON with the values that a test compares."""
 
 import json
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -89,6 +90,8 @@ def train(job, net, exe, stood):
         if "progress" in job:
             with open("%s.%d" % (job["progress"], fleet.worker_index()), "a") as f:
                 f.write("%d\n" % step)
+        if step == job.get("hang"):
+            signal.pause()
         time.sleep(job.get("pause", 0))
         loss, right = exe.run(main_program, feed=feed, fetch_list=[net["loss"], net["right"]])
         losses.append(loss.item())
@@ -127,7 +130,7 @@ def after(job, net, exe):
             job["save"] + "_prefix/ctr", [paddle.static.default_main_program().global_block().var(n) for n in ("x", "ids")],
             [net["out"]], exe)
     if fleet.is_first_worker() and job.get("look"):
-        # Somebody who is no part of the job.
+        # A process outside of the job.
         model, servers = job["save"] + "_model", fleet.server_endpoints()
         for name, endpoints in [("local", None), ("remote", servers)]:
             ran = subprocess.run([sys.executable, "-c", LOOK, model, json.dumps(endpoints), str(job["look"])],

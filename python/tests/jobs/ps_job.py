@@ -1,10 +1,12 @@
 """One process of a job with parameter servers, as tests start it: ``python ps_job.py '{"role": "trainer", ...}'``.
 
-Prints one line of JSON with what a test compares: losses, and parameters when asked for."""
+Prints one line of JSON with the values that a test compares: losses, and parameters when asked for."""
 
+import itertools
 import json
 import os
 import random
+import signal
 import sys
 import time
 
@@ -39,7 +41,7 @@ def build(job):
 
 
 def golden(net):
-    """A network of the predecessor's, as it saved it."""
+    """A network that Fluid 1.8.5 saved."""
     directory = os.path.join(GOLDEN, net)
     for name, switch in (("main", fluid.framework.switch_main_program), ("startup", fluid.framework.switch_startup_program)):
         with open(os.path.join(directory, name + ".program"), "rb") as f:
@@ -59,24 +61,37 @@ def transpiler(job):
     return made
 
 
+def goes_on(job, step, losses):
+    """Whether a trainer makes this step: ``steps`` of them, and more until its loss is below ``until`` or the file ``hold`` exists."""
+    if "until" in job:
+        return not losses or losses[-1] > job["until"]
+    return step < job.get("steps", 20) or ("hold" in job and not os.path.exists(job["hold"]))
+
+
 def steps(job, exe, program, loss, batches):
     """Trains on this trainer's share of every batch."""
-    size = len(next(iter(batches.values()))[0]) // job["trainers"]
+    count, size = len(next(iter(batches.values()))), len(next(iter(batches.values()))[0]) // job["trainers"]
     losses = []
     if "replicas" in job:
         how = StrategyFactory.create_sync_strategy().get_build_strategy() if "fleet" in job else fluid.BuildStrategy()
         places = [fluid.CPUPlace()] * job["replicas"]
         program = fluid.CompiledProgram(program).with_data_parallel(loss.name, how, places=places)
     start = fluid.executor.runtime().done() if job.get("again") else job.get("from", 0)
-    for step in range(start, job.get("steps", 20)):
+    for step in itertools.count(start):
+        if not goes_on(job, step, losses):
+            return losses
+        if job.get("fails") == step:
+            raise ValueError("this trainer fails")
         mine = slice(job["id"] * size, (job["id"] + 1) * size)
-        value, = exe.run(program, feed={name: b[step][mine] for name, b in batches.items()}, fetch_list=[loss])
+        value, = exe.run(program, feed={name: b[step % count][mine] for name, b in batches.items()}, fetch_list=[loss])
         losses.append(float(value.mean()))
         if "progress" in job:
             with open(job["progress"], "a") as f:
                 f.write("%d\n" % step)
-        time.sleep(job.get("pause", 0))
-    return losses
+        if job.get("hang") == step:
+            signal.pause()
+        if "hold" in job:
+            time.sleep(0.01)
 
 
 def by_transpiler(job):
@@ -122,20 +137,20 @@ ends = {
 }
 
 
-def shuffled(job, exe):
-    """Trains on samples that all workers deal out again; returns which of them came here."""
-    dataset, dealt = deal_out(job, fleet, keep=True)
+def by_shuffle(job, exe):
+    """Trains after a global shuffle; returns the samples of this worker."""
+    dataset, shuffled_data = global_shuffle(job, fleet, keep=True)
     exe.train_from_dataset(fleet.main_program, dataset)
     total = np.zeros(1)
-    fleet.all_reduce_worker(np.array([float(len(dealt["numbers"]))]), total)
+    fleet.all_reduce_worker(np.array([float(len(shuffled_data["numbers"]))]), total)
     gathered = fleet._role_maker.all_gather(job["id"])
     fleet.barrier_worker()
     fleet.stop_worker()
-    return dict(dealt, total=float(total[0]), gathered=gathered)
+    return dict(shuffled_data, total=float(total[0]), gathered=gathered)
 
 
-def deal_out(job, fleet, keep=False):
-    """Loads the worker's files and deals the samples of all workers out again."""
+def global_shuffle(job, fleet, keep=False):
+    """Loads the worker's files and shuffles the samples of all workers globally."""
     random.seed(job["seed"])
     block = fluid.default_main_program().global_block()
     dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
@@ -147,8 +162,8 @@ def deal_out(job, fleet, keep=False):
     dataset.global_shuffle(fleet)
     sizes = [dataset.get_memory_data_size(fleet), dataset.get_shuffle_data_size(fleet), before]
     numbers = [int(n) for batch in dataset._configure().begin(1) for n in _first_column(batch)]
-    dealt = {"numbers": numbers, "sizes": sizes}
-    return (dataset, dealt) if keep else dealt
+    shuffled_data = {"numbers": numbers, "sizes": sizes}
+    return (dataset, shuffled_data) if keep else shuffled_data
 
 
 def _first_column(batches):
@@ -160,15 +175,15 @@ def _first_column(batches):
 
 
 def over_epochs(job, exe, loss, batches, evaluate):
-    """Trains some epochs in which workers have unequal numbers of batches; they meet after each. Returns how many this one had, and the
-    loss of a batch after the last."""
+    """Trains some epochs in which workers have unequal numbers of batches, with an all-reduce after each. Returns the batches of this
+    worker, and the loss of a batch after the last."""
     batches = [{name: b[step] for name, b in batches.items()} for step in range(4)]
     had = []
     for _ in range(job["epochs"]):
         if "files" in job:
-            dataset, dealt = deal_out(job, fleet, keep=True)
+            dataset, shuffled_data = global_shuffle(job, fleet, keep=True)
             exe.train_from_dataset(fleet.main_program, dataset)
-            had.append(-(-len(dealt["numbers"]) // 10))
+            had.append(-(-len(shuffled_data["numbers"]) // 10))
         else:
             for batch in fleet.even_reader(lambda: iter(batches[:3 + job["id"]]), job["even"])():
                 exe.run(fleet.main_program, feed=batch, fetch_list=[loss])
@@ -207,7 +222,7 @@ def by_fleet(job):
     if "epochs" in job:
         return over_epochs(job, exe, loss, batches, evaluate)
     if "files" in job:
-        return shuffled(job, exe)
+        return by_shuffle(job, exe)
     losses = steps(job, exe, fleet.main_program, loss, batches)
     if "save" in job:
         fleet.save_persistables(exe, job["save"])

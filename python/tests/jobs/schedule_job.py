@@ -1,7 +1,7 @@
 """One process of a job whose learning rate changes: ``python schedule_job.py JSON``, a script of Fluid 1.8 that runs unchanged with
-``python -m oarlock.paddle``. Prints one line of JSON with what a test compares.
+``python -m oarlock.paddle``. Prints one line of JSON with the values that a test compares.
 
-``schedule_losses.json`` holds what Fluid 1.8.5 itself says: for each schedule the losses of two trainers with two servers in sync mode
+``schedule_losses.json`` holds results of Fluid 1.8.5: for each schedule the losses of two trainers with two servers in sync mode
 ({"mode": "sync", "trainers": 2, "net": "regression", "steps": 8}), and the rates of sixteen steps of one process ({"role": "LOCAL", "net":
 "line", "steps": 17}: the weight falls by the rate in every step)."""
 
@@ -57,8 +57,8 @@ def train(program, before=lambda: None):
     return losses
 
 
-def kept():
-    """What a server has in the end."""
+def final_state():
+    """The weight and the counter of a server at its end."""
     value = lambda name: fluid.global_scope().find_var(name)  # noqa: E731
     found = {name: value(name) for name in ("w", "@LR_DECAY_COUNTER@")}
     return {name: float(np.ravel(np.array(var.get_tensor()))[0]) for name, var in found.items() if var is not None}
@@ -74,7 +74,7 @@ def transpiled():
         program, startup = transpiler.get_pserver_programs(servers[index])
         exe.run(startup)
         exe.run(program)
-        return kept()
+        return final_state()
     program = transpiler.get_trainer_program()
     exe.run(fluid.default_startup_program())
     losses = train(program)
@@ -95,7 +95,7 @@ def with_fleet():
     if role == "PSERVER":
         fleet.init_server()
         fleet.run_server()
-        return kept()
+        return final_state()
     fleet.init_worker()
     exe.run(fleet.startup_program)
     losses = train(fleet.main_program)
@@ -118,7 +118,7 @@ def with_fleet2():
     if role == "PSERVER":
         fleet.init_server()
         fleet.run_server()
-        return kept()
+        return final_state()
     exe.run(fluid.default_startup_program())
     fleet.init_worker()
     steps = iter(range(job["steps"]))

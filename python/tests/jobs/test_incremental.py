@@ -11,7 +11,7 @@ SERVERS = ["127.0.0.1:6174", "127.0.0.1:6175"]
 
 
 def network():
-    """Two layers whose weights are cut into blocks for two servers."""
+    """Two layers whose weights are divided into blocks for two servers."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 5
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
@@ -32,7 +32,7 @@ def transpiled():
 
 
 @pytest.mark.parametrize("into", ["startup program", "server's program"])
-def test_a_server_loads_its_blocks_of_cut_parameters(tmp_path, into):
+def test_a_server_loads_its_blocks_of_a_divided_parameter(tmp_path, into):
     """The manuals' listing: ``fluid.io.load_persistables(exe, path, pserver_startup)`` after ``exe.run(pserver_startup)``."""
     exe, path = fluid.Executor(fluid.CPUPlace()), str(tmp_path / "models")
     main, startup, loss = network()
@@ -43,7 +43,7 @@ def test_a_server_loads_its_blocks_of_cut_parameters(tmp_path, into):
             exe.run(main, feed=feed, fetch_list=[loss])
         fluid.io.save_persistables(exe, path, main)
     saved = fluid.io.load_program_state(path)
-    made, cut = transpiled(), {}
+    made, divided = transpiled(), {}
     for endpoint in SERVERS:
         scope = fluid.Scope()
         with fluid.scope_guard(scope):
@@ -54,9 +54,9 @@ def test_a_server_loads_its_blocks_of_cut_parameters(tmp_path, into):
         for var in pserver_prog.list_vars():
             block, found = re.fullmatch(r"(.*)\.block(\d+)", var.name), scope.find_var(var.name)
             if block and found is not None:
-                cut.setdefault(block[1], {})[int(block[2])] = np.array(found.get_tensor())
-    assert "fc_0.w_0" in cut and len(cut["fc_0.w_0"]) == 2
-    for name, blocks in cut.items():
+                divided.setdefault(block[1], {})[int(block[2])] = np.array(found.get_tensor())
+    assert "fc_0.w_0" in divided and len(divided["fc_0.w_0"]) == 2
+    for name, blocks in divided.items():
         whole = np.concatenate([blocks[at].reshape(-1) for at in sorted(blocks)])
         np.testing.assert_array_equal(whole, saved[name].reshape(-1), err_msg=name)
 
@@ -92,7 +92,7 @@ def train(folder, stop_after=None):
         pass
 
 
-def test_resuming_says_from_where_and_passes_over_a_damaged_checkpoint(tmp_path, capfd):
+def test_resuming_names_the_checkpoint_and_skips_a_damaged_one(tmp_path, capfd):
     folder = tmp_path / "run"
     train(str(folder), stop_after=3)
     assert capfd.readouterr().err == ""

@@ -31,7 +31,7 @@ def test_a_script_runs_as_servers_and_workers(tmp_path, module):
     assert "[worker 0] oarlock TRAINER 0 2 --epochs 2" in run.stdout
 
 
-def test_a_failing_script_is_told(tmp_path):
+def test_a_failing_script_gives_its_exit_code_to_the_launcher(tmp_path):
     (tmp_path / "bad.py").write_text("raise SystemExit(4)")
     command = [sys.executable, "-m", "oarlock.distributed.launch", "--nproc_per_node", "2", "bad.py"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -1,71 +1,40 @@
-"""Parameter servers as processes: every test starts servers and trainers on free ports and waits for all of them."""
+"""Jobs with parameter servers: every test starts servers and trainers as processes and waits for all of them."""
 
 import json
 import os
 import signal
-import socket
 import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 
 import oarlock.fluid as fluid
+import ps_job
+from processes import AT_ONCE, Processes, endpoints, free_ports, result, wait_for_step, wait_for_text
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIMIT = 120
-
-sys.path.insert(0, HERE)
-import ps_job  # noqa: E402
+with open(os.path.join(HERE, "dist_losses.json")) as f:
+    FLUID = json.load(f)
 
 
-def free_ports(count, host="127.0.0.1"):
-    held = [socket.socket() for _ in range(count)]
-    for s in held:
-        s.bind((host, 0))
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
+class Job(Processes):
+    """A job of trainers and servers, each a process of ``script``."""
 
-
-class Job:
-    """Processes that end with the test."""
+    script = ("ps_job.py",)
 
     def __init__(self, trainers=2, servers=2, env=(), **job):
-        self.job = dict(job, trainers=trainers, servers=["127.0.0.1:%d" % p for p in free_ports(servers)])
-        self.env = dict(os.environ, OARLOCK_THREADS="1", **dict(env))
-        self.processes = []
+        super().__init__(env)
+        self.job = dict(job, trainers=trainers, servers=endpoints(servers))
 
     def start(self, **own):
-        argument = json.dumps(dict(self.job, **own))
-        process = subprocess.Popen([sys.executable, os.path.join(HERE, "ps_job.py"), argument], env=self.env, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.processes.append(process)
-        return process
+        *options, script = self.script
+        return self.python(*options, os.path.join(HERE, script), json.dumps(dict(self.job, **own)))
 
     def serve(self, **own):
         return [self.start(role="server", endpoint=e, **own) for e in self.job["servers"]]
 
     def train(self, **own):
         return [self.start(role="trainer", id=t, **own) for t in range(self.job["trainers"])]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
-
-
-def result(process, code=0):
-    """What a process printed, once it ended."""
-    out, err = process.communicate(timeout=LIMIT)
-    assert process.returncode == code, "exit code %d\n%s" % (process.returncode, err)
-    return json.loads(out.splitlines()[-1]) if out.strip() else {}, err
 
 
 def run(servers_first=True, **job):
@@ -79,7 +48,7 @@ def run(servers_first=True, **job):
 
 
 def local(net="fit_a_line", steps=20, learning_rate=0.1):
-    """The losses of one process."""
+    """The losses of one process, step by step."""
     loss, batches = ps_job.build({"net": net})
     fluid.optimizer.SGD(learning_rate).minimize(loss)
     exe = fluid.Executor(fluid.CPUPlace())
@@ -105,208 +74,193 @@ MODES = {
 }
 
 
+def enough():
+    """A loss that shows that a network learns; trainers of modes without sync make steps until they have reached it."""
+    return local()[0] / 4
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_without_sync_trainers_learn_as_well(mode):
-    with Job(net="fit_a_line", **MODES[mode]) as job:
+def test_trainers_without_sync_learn(mode):
+    with Job(net="fit_a_line", until=enough(), **MODES[mode]) as job:
         servers, trainers = job.serve(), job.train()
         losses = [result(p)[0]["losses"] for p in trainers]
         assert all("pushes old on average" in result(p)[1] for p in servers)
-    alone = local()
-    assert all(each[-1] < alone[0] / 4 for each in losses), losses
+    assert np.isfinite(np.concatenate(losses)).all()
 
 
 @pytest.mark.parametrize("net", ["fit_a_line", "fit_a_line_decay", "ctr_dnn_sgd", "ctr_dnn_sgd_sliced", "mnist_mlp"])
-def test_losses_of_the_predecessor(net):
-    with open(os.path.join(HERE, "dist_losses.json")) as f:
-        expected = json.load(f)[net]
+def test_sync_losses_equal_those_of_fluid(net):
     config = {"min_block_size": 1024} if net.endswith("_sliced") else {}
     losses, _ = run(net="golden:" + net.replace("_sliced", ""), config=config)
-    np.testing.assert_allclose(losses, expected, rtol=2e-5)
+    np.testing.assert_allclose(losses, FLUID[net], rtol=2e-5)
 
 
 @pytest.mark.parametrize("net", ["fit_a_line", "ctr_dnn_sgd", "mnist_mlp"])
-def test_replicas_of_trainers_learn_the_same(net):
-    """Every trainer has two replicas, which add up their gradients and send once."""
-    with open(os.path.join(HERE, "dist_losses.json")) as f:
-        expected = json.load(f)[net]
+def test_trainers_with_two_replicas_have_the_losses_of_fluid(net):
+    """The two replicas of a trainer sum their gradients and push once."""
     losses, _ = run(net="golden:" + net, replicas=2)
-    np.testing.assert_allclose(losses, expected, rtol=5e-5)
+    np.testing.assert_allclose(losses, FLUID[net], rtol=5e-5)
 
 
-@pytest.mark.parametrize("strategy", ["sync", "half_async", "async"])
-def test_replicas_of_fleet_workers(strategy):
-    losses, _ = run(net="fit_a_line", fleet=strategy, replicas=2, env={"CPU_NUM": "2"})
-    if strategy == "sync":
-        np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
-    assert learned(losses), losses
+def test_fleet_sync_with_two_replicas_equals_one_process():
+    losses, _ = run(net="fit_a_line", fleet="sync", replicas=2, env={"CPU_NUM": "2"})
+    np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
 
 
-def learned(losses):
-    """Who does not wait may end before much of what was learned comes back, and may begin when most is learned: one of them shows it."""
-    return np.isfinite(losses).all() and min(np.mean(each[-10:]) for each in losses) < local()[0] / 3
+@pytest.mark.parametrize("strategy", ["half_async", "async"])
+def test_fleet_workers_with_two_replicas_learn_without_sync(strategy):
+    losses, _ = run(net="fit_a_line", fleet=strategy, replicas=2, env={"CPU_NUM": "2"}, until=enough())
+    assert np.isfinite(np.concatenate(losses)).all()
 
 
-def lines(path):
-    return len(open(path).read().split()) if os.path.exists(path) else 0
-
-
-def wait_for_step(path, step, limit=60):
-    deadline = time.time() + limit
-    while lines(path) <= step:
-        assert time.time() < deadline, "no step %d in %s" % (step, path)
-        time.sleep(0.02)
-
-
-def lose_a_trainer(tmp_path, policy, then, pause=0.05, **how):
-    """Kills trainer 1 in the middle of its steps."""
+def kill_a_trainer(tmp_path, policy, then, first=(), **how):
+    """Kills trainer 1 after its step 5."""
     progress = str(tmp_path / "progress")
     with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": policy}, **how) as job:
         servers = job.serve()
-        first = job.start(role="trainer", id=0, pause=pause)
-        second = job.start(role="trainer", id=1, pause=0.05, progress=progress)
-        wait_for_step(progress, 4)
-        second.send_signal(signal.SIGKILL)
-        second.communicate()
-        then(job, servers, first, progress)
+        survivor = job.start(role="trainer", id=0, **dict(first))
+        killed = job.start(role="trainer", id=1, progress=progress, hang=5)
+        wait_for_step(progress, 5)
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        then(job, servers, survivor)
 
 
-def test_a_killed_trainer_ends_the_job(tmp_path):
-    def then(job, servers, first, progress):
-        started = time.time()
-        _, err = result(first, code=1)
+def test_policy_fail_a_killed_trainer_ends_the_job(tmp_path):
+    def then(job, servers, survivor):
+        _, err = result(survivor, code=1, limit=AT_ONCE)
         assert "ConnectionError" in err and "trainer 1 was lost in step" in err, err
-        assert all("trainer 1 was lost in step" in result(server, code=1)[1] for server in servers)
-        assert time.time() - started < 30
+        assert all("trainer 1 was lost in step" in result(server, code=1, limit=AT_ONCE)[1] for server in servers)
 
-    lose_a_trainer(tmp_path, "fail", then)
+    kill_a_trainer(tmp_path, "fail", then)
 
 
-def test_or_the_others_go_on(tmp_path):
-    def then(job, servers, first, progress):
-        losses = result(first)[0]["losses"]
+def test_policy_shrink_the_other_trainers_go_on(tmp_path):
+    def then(job, servers, survivor):
+        losses = result(survivor)[0]["losses"]
         assert len(losses) == 20 and sum(losses[-5:]) < sum(losses[:5]) / 2
         assert all("go on without it" in result(server)[1] for server in servers)
 
-    lose_a_trainer(tmp_path, "shrink", then)
+    kill_a_trainer(tmp_path, "shrink", then)
 
 
-def test_or_they_wait_for_it_and_nothing_shows(tmp_path):
-    def then(job, servers, first, progress):
+def test_policy_wait_a_restarted_trainer_changes_no_loss(tmp_path):
+    def then(job, servers, survivor):
         again = job.start(role="trainer", id=1, again=True)
-        losses = [result(first)[0]["losses"], result(again)[0]["losses"]]
+        losses = [result(survivor)[0]["losses"], result(again)[0]["losses"]]
         [result(server) for server in servers]
         rest = len(losses[1])
         assert 0 < rest < 20
         np.testing.assert_allclose(together([each[-rest:] for each in losses]), local()[-rest:], rtol=1e-5)
 
-    lose_a_trainer(tmp_path, "wait", then)
+    kill_a_trainer(tmp_path, "wait", then)
 
 
 @pytest.mark.parametrize("policy", ["fail", "wait", "shrink"])
 @pytest.mark.parametrize("mode", ["async", "half_async", "geo"])
-def test_a_killed_worker_that_nobody_waits_for(tmp_path, mode, policy):
-    def then(job, servers, first, progress):
+def test_a_killed_worker_without_sync(tmp_path, mode, policy):
+    enough_seen = tmp_path / "enough"
+
+    def then(job, servers, survivor):
         if policy == "fail":
-            assert "trainer 1 was lost after its push" in result(first, code=1)[1]
+            assert "trainer 1 was lost after its push" in result(survivor, code=1)[1]
             assert all("trainer 1 was lost after its push" in result(server, code=1)[1] for server in servers)
             return
         said = {"wait": "the others wait for its return", "shrink": "the others go on without it"}[policy]
         for server in servers:
-            # Whoever comes back before that was never missed.
-            while said not in server.stderr.readline():
-                assert server.poll() is None
+            # A trainer that is restarted before that was never lost.
+            wait_for_text(server, said)
         if policy == "wait":
             assert len(result(job.start(role="trainer", id=1, **{"from": 5}))[0]["losses"]) == 15
-        assert len(result(first)[0]["losses"]) == 20
+        enough_seen.touch()
+        assert len(result(survivor)[0]["losses"]) >= 20
         for server in servers:
             result(server)
 
-    # It still trains when the loss is noticed.
-    lose_a_trainer(tmp_path, policy, then, pause=0.15, fleet=mode, strategy=[2] if mode == "geo" else [])
+    # The survivor trains until the loss was noticed.
+    kill_a_trainer(tmp_path, policy, then, first={"hold": str(enough_seen)}, fleet=mode, strategy=[2] if mode == "geo" else [])
 
 
-def test_a_trainer_that_forgets_to_close_leaves_all_the_same():
-    with Job(net="fit_a_line") as job:
-        servers, trainers = job.serve(), job.train(close=False)
+def all_leave(**how):
+    """Two trainers end without closing their executors, with a warning, and their servers end well."""
+    with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": "fail"}) as job:
+        servers, trainers = job.serve(), job.train(**how)
         for trainer in trainers:
             assert "warning: this trainer ends without exe.close()" in result(trainer)[1]
         for server in servers:
             assert "is done: 20 steps" in result(server)[1]
 
 
-def test_a_trainer_that_fails_is_lost():
+def test_a_trainer_that_forgets_to_close_leaves_the_job():
+    all_leave(close=False)
+
+
+@pytest.mark.parametrize("end", ["exit 0", "caught"])
+def test_a_trainer_that_exits_with_status_0_leaves(end):
+    all_leave(end=end)
+
+
+def test_a_trainer_that_raises_is_lost():
     with Job(net="fit_a_line") as job:
         servers = job.serve()
         job.start(role="trainer", id=0)
-        # There is no batch 20.
-        _, err = result(job.start(role="trainer", id=1, steps=30), code=1)
+        _, err = result(job.start(role="trainer", id=1, fails=15), code=1)
         assert "this trainer ends in an error" in err
         assert all("trainer 1 was lost" in result(server, code=1)[1] for server in servers)
 
 
 @pytest.mark.parametrize("end,code", [("exit 3", 3), ("exit with a text", 1), ("SystemExit", 3)])
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_a_trainer_that_exits_with_a_status_is_lost(mode, end, code):
+def test_a_trainer_that_exits_with_another_status_is_lost(tmp_path, mode, end, code):
     with Job(net="fit_a_line", sync_mode=mode == "sync", env={"OARLOCK_ON_LOSS": "fail"}) as job:
         servers = job.serve()
-        other = job.start(role="trainer", id=0, pause=0.3)
+        # It makes steps until the job fails.
+        other = job.start(role="trainer", id=0, hold=str(tmp_path / "never"))
         _, err = result(job.start(role="trainer", id=1, steps=5, end=end), code=code)
         assert "this process ends with status %d" % code in err and "without exe.close()" not in err, err
         for process in servers + [other]:
             assert "trainer 1 was lost" in result(process, code=1)[1]
 
 
-@pytest.mark.parametrize("end", ["exit 0", "caught"])
-def test_a_trainer_that_exits_without_one_leaves(end):
-    with Job(net="fit_a_line", env={"OARLOCK_ON_LOSS": "fail"}) as job:
-        servers, trainers = job.serve(), job.train(end=end)
-        for trainer in trainers:
-            assert "warning: this trainer ends without exe.close()" in result(trainer)[1]
-        for server in servers:
-            assert "is done: 20 steps" in result(server)[1]
-
-
 def test_a_server_stops_at_ctrl_c():
     with Job(net="fit_a_line", servers=1) as job:
         server, = job.serve()
-        while "waits for 2 trainers" not in server.stderr.readline():
-            assert server.poll() is None
-        started = time.time()
+        wait_for_text(server, "waits for 2 trainers")
         server.send_signal(signal.SIGINT)
-        _, err = server.communicate(timeout=LIMIT)
-        assert "KeyboardInterrupt" in err and time.time() - started < 5
+        _, err = server.communicate(timeout=AT_ONCE)
+        assert "KeyboardInterrupt" in err
 
 
-def test_a_trainer_says_for_whom_it_waits():
+def test_a_trainer_names_the_servers_it_waits_for():
     with Job(net="fit_a_line", env={"FLAGS_rpc_deadline": "4000"}) as job:
         _, err = result(job.start(role="trainer", id=0), code=1)
         assert "waiting for servers 127.0.0.1:" in err and "TimeoutError" in err, err
 
 
 def refused(server_env, trainer_env):
-    """What a trainer says that its server refuses, within seconds, and what the server says."""
+    """The standard errors of a trainer that its server refuses, and of the server."""
     with Job(net="fit_a_line", servers=1, env=server_env) as job:
         server, = job.serve()
-        while "waits for 2 trainers" not in server.stderr.readline():
-            assert server.poll() is None
+        wait_for_text(server, "waits for 2 trainers")
         job.env = dict(os.environ, OARLOCK_THREADS="1", **trainer_env)
-        started = time.time()
-        _, err = result(job.start(role="trainer", id=0), code=1)
-        assert time.time() - started < 60, "the deadline is 180 s"
+        _, err = result(job.start(role="trainer", id=0), code=1, limit=AT_ONCE)
         server.kill()
         return err, server.communicate()[1]
 
 
-def test_other_jobs_and_strangers_are_refused_at_once():
+def test_a_trainer_of_another_job_is_refused_at_once():
     trainer, server = refused({"OARLOCK_JOB_ID": "one"}, {"OARLOCK_JOB_ID": "two"})
     assert 'belongs to job "two", this process to job "one"' in trainer and "ConnectionError" in trainer, trainer
     assert 'belongs to job "two"' in server
+
+
+def test_an_unauthenticated_peer_is_refused_at_once():
     trainer, server = refused({"OARLOCK_TOKEN": "secret"}, {"OARLOCK_TOKEN": "guess"})
     assert "does not know the token of this job" in trainer and "ConnectionError" in trainer, trainer
     assert "guess" not in server + trainer and "secret" not in server + trainer
 
 
-def test_a_host_that_nobody_knows_is_named_with_its_variable():
+def test_an_unknown_host_is_named_with_its_variable():
     servers = "127.0.0.1:1,no-such-host.invalid:6174"
     with Job(net="fit_a_line", env={"FLAGS_rpc_deadline": "1000", "PADDLE_PSERVERS_IP_PORT_LIST": servers}) as job:
         job.job["servers"] = servers.split(",")
@@ -327,7 +281,7 @@ def certificate(folder):
     return {"OARLOCK_TLS_CERT": cert, "OARLOCK_TLS_KEY": key, "OARLOCK_TLS_NAME": "my-job"}
 
 
-def test_encrypted_jobs_train_the_same_and_refuse_the_others(tmp_path):
+def test_jobs_with_tls_train_the_same_and_refuse_plain_connections(tmp_path):
     tls = certificate(tmp_path)
     if tls is None:
         pytest.skip("skipped: there is no openssl to make a certificate with")
@@ -374,7 +328,7 @@ def test_config_and_dispatchers():
     assert placed(fluid.transpiler.RoundRobin).count("on b:2") == 1
     assert placed(fluid.transpiler.HashName).count(" on ") == 2
 
-    # What is derived from them is asked, and may ask them.
+    # Subclasses are called, and may call their base.
     for ours in (fluid.transpiler.RoundRobin, fluid.transpiler.HashName):
         derived = type("Derived", (ours,), {"dispatch": lambda self, varlist: super(type(self), self).dispatch(varlist)})
         assert placed(derived) == placed(ours)
@@ -397,12 +351,12 @@ def test_fleet_sync_equals_one_process(init_first):
 
 
 @pytest.mark.parametrize("strategy", ["async", "half_async", "geo"])
-def test_fleet_learns_by_any_strategy(strategy):
-    losses, _ = run(net="fit_a_line", fleet=strategy, strategy=[2] if strategy == "geo" else [], init_first=True)
-    assert learned(losses), losses
+def test_fleet_learns_without_sync(strategy):
+    losses, _ = run(net="fit_a_line", fleet=strategy, strategy=[2] if strategy == "geo" else [], init_first=True, until=enough())
+    assert np.isfinite(np.concatenate(losses)).all()
 
 
-def test_saved_files_are_those_of_one_process(tmp_path):
+def test_a_job_saves_the_files_of_one_process(tmp_path):
     saved = str(tmp_path / "saved")
     run(net="fit_a_line", fleet="sync", adam=True, save=saved)
     loss, batches = ps_job.build({"net": "fit_a_line"})
@@ -422,56 +376,45 @@ def test_saved_files_are_those_of_one_process(tmp_path):
         np.testing.assert_allclose(value, state[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-def test_servers_go_on_from_a_save(tmp_path):
+def test_servers_continue_from_a_save(tmp_path):
     saved = str(tmp_path / "saved")
     half, _ = run(net="fit_a_line", fleet="sync", save=saved, steps=10)
     rest, _ = run(net="fit_a_line", fleet="sync", model=saved, **{"from": 10})
     np.testing.assert_allclose(np.concatenate([together(half), together(rest)]), local(), rtol=1e-5)
 
 
-def manual(role, port, **more):
-    """The environment of a command line of the manual's table."""
-    return dict(os.environ, OARLOCK_THREADS="1", PADDLE_TRAINING_ROLE=role, PADDLE_PSERVER_IPS="127.0.0.1,127.0.0.2",
-                PADDLE_TRAINERS="2", PADDLE_PSERVER_PORT=str(port), **more)
-
-
 def test_the_manuals_script_runs_unmodified():
-    """``dist_train.py`` as the manual prints it, with data and order of batches as the predecessor had them for these losses."""
+    """``dist_train.py`` as the manual prints it, with the data and the order of batches of these losses of Fluid 1.8.5."""
     port, = free_ports(1)
-    command = [sys.executable, os.path.join(HERE, "dist_train_same.py")]
-    start = [manual("PSERVER", port, PADDLE_CURRENT_IP=ip) for ip in ("127.0.0.1", "127.0.0.2")]
-    start += [manual("TRAINER", port, PADDLE_TRAINER_ID=t) for t in "01"]
-    processes = [subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for env in start]
-    try:
-        ended = [p.communicate(timeout=LIMIT) for p in processes[2:]]
-        over = time.time()
-        ended = [p.communicate(timeout=LIMIT) for p in processes[:2]] + ended
-        assert time.time() - over < 5
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert [p.returncode for p in processes] == [0] * 4, ended
-    with open(os.path.join(HERE, "dist_losses.json")) as f:
-        expected = json.load(f)["dist_train"]
-    for (out, _), losses in zip(ended[2:], expected):
+    common = {"PADDLE_PSERVER_IPS": "127.0.0.1,127.0.0.2", "PADDLE_TRAINERS": "2", "PADDLE_PSERVER_PORT": str(port)}
+    roles = [dict(PADDLE_TRAINING_ROLE="PSERVER", PADDLE_CURRENT_IP=ip) for ip in ("127.0.0.1", "127.0.0.2")]
+    roles += [dict(PADDLE_TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=t) for t in "01"]
+    with Processes(common) as job:
+        processes = [job.python(os.path.join(HERE, "dist_train_same.py"), **role) for role in roles]
+        ended = [process.communicate(timeout=AT_ONCE * 2) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, ended
+    for (out, _), losses in zip(ended[2:], FLUID["dist_train"]):
         found = [float(line.rsplit(" ", 1)[1]) for line in out.splitlines() if line.startswith("Epoch")]
         assert len(found) == 150
         np.testing.assert_allclose(found[:10] + found[-10:], losses, rtol=1e-4)
 
 
-def shuffle(tmp_path, seed):
-    """What two workers hold after a global shuffle, and what they found out about each other."""
+def parts(tmp_path, first_value):
+    """Four files of 25 samples; ``first_value(part, i)`` is the first number of each."""
     for part in range(4):
-        lines = ["13 %d%s 1 0.5\n" % (part * 25 + i, " 0.1" * 12) for i in range(25)]
+        lines = ["13 %d%s 1 0.5\n" % (first_value(part, i), " 0.1" * 12) for i in range(25)]
         (tmp_path / ("part-%d" % part)).write_text("".join(lines))
-    files = sorted(str(f) for f in tmp_path.glob("part-*"))
-    with Job(net="fit_a_line", fleet="async", files=files, seed=seed) as cluster:
+    return sorted(str(f) for f in tmp_path.glob("part-*"))
+
+
+def shuffle(tmp_path, seed):
+    """The samples of two workers after a global shuffle, and their sums over both."""
+    with Job(net="fit_a_line", fleet="async", files=parts(tmp_path, lambda part, i: part * 25 + i), seed=seed) as cluster:
         cluster.serve()
         return [result(p)[0] for p in cluster.train()]
 
 
-def test_a_global_shuffle_deals_the_samples_of_all_workers_out_again(tmp_path):
+def test_a_global_shuffle_redistributes_the_samples_of_all_workers(tmp_path):
     workers = shuffle(tmp_path, 7)
     for worker in workers:
         assert worker["sizes"][:2] == [100, 100] and worker["sizes"][2] == 50
@@ -483,7 +426,7 @@ def test_a_global_shuffle_deals_the_samples_of_all_workers_out_again(tmp_path):
 
 
 @pytest.mark.parametrize("even, had", [("zero_weight", [6, 8]), ("pad", [8, 8]), ("shortest", [6, 6])])
-def test_workers_in_step_with_unequal_batches_meet_between_epochs(even, had):
+def test_sync_workers_with_unequal_batches_end_their_epochs_together(even, had):
     with Job(net="fit_a_line", fleet="sync", epochs=2, even=even) as cluster:
         cluster.serve()
         workers = [result(p)[0] for p in cluster.train()]
@@ -491,12 +434,8 @@ def test_workers_in_step_with_unequal_batches_meet_between_epochs(even, had):
     assert workers[0]["loss"] == workers[1]["loss"]
 
 
-def test_epochs_with_a_global_shuffle_in_step(tmp_path):
-    for part in range(4):
-        lines = ["13 %d%s 1 0.5\n" % (i % 3, " 0.1" * 12) for i in range(25)]
-        (tmp_path / ("part-%d" % part)).write_text("".join(lines))
-    files = sorted(str(f) for f in tmp_path.glob("part-*"))
-    with Job(net="fit_a_line", fleet="sync", epochs=3, files=files, seed=5) as cluster:
+def test_sync_epochs_with_a_global_shuffle(tmp_path):
+    with Job(net="fit_a_line", fleet="sync", epochs=3, files=parts(tmp_path, lambda part, i: i % 3), seed=5) as cluster:
         cluster.serve()
         workers = [result(p)[0] for p in cluster.train()]
     assert workers[0]["had"] != workers[1]["had"]

@@ -8,7 +8,7 @@ from oarlock import optimizer, static
 from oarlock.distributed import fleet
 from oarlock.optimizer import lr
 
-# What Paddle 2.6.2 says after 0, 4, 9 and 14 steps.
+# The rates of Paddle 2.6.2 after 0, 4, 9 and 14 steps.
 RATES = {
     "noam": (lambda: lr.NoamDecay(64, 10), [0.0, 0.015811388300841896, 0.035575623676894264, 0.03340765523905305]),
     "piecewise": (lambda: lr.PiecewiseDecay([3, 6], [0.1, 0.2, 0.05]), [0.1, 0.2, 0.05, 0.05]),
@@ -28,7 +28,7 @@ RATES = {
 
 
 @pytest.mark.parametrize("name", RATES)
-def test_schedules_say_what_the_predecessor_says(name):
+def test_schedules_give_the_rates_of_paddle(name):
     make, expected = RATES[name]
     scheduler, found = make(), []
     for step in range(15):
@@ -79,7 +79,7 @@ def test_every_run_uses_the_rate_of_its_time(wrap):
     assert run(static.CompiledProgram(static.default_main_program())) == -1.375
 
 
-def test_an_optimizer_tells_its_rate():
+def test_an_optimizer_returns_its_current_rate():
     scheduler = lr.StepDecay(0.5, 1)
     sgd = optimizer.SGD(scheduler)
     scheduler.step()
@@ -98,6 +98,6 @@ def test_workers_send_their_rate_to_servers():
     assert len(sends) == 1
 
 
-def test_what_is_not_there_says_so():
+def test_unsupported_schedulers_say_what_to_use():
     with pytest.raises(NotImplementedError, match="OneCycleLR is not supported: use LambdaDecay"):
         lr.OneCycleLR

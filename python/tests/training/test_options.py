@@ -53,7 +53,7 @@ def set_argument_of_run(name, value):
 
 
 def arguments_of(layer):
-    """What a layer needs."""
+    """Arguments that a layer needs."""
     image, rows = fluid.data("image", [None, 3, 4, 4]), fluid.data("rows", [None, 4])
     words = fluid.data("words", [None, 1], lod_level=1)
     label = fluid.data("label", [None, 1], "int64")
@@ -161,7 +161,7 @@ def test_unknown_names_are_refused(place):
         SET[place](name + "x", 1)
 
 
-def test_defaults_say_nothing(caplog):
+def test_default_options_log_nothing(caplog):
     with caplog.at_level(logging.INFO, "oarlock"):
         for place in SET:
             for name, default in options.defaults(place).items():
@@ -225,7 +225,7 @@ def knobs_of_the_communicator():
 
 
 def rpc_deadline():
-    """Tells a server that nobody starts how long a trainer waits."""
+    """A trainer whose server was never started waits for the deadline."""
     script = "import oarlock.fluid as fluid; fluid.set_flags({'FLAGS_rpc_deadline': 300}); " \
         "fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(fluid.data('x', [None, 1]), 1))); " \
         "t = fluid.DistributeTranspiler(); t.transpile(0, pservers='127.0.0.1:9'); t.get_trainer_program()"
@@ -302,7 +302,7 @@ def transpiled(fields):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_fields_of_the_transpiler_show(name, capsys):
+def test_fields_of_the_transpiler_config_change_programs(name, capsys):
     value, more = FIELDS[name]
     default = dict(more, **({"collective_mode": "grad_allreduce"} if name == "collective_mode" else {}))
     before = transpiled(default) + capsys.readouterr().out

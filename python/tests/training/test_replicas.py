@@ -59,7 +59,7 @@ def test_two_replicas_compute_what_fluid_computes_on_two_devices(model):
 
 
 @pytest.mark.parametrize("model", models.MODELS, ids=lambda m: m.__name__)
-def test_replicas_learn_what_one_learns_and_repeat_bit_for_bit(model):
+def test_replicas_equal_one_run_and_repeat_bit_for_bit(model):
     sync = {"sync_batch_norm": True} if model is models.batch_norm else {}
     three = models.run(fluid, model, places=3, **sync)
     one = models.run(fluid, model, places=None)
@@ -69,7 +69,7 @@ def test_replicas_learn_what_one_learns_and_repeat_bit_for_bit(model):
     assert models.run(fluid, model, places=3, **sync) == three
 
 
-def test_reduce_is_the_same_and_one_counts_every_loss_whole():
+def test_reduce_strategies_agree_and_gradient_scale_one_sums_losses():
     reduce = fluid.BuildStrategy.ReduceStrategy.Reduce
     assert models.run(fluid, models.sgd, reduce_strategy=reduce) == models.run(fluid, models.sgd)
     scale = fluid.BuildStrategy.GradientScaleStrategy
@@ -114,7 +114,7 @@ def test_fetches_are_those_of_all_replicas():
     assert value.shape == (1,)
 
 
-def test_sequences_are_dealt_out_and_put_together():
+def test_sequences_are_divided_among_replicas_and_joined_in_order():
     words = fluid.data("words", [None, 1], "int64", lod_level=1)
     rows = layers.embedding(words, [10, 2])
     exe = fluid.Executor()
@@ -139,7 +139,7 @@ def test_feeds_of_every_replica():
     np.testing.assert_array_equal(exe.run(compiled, feed=tuple(feeds), fetch_list=[predicted])[0], expected)
 
 
-def test_a_batch_too_small_to_share():
+def test_a_batch_with_fewer_samples_than_replicas_is_an_error():
     exe, main, test, loss, predicted = network()
     train = parallel(main, loss)
     with pytest.raises(ValueError, match="the batch has 1 sample of `x`, but 2 replicas share it"):
@@ -153,7 +153,7 @@ def test_a_batch_too_small_to_share():
     with pytest.raises(TypeError, match="a list with a dict for each of 2 replicas"):
         exe.run(train, feed=7, fetch_list=[loss])
     exe.run(train, feed=batch(2), fetch_list=[loss])
-    # What learns nothing takes as many replicas as there are samples, as in Fluid.
+    # A test program uses as many replicas as there are samples, as in Fluid.
     tested = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=two())
     assert exe.run(tested, feed=batch(1), fetch_list=[predicted])[0].shape == (1, 1)
     assert exe.run(tested, feed=[batch(3)], fetch_list=[predicted])[0].shape == (3, 1)
@@ -278,7 +278,7 @@ def test_a_loader_that_is_iterated_feeds_every_place():
     ):
         loader = make()
         loader.set_batch_generator(batches, places=two())
-        # The fifth batch has no partner.
+        # The fifth batch is left over.
         assert [exe.run(train, feed=feed, fetch_list=[predicted])[0].shape for feed in loader()] == [(4, 1)] * 2
     rest = fluid.io.DataLoader.from_generator([x, y], capacity=3, drop_last=False).set_batch_generator(batches, places=two())
     assert [exe.run(tested, feed=feed, fetch_list=[predicted])[0].shape for feed in rest()] == [(4, 1), (4, 1), (2, 1)]
@@ -310,7 +310,7 @@ def test_a_loader_that_is_not_iterated_feeds_every_replica_in_turn(kind):
             while True:
                 seen.append(exe.run(compiled, fetch_list=[x])[0].ravel().tolist())
         loader.reset()
-        # Who reads which batch is not chance.
+        # The order of replicas decides which batch each reads.
         assert seen == [[0, 0, 1, 1], [2, 2, 3, 3]]
 
 
@@ -323,7 +323,7 @@ def test_a_data_feeder_feeds_replicas():
     assert exe.run(compiled, feed=feeds, fetch_list=["x"])[0].shape == (5, 4)
 
 
-def test_mistakes_of_a_replica_are_told_and_undone():
+def test_an_error_in_a_replica_is_named_and_undone():
     exe, main, _, loss, _ = network()
     fluid.set_flags({"FLAGS_check_nan_inf": True})
     try:

@@ -1,4 +1,4 @@
-"""Tables of rows by id (`is_distributed=True`) in one process: the same rules as on servers, in memory."""
+"""Hashed tables (`is_distributed=True`) in one process: the same rules as on servers, in memory."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ FEED = {"ids": IDS, "y": Y}
 
 
 def network(optimizer, rows=10**9, **table):
-    """A regression from ids alone; a table of so many rows could not be a tensor."""
+    """A regression from ids alone; a tensor could not have that many rows."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 3
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
@@ -26,7 +26,7 @@ def network(optimizer, rows=10**9, **table):
     return main, startup, test, out, loss
 
 
-def test_any_number_is_an_id_and_what_was_learned_is_kept(tmp_path):
+def test_any_int64_is_an_id_of_a_hashed_table_and_rows_are_saved(tmp_path):
     main, startup, test, out, loss = network(fluid.optimizer.Adam(0.05))
     exe, scope = fluid.Executor(), fluid.Scope()
     with fluid.scope_guard(scope):
@@ -48,7 +48,7 @@ def test_any_number_is_an_id_and_what_was_learned_is_kept(tmp_path):
         assert exe.run(main, feed=FEED, fetch_list=[loss])[0] == next_loss
 
 
-def test_what_files_and_tensors_cannot_be_is_said(tmp_path):
+def test_unsupported_uses_of_hashed_tables_are_named(tmp_path):
     main, startup, _, _, loss = network(fluid.optimizer.SGD(0.1))
     exe = fluid.Executor()
     with fluid.scope_guard(fluid.Scope()):
@@ -125,7 +125,7 @@ def loaded_model(folder, feed, **names):
 
 
 def tensor_in(file):
-    """What a file of one tensor holds."""
+    """The tensor in a file."""
     program = fluid.Program()
     var = program.global_block().create_var(name=file.name, shape=[-1, 8], dtype="float32", persistable=True)
     with fluid.scope_guard(fluid.Scope()):

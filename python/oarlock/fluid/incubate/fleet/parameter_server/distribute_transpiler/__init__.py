@@ -124,14 +124,10 @@ class DistributedTranspiler(Fleet):
         return found and dict(zip(("epoch", "step", "notes"), found))
 
     def shrink_sparse_table(self, threshold=1, steps=None, count=None, score=None):
-        """Evicts rows from the hashed tables of servers; returns the number of rows. Every worker calls it after the same step. Reading
-        a row does not keep it.
+        """Evicts rows from the hashed tables of servers; returns the number of rows. Every worker calls it after the same step.
 
-        Args:
-            threshold (int): evict rows that were not updated during the last ``threshold`` calls.
-            steps (int): evict rows that were not updated in the last ``steps`` updates of their table.
-            count (int): evict rows that were updated less than ``count`` times in all.
-            score (float): evict rows with a lower score, in tables that count shows and clicks (``ShowClickEntry``).
+        Evicted are rows that were not updated during the last ``threshold`` calls, or in the last ``steps`` updates of their table,
+        that were updated less than ``count`` times, or whose score of shows and clicks is below ``score``.
         """
         return self._minimized()._core.shrink(runtime(), threshold, steps, count, score)
 
