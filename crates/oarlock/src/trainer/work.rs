@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::Thread;
 
-use oarlock_exec::Worker;
+use oarlock_exec::HogwildThread;
 use oarlock_io::data::{Batch, BatchSource};
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_tensor::{Tensor, Value};
@@ -113,7 +113,7 @@ impl Drop for Wake<'_> {
 
 impl Job<'_> {
     /// Works until there are no more batches. Whoever fails tells the others to stop.
-    pub(crate) fn run(&self, index: usize, worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
+    pub(crate) fn run(&self, index: usize, worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let _wake = Wake(&self.watcher);
         let done = self.work(index, worker, source);
         if done.is_err() {
@@ -127,7 +127,7 @@ impl Job<'_> {
         *self.speaker.get_or_init(|| index) == index
     }
 
-    fn work(&self, index: usize, mut worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
+    fn work(&self, index: usize, mut worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let batches = Batches::new(source, &self.fed, self.runtime);
         let mut batch = Batch::new();
         let mut count = 0;
