@@ -1,6 +1,6 @@
-"""Runs every example with Oarlock and with its predecessor, and keeps what both reach in docs/models.md.
+"""Runs every example with Oarlock and with Fluid 1.8.5, and writes both results to docs/models.md.
 
-    OARLOCK_PREDECESSOR_PYTHON=path/to/python python examples/compare.py [NAME...]
+    OARLOCK_PEER_FLUID=path/to/python python examples/compare.py [NAME...]
 
 Without that variable only Oarlock runs, against the figures of the table. Where there is a cargo, the examples that also
 exist in Rust run there, too. NAMEs choose examples (all by default); rows of examples that do not run stay as they are. Some examples also know real data: they run where their variable (see
@@ -20,7 +20,7 @@ TABLE = os.path.join(HERE, "..", "docs", "models.md")
 #: `data` is the variable that names real data, `tolerance` the largest difference between two metrics.
 Example = collections.namedtuple("Example", "script argument data tolerance")
 #: Metrics are numbers, or None where nothing ran.
-Row = collections.namedtuple("Row", "metric predecessor ours rust tolerance")
+Row = collections.namedtuple("Row", "metric fluid ours rust tolerance")
 
 # Both systems draw the same random numbers, so most runs agree to five digits. Where a long training amplifies the last
 # bits of sums, the tolerance is a few test samples.
@@ -50,8 +50,8 @@ TWINS = {"fit_a_line", "recognize_digits mlp", "word2vec"}
 
 HEAD = """# Models
 
-What the models of `examples/` reach with Fluid 1.8.5 and with Oarlock: the same script, the same data, the same seed.
-`python examples/compare.py` runs them and writes this table; `python/tests/test_examples.py` checks it. The data is
+Results of the models of `examples/` with Fluid 1.8.5 and with Oarlock: the same script, the same data, the same seed.
+`python examples/compare.py` runs them and writes this table; `python/tests/docs/test_examples.py` checks it. The data is
 made by the scripts, except where the command names a file: UCI housing (404 districts for training, 102 for the test)
 and 8,000 + 2,000 digits of the MNIST test set. Three of them also exist in Rust, as `crates/oarlock/examples/NAME.rs`, and train on
 the same data: `cargo run --release -p oarlock --example fit_a_line`; `crates/oarlock/tests/twins.rs` checks those.
@@ -109,8 +109,8 @@ def read_table(path=TABLE):
     if os.path.exists(path):
         with open(path) as f:
             for match in filter(None, map(_ROW.match, f)):
-                metric, predecessor, ours, rust, tolerance, line = match.groups()
-                rows[line] = Row(metric, _number(predecessor), _number(ours), _number(rust), float(tolerance))
+                metric, fluid, ours, rust, tolerance, line = match.groups()
+                rows[line] = Row(metric, _number(fluid), _number(ours), _number(rust), float(tolerance))
     return rows
 
 
@@ -134,7 +134,7 @@ def write_table(rows, path=TABLE):
             row = rows.get(command(example))
             if row is not None:
                 name = " ".join(filter(None, [example.script, example.argument, "(real data)" if example.data else ""]))
-                figures = (row.metric, _text(row.predecessor), _text(row.ours), _text(row.rust), "%g" % row.tolerance)
+                figures = (row.metric, _text(row.fluid), _text(row.ours), _text(row.rust), "%g" % row.tolerance)
                 f.write("| %s | %s | `%s` |\n" % (name, " | ".join(figures), command(example)))
         f.write(rest)
 
@@ -148,11 +148,11 @@ def attempt(run, *arguments):
         return None
 
 
-def compare(example, known, predecessor):
+def compare(example, known, fluid):
     """The row of one example, or None where nothing is known. Old figures stand until something runs."""
-    theirs = attempt(run, example, [predecessor]) if predecessor else None
+    theirs = attempt(run, example, [fluid]) if fluid else None
     if theirs is None and known is not None:
-        theirs = known.metric, known.predecessor
+        theirs = known.metric, known.fluid
     ours = attempt(run, example, [sys.executable, "-m", "oarlock.paddle"])
     if theirs is None and ours is None:
         return None
@@ -164,25 +164,25 @@ def compare(example, known, predecessor):
 
 def within(row):
     """Whether the figures are there and agree; not every example exists in Rust."""
-    figures = [row.predecessor, row.ours] + [row.rust] * (row.rust is not None)
-    return None not in figures and all(abs(figure - row.predecessor) <= row.tolerance for figure in figures)
+    figures = [row.fluid, row.ours] + [row.rust] * (row.rust is not None)
+    return None not in figures and all(abs(figure - row.fluid) <= row.tolerance for figure in figures)
 
 
 def main(names):
-    predecessor = os.environ.get("OARLOCK_PREDECESSOR_PYTHON")
+    fluid = os.environ.get("OARLOCK_PEER_FLUID")
     rows = read_table()
     failed = 0
     for example in EXAMPLES:
         if not wanted(example) or (names and example.script not in names):
             continue
         line = command(example)
-        row = compare(example, rows.get(line), predecessor)
+        row = compare(example, rows.get(line), fluid)
         ok = row is not None and within(row)
         failed += not ok
         if row is not None:
             rows[line] = row
             note = "" if ok else "  <- differs"
-            print("%s: %s, Fluid %s, Oarlock %s%s" % (line, row.metric, _text(row.predecessor), _text(row.ours), note))
+            print("%s: %s, Fluid %s, Oarlock %s%s" % (line, row.metric, _text(row.fluid), _text(row.ours), note))
             write_table(rows)
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""Writes crates/oarlock-dist/tests/golden/programs.npz with Fluid 1.8.5.
+"""Writes crates/oarlock-transpile/tests/golden/programs.npz with Fluid 1.8.5.
 
     python3.7 tools/golden_transpile.py GOLDEN_DIR OUT.npz
 

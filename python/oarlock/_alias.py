@@ -14,7 +14,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 _SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_paddle")
 
 
-# What Oarlock does not have yet, by the name after `paddle.`.
+# Modules that Oarlock does not have yet, by the name after `paddle.`.
 LATER = {
     "fluid.dygraph": "eager mode (dygraph)",
     "imperative": "eager mode (dygraph)",
@@ -62,7 +62,7 @@ class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__spec__ = module.__spec__.loader_state
 
     def get_code(self, name):
-        """What ``python -m paddle.x`` runs."""
+        """The code that ``python -m paddle.x`` runs."""
         return importlib.util.find_spec(_real(name)).loader.get_code(_real(name))
 
 

@@ -108,7 +108,7 @@ _END = object()
 
 
 def _put(q, item, stop):
-    """Puts an item; False if nobody will take it any more."""
+    """Puts an item; returns False if the consumer has ended."""
     while not stop.is_set():
         try:
             q.put(item, timeout=0.1)

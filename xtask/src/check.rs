@@ -31,6 +31,16 @@ fn fmt() -> Result<()> {
 fn clippy() -> Result<()> {
     process::run(process::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     // What is off by default, without what is on.
-    let turned = ["clippy", "--package", "oarlock-dist", "--no-default-features", "--features", "tls", "--all-targets"];
+    let turned = [
+        "clippy",
+        "-p",
+        "oarlock-net",
+        "-p",
+        "oarlock-collective",
+        "--no-default-features",
+        "--features",
+        "oarlock-net/tls",
+        "--all-targets",
+    ];
     process::run(process::cargo().args(turned).args(["--", "-D", "warnings"]))
 }

@@ -1,6 +1,6 @@
-//! Writes what can be derived: the tables of operators and fusions, the operators' documentation and that of the options.
+//! Writes the files that can be derived: the tables of operators and fusions, the operators' documentation and that of the options.
 //!
-//! An operator or a fusion is one file; nobody edits a list. The results are committed, so that a reader and an editor
+//! An operator or a fusion is one file; no list is edited by hand. The results are committed, so that a reader and an editor
 //! see plain modules, and `--check` tells when they are stale.
 
 use std::fs;
@@ -12,30 +12,31 @@ use anyhow::{Context, Result, bail};
 
 use crate::{files, process};
 
-/// A directory in which every file defines some of the same kind of thing.
-struct Table {
-    dir: &'static str,
+/// The tables of one kind of thing: directories in which every file defines some.
+struct Kind {
     /// The trait of the things, from `oarlock-ir`.
-    kind: &'static str,
+    name: &'static str,
     /// The constant of each file that lists its things.
     list: &'static str,
     doc: &'static str,
 }
 
-const TABLES: [Table; 2] = [
-    Table {
-        dir: "crates/oarlock-ops/src/op",
-        kind: "OpDef",
-        list: "OPS",
-        doc: "The operators of every file, in the order of the files.",
-    },
-    Table {
-        dir: "crates/oarlock-ops/src/fusion",
-        kind: "Fusion",
-        list: "FUSIONS",
-        doc: "The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run.",
-    },
-];
+const OPERATORS: Kind =
+    Kind { name: "OpDef", list: "OPS", doc: "The operators of every file, in the order of the files." };
+const FUSIONS: Kind =
+    Kind { name: "Fusion", list: "FUSIONS", doc: "The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run." };
+
+/// All tables: the directory and the kind of things its files define.
+fn tables() -> Result<Vec<(PathBuf, &'static Kind)>> {
+    let mut tables = vec![(PathBuf::from("crates/oarlock-ops/src/fusion"), &FUSIONS)];
+    for dir in files::list(Path::new("crates"))? {
+        if files::stem(&dir).starts_with("oarlock-ops-") {
+            let families = files::list(&dir.join("src"))?.into_iter().filter(|path| path.is_dir());
+            tables.extend(families.map(|family| (family, &OPERATORS)));
+        }
+    }
+    Ok(tables)
+}
 
 /// Documents that a compiled program prints: the file, and the example.
 const DOCS: [(&str, &str); 2] = [("docs/ops.md", "ops_docs"), ("docs/options.md", "options_docs")];
@@ -60,9 +61,8 @@ pub(crate) fn check() -> Result<()> {
 
 fn generate(mode: &Mode) -> Result<()> {
     let mut stale = Vec::new();
-    for table in TABLES.iter().filter(|table| Path::new(table.dir).is_dir()) {
-        let path = format!("{}/mod.rs", table.dir);
-        put(mode, &path, &rustfmt(&module(table, &entries(table)?))?, &mut stale)?;
+    for (dir, kind) in tables()? {
+        put(mode, &dir.join("mod.rs"), &rustfmt(&module(kind, &entries(&dir, kind)?))?, &mut stale)?;
     }
     // The documentation is printed by what it documents, compiled, so it comes after the tables.
     process::run(
@@ -73,7 +73,7 @@ fn generate(mode: &Mode) -> Result<()> {
     )?;
     for (path, example) in DOCS {
         let text = process::output(&mut Command::new(example_path(example)?))?;
-        put(mode, path, &text, &mut stale)?;
+        put(mode, Path::new(path), &text, &mut stale)?;
     }
     match (mode, stale.is_empty()) {
         (Mode::Check, false) => bail!("stale: {}; run `cargo xtask codegen` and commit the result", stale.join(", ")),
@@ -90,8 +90,7 @@ fn example_path(name: &str) -> Result<PathBuf> {
 }
 
 /// Notes `path` as stale when it does not hold `text`, and in write mode writes it.
-fn put(mode: &Mode, path: &str, text: &str, stale: &mut Vec<String>) -> Result<()> {
-    let path = Path::new(path);
+fn put(mode: &Mode, path: &Path, text: &str, stale: &mut Vec<String>) -> Result<()> {
     if path.exists() && files::read(path)? == text {
         return Ok(());
     }
@@ -109,13 +108,15 @@ struct Entry {
     module: String,
     /// False for what several files of a family share.
     has_list: bool,
+    /// Other crates use something of it.
+    is_public: bool,
 }
 
-fn entries(table: &Table) -> Result<Vec<Entry>> {
+fn entries(dir: &Path, kind: &Kind) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
-    for path in files::list(Path::new(table.dir))? {
+    for path in files::list(dir)? {
         if path.is_dir() {
-            bail!("{} is a directory: {} is flat, one file per entry", path.display(), table.dir);
+            bail!("{} is a directory: {} is flat, one file per entry", path.display(), dir.display());
         }
         let module = files::stem(&path);
         if module == "mod" || path.extension().is_none_or(|ext| ext != "rs") {
@@ -124,8 +125,10 @@ fn entries(table: &Table) -> Result<Vec<Entry>> {
         if !is_module_name(&module) {
             bail!("{}: `{module}` cannot name a module; a keyword takes a `_`, as in while_.rs", path.display());
         }
-        let has_list = files::read(&path)?.contains(&format!("const {}:", table.list));
-        entries.push(Entry { module, has_list });
+        let text = files::read(&path)?;
+        let has_list = text.contains(&format!("const {}:", kind.list));
+        let is_public = text.lines().any(|line| line.starts_with("pub ") || line.starts_with("    pub "));
+        entries.push(Entry { module, has_list, is_public });
     }
     Ok(entries)
 }
@@ -138,13 +141,14 @@ fn is_module_name(name: &str) -> bool {
     snake && !name.starts_with(|c: char| c.is_ascii_digit()) && !KEYWORDS.contains(&format!(" {name} "))
 }
 
-fn module(table: &Table, entries: &[Entry]) -> String {
-    let Table { kind, list, doc, .. } = table;
-    let mods: String = entries.iter().map(|e| format!("pub(crate) mod {};\n", e.module)).collect();
+fn module(kind: &Kind, entries: &[Entry]) -> String {
+    let Kind { name, list, doc } = kind;
+    let visibility = |e: &Entry| if e.is_public { "pub" } else { "pub(crate)" };
+    let mods: String = entries.iter().map(|e| format!("{} mod {};\n", visibility(e), e.module)).collect();
     let lists: String = entries.iter().filter(|e| e.has_list).map(|e| format!("{}::{list},\n", e.module)).collect();
     format!(
         "//! Generated by `cargo xtask codegen` from the files of this directory; do not edit.\n\n\
-         use oarlock_ir::{kind};\n\n{mods}\n/// {doc}\npub(crate) const ALL: &[&[&dyn {kind}]] = &[\n{lists}];\n"
+         use oarlock_ir::{name};\n\n{mods}\n/// {doc}\npub(crate) const ALL: &[&[&dyn {name}]] = &[\n{lists}];\n"
     )
 }
 
@@ -167,17 +171,20 @@ fn rustfmt(text: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn entry(module: &str, has_list: bool) -> Entry {
-        Entry { module: module.to_string(), has_list }
+    fn entry(module: &str, has_list: bool, is_public: bool) -> Entry {
+        Entry { module: module.to_string(), has_list, is_public }
     }
 
     #[test]
     fn a_table_lists_the_files_that_have_a_list() {
-        let text = module(&TABLES[0], &[entry("activation", false), entry("relu", true), entry("while_", true)]);
+        let text = module(
+            &OPERATORS,
+            &[entry("formula", false, true), entry("relu", true, false), entry("while_", true, false)],
+        );
         assert_eq!(
             text,
             "//! Generated by `cargo xtask codegen` from the files of this directory; do not edit.\n\n\
-             use oarlock_ir::OpDef;\n\npub(crate) mod activation;\npub(crate) mod relu;\npub(crate) mod while_;\n\n\
+             use oarlock_ir::OpDef;\n\npub mod formula;\npub(crate) mod relu;\npub(crate) mod while_;\n\n\
              /// The operators of every file, in the order of the files.\n\
              pub(crate) const ALL: &[&[&dyn OpDef]] = &[\nrelu::OPS,\nwhile_::OPS,\n];\n"
         );

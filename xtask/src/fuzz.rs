@@ -16,7 +16,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     // Not in release: overflows that pass unnoticed there end a test here.
     for test in [
         &["-p", "oarlock-io", "--features", "parquet", "--test", "main", "files::hostile::mutated"][..],
-        &["-p", "oarlock-dist", "--lib", "hostile::mutated"],
+        &["-p", "oarlock-net", "--lib", "hostile::mutated"],
+        &["-p", "oarlock-ps", "--lib", "hostile::mutated"],
     ] {
         let mut command = process::cargo();
         command.env(SECONDS, seconds.to_string()).arg("test").args(test);

@@ -13,11 +13,59 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("oarlock-sys", &[]),
     ("oarlock-tensor", &["oarlock-sys"]),
     ("oarlock-ir", &["oarlock-tensor"]),
-    ("oarlock-ops", &["oarlock-ir", "oarlock-tensor"]),
+    ("oarlock-ops-support", &["oarlock-ir", "oarlock-tensor"]),
+    // Families of operators do not need each other.
+    ("oarlock-ops-array", FAMILY),
+    ("oarlock-ops-control", FAMILY),
+    ("oarlock-ops-image", FAMILY),
+    ("oarlock-ops-math", FAMILY),
+    ("oarlock-ops-sequence", FAMILY),
+    ("oarlock-ops-training", FAMILY),
+    (
+        "oarlock-ops",
+        &[
+            "oarlock-ops-array",
+            "oarlock-ops-control",
+            "oarlock-ops-image",
+            "oarlock-ops-math",
+            "oarlock-ops-sequence",
+            "oarlock-ops-support",
+            "oarlock-ops-training",
+            "oarlock-ir",
+            "oarlock-tensor",
+        ],
+    ),
     ("oarlock-exec", &["oarlock-ir", "oarlock-tensor"]),
     ("oarlock-io", &["oarlock-ir", "oarlock-tensor", "oarlock-sys"]),
-    ("oarlock-dist", &["oarlock-io", "oarlock-exec", "oarlock-ir", "oarlock-tensor", "oarlock-sys"]),
-    ("oarlock-serve", &["oarlock-dist", "oarlock-io", "oarlock-exec", "oarlock-ops"]),
+    ("oarlock-net", &["oarlock-ir", "oarlock-tensor", "oarlock-sys"]),
+    ("oarlock-transpile", &["oarlock-ir", "oarlock-tensor"]),
+    // Parameter servers and collectives do not see each other.
+    (
+        "oarlock-ps",
+        &[
+            "oarlock-transpile",
+            "oarlock-net",
+            "oarlock-io",
+            "oarlock-exec",
+            "oarlock-ir",
+            "oarlock-tensor",
+            "oarlock-sys",
+        ],
+    ),
+    (
+        "oarlock-collective",
+        &[
+            "oarlock-transpile",
+            "oarlock-net",
+            "oarlock-io",
+            "oarlock-exec",
+            "oarlock-ir",
+            "oarlock-tensor",
+            "oarlock-sys",
+        ],
+    ),
+    ("oarlock-launch", &["oarlock-transpile", "oarlock-net", "oarlock-ir", "oarlock-sys"]),
+    ("oarlock-serve", &["oarlock-ps", "oarlock-io", "oarlock-exec", "oarlock-ops"]),
     (
         "oarlock",
         &[
@@ -27,16 +75,24 @@ const ARROWS: &[(&str, &[&str])] = &[
             "oarlock-ops",
             "oarlock-exec",
             "oarlock-io",
-            "oarlock-dist",
+            "oarlock-net",
+            "oarlock-transpile",
+            "oarlock-ps",
+            "oarlock-collective",
+            "oarlock-launch",
             "oarlock-serve",
         ],
     ),
     ("oarlock-cli", &["oarlock"]),
     // Only ever a dev-dependency.
     ("oarlock-testkit", &["oarlock-tensor"]),
+    ("oarlock-ops-testing", &["oarlock-testkit", "oarlock-exec", "oarlock-ir", "oarlock-tensor"]),
     // The wheel brings the command along.
     ("oarlock-python", &["oarlock", "oarlock-cli"]),
 ];
+
+/// Arrows of a crate of operators.
+const FAMILY: &[&str] = &["oarlock-ops-support", "oarlock-ir", "oarlock-tensor"];
 
 /// Files and directories in which unsafe code may be allowed.
 const UNSAFE: [&str; 6] = [

@@ -1,7 +1,7 @@
 //! `oarlock ckpt` on the checkpoints of a job with parameter servers.
 
 use clap::Args;
-use oarlock::dist::checkpoint::{JobCheckpoint, JobCheckpoints};
+use oarlock::ps::checkpoint::{JobCheckpoint, JobCheckpoints};
 use oarlock::{Error, Kind, Result};
 use serde_json::{Value as Json, json};
 

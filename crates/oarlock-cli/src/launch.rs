@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use oarlock::dist::collective::Backend as Carrier;
-use oarlock::dist::wire::fingerprint;
-use oarlock::launch::{self, Ask, Meeting, Plan, Program};
+use oarlock::collective::Backend as Carrier;
+use oarlock::launch::{self, Ask, Plan, Program, Rendezvous};
+use oarlock::net::fingerprint;
 use oarlock::{Error, Kind, Result};
 
 /// The level of the notes that say what is being done, as Python counts levels.
@@ -152,11 +152,12 @@ impl Job {
     /// The processes of this host; `program` is what they run, if it is known, so that other hosts can compare.
     fn plan(&self, program: Option<&Path>) -> Result<Plan> {
         let mut ask = self.ask()?;
-        if let Some(meeting) = self.meeting(&mut ask)? {
+        if let Some(rendezvous) = self.rendezvous(&mut ask)? {
             let bytes = program.and_then(|path| std::fs::read(path).ok());
-            let meeting = Meeting { program: bytes.map_or(String::new(), |bytes| fingerprint(&bytes)), ..meeting };
+            let rendezvous =
+                Rendezvous { program: bytes.map_or(String::new(), |bytes| fingerprint(&bytes)), ..rendezvous };
             let ask = self.with_mode(ask);
-            return launch::plan(&launch::meet(ask, &meeting, |text| eprintln!("oarlock: {text}"))?);
+            return launch::plan(&launch::gather_nodes(ask, &rendezvous, |text| eprintln!("oarlock: {text}"))?);
         }
         let ask = self.with_mode(ask);
         if ask == (Ask { node: ask.node.clone(), first_port: ask.first_port, ..Ask::default() })
@@ -208,23 +209,23 @@ impl Job {
     }
 
     /// Where to meet the launchers of other hosts, if that is how they find each other.
-    fn meeting(&self, ask: &mut Ask) -> Result<Option<Meeting>> {
+    fn rendezvous(&self, ask: &mut Ask) -> Result<Option<Rendezvous>> {
         let listed = !ask.servers.is_empty() || !ask.workers.is_empty() || !ask.hosts.is_empty();
         let job = self.job_id.clone();
-        let meeting = match (&self.master, self.nnodes) {
+        let rendezvous = match (&self.master, self.nnodes) {
             (Some(master), Some(nodes)) => {
                 let (master, job) = (master.clone(), job.clone().unwrap_or_default());
-                Some(Meeting { master, nodes, rank: self.rank, job, ..Meeting::default() })
+                Some(Rendezvous { master, nodes, rank: self.rank, job, ..Rendezvous::default() })
             }
             _ if listed => None,
             _ => launch::node_from_env(ask)?
-                .map(|meeting| Meeting { job: job.unwrap_or(meeting.job.clone()), ..meeting }),
+                .map(|rendezvous| Rendezvous { job: job.unwrap_or(rendezvous.job.clone()), ..rendezvous }),
         };
-        if listed && meeting.is_some() {
+        if listed && rendezvous.is_some() {
             return Err(Error::new(Kind::Argument, "hosts that meet need no lists of hosts")
                 .help("leave --master out, or else --servers, --workers and --ips"));
         }
-        Ok(meeting)
+        Ok(rendezvous)
     }
 
     /// With what the mode stands for where nothing else says how many processes there are.

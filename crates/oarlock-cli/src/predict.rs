@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use oarlock::dist::client::ClientOptions;
 use oarlock::io::{read_npz, write_npz};
+use oarlock::ps::client::ClientOptions;
 use oarlock::tensor::{DType, Lod, Tensor};
 use oarlock::{Error, Kind, Options, Predictor, Result, fleet};
 use serde_json::{Map, Value as Json, json};

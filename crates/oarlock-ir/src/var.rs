@@ -381,6 +381,11 @@ impl Var {
         }
     }
 
+    /// Does it outlive a run and hold values? Lists of feeds and fetches, and readers, are persistable in name only.
+    pub fn holds_values(&self) -> bool {
+        self.persistable && !matches!(self.kind, VarKind::FeedList | VarKind::FetchList | VarKind::Reader)
+    }
+
     /// Its type. A dtype we do not hold counts as f32 here: no kernel of ours reads such a variable.
     pub fn ty(&self) -> VarType {
         let dtype = match self.dtype {

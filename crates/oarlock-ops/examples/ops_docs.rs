@@ -13,7 +13,7 @@ fn main() {
     }
     println!("# Operators\n");
     println!(
-        "Written by `cargo xtask codegen` from the operators' own files (`crates/oarlock-ops/src/op/`); do not edit."
+        "Written by `cargo xtask codegen` from the operators' own files (`crates/oarlock-ops-*/src/*/`); do not edit."
     );
     println!("{} operators, {} of them gradients.\n", ops.len(), ops.keys().filter(|t| is_gradient(t)).count());
     println!("Slots in *italics* may be left out; `[]` marks slots that take several variables.\n");
@@ -31,9 +31,9 @@ fn main() {
             list(&sig.outputs)
         );
     }
-    println!("\n# Operators that are refused\n");
+    println!("\n# Unsupported operators\n");
     println!("Known from Fluid 1.8 and not defined here; a program that has one gets an error with the reason.\n");
-    for group in oarlock_ops::REFUSED {
+    for group in oarlock_ops::UNSUPPORTED {
         let ops: Vec<String> = group.ops.iter().map(|op| format!("`{op}`")).collect();
         println!("- {}: {}.", group.reason, ops.join(", "));
     }

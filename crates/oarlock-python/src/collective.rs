@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use oarlock::dist::collective::{Group, Rings};
-use oarlock::dist::transpile;
+use oarlock::collective::{Group, Rings};
+use oarlock::transpile;
 use oarlock::{Error, Kind, fleet};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -55,7 +55,7 @@ impl Workers {
 
     /// Numbers of all workers, added up.
     fn sum(&self, py: Python<'_>, mut numbers: Vec<f64>) -> PyResult<Vec<f64>> {
-        self.with(py, |group| group.all_reduce(&mut numbers, oarlock::dist::collective::Reduce::Sum))?;
+        self.with(py, |group| group.all_reduce(&mut numbers, oarlock::collective::Reduce::Sum))?;
         Ok(numbers)
     }
 

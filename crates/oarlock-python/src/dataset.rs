@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use oarlock::data::{
     self, Alone, BadLines, Batch, BatchSource, Csv, Extra, Format, InMemoryDataset, Leading, MemoryLimit, QueueDataset,
-    Records, ShuffleBy, SlotSpec, SlotType, Source, Table,
+    Records, ShuffleBy, SlotSpec, SlotType, Source, TableColumns,
 };
 use oarlock::ir::Shape;
 use parking_lot::{Mutex, MutexGuard};
@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
 use crate::executor::interruptible;
-use oarlock::dist::collective::Circle;
+use oarlock::collective::Circle;
 
 use crate::collective::Workers;
 use crate::fleet::Partners;
@@ -66,7 +66,7 @@ type PyRecords = (String, Vec<Vec<String>>, Option<f64>, String, String, bool);
 
 fn records_of(records: Option<PyRecords>) -> PyResult<Records> {
     let Some((kind, columns, missing, delimiter, list, header)) = records else { return Ok(Records::MultiSlot) };
-    let table = Table { columns, missing };
+    let table = TableColumns { columns, missing };
     let byte = |text: &str| match text.as_bytes() {
         [byte] => Ok(*byte),
         _ => Err(PyValueError::new_err(format!("a delimiter is one ASCII character, not {text:?}"))),

@@ -49,7 +49,7 @@ impl Executor {
     /// Takes part in the steps of the other workers without data, until nobody has any; returns how many steps that were.
     fn finish(&self, py: Python<'_>, program: &Program, scope: &Scope) -> PyResult<u64> {
         let program = program.get();
-        self.runtime.get().compute(py, || oarlock::dist::finish(&self.inner, &program, &scope.inner))
+        self.runtime.get().compute(py, || oarlock::collective::finish(&self.inner, &program, &scope.inner))
     }
 
     /// Has [`Executor::finish`] done when this process ends without having left the other workers.
@@ -58,7 +58,7 @@ impl Executor {
         let ending = slf.get().runtime.get().ending.clone();
         let this = slf.unbind();
         // The interpreter is gone by then: nothing here needs it.
-        ending.finish_with(move || oarlock::dist::finish(&this.get().inner, &program, &scope).map(drop));
+        ending.finish_with(move || oarlock::collective::finish(&this.get().inner, &program, &scope).map(drop));
     }
 
     /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
@@ -78,7 +78,7 @@ impl Executor {
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
         let mut values = Vec::new();
         self.compute(py, || {
-            oarlock::dist::elastic::run_into(&self.inner, &program, &feeds, &fetches, &scope.inner, &mut values)
+            oarlock::collective::elastic::run_into(&self.inner, &program, &feeds, &fetches, &scope.inner, &mut values)
         })?;
         for text in std::mem::take(&mut *self.warnings.lock()) {
             py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyUserWarning>(), 2))?;
@@ -115,7 +115,7 @@ impl Executor {
         let feeds = if split { Feeds::Split(&feeds[0]) } else { Feeds::Each(&feeds) };
         let names: Vec<&str> = fetches.iter().map(String::as_str).collect();
         let values = self.compute(py, || {
-            let run = oarlock::dist::elastic::run_replicas;
+            let run = oarlock::collective::elastic::run_replicas;
             let values = run(&self.inner, &program, &how, feeds, &names, &scope.inner)?;
             let join = |(name, parts): (&&str, Vec<Value>)| Ok(vec![joined(name, parts)?]);
             if merged { names.iter().zip(values).map(join).collect() } else { Ok(values) }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use oarlock::dist::client::{self, Client};
-use oarlock::dist::communicator::Communicator;
-use oarlock::dist::transpile::CollectiveMode;
 use oarlock::fleet::{self, Exchange, Extra, Fold, Meeting, Place, Role, Strategy, Switches};
+use oarlock::ps::client::{self, Client};
+use oarlock::ps::communicator::Communicator;
+use oarlock::transpile::CollectiveMode;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use oarlock::dist::Log;
 use oarlock::high_level::{CheckpointConfig, Recovery as Core};
+use oarlock::net::Log;
 use pyo3::prelude::*;
 
 use crate::error::IntoPy;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock::dist::client::{Client, ClientOptions};
-use oarlock::dist::collective::{GroupOptions, Rings};
-use oarlock::dist::server::ServerOptions;
+use oarlock::collective::{GroupOptions, Rings};
 use oarlock::fleet::{self, Ending};
+use oarlock::ps::client::{Client, ClientOptions};
+use oarlock::ps::server::ServerOptions;
 use oarlock::{Kind, Options, ir};
 use pyo3::prelude::*;
 

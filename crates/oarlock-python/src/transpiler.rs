@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oarlock::dist::Log;
-use oarlock::dist::checkpoint::JobCheckpoints;
-use oarlock::dist::client::{Client, ClientOptions, Stale, wait_for_servers};
-use oarlock::dist::placement::{self, Dispatcher, SplitMethod};
-use oarlock::dist::saving::{self, Saver};
-use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
 use oarlock::fleet::{self, JobSaves};
 use oarlock::io::{self, InferenceModel, ParamFiles, Position};
 use oarlock::ir::Var;
+use oarlock::net::Log;
+use oarlock::ps::checkpoint::JobCheckpoints;
+use oarlock::ps::client::{Client, ClientOptions, Stale, wait_for_servers};
+use oarlock::ps::saving::{self, Saver};
+use oarlock::transpile::placement::{self, Dispatcher, SplitMethod};
+use oarlock::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
 use oarlock::{Error, Kind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,4 +1,6 @@
-//! The end of this process, with the status that whoever started it will see.
+//! A function that is called when this process ends, with the exit status that its parent will see.
+//!
+//! Knows nothing of the reasons why a process ends.
 
 /// Calls `then` with the exit status when this process ends by `exit`, as `main` does when it returns and an interpreter after it was
 /// shut down. Not when it is killed or ends by `_exit`, and not in a process that was forked from it. `then` runs in a thread of its own,
@@ -28,7 +30,7 @@ fn register(hook: Hook) -> bool {
         }
         let thread = std::thread::Builder::new().name("at exit".into()).spawn(move || then(status));
         if let Ok(thread) = thread {
-            // A panic has been printed, and there is nobody left to act on it.
+            // A panic has been printed, and no caller is left to act on it.
             let _ = thread.join();
         }
     }
@@ -38,7 +40,7 @@ fn register(hook: Hook) -> bool {
     if unsafe { on_exit(call, argument) } == 0 {
         return true;
     }
-    // SAFETY: the call failed, so that nobody else has the box.
+    // SAFETY: the call failed, so that the box is still ours.
     drop(unsafe { Box::from_raw(argument.cast::<Hook>()) });
     false
 }
@@ -48,18 +50,60 @@ fn register(_: Hook) -> bool {
     false
 }
 
-/// Runs itself again as a process that ends with status 3.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn the_status_is_told() {
-    const ENDS: &str = "OARLOCK_TEST_ENDS";
-    #[expect(clippy::disallowed_methods, reason = "how this process knows that it is the one to end")]
-    if std::env::var_os(ENDS).is_some() {
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use std::process::Output;
+
+    use super::*;
+    use crate::rerun::{again, part};
+
+    fn tell() {
         assert!(at_exit(|status| eprintln!("ends with {status}")));
-        std::process::exit(3);
     }
-    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-    let ended = again.args(["exit::the_status_is_told", "--exact", "--nocapture"]).env(ENDS, "1").output().unwrap();
-    assert_eq!(ended.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("ends with 3"), "{ended:?}");
+
+    fn ended(test: &str) -> (Output, usize) {
+        let output = again(test, "ends").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).matches("ends with").count();
+        (output, told)
+    }
+
+    #[test]
+    fn the_exit_status_is_passed_to_the_function() {
+        if part().is_some() {
+            tell();
+            std::process::exit(3);
+        }
+        let (output, told) = ended("exit::tests::the_exit_status_is_passed_to_the_function");
+        assert_eq!((output.status.code(), told), (Some(3), 1));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("ends with 3"), "{output:?}");
+    }
+
+    #[test]
+    fn a_process_that_ends_without_exit_calls_nothing() {
+        if part().is_some() {
+            tell();
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(4) };
+        }
+        let (output, told) = ended("exit::tests::a_process_that_ends_without_exit_calls_nothing");
+        assert_eq!((output.status.code(), told), (Some(4), 0), "{output:?}");
+    }
+
+    #[test]
+    fn a_forked_process_does_not_call_the_function_of_its_parent() {
+        if part().is_some() {
+            tell();
+            let mut status = 0;
+            // SAFETY: the forked process only ends; its parent waits for it.
+            unsafe {
+                match libc::fork() {
+                    0 => libc::exit(5),
+                    child => libc::waitpid(child, &raw mut status, 0),
+                };
+            }
+            std::process::exit(libc::WEXITSTATUS(status) + 1);
+        }
+        let (output, told) = ended("exit::tests::a_forked_process_does_not_call_the_function_of_its_parent");
+        assert_eq!((output.status.code(), told), (Some(6), 1), "{output:?}");
+    }
 }

@@ -6,6 +6,8 @@ mod mpi;
 mod net;
 mod pages;
 mod process;
+#[cfg(all(test, target_os = "linux"))]
+mod rerun;
 mod shared;
 
 pub use exit::at_exit;

@@ -30,7 +30,7 @@ type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut c_void) -> c_int;
 type ErrorText = unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int;
 type Finish = unsafe extern "C" fn() -> c_int;
 
-/// What is called, and what it is called with.
+/// The functions of the library, and the handles they are called with.
 struct Library {
     start: Start,
     is_started: Ask,
@@ -123,7 +123,7 @@ impl Mpi {
         self.call(|library| {
             let memory = buffer.as_mut_ptr().cast();
             // SAFETY: the buffer has room for `count` bytes, and stays where it is until the message is through: the `Transit` owns
-            // it, and leaks it if nobody waits for the end.
+            // it, and leaks it if it is dropped before the end.
             unsafe { start(memory, count, library.byte, other, tag, library.world, &raw mut request) }
         })?;
         Ok(Transit { mpi: self, request, buffer, len, over: false })
@@ -304,7 +304,7 @@ extern "C" fn finish() {
     // SAFETY: this may be called at any time.
     let asked = unsafe { (mpi.library.is_finished)(&raw mut already) };
     if !*finished && asked == 0 && already == 0 {
-        // SAFETY: MPI was started and has not ended; nobody calls it after this.
+        // SAFETY: MPI was started and has not ended; no call follows.
         unsafe { (mpi.library.finish)() };
     }
     *finished = true;
@@ -327,10 +327,31 @@ fn load_error() -> Option<String> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-#[test]
-fn a_library_that_is_not_there_is_named() {
-    let error = Mpi::is_installed(Some("libnothing.so.7")).unwrap_err();
-    assert!(error.contains("libnothing.so.7"), "{error}");
-    let other = Mpi::is_installed(Some("libc.so.6")).unwrap_err();
-    assert_eq!(other, "libc.so.6 has no MPI_Init_thread");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_not_found_is_named() {
+        let error = Mpi::is_installed(Some("libnothing.so.7")).unwrap_err();
+        assert!(error.contains("libnothing.so.7"), "{error}");
+    }
+
+    #[test]
+    fn a_library_without_mpi_is_refused_with_the_function_it_lacks() {
+        let error = Mpi::is_installed(Some("libc.so.6")).unwrap_err();
+        assert_eq!(error, "libc.so.6 has no MPI_Init_thread");
+    }
+
+    #[test]
+    fn a_name_with_a_zero_byte_is_refused() {
+        assert_eq!(Mpi::is_installed(Some("lib\0mpi")).unwrap_err(), "\"lib\\0mpi\" is no name of a file");
+    }
+
+    #[test]
+    fn starting_without_a_library_is_an_error_that_stays() {
+        let first = Mpi::start(Some("libnothing.so.7")).err().unwrap();
+        assert!(first.contains("libnothing.so.7"), "{first}");
+        assert_eq!(Mpi::start(None).err(), Some(first));
+    }
 }

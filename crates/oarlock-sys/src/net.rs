@@ -51,8 +51,32 @@ unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
-#[test]
-fn the_loopback_device_is_found() {
-    let devices = network_devices().unwrap();
-    assert!(devices.iter().any(|(_, address)| *address == IpAddr::V4(Ipv4Addr::LOCALHOST)), "{devices:?}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_is_found() {
+        let devices = network_devices().unwrap();
+        assert!(devices.iter().any(|(_, address)| *address == IpAddr::V4(Ipv4Addr::LOCALHOST)), "{devices:?}");
+    }
+
+    #[test]
+    fn every_device_has_a_name() {
+        assert!(network_devices().unwrap().iter().all(|(name, _)| !name.is_empty()));
+    }
+
+    #[test]
+    fn addresses_of_other_families_are_left_out() {
+        // SAFETY: a socket address of all zeros is a valid one, of no family.
+        let mut address: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+        // SAFETY: null, or an address whose family says what it is.
+        unsafe {
+            assert_eq!(ip_of(ptr::null()), None);
+            assert_eq!(ip_of((&raw const address).cast()), None);
+            address.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            address.sin6_addr.s6_addr[15] = 1;
+            assert_eq!(ip_of((&raw const address).cast()), Some(IpAddr::V6(Ipv6Addr::LOCALHOST)));
+        }
+    }
 }

@@ -56,7 +56,7 @@ impl Pages {
         self.start
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -75,7 +75,7 @@ impl Drop for Pages {
 }
 
 /// # Safety
-/// The range must be part of a mapping, begin at a page, and be used by nobody.
+/// The range must be part of a mapping, begin at a page, and not be used afterwards.
 unsafe fn unmap(start: *mut u8, len: usize) {
     if len > 0 {
         // SAFETY: the caller's promise. It can only fail for a range that is none.
@@ -83,16 +83,43 @@ unsafe fn unmap(start: *mut u8, len: usize) {
     }
 }
 
-#[test]
-fn pages_are_aligned_zeros_that_can_be_written() {
-    for bytes in [1, HUGE_PAGE, HUGE_PAGE + 1, 5 * HUGE_PAGE] {
-        let pages = Pages::new(bytes).unwrap();
-        assert_eq!((pages.start().as_ptr() as usize % HUGE_PAGE, pages.len() % HUGE_PAGE), (0, 0));
-        assert!(pages.len() >= bytes);
-        // SAFETY: the memory is this test's alone while `pages` lives.
-        let memory = unsafe { std::slice::from_raw_parts_mut(pages.start().as_ptr(), pages.len()) };
-        assert!(memory.iter().all(|byte| *byte == 0));
-        memory.fill(7);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(pages: &mut Pages) -> &mut [u8] {
+        // SAFETY: the memory is that of `pages`, which is borrowed as long as the slice.
+        unsafe { std::slice::from_raw_parts_mut(pages.start().as_ptr(), pages.len()) }
     }
-    assert_eq!(Pages::new(usize::MAX).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+
+    #[test]
+    fn pages_are_aligned_and_cover_what_was_asked_for() {
+        for wanted in [0, 1, HUGE_PAGE, HUGE_PAGE + 1, 5 * HUGE_PAGE] {
+            let pages = Pages::new(wanted).unwrap();
+            assert_eq!((pages.start().as_ptr() as usize % HUGE_PAGE, pages.len() % HUGE_PAGE), (0, 0));
+            assert!(pages.len() >= wanted && !pages.is_empty());
+        }
+    }
+
+    #[test]
+    fn new_pages_are_zero_after_others_were_written_and_dropped() {
+        for _ in 0..3 {
+            let mut pages = Pages::new(HUGE_PAGE).unwrap();
+            assert!(bytes(&mut pages).iter().all(|byte| *byte == 0));
+            bytes(&mut pages).fill(7);
+        }
+    }
+
+    #[test]
+    fn two_values_have_memory_of_their_own() {
+        let (mut a, mut b) = (Pages::new(1).unwrap(), Pages::new(1).unwrap());
+        bytes(&mut a).fill(1);
+        bytes(&mut b).fill(2);
+        assert!(bytes(&mut a).iter().all(|byte| *byte == 1));
+    }
+
+    #[test]
+    fn more_than_the_address_space_is_an_error() {
+        assert_eq!(Pages::new(usize::MAX).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+    }
 }

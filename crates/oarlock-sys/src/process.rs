@@ -1,4 +1,6 @@
-//! Processes that do not outlive who started them, and signals as values.
+//! Processes that do not outlive the thread that started them, and signals as values.
+//!
+//! The launcher uses this for the processes of a job. Nothing here knows what the processes do.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 /// Starts a process that leads a process group of its own, and that the system kills when the calling *thread* ends, however
 /// that happens: call it from a thread that lives as long as the process may. No signal is held back in it. Before it runs anything it
-/// writes `+ `, its number and a line feed to `announce`: whoever reads that knows of it before it can have children.
+/// writes `+ `, its number and a line feed to `announce`: the reader of that knows of it before it can have children.
 pub fn spawn_bound(command: &mut Command, announce: Option<BorrowedFd<'_>>) -> io::Result<Child> {
     let parent = std::process::id();
     // Open as long as it is borrowed, which is until the process runs.
@@ -43,7 +45,7 @@ fn announce_itself(to: RawFd) -> io::Result<()> {
     }
     line[at - 2] = b'+';
     let line = &line[at - 2..];
-    // SAFETY: the bytes are those of `line`; so few of them are written whole or not at all.
+    // SAFETY: the bytes are those of `line`; as few as these are written whole or not at all.
     unsafe { libc::write(to, line.as_ptr().cast(), line.len()) };
     Ok(())
 }
@@ -62,7 +64,7 @@ fn bind_to(parent: u32) -> io::Result<()> {
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // The parent may have ended before the call above; then nobody would ever send the signal.
+    // The parent may have ended before the call above; then the signal would never come.
     // SAFETY: `getppid` takes nothing and cannot fail.
     if unsafe { libc::getppid() }.cast_unsigned() != parent {
         return Err(io::Error::from_raw_os_error(libc::ECANCELED));
@@ -95,7 +97,7 @@ pub struct Signals {
 impl Signals {
     /// Holds them back from now on.
     pub fn hold() -> io::Result<Signals> {
-        // Whoever started this process may have let it ignore the end of children, which then could not be waited for.
+        // The parent of this process may have let it ignore the end of children, which then could not be waited for.
         // SAFETY: back to the default, which runs no code of ours.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         let wanted = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
@@ -153,22 +155,114 @@ fn is_ignored(signal: i32) -> bool {
     }
 }
 
-#[test]
-fn a_bound_process_leads_its_own_group() {
-    let signals = Signals::hold().unwrap();
-    let (mut read, write) = io::pipe().unwrap();
-    let mut child = spawn_bound(Command::new("sleep").arg("100"), Some(std::os::fd::AsFd::as_fd(&write))).unwrap();
-    drop(write);
-    let mut said = String::new();
-    io::Read::read_to_string(&mut read, &mut said).unwrap();
-    assert_eq!(said, format!("+ {}\n", child.id()));
-    let group = libc::pid_t::try_from(child.id()).unwrap();
-    // SAFETY: `getpgid` only looks, and `kill` sends to the child.
-    unsafe {
-        assert_eq!(libc::getpgid(group), group);
-        assert_eq!(libc::kill(group, libc::SIGTERM), 0);
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::rerun::{again, part};
+
+    fn sleeper() -> Command {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        command
     }
-    assert_eq!(child.wait().unwrap().code(), None);
-    // Other threads of this test do not hold it back, so the signal may go to them and be ignored.
-    assert!(matches!(signals.wait(Duration::from_millis(50)), None | Some(Caught::Child)));
+
+    fn is_held(signal: i32) -> bool {
+        let mut mask = empty_set();
+        // SAFETY: without a new set the call only fills `mask`, which is initialized.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut mask);
+            libc::sigismember(&raw const mask, signal) == 1
+        }
+    }
+
+    #[test]
+    fn a_bound_process_announces_itself_and_leads_its_own_group() {
+        let (mut read, write) = io::pipe().unwrap();
+        let mut child = spawn_bound(&mut sleeper(), Some(write.as_fd())).unwrap();
+        drop(write);
+        let mut line = String::new();
+        read.read_to_string(&mut line).unwrap();
+        assert_eq!(line, format!("+ {}\n", child.id()));
+        let group = libc::pid_t::try_from(child.id()).unwrap();
+        // SAFETY: `getpgid` only looks.
+        assert_eq!(unsafe { libc::getpgid(group) }, group);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_bound_process_receives_signals_that_its_parent_holds_back() {
+        let _held = Signals::hold().unwrap();
+        let mut child = spawn_bound(&mut sleeper(), None).unwrap();
+        // SAFETY: `kill` sends to the child, which has not been waited for.
+        assert_eq!(unsafe { libc::kill(libc::pid_t::try_from(child.id()).unwrap(), libc::SIGTERM) }, 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_bound_process_is_killed_when_the_thread_that_started_it_ends() {
+        let start = || spawn_bound(&mut sleeper(), None).unwrap();
+        let mut child = std::thread::spawn(start).join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_bound_process_is_killed_when_its_parent_is_killed() {
+        if part().is_some() {
+            let mut child = spawn_bound(&mut sleeper(), Some(io::stderr().as_fd())).unwrap();
+            child.wait().unwrap();
+            return;
+        }
+        let mut parent = again("process::tests::a_bound_process_is_killed_when_its_parent_is_killed", "parent")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut from = parent.stderr.take().unwrap();
+        let mut announced = [0; 2];
+        from.read_exact(&mut announced).unwrap();
+        assert_eq!(&announced, b"+ ");
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        // The pipe ends when the last process that can write into it is gone.
+        from.read_to_end(&mut Vec::new()).unwrap();
+    }
+
+    #[test]
+    fn a_held_signal_is_returned_by_wait() {
+        let signals = Signals::hold().unwrap();
+        // SAFETY: sends to this thread, which holds the signal back.
+        unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGTERM) };
+        let caught = std::iter::repeat_with(|| signals.wait(Duration::from_secs(60)));
+        // Children of other tests may end meanwhile.
+        assert_eq!(caught.flatten().find(|caught| *caught != Caught::Child), Some(Caught::End(libc::SIGTERM)));
+    }
+
+    #[test]
+    fn wait_returns_none_when_no_signal_comes() {
+        let signals = Signals::hold().unwrap();
+        assert!(matches!(signals.wait(Duration::ZERO), None | Some(Caught::Child)));
+    }
+
+    #[test]
+    fn dropped_signals_restore_the_mask() {
+        assert!(!is_held(libc::SIGTERM));
+        let signals = Signals::hold().unwrap();
+        assert!(is_held(libc::SIGTERM));
+        drop(signals);
+        assert!(!is_held(libc::SIGTERM));
+    }
+
+    #[test]
+    fn an_ignored_signal_is_not_held() {
+        // SAFETY: no code of ours runs on this signal, and no other test uses it.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        let _signals = Signals::hold().unwrap();
+        assert!(!is_held(libc::SIGHUP) && is_held(libc::SIGINT));
+    }
 }

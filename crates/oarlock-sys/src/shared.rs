@@ -1,4 +1,7 @@
 //! Memory that processes of one machine share, and sleeping until a word of it changes.
+//!
+//! Collective workers on one machine exchange gradients through it. Nothing here knows what the bytes mean or who may
+//! write when.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -21,7 +24,7 @@ pub struct SharedMemory {
 
 // SAFETY: it is memory of the process, not of a thread; it is only reached through copies and atomics.
 unsafe impl Send for SharedMemory {}
-// SAFETY: as above; concurrent copies may tear bytes, which are numbers to whoever reads them, in any order.
+// SAFETY: as above; concurrent copies may tear bytes, which are numbers to every reader, in any order.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
@@ -37,7 +40,7 @@ impl SharedMemory {
         let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: the file is ours and open.
         check(unsafe { libc::ftruncate(file.0, size) })?;
-        // A file that became shorter would end whoever reads what is gone; so it cannot.
+        // A file that became shorter would end every process that reads what is gone; so it cannot.
         // SAFETY: the file is ours and open; the call takes one number.
         check(unsafe { libc::fcntl(file.0, libc::F_ADD_SEALS, SIZE_SEALS) })?;
         SharedMemory::map(file, len)
@@ -62,7 +65,7 @@ impl SharedMemory {
     #[cfg(target_os = "linux")]
     fn map(file: Owned, len: usize) -> io::Result<SharedMemory> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at a place that the system chooses; the file is open, and at least so long.
+        // SAFETY: a new mapping at a place that the system chooses; the file is open, and at least as long as the mapping.
         let start = unsafe { libc::mmap(ptr::null_mut(), len, access, libc::MAP_SHARED, file.0, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -96,14 +99,14 @@ impl SharedMemory {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(at), bytes.len()) };
     }
 
-    /// Copies bytes out of it. Panics if there are not so many.
+    /// Copies bytes out of it. Panics if there are fewer.
     pub fn read(&self, at: usize, into: &mut [u8]) {
         self.check(at, into.len());
         // SAFETY: as in `write`.
         unsafe { ptr::copy_nonoverlapping(self.start.as_ptr().add(at), into.as_mut_ptr(), into.len()) };
     }
 
-    /// Joins numbers of this memory into others, one by one: `into = join(there, into)`. Panics if there are not so many.
+    /// Joins numbers of this memory into others, one by one: `into = join(there, into)`. Panics if there are fewer.
     pub fn join_into<T: AnyBitPattern>(&self, at: usize, into: &mut [T], join: impl Fn(T, T) -> T) {
         self.check(at, size_of_val(into));
         // SAFETY: the range was checked to lie in the mapping.
@@ -167,7 +170,7 @@ fn check(code: i32) -> io::Result<()> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sleeps while the word holds this value, until [`wake_all`] or for so long; it may also return for no reason. The word may be in
+/// Sleeps while the word holds this value, until [`wake_all`] or for at most `limit`; it may also return for no reason. The word may be in
 /// memory that processes share.
 pub fn sleep_while(word: &AtomicU32, value: u32, limit: Duration) {
     #[cfg(target_os = "linux")]
@@ -186,7 +189,7 @@ pub fn sleep_while(word: &AtomicU32, value: u32, limit: Duration) {
     }
 }
 
-/// Wakes all who sleep on this word, in any process.
+/// Wakes all threads that sleep on this word, in any process.
 pub fn wake_all(word: &AtomicU32) {
     #[cfg(target_os = "linux")]
     // SAFETY: the call only uses the address of the word.
@@ -199,44 +202,98 @@ pub fn wake_all(word: &AtomicU32) {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::*;
     use std::sync::atomic::Ordering;
 
+    use super::*;
+    use crate::rerun::{again, part};
+
+    fn wait_for(word: &AtomicU32) {
+        while word.load(Ordering::Acquire) == 0 {
+            sleep_while(word, 0, Duration::from_secs(10));
+        }
+    }
+
+    fn panics(f: impl FnOnce() + std::panic::UnwindSafe) -> bool {
+        std::panic::catch_unwind(f).is_err()
+    }
+
     #[test]
-    fn what_one_mapping_writes_another_reads() {
+    fn new_memory_is_zero() {
+        let mut bytes = [1; 4096];
+        SharedMemory::create(4096).unwrap().read(0, &mut bytes);
+        assert!(bytes.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn two_mappings_share_bytes_numbers_and_words() {
         let made = SharedMemory::create(8192).unwrap();
         let opened = SharedMemory::open(std::process::id(), made.file(), 8192).unwrap();
         made.write(100, b"hello");
-        let mut came = [0; 5];
-        opened.read(100, &mut came);
-        assert_eq!(&came, b"hello");
+        let mut bytes = [0; 5];
+        opened.read(100, &mut bytes);
+        assert_eq!(&bytes, b"hello");
         made.write(200, bytemuck::cast_slice(&[1.5_f32, 2.5]));
         let mut numbers = [10.0_f32, 20.0];
         opened.join_into(200, &mut numbers, |there, here| here - there);
         assert_eq!(numbers, [8.5, 17.5]);
         made.word(64).store(7, Ordering::Release);
         assert_eq!(opened.word(64).load(Ordering::Acquire), 7);
-        assert!(SharedMemory::open(std::process::id(), made.file(), 4096).is_err());
+    }
+
+    #[test]
+    fn another_process_opens_the_memory_and_wakes_its_maker() {
+        if let Some(part) = part() {
+            let numbers: Vec<u32> = part.split(' ').map(|n| n.parse().unwrap()).collect();
+            let memory = SharedMemory::open(numbers[0], numbers[1].cast_signed(), 4096).unwrap();
+            memory.write(8, b"from afar");
+            memory.word(0).store(1, Ordering::Release);
+            wake_all(memory.word(0));
+            return;
+        }
+        let memory = SharedMemory::create(4096).unwrap();
+        let part = format!("{} {}", std::process::id(), memory.file());
+        let mut other = again("shared::tests::another_process_opens_the_memory_and_wakes_its_maker", &part);
+        assert!(other.output().unwrap().status.success());
+        // The memory outlives the process that wrote it.
+        wait_for(memory.word(0));
+        let mut bytes = [0; 9];
+        memory.read(8, &mut bytes);
+        assert_eq!(&bytes, b"from afar");
+    }
+
+    #[test]
+    fn memory_of_another_size_or_kind_is_refused() {
+        let (me, made) = (std::process::id(), SharedMemory::create(8192).unwrap());
+        assert!(SharedMemory::open(me, made.file(), 4096).is_err());
+        assert!(SharedMemory::open(me, i32::MAX, 8192).is_err());
+        let (read, _write) = io::pipe().unwrap();
+        assert!(SharedMemory::open(me, std::os::fd::AsRawFd::as_raw_fd(&read), 0).is_err());
     }
 
     #[test]
     fn a_sleeper_is_woken() {
         let memory = SharedMemory::create(4096).unwrap();
         std::thread::scope(|threads| {
-            threads.spawn(|| {
-                while memory.word(0).load(Ordering::Acquire) == 0 {
-                    sleep_while(memory.word(0), 0, Duration::from_secs(10));
-                }
-            });
+            threads.spawn(|| wait_for(memory.word(0)));
             memory.word(0).store(1, Ordering::Release);
             wake_all(memory.word(0));
         });
     }
 
     #[test]
-    fn nothing_beyond_the_end_is_touched() {
+    fn sleeping_on_a_changed_word_or_past_the_limit_returns() {
+        let word = AtomicU32::new(1);
+        sleep_while(&word, 0, Duration::from_secs(1000));
+        sleep_while(&word, 1, Duration::from_millis(1));
+    }
+
+    #[test]
+    fn accesses_beyond_the_end_and_unaligned_words_panic() {
         let memory = SharedMemory::create(4096).unwrap();
-        let beyond = std::panic::catch_unwind(|| memory.write(4090, &[0; 10]));
-        assert!(beyond.is_err());
+        assert!(panics(|| memory.write(4090, &[0; 10])));
+        assert!(panics(|| memory.read(usize::MAX, &mut [0; 10])));
+        assert!(panics(|| memory.join_into(4092, &mut [0_u64], |there, _| there)));
+        assert!(panics(|| _ = memory.word(4096)));
+        assert!(panics(|| _ = memory.word(2)));
     }
 }

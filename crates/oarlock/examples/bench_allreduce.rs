@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use oarlock::Result;
-use oarlock::dist::collective::{Backend, Group, GroupOptions, Reduce};
+use oarlock::collective::{Backend, Group, GroupOptions, Reduce};
 
 /// Bytes, and how often they are exchanged in a window.
 const SIZES: [(usize, usize); 4] = [(4 << 10, 2000), (1 << 20, 200), (16 << 20, 20), (64 << 20, 8)];
@@ -91,7 +91,7 @@ impl Drop for Other {
 fn measure(rank: usize, endpoints: Vec<String>, backend: Backend) -> Result<Times> {
     let mut options = GroupOptions::new(rank, endpoints);
     options.backend = backend;
-    options.net = oarlock::dist::wire::NetOptions { checksum: false, ..options.net };
+    options.net = oarlock::net::NetOptions { checksum: false, ..options.net };
     let group = Group::join(options)?;
     let mut times = Vec::new();
     for (bytes, count) in SIZES {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bench::models::{join, perceptron};
-use oarlock::dist::collective::{Backend, Group, GroupOptions, Reduce, Rings};
+use oarlock::collective::{Backend, Group, GroupOptions, Reduce, Rings};
 use oarlock::prelude::*;
 
 const RANKS: [usize; 3] = [2, 4, 8];

@@ -12,9 +12,9 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use oarlock::dist::client::Client;
-use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock::prelude::*;
+use oarlock::ps::client::Client;
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 /// Ids of a step: what 1000 samples of 26 slots look up.
 const IDS: usize = 26_000;

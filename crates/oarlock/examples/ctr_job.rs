@@ -10,17 +10,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use oarlock::collective::GroupOptions;
 use oarlock::data::{CriteoOptions, Format, QueueDataset, Source, criteo_slots, write_criteo};
-use oarlock::dist::client::ClientOptions;
-use oarlock::dist::collective::GroupOptions;
-use oarlock::dist::server::ServerOptions;
-use oarlock::dist::transpile::Config;
 use oarlock::fleet::{self, Fold, Member, Place, Strategy};
 use oarlock::io::{Local, ModelFiles};
 use oarlock::launch::{self, Ask, Cluster, Launch};
 use oarlock::metrics::area_under_curve;
 use oarlock::prelude::*;
+use oarlock::ps::client::ClientOptions;
+use oarlock::ps::server::ServerOptions;
 use oarlock::trainer::{Observer, Printer, Summary, TrainOptions, infer_from_dataset, train_from_dataset};
+use oarlock::transpile::Config;
 
 const SAMPLES: u64 = 400_000;
 const HELD_OUT: u64 = 40_000;

@@ -3,13 +3,13 @@
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
-use oarlock_dist::Refresh;
-use oarlock_dist::client::ClientOptions;
-use oarlock_dist::collective::GroupOptions;
-use oarlock_dist::server::{ServerHost, ServerOptions};
+use oarlock_collective::GroupOptions;
 use oarlock_exec::{BeforeRuns, ExecOptions, Executor, Hosts};
 use oarlock_io::ModelTables;
 use oarlock_ir::{Error, Kind, Registry, Result, Runtime, fail};
+use oarlock_ps::Refresh;
+use oarlock_ps::client::ClientOptions;
+use oarlock_ps::server::{ServerHost, ServerOptions};
 
 use crate::trainer::Show;
 

@@ -12,12 +12,12 @@ mod shrink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oarlock_dist::client::Client;
-use oarlock_dist::collective::Rings;
-use oarlock_dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
-use oarlock_dist::transpile::{Config, DistributeTranspiler};
+use oarlock_collective::Rings;
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
+use oarlock_ps::client::Client;
+use oarlock_ps::communicator::{Communicator, CommunicatorMode, CommunicatorOptions, Merge};
+use oarlock_transpile::{Config, DistributeTranspiler};
 
 pub use checkpoint::{JobSaves, finish_checkpoint, newest_checkpoint};
 pub use ending::Ending;
@@ -27,7 +27,7 @@ pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 pub use remote::{load_with_servers, predict_with_servers};
 pub use shrink::shrink;
 
-use crate::launch::{self, Cluster};
+use oarlock_launch::{self as launch, Cluster};
 
 /// How workers and servers train together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

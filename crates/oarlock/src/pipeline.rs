@@ -63,9 +63,9 @@ pub const FUSIONS: &[Stage] = &[
 
 /// All operators and fusions of Oarlock, those that read and write files and those that communicate included.
 pub fn registry() -> Registry {
-    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_dist::ops());
-    let fusions = in_order(oarlock_ops::fusions().chain(oarlock_dist::fusions()));
-    let registry = Registry::new(ops, fusions).refusing(oarlock_ops::refused());
+    let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_ps::ops()).chain(oarlock_collective::ops());
+    let fusions = in_order(oarlock_ops::fusions().chain(oarlock_ps::fusions()));
+    let registry = Registry::new(ops, fusions).refusing(oarlock_ops::unsupported());
     if crate::env::verify_from_env() { registry.verifying() } else { registry }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn defined() -> Vec<&'static dyn Fusion> {
-        oarlock_ops::fusions().chain(oarlock_dist::fusions()).collect()
+        oarlock_ops::fusions().chain(oarlock_ps::fusions()).collect()
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn plan(program: &Program, fusions: Vec<&'static dyn Fusion>) -> Result<String> {
-        let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_dist::ops());
+        let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_ps::ops()).chain(oarlock_collective::ops());
         let options = ExecOptions {
             registry: Arc::new(Registry::new(ops, fusions)),
             threads: 1,

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use oarlock::dist::Log;
-use oarlock::dist::client::{Client, ClientOptions};
-use oarlock::dist::communicator::{Communicator, CommunicatorOptions, Merge};
-use oarlock::dist::saving::fetch_whole;
-use oarlock::dist::server::{Policy, Server, ServerOptions, Summary};
-use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::client::{Client, ClientOptions};
+use oarlock::ps::communicator::{Communicator, CommunicatorOptions, Merge};
+use oarlock::ps::saving::fetch_whole;
+use oarlock::ps::server::{Policy, Server, ServerOptions, Summary};
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
 
 const WIDTH: usize = 4;
 const BATCH: usize = 6;

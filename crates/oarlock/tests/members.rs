@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use oarlock::dist::Log;
-use oarlock::dist::client::ClientOptions;
-use oarlock::dist::collective::GroupOptions;
-use oarlock::dist::server::ServerOptions;
-use oarlock::dist::transpile::Config;
+use oarlock::collective::GroupOptions;
 use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
 use oarlock::io::{InferenceModel, Local, ModelFiles, ModelTables, Position, Store, TableFiles, TableForm};
 use oarlock::ir::VarKind;
 use oarlock::launch::{Ask, plan};
+use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::client::ClientOptions;
+use oarlock::ps::server::ServerOptions;
 use oarlock::tensor::table::{Retention, Score};
+use oarlock::transpile::Config;
 use oarlock::{Executor, Predictor};
 
 const ROWS: usize = 60;

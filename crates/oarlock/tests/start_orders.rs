@@ -10,13 +10,13 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock::dist::client::ClientOptions;
-use oarlock::dist::collective::GroupOptions;
-use oarlock::dist::server::ServerOptions;
-use oarlock::dist::transpile::Config;
+use oarlock::collective::GroupOptions;
 use oarlock::fleet::{Member, Place, Role, Strategy};
 use oarlock::launch::{Ask, Cluster, plan};
 use oarlock::prelude::*;
+use oarlock::ps::client::ClientOptions;
+use oarlock::ps::server::ServerOptions;
+use oarlock::transpile::Config;
 
 const PROCESS: &str = "OARLOCK_TEST_PROCESS";
 const STEPS: usize = 5;

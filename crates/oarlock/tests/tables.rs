@@ -4,16 +4,16 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock::dist::Log;
-use oarlock::dist::client::{Client, ClientOptions};
-use oarlock::dist::saving::fetch_whole;
-use oarlock::dist::server::{Server, ServerOptions};
-use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
 use oarlock::io::{Local, load_vars, persistables, save_vars};
+use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::client::{Client, ClientOptions};
+use oarlock::ps::saving::fetch_whole;
+use oarlock::ps::server::{Server, ServerOptions};
 use oarlock::replicas::{Feeds, Replicas};
 use oarlock::tensor::table::{Retention, Score};
 use oarlock::tensor::{SelectedRows, Value};
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
 use oarlock_testkit::{Tolerance, assert_close};
 
 const WIDTH: usize = 4;

@@ -3,12 +3,12 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use oarlock::dist::Log;
-use oarlock::dist::client::{Client, ClientOptions};
-use oarlock::dist::server::{Server, ServerOptions};
-use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock::ir::{Program, Runtime};
+use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::client::{Client, ClientOptions};
+use oarlock::ps::server::{Server, ServerOptions};
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock::{ExecOptions, registry};
 
 /// Slots share a table; each may have one of its own besides.

@@ -1,4 +1,4 @@
-"""What the data sets share: the cache directory, checked downloads, and samples split over files."""
+"""Shared by the data sets: the cache directory, checked downloads, and samples split over files."""
 
 import glob
 import hashlib

@@ -12,12 +12,9 @@ from . import _synthetic, common, image
 
 __all__ = ["test", "train", "valid"]
 
-DATA_URL = "http://paddlemodels.bj.bcebos.com/flowers/102flowers.tgz"
-LABEL_URL = "http://paddlemodels.bj.bcebos.com/flowers/imagelabels.mat"
-SETID_URL = "http://paddlemodels.bj.bcebos.com/flowers/setid.mat"
-DATA_MD5 = "52808999861908f626f3c1f4e79d11fa"
-LABEL_MD5 = "e0620be6f572b9609742df49c70aed4d"
-SETID_MD5 = "a5357ecc9cb78c4bef273ce3793fc85c"
+DATA_URL, DATA_MD5 = "http://paddlemodels.bj.bcebos.com/flowers/102flowers.tgz", "52808999861908f626f3c1f4e79d11fa"
+LABEL_URL, LABEL_MD5 = "http://paddlemodels.bj.bcebos.com/flowers/imagelabels.mat", "e0620be6f572b9609742df49c70aed4d"
+SETID_URL, SETID_MD5 = "http://paddlemodels.bj.bcebos.com/flowers/setid.mat", "a5357ecc9cb78c4bef273ce3793fc85c"
 
 # The authors' test set is the larger one: it serves for training.
 TRAIN_FLAG = "tstid"

@@ -15,7 +15,7 @@ _SYNTHETIC_WORDS = 200
 
 
 class DataType:
-    """What a reader yields: windows of n words, or whole sentences."""
+    """The items of a reader: windows of n words, or whole sentences."""
 
     NGRAM = 1
     SEQ = 2

@@ -48,27 +48,30 @@ def reader_creator(image_filename, label_filename, buffer_size):
     return reader
 
 
+def _files(part):
+    """Downloads the images and the labels of ``part``; returns their paths."""
+    urls = {"train": (TRAIN_IMAGE_URL, TRAIN_LABEL_URL), "test": (TEST_IMAGE_URL, TEST_LABEL_URL)}[part]
+    sums = {"train": (TRAIN_IMAGE_MD5, TRAIN_LABEL_MD5), "test": (TEST_IMAGE_MD5, TEST_LABEL_MD5)}[part]
+    return [common.download(url, "mnist", md5) for url, md5 in zip(urls, sums)]
+
+
+def _digits(part):
+    if common.synthetic():
+        return lambda: _synthetic.images("mnist", 10, (1, 28, 28), -1, 1, part)
+    return reader_creator(*_files(part), 100)
+
+
 def train():
     """A reader of the 60,000 training digits."""
-    if common.synthetic():
-        return lambda: _synthetic.images("mnist", 10, (1, 28, 28), -1, 1, "train")
-    return reader_creator(
-        common.download(TRAIN_IMAGE_URL, "mnist", TRAIN_IMAGE_MD5),
-        common.download(TRAIN_LABEL_URL, "mnist", TRAIN_LABEL_MD5), 100)
+    return _digits("train")
 
 
 def test():
     """A reader of the 10,000 test digits."""
-    if common.synthetic():
-        return lambda: _synthetic.images("mnist", 10, (1, 28, 28), -1, 1, "test")
-    return reader_creator(
-        common.download(TEST_IMAGE_URL, "mnist", TEST_IMAGE_MD5),
-        common.download(TEST_LABEL_URL, "mnist", TEST_LABEL_MD5), 100)
+    return _digits("test")
 
 
 def fetch():
     """Downloads the data set."""
-    common.download(TRAIN_IMAGE_URL, "mnist", TRAIN_IMAGE_MD5)
-    common.download(TRAIN_LABEL_URL, "mnist", TRAIN_LABEL_MD5)
-    common.download(TEST_IMAGE_URL, "mnist", TEST_IMAGE_MD5)
-    common.download(TEST_LABEL_URL, "mnist", TEST_LABEL_MD5)
+    _files("train")
+    _files("test")

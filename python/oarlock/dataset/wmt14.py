@@ -6,10 +6,8 @@ from . import _synthetic, common
 
 __all__ = ["get_dict", "test", "train"]
 
-URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
-MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
-URL_MODEL = "http://paddlemodels.bj.bcebos.com/wmt%2Fwmt14.tgz"
-MD5_MODEL = "0cb4a5366189b6acba876491c8724fa3"
+URL_TRAIN, MD5_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz", "0791583d57d5beb693b9414c5b36798c"
+URL_MODEL, MD5_MODEL = "http://paddlemodels.bj.bcebos.com/wmt%2Fwmt14.tgz", "0cb4a5366189b6acba876491c8724fa3"
 
 START = "<s>"
 END = "<e>"

@@ -9,8 +9,8 @@ from .._alias import install_as_paddle
 
 
 def run(module, *defaults):
-    """Runs ``oarlock launch`` with the arguments of this process, which take precedence over the defaults. Its help speaks of what
-    the user started: ``fleetrun``, or a module."""
+    """Runs ``oarlock launch`` with the arguments of this process, which take precedence over the defaults. Its help names the
+    command that the user started: ``fleetrun``, or a module."""
     script = os.path.basename(sys.argv[0] or "")
     name = script if script.startswith("fleetrun") else "python -m %s" % module
     # Scripts that Paddle's launchers start say `import paddle`.

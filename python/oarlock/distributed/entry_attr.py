@@ -1,10 +1,10 @@
-"""Which ids get a row of a table that lives on parameter servers, and which rows go."""
+"""Rules of hashed tables: admission of ids, and eviction of rows."""
 
 __all__ = ["CountFilterEntry", "ProbabilityEntry", "ScoreEviction", "ShowClickEntry", "UnseenEviction"]
 
 
 class ProbabilityEntry:
-    """An id gets its row with this probability each time it is looked up."""
+    """Admission by chance: an id gets its row with this probability at each lookup."""
 
     def __init__(self, probability):
         if not isinstance(probability, float) or not 0 < probability < 1:
@@ -16,7 +16,7 @@ class ProbabilityEntry:
 
 
 class CountFilterEntry:
-    """An id gets its row when it was looked up so many times."""
+    """Admission by count: an id gets its row after ``count_filter`` lookups."""
 
     def __init__(self, count_filter):
         if not isinstance(count_filter, int) or count_filter < 0:
@@ -28,8 +28,8 @@ class CountFilterEntry:
 
 
 class ShowClickEntry:
-    """Every id gets a row, and rows count how often they were shown and clicked: what the variables of these names say of each sample,
-    one number each. The counts decide with ``ScoreEviction``, or with ``fleet.shrink(score=...)``."""
+    """Admits every id, and counts shows and clicks of its row: the variables ``show_name`` and ``click_name`` hold one number per sample.
+    ``ScoreEviction`` and ``fleet.shrink(score=...)`` use the counts."""
 
     def __init__(self, show_name, click_name):
         if not isinstance(show_name, str) or not isinstance(click_name, str):
@@ -42,7 +42,7 @@ class ShowClickEntry:
 
 
 class UnseenEviction:
-    """A row goes that was not updated in the last ``updates`` updates of its table."""
+    """Evicts a row that was not updated in the last ``updates`` updates of its table."""
 
     def __init__(self, updates):
         self._updates = _count("updates", updates)
@@ -52,10 +52,10 @@ class UnseenEviction:
 
 
 class ScoreEviction:
-    """At the end of every period of so many updates of the table, a row goes whose score is below ``delete_threshold``, after its shows
-    and clicks were multiplied with ``show_click_decay_rate``. The score is ``(show - click) * nonclk_coeff + click * click_coeff``. Shows and
-    clicks come from ``ShowClickEntry``; without it every update of a row is one show. With ``unseen`` a row goes, too, that was not updated
-    in so many updates."""
+    """Evicts rows by a score, once in ``period`` updates of the table. Shows and clicks of a row are multiplied with
+    ``show_click_decay_rate``; then the row is evicted if ``(show - click) * nonclk_coeff + click * click_coeff`` is below
+    ``delete_threshold``. Shows and clicks come from ``ShowClickEntry``; without it every update of a row is one show. ``unseen`` also evicts
+    rows that were not updated in the last ``unseen`` updates."""
 
     def __init__(self, period, delete_threshold=0.8, nonclk_coeff=0.1, click_coeff=1.0, show_click_decay_rate=0.98, unseen=None):
         self._parts = ["period=%d" % _count("period", period)]

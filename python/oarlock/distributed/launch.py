@@ -1,4 +1,4 @@
-"""``python -m oarlock.distributed.launch`` and ``fleetrun``: servers and workers, or equal workers on each host."""
+"""``python -m oarlock.distributed.launch`` and ``fleetrun``: servers and workers, or collective workers on each host."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``python -m oarlock.distributed.launch_ps``: servers and workers on this machine, two of each unless told otherwise."""
+"""``python -m oarlock.distributed.launch_ps``: servers and workers on this machine, two of each by default."""
 
 import sys
 

@@ -13,7 +13,7 @@ class VarView:
         return self._var.name
 
     def type(self):
-        """What kind of variable it is."""
+        """The kind of variable."""
         return self._var.type
 
     def dtype(self):

@@ -1,4 +1,4 @@
-"""What Python owns of the process: the builder, and where the user's code is."""
+"""State that Python owns for the process: the builder, and the call site of the user."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUTSIDE: dict = {}
 
 
-def site():
+def call_site():
     """The first line outside this package that led here: (file, line, function)."""
     frame = sys._getframe(1)
     while frame is not None:

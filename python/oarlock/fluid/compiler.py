@@ -14,13 +14,10 @@ class CompiledProgram:
         if not isinstance(program_or_graph, Program):
             raise TypeError("CompiledProgram takes a Program, not %r" % (program_or_graph,))
         self._program = program_or_graph
-        self._predictor = None
-        self._is_data_parallel = False
-        self._learns = False
         self._build_strategy = build_strategy
-        self._share_vars_from = None
-        self._places = None
-        # What it ran in: those who share its variables run there, too.
+        self._is_data_parallel = self._learns = False
+        self._predictor = self._share_vars_from = self._places = None
+        # The scope of its runs: programs that share its variables run there, too.
         self._scope = None
         _check(build_strategy)
 
@@ -76,7 +73,7 @@ class CompiledProgram:
             raise ValueError("loss_name is %r, but the program has no such variable" % (name,))
 
     def _check_trainers(self):
-        """A program that learns in several processes must have been told of them, or each would learn alone."""
+        """Refuses a training program for several processes that was not transpiled: each would train alone."""
         strategy, program = self._build_strategy, self._program
         number, index = getattr(strategy, "num_trainers", 1), getattr(strategy, "trainer_id", 0)
         if not self._learns or (number <= 1 and index == 0):

@@ -1,4 +1,4 @@
-"""What scripts know as ``fluid.core``: tensors, scopes, places, element types, exceptions."""
+"""``fluid.core``: tensors, scopes, places, element types, exceptions."""
 
 import enum
 

@@ -23,9 +23,9 @@ class DatasetFactory:
         return classes[datafeed_class]()
 
 
-def _partners(fleet):
+def _peers(fleet):
     """The workers that ``fleet`` has besides this one; None if there are none."""
-    return None if fleet is None or fleet.worker_num() == 1 else fleet._role()._partners()
+    return None if fleet is None or fleet.worker_num() == 1 else fleet._role()._peers()
 
 
 def _refuse(what):
@@ -33,7 +33,7 @@ def _refuse(what):
 
 
 class DatasetBase:
-    """What all data sets have in common."""
+    """The base of all data sets."""
 
     _in_memory = False
     _feed_class = "MultiSlotDataFeed"
@@ -62,7 +62,7 @@ class DatasetBase:
         self._batch_size = int(batch_size)
 
     def set_thread(self, thread_num):
-        """How many threads read, and train unless the executor is told another number."""
+        """Sets the number of threads that read, and that train unless the executor has another number."""
         if thread_num < 0:
             raise ValueError("a number of threads cannot be %d" % thread_num)
         self.thread_num = int(thread_num)
@@ -85,7 +85,7 @@ class DatasetBase:
         self._vars = list(var_list)
 
     def set_bad_lines(self, policy):
-        """What becomes of lines that are not as they should be: ``"fail"`` ends the run, ``"skip"`` leaves them out and counts
+        """Sets the treatment of malformed lines: ``"fail"`` ends the run, ``"skip"`` leaves them out and counts
         them. Not in Fluid."""
         if policy not in ("fail", "skip"):
             raise ValueError("bad lines either fail or are skipped, not %r" % (policy,))
@@ -103,7 +103,7 @@ class DatasetBase:
         self._table = ("parquet", dict(columns or {}), missing, ",", "|", True)
 
     def _records(self):
-        """What ``set_csv`` or ``set_parquet`` said, with the columns of every variable."""
+        """The settings of ``set_csv`` or ``set_parquet``, with the columns of every variable."""
         if self._table is None:
             return None
         kind, columns = self._table[:2]
@@ -297,7 +297,7 @@ class InMemoryDataset(DatasetBase):
         """Deals the samples of all workers of ``fleet`` out again, through its servers or, if it has none, from worker to worker; every
         worker must call it. ``random.seed`` decides who gets what, and in which order. Without ``fleet``, and with a single worker,
         a trainer shuffles its own."""
-        self._core.global_shuffle(self.merge_by_lineid, random.getrandbits(64), _partners(fleet))
+        self._core.global_shuffle(self.merge_by_lineid, random.getrandbits(64), _peers(fleet))
         self._shuffled = len(self._core)
         if self.merge_by_lineid:
             self._core.merge_by_line_id(self._merge_size)
@@ -316,7 +316,7 @@ class InMemoryDataset(DatasetBase):
         return self._of_all(self._shuffled, fleet)
 
     def _of_all(self, size, fleet):
-        partners = _partners(fleet)
-        if partners is None:
+        peers = _peers(fleet)
+        if peers is None:
             return size
-        return sum(int.from_bytes(part, "little") for part in partners.gather(size.to_bytes(8, "little")))
+        return sum(int.from_bytes(part, "little") for part in peers.gather(size.to_bytes(8, "little")))

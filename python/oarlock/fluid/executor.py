@@ -88,12 +88,12 @@ with warnings.catch_warnings():
 
 _signals_watched = False
 _runtime = None
-# What was last trained together with other workers: the executor of the core, the program and the scope.
+# The last training with other workers: the executor of the core, the program and the scope.
 _trained = None
 
 
 def runtime():
-    """What all executors share: threads, the connection to parameter servers, the communicator. Made when it is first needed,
+    """The resources that all executors share: threads, the connection to parameter servers, the communicator. Made on first use,
     so that a script can set the environment before."""
     global _runtime
     if _runtime is None:
@@ -110,7 +110,7 @@ def _at_exit():
     known; one that failed is lost, and its servers decide what that means."""
     if hasattr(sys, "last_exc") or hasattr(sys, "last_type"):
         if _runtime.is_connected():
-            print("oarlock: this trainer ends in an error; its servers hear nothing more of it", file=sys.stderr)
+            print("oarlock: this trainer ends in an error; its servers count it as lost", file=sys.stderr)
         _runtime.abandon()
     elif _trained is not None and _runtime.has_workers():
         core, program, scope = _trained
@@ -131,8 +131,7 @@ def _note_trained(core, program, scope):
 
 
 def _leave():
-    """Ends the part of this process in its job. A worker whose data ended before that of others takes part without weight until
-    theirs has ended, too."""
+    """Ends the part of this process in its job. A collective worker without data makes zero-weight steps until no worker has any."""
     global _trained
     if _trained is not None and _runtime.has_workers():
         core, program, scope = _trained
@@ -153,7 +152,7 @@ def _watch_signals():
     os.set_blocking(writing, False)
     earlier = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     if earlier != -1:
-        # Somebody else, such as an event loop, waits for signals: he keeps them.
+        # Another owner, such as an event loop, waits for signals and keeps them.
         signal.set_wakeup_fd(earlier)
         os.close(writing)
     else:
@@ -179,7 +178,19 @@ class Executor:
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
-        """Runs a program once: arrays by name in, arrays in the order of ``fetch_list`` out."""
+        """Runs a program once.
+
+        Args:
+            program (Program or CompiledProgram): ``None``: the default main program.
+            feed (dict): arrays or LoDTensors by the names of variables.
+            fetch_list (list): variables or names whose values are returned.
+            scope (Scope): where parameters live; ``None``: the global scope.
+            return_numpy (bool): numpy arrays; otherwise LoDTensors.
+            use_prune (bool): run only the operators that the fetches need.
+
+        Returns:
+            list: the values, in the order of ``fetch_list``.
+        """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
         hints = (feed_var_name, fetch_var_name, use_program_cache)
@@ -290,12 +301,12 @@ class Executor:
             fetch_handler and fetch_handler._request(),
         )
         if done[2]:
-            warnings.warn("%d of %d lines were skipped because they are not as they should be; set_bad_lines('fail') names the first"
+            warnings.warn("%d of %d lines were skipped because they are malformed; set_bad_lines('fail') names the first"
                           % (done[2], done[0] + done[2]))
 
     def close(self):
-        """Ends it; no program runs in it any more. A trainer sends what waits and leaves its parameter servers; a worker among equals
-        takes part without weight until nobody has data, and leaves."""
+        """Closes it: no program can be run any more. A trainer sends its queued gradients and leaves its parameter servers; a collective
+        worker makes zero-weight steps until no worker has data, and leaves."""
         self._closed = True
         _leave()
 

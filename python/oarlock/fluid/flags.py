@@ -93,5 +93,5 @@ class Flags:
         return name in self
 
     def get(self, name, default=None):
-        """The value, or a default for a flag nobody knows."""
+        """The value, or a default for an unknown flag."""
         return value(name) if name in self else default

@@ -181,7 +181,7 @@ class Variable(_core.VarHandle):
         # As any object that does not say otherwise, as in Fluid: scripts write `if mask:` to ask whether there is one.
         if self.dtype == VarDesc.VarType.BOOL:
             warnings.warn(
-                "`if`, `while`, `and` and `in` take a Variable as true, whatever its values will be when the program runs: use "
+                "`if`, `while`, `and` and `in` take a Variable as true, independent of its values when the program runs: use "
                 "layers.cond, layers.While or layers.logical_and for values, and `is None` to ask whether there is one", stacklevel=2,
             )
         return True
@@ -603,19 +603,19 @@ class Program:
     def __init__(self, _desc=None):
         self.desc = _desc or _core.Program()
         self._vars = {}
-        # Who says the learning rate of the next run, and the variable that holds it.
+        # The scheduler that gives the learning rate of the next run, and the variable that holds it.
         self._schedulers = []
         # If it is part of a job: the core's transpiler, and the endpoint of a server or None for a trainer.
         self._transpiled = None
-        # If its runs exchange values with other workers: how many there are, if that is left to whoever runs it.
+        # The number of workers, if its runs exchange values with others and the executor adds the exchange.
         self._exchanges = False
         self._workers = 0
         self._exchanging_for = None
-        # What the last run with use_prune needed of it.
+        # The part of it that the last run with use_prune needed.
         self._pruned_for = None
 
     def _exchanging(self):
-        """The program with the exchange of gradients that mode nccl2 leaves to whoever runs it."""
+        """The program with the exchange of gradients, which mode nccl2 leaves to the executor."""
         if self._exchanging_for is None or self._exchanging_for[0] != self.desc.version:
             exchanging = Program(_core.exchange_gradients(self.desc, self._workers))
             exchanging._exchanges, exchanging._schedulers = True, self._schedulers
@@ -623,7 +623,7 @@ class Program:
         return self._exchanging_for[1]
 
     def _wrap(self, block, name):
-        """What Python sees of a variable; one object per variable, so that what users set on it stays."""
+        """The Python object of a variable; one per variable, so that attributes which users set stay."""
         key = (block, name)
         var = self._vars.get(key)
         if var is None:
@@ -638,7 +638,7 @@ class Program:
         startup = default_startup_program()
         if startup is self:
             startup = Program()
-        return self.desc, startup.desc, _state.site()
+        return self.desc, startup.desc, _state.call_site()
 
     @property
     def random_seed(self):
@@ -838,7 +838,7 @@ def cuda_pinned_places(device_count=None):
 
 def load_op_library(lib_filename):
     """Operators of other libraries cannot be loaded."""
-    raise NotImplementedError("operators of %s were compiled for the predecessor; write them in Rust or with layers.py_func" % lib_filename)
+    raise NotImplementedError("operators of %s were compiled for Fluid; write them in Rust or with layers.py_func" % lib_filename)
 
 
 def require_version(min_version, max_version=None):

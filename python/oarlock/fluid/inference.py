@@ -200,7 +200,7 @@ class AnalysisConfig:
         self._ir = bool(x)
 
     def ir_optim(self):
-        """What ``switch_ir_optim`` was given."""
+        """The value given to ``switch_ir_optim``."""
         return self._ir
 
     def switch_use_feed_fetch_ops(self, x=True):
@@ -208,7 +208,7 @@ class AnalysisConfig:
         self._feed_fetch = bool(x)
 
     def use_feed_fetch_ops_enabled(self):
-        """What ``switch_use_feed_fetch_ops`` was given."""
+        """The value given to ``switch_use_feed_fetch_ops``."""
         return self._feed_fetch
 
     def enable_mkldnn(self):

@@ -47,7 +47,7 @@ class NormalInitializer(Initializer):
 
 
 class TruncatedNormalInitializer(Initializer):
-    """A normal distribution cut at two standard deviations."""
+    """A normal distribution, truncated at two standard deviations."""
 
     _kind = "truncated_normal"
 

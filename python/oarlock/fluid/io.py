@@ -145,7 +145,7 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     program, job, scope = _plain(main_program), _job(main_program), global_scope()
     names = [v.name for v in targets]
     if job is not None:
-        # What predicts is the network from before it was transpiled, with the parameters that servers keep.
+        # The inference model is the network before it was transpiled, with the parameters of the servers.
         if not _saves(job, dirname):
             return names
         program = Program(job.program())

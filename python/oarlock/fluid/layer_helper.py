@@ -39,12 +39,12 @@ class LayerHelper(LayerHelperBase):
 
     @property
     def param_attr(self):
-        """What the argument ``param_attr`` means."""
+        """The argument ``param_attr`` as a ParamAttr."""
         return ParamAttr._to_attr(self.kwargs.get("param_attr"))
 
     @property
     def bias_attr(self):
-        """What the argument ``bias_attr`` means; False for no bias."""
+        """The argument ``bias_attr`` as a ParamAttr; False for no bias."""
         return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
 
     def multiple_param_attr(self, length):

@@ -1,4 +1,4 @@
-"""What layers that users write have in common: names, variables and parameters in the default programs."""
+"""The base of layers that users write: names, variables and parameters in the default programs."""
 
 import copy
 
@@ -33,7 +33,7 @@ class LayerHelperBase:
 
     @property
     def layer_type(self):
-        """What kind of layer it is."""
+        """The kind of layer."""
         return self._layer_type
 
     @property

@@ -20,7 +20,7 @@ def _numbers(value, what):
 
 
 class MetricBase:
-    """The base of metrics: what does not start with an underscore is state, which ``reset`` empties."""
+    """The base of metrics. Attributes without a leading underscore are state, which ``reset`` clears."""
 
     def __init__(self, name):
         self._name = str(name) if name is not None else self.__class__.__name__
@@ -79,12 +79,11 @@ class CompositeMetric(MetricBase):
 
 
 class Precision(MetricBase):
-    """Of what was predicted true, how much is; two classes."""
+    """The share of true labels among positive predictions, of two classes."""
 
     def __init__(self, name=None):
         super().__init__(name)
-        self.tp = 0
-        self.fp = 0
+        self.tp = self.fp = 0
 
     def update(self, preds, labels):
         """Counts a batch of probabilities and labels."""
@@ -94,17 +93,15 @@ class Precision(MetricBase):
 
     def eval(self):
         """The value so far."""
-        total = self.tp + self.fp
-        return float(self.tp) / total if total else 0.0
+        return _share(self.tp, self.fp)
 
 
 class Recall(MetricBase):
-    """Of what is true, how much was predicted; two classes."""
+    """The share of positive predictions among true labels, of two classes."""
 
     def __init__(self, name=None):
         super().__init__(name)
-        self.tp = 0
-        self.fn = 0
+        self.tp = self.fn = 0
 
     def update(self, preds, labels):
         """Counts a batch of probabilities and labels."""
@@ -114,8 +111,11 @@ class Recall(MetricBase):
 
     def eval(self):
         """The value so far."""
-        total = self.tp + self.fn
-        return float(self.tp) / total if total else 0.0
+        return _share(self.tp, self.fn)
+
+
+def _share(part, rest):
+    return float(part) / (part + rest) if part + rest else 0.0
 
 
 def _binary(preds, labels):

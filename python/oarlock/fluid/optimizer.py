@@ -1,4 +1,4 @@
-"""Optimizers: what trains parameters."""
+"""Optimizers: the rules that update parameters."""
 
 import contextlib
 
@@ -17,12 +17,28 @@ __all__ = [
 
 
 def _is_scheduler(rate):
-    """Does it say the rate of the next run, as those of ``optimizer.lr`` do?"""
+    """Whether ``rate`` is a scheduler of ``optimizer.lr``, which gives the rate of the next run."""
     return callable(rate) and hasattr(rate, "step") and hasattr(rate, "get_lr")
 
 
 class Optimizer:
-    """The base of all optimizers: a rule, a learning rate, limits and weight decay."""
+    """The base of all optimizers.
+
+    Args:
+        learning_rate (float, Variable or scheduler): the rate; a Variable is computed by the program, for example by
+            ``fluid.layers.exponential_decay``.
+        parameter_list (list): the parameters to train; ``None``: all trainable ones.
+        regularization: ``fluid.regularizer.L1Decay`` or ``L2Decay`` of all parameters that have none of their own.
+        grad_clip: ``fluid.clip.GradientClipByValue``, ``GradientClipByNorm`` or ``GradientClipByGlobalNorm``.
+        name (str): prefix of the names of its variables.
+
+    Example:
+        >>> x = fluid.data("x", [None, 13])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> operators, gradients = fluid.optimizer.SGD(0.01).minimize(loss)
+        >>> sorted(parameter.name for parameter, gradient in gradients)
+        ['fc_0.b_0', 'fc_0.w_0']
+    """
 
     _rule = ""
 
@@ -35,7 +51,7 @@ class Optimizer:
         self.regularization = settings.get("regularization")
         self._grad_clip = settings.get("grad_clip")
         self._name = settings.get("name")
-        # What another optimizer may take over.
+        # The parts that another optimizer may take over.
         self._settings = settings
         self._core = _core.Optimizer(self._rule, dict(settings, learning_rate=float(rate())) if _is_scheduler(rate) else settings)
 
@@ -99,7 +115,7 @@ class Optimizer:
 
 
 class _Around(Optimizer):
-    """The base of what goes around another optimizer."""
+    """The base of optimizers that wrap another one."""
 
     def __init__(self, inner):
         if not isinstance(inner, Optimizer):
@@ -125,7 +141,7 @@ class LookaheadOptimizer(_Around):
 
 
 class RecomputeOptimizer(_Around):
-    """Keeps only checkpoints from the forward pass and computes what lies between them again: less memory, more time."""
+    """Recomputation: the forward pass keeps only checkpoints; the backward pass computes the rest again. Less memory, more time."""
 
     def __init__(self, optimizer):
         super().__init__(optimizer)
@@ -135,7 +151,7 @@ class RecomputeOptimizer(_Around):
         self._checkpoints = list(checkpoints)
 
     def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
-        """Appends the gradient, with what is computed again."""
+        """Appends the backward pass, with the recomputed operators."""
         self._ready(loss)
         return super().backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
 
@@ -170,7 +186,7 @@ class PipelineOptimizer(_Around):
 
 
 class DGCMomentumOptimizer(Optimizer):
-    """Momentum that sends only the largest gradients; the others wait until they have grown."""
+    """Deep gradient compression: momentum that sends only the largest gradients and accumulates the others."""
 
     def __init__(self, learning_rate, momentum, rampup_begin_step, rampup_step=1, sparsity=[0.999], parameter_list=None,
                  use_nesterov=False, num_trainers=None, regularization=None, grad_clip=None, name=None):
@@ -183,11 +199,11 @@ class DGCMomentumOptimizer(Optimizer):
 
 
 class _Average:
-    """Means that take the place of parameters for an evaluation."""
+    """Averages that replace parameters during an evaluation."""
 
     @contextlib.contextmanager
     def apply(self, executor, need_restore=True):
-        """Evaluates with the means inside the block."""
+        """Replaces parameters by their averages inside the block."""
         executor.run(self._apply_program)
         try:
             yield
@@ -196,7 +212,7 @@ class _Average:
                 self.restore(executor)
 
     def restore(self, executor):
-        """Takes the means out again."""
+        """Puts the parameters back."""
         executor.run(self._restore_program)
 
     def _make(self, kind, **args):
@@ -234,7 +250,7 @@ def _building(loss, startup_program):
 
 
 class SGDOptimizer(Optimizer):
-    """Gradient descent."""
+    """Stochastic gradient descent: ``p -= rate * g``. `Optimizer` describes the arguments."""
 
     _rule = "sgd"
 
@@ -243,7 +259,7 @@ class SGDOptimizer(Optimizer):
 
 
 class MomentumOptimizer(Optimizer):
-    """Gradient descent with a velocity."""
+    """Momentum: ``v = momentum * v + g``, ``p -= rate * v``; with ``use_nesterov``, ``p -= rate * (g + momentum * v)``."""
 
     _rule = "momentum"
 
@@ -252,7 +268,13 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Steps scaled by running means of the gradient and of its square."""
+    """Adam: ``m = beta1 * m + (1 - beta1) * g``, ``v = beta2 * v + (1 - beta2) * g * g``, and
+    ``p -= rate * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + epsilon)``.
+
+    ``lazy_mode`` updates, of an embedding with ``is_sparse=True``, only the rows of the gradient; otherwise all rows decay.
+
+    Example: ``fluid.optimizer.Adam(1e-3, lazy_mode=True).minimize(loss)``
+    """
 
     _rule = "adam"
 
@@ -261,7 +283,7 @@ class AdamOptimizer(Optimizer):
 
 
 class AdamaxOptimizer(Optimizer):
-    """Adam with the largest gradient in place of the mean of squares."""
+    """Adamax: Adam with the infinity norm of gradients in place of the mean of squares."""
 
     _rule = "adamax"
 
@@ -270,7 +292,7 @@ class AdamaxOptimizer(Optimizer):
 
 
 class AdagradOptimizer(Optimizer):
-    """Steps scaled by the sum of squares."""
+    """Adagrad: ``s += g * g``, ``p -= rate * g / (sqrt(s) + epsilon)``."""
 
     _rule = "adagrad"
 
@@ -279,7 +301,7 @@ class AdagradOptimizer(Optimizer):
 
 
 class AdadeltaOptimizer(Optimizer):
-    """Finds its own step."""
+    """Adadelta: steps scaled by running means of squared gradients and of squared updates."""
 
     _rule = "adadelta"
 
@@ -288,7 +310,7 @@ class AdadeltaOptimizer(Optimizer):
 
 
 class RMSPropOptimizer(Optimizer):
-    """Steps scaled by a running mean of squares."""
+    """RMSProp: ``s = rho * s + (1 - rho) * g * g``, step ``rate * g / sqrt(s + epsilon)`` with ``momentum``; ``centered`` subtracts the squared mean of gradients."""
 
     _rule = "rmsprop"
 
@@ -297,7 +319,7 @@ class RMSPropOptimizer(Optimizer):
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularised leader."""
+    """FTRL (follow the regularized leader) with penalties ``l1`` and ``l2``: sparse weights for click models."""
 
     _rule = "ftrl"
 
@@ -306,7 +328,7 @@ class FtrlOptimizer(Optimizer):
 
 
 class LambOptimizer(Optimizer):
-    """Adam with steps relative to the size of a parameter."""
+    """LAMB: Adam whose step is relative to the norm of the parameter."""
 
     _rule = "lamb"
 
@@ -315,7 +337,7 @@ class LambOptimizer(Optimizer):
 
 
 class LarsMomentumOptimizer(Optimizer):
-    """Momentum with a rate for each parameter, by the sizes of weights and gradients."""
+    """LARS: momentum with a rate for each parameter, by the norms of its weights and gradients."""
 
     _rule = "lars_momentum"
 
@@ -324,7 +346,7 @@ class LarsMomentumOptimizer(Optimizer):
 
 
 class DecayedAdagradOptimizer(Optimizer):
-    """Adagrad whose sum of squares decays."""
+    """Adagrad with a decaying sum: ``s = decay * s + (1 - decay) * g * g``."""
 
     _rule = "decayed_adagrad"
 
@@ -333,7 +355,7 @@ class DecayedAdagradOptimizer(Optimizer):
 
 
 class DpsgdOptimizer(Optimizer):
-    """Gradient descent on limited gradients with noise."""
+    """Differentially private gradient descent: gradients are clipped to ``clip``, and noise ``sigma`` is added."""
 
     _rule = "dpsgd"
 

@@ -1,4 +1,4 @@
-"""What becomes of the options that scripts set: honoured, accepted, or refused. The core has the table."""
+"""The options that scripts set: honoured, accepted, or refused. The core has the table."""
 
 import difflib
 import functools
@@ -29,7 +29,7 @@ def defaults(place):
 
 
 def default(place, name):
-    """The default of an option; raises if nobody knows it."""
+    """The default of an option; raises if the option is unknown."""
     check(place, name, None)
     return _table()[place][name][0]
 

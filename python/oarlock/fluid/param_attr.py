@@ -1,4 +1,4 @@
-"""How layers make their parameters."""
+"""Attributes of parameters that layers make."""
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
@@ -20,7 +20,7 @@ class ParamAttr:
 
     @staticmethod
     def _to_attr(arg):
-        """What an argument ``param_attr`` means."""
+        """An argument ``param_attr`` as a ParamAttr; False for none."""
         if arg is None:
             return ParamAttr()
         if isinstance(arg, (list, tuple)):

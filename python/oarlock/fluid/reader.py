@@ -68,7 +68,7 @@ def _unpacked(array, lengths):
 
 
 def _from_process(generate, stop):
-    """What a generator yields in a process of its own. The process ends when this generator does."""
+    """Runs a generator in a process of its own, which ends with this generator."""
     fork = multiprocessing.get_context("fork")
     receiving, sending = fork.Pipe(duplex=False)
     process = fork.Process(target=_produce, args=(generate, sending), name="oarlock-loader", daemon=True)
@@ -145,7 +145,7 @@ class _Pass:
 
 
 class _Loader:
-    """What ``DataLoader.from_generator`` and ``PyReader`` are."""
+    """The loader that ``DataLoader.from_generator`` and ``PyReader`` return."""
 
     def __init__(self, feed_list, capacity, iterable, return_list, process=False, drop_last=True):
         if not feed_list:
@@ -165,7 +165,7 @@ class _Loader:
         self._process = process
         self._drop_last = drop_last
         self._stop = threading.Event()
-        # The program itself reads, and so does whatever is made of it: copies, compiled and transpiled programs.
+        # The program itself reads, and so do copies, compiled and transpiled programs of it.
         self._reader = None if iterable else read_by_loader(capacity, self._feed_list)
 
     def set_sample_generator(self, reader, batch_size, drop_last=True, places=None):
@@ -275,7 +275,7 @@ class _Loader:
 
 
 class _DatasetLoader:
-    """What ``DataLoader.from_dataset`` is."""
+    """The loader that ``DataLoader.from_dataset`` returns."""
 
     def __init__(self, dataset, places, drop_last):
         if not isinstance(dataset, DatasetBase):

@@ -1,4 +1,4 @@
-"""Training as a whole: ``Trainer`` builds a network, trains it, tells of events, and goes on where it was interrupted."""
+"""Training as a whole: ``Trainer`` builds a network, trains it, reports events, and resumes where it was interrupted."""
 
 import json
 import os
@@ -125,7 +125,7 @@ class Trainer:
             self.train_program, self.startup_program = self._job.get_pserver_programs(servers[index])
         else:
             self._job.get_trainer_program()
-            # Who saves or tests after training needs the servers: they are left when the process ends.
+            # Saving and testing after training need the servers: the trainer leaves them when the process ends.
             runtime().end_quietly()
 
     def _build(self, train_func, optimizer_func):

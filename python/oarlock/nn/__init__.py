@@ -1,4 +1,4 @@
-"""What static programs use of ``paddle.nn``: functions, initializers, limits of gradients. Layers as objects belong to eager mode."""
+"""The part of ``paddle.nn`` for static programs: functions, initializers, gradient clipping. Layers as objects belong to eager mode."""
 
 from ..fluid.clip import GradientClipByGlobalNorm as ClipGradByGlobalNorm
 from ..fluid.clip import GradientClipByNorm as ClipGradByNorm

@@ -17,7 +17,7 @@ __all__ = [
 class LRScheduler:
     """The base of all: subclasses define ``get_lr`` from ``self.last_epoch`` and ``self.base_lr``."""
 
-    # What a saved state holds.
+    # The fields of a saved state.
     _kept = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate=0.1, last_epoch=-1, verbose=False):
@@ -44,7 +44,7 @@ class LRScheduler:
         raise NotImplementedError("%s should define get_lr()" % type(self).__name__)
 
     def state_dict(self):
-        """What ``set_state_dict`` goes on from."""
+        """The state that ``set_state_dict`` restores."""
         return {name: getattr(self, name) for name in self._kept}
 
     def set_state_dict(self, state_dict):
@@ -244,7 +244,7 @@ class ReduceOnPlateau(LRScheduler):
         self.last_epoch, self.verbose = 0, verbose
 
     def step(self, metrics, epoch=None):
-        """Takes note of a loss, or whatever is to become better."""
+        """Records a loss, or another metric that should improve."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         metrics = float(metrics.item() if hasattr(metrics, "item") else metrics)
         if self.cooldown_counter > 0:

@@ -36,7 +36,7 @@ def data(name, shape, dtype=None, lod_level=0):
 
 
 class InputSpec:
-    """What is fed: shape, element type and name."""
+    """The declaration of an input: shape, element type and name."""
 
     def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
         self.shape, self.dtype, self.name, self.stop_gradient = tuple(shape), dtype, name, stop_gradient

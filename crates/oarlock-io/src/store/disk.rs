@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// One change to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Step {
+pub enum DiskStep {
     CreateDir,
     CreateFile,
     Write,
@@ -18,7 +18,7 @@ pub enum Step {
 }
 
 /// Told before each step; its error is the step's.
-pub(super) type Watch = Arc<dyn Fn(Step) -> io::Result<()> + Send + Sync>;
+pub(super) type Watch = Arc<dyn Fn(DiskStep) -> io::Result<()> + Send + Sync>;
 
 /// The disk. Every change goes through here, so that tests can fail or stop at any of them.
 #[derive(Clone, Default)]
@@ -31,7 +31,7 @@ impl Disk {
         Disk { watch: Some(watch) }
     }
 
-    fn step(&self, step: Step) -> io::Result<()> {
+    fn step(&self, step: DiskStep) -> io::Result<()> {
         self.watch.as_ref().map_or(Ok(()), |watch| watch(step))
     }
 
@@ -51,28 +51,28 @@ impl Disk {
 
     /// Makes a directory that must not exist.
     pub(super) fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.step(Step::CreateDir)?;
+        self.step(DiskStep::CreateDir)?;
         fs::create_dir(path)
     }
 
     pub(super) fn create_file(&self, path: &Path) -> io::Result<OutFile> {
-        self.step(Step::CreateFile)?;
+        self.step(DiskStep::CreateFile)?;
         Ok(OutFile { file: File::create(path)?, disk: self.clone(), crc: crc32fast::Hasher::new(), size: 0 })
     }
 
     /// Makes what was created, renamed or removed in a directory last.
     pub(super) fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.step(Step::Sync)?;
+        self.step(DiskStep::Sync)?;
         File::open(path)?.sync_all()
     }
 
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(Step::Rename)?;
+        self.step(DiskStep::Rename)?;
         fs::rename(from, to)
     }
 
     pub(super) fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.step(Step::Remove)?;
+        self.step(DiskStep::Remove)?;
         fs::remove_dir_all(path)
     }
 }
@@ -88,7 +88,7 @@ pub(super) struct OutFile {
 impl OutFile {
     /// Makes the contents last; returns size and checksum.
     pub(super) fn finish(self) -> io::Result<(u64, u32)> {
-        self.disk.step(Step::Sync)?;
+        self.disk.step(DiskStep::Sync)?;
         self.file.sync_all()?;
         Ok((self.size, self.crc.finalize()))
     }
@@ -98,7 +98,7 @@ impl Write for OutFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // In pieces that are still in the cache when the checksum has read them.
         const PIECE: usize = 1 << 20;
-        self.disk.step(Step::Write)?;
+        self.disk.step(DiskStep::Write)?;
         let n = self.file.write(&bytes[..bytes.len().min(PIECE)])?;
         self.crc.update(&bytes[..n]);
         self.size += n as u64;

@@ -31,7 +31,7 @@ pub(super) struct Hadoop {
 }
 
 /// An entry of a listing.
-pub(super) struct Entry {
+pub(super) struct Listed {
     /// The path, without scheme and host.
     pub(super) path: String,
     pub(super) size: u64,
@@ -76,7 +76,7 @@ impl Hadoop {
         Ok(text)
     }
 
-    fn start(&self, arguments: &[&str]) -> Result<Running> {
+    fn start(&self, arguments: &[&str]) -> Result<HadoopProcess> {
         let shown = arguments.iter().take(4).copied().collect::<Vec<_>>().join(" ");
         let what = format!("hadoop {} {shown}", self.arguments[0]);
         let child = self.command(arguments).spawn();
@@ -91,11 +91,11 @@ impl Hadoop {
                 String::from_utf8_lossy(&text).into_owned()
             })
         });
-        Ok(Running { stdout: child.stdout.take(), child, complaints, what })
+        Ok(HadoopProcess { stdout: child.stdout.take(), child, complaints, what })
     }
 
     /// All files and folders below a folder; `None` if there is no such folder.
-    pub(super) fn list(&self, url: &str, deep: bool) -> Result<Option<Vec<Entry>>> {
+    pub(super) fn list(&self, url: &str, deep: bool) -> Result<Option<Vec<Listed>>> {
         let arguments: &[&str] = if deep { &["-ls", "-R", url] } else { &["-ls", url] };
         match self.run(arguments) {
             Ok(text) => Ok(Some(text.lines().filter_map(entry).collect())),
@@ -153,7 +153,7 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
 }
 
 /// A line such as `-rw-r--r--   3 user group  1366 2026-11-16 10:00 /data/part 0`.
-fn entry(line: &str) -> Option<Entry> {
+fn entry(line: &str) -> Option<Listed> {
     let mut rest = line;
     let mut fields = [""; 7];
     for field in &mut fields {
@@ -161,7 +161,7 @@ fn entry(line: &str) -> Option<Entry> {
         (*field, rest) = rest.split_once(' ')?;
     }
     let path = path_of(rest.trim_start());
-    Some(Entry { path: path.to_string(), size: fields[4].parse().ok()?, is_folder: fields[0].starts_with('d') })
+    Some(Listed { path: path.to_string(), size: fields[4].parse().ok()?, is_folder: fields[0].starts_with('d') })
 }
 
 /// The path of a URL, without scheme and host.
@@ -174,14 +174,14 @@ pub(super) fn path_of(url: &str) -> &str {
 }
 
 /// A command under way. Reading it gives what it prints, and an error at the end if it failed.
-struct Running {
+struct HadoopProcess {
     child: Child,
     stdout: Option<ChildStdout>,
     complaints: Option<JoinHandle<String>>,
     what: String,
 }
 
-impl Running {
+impl HadoopProcess {
     /// Waits for the end, and says why it failed if it did.
     fn finish(&mut self) -> Result<()> {
         let status = self.wait()?;
@@ -214,7 +214,7 @@ impl Running {
     }
 }
 
-impl Read for Running {
+impl Read for HadoopProcess {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let Some(out) = &mut self.stdout else { return Ok(0) };
         let n = out.read(to)?;
@@ -226,7 +226,7 @@ impl Read for Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for HadoopProcess {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             // It has not been waited for, so its number is still its own.

@@ -15,7 +15,7 @@ use oarlock_ir::{Error, Kind, Name, Result};
 use super::hadoop::{Hadoop, path_of};
 use super::local::{COMMITTED, Local, OWN, STAGING};
 use super::manifest::{MANIFEST, Manifest, Seal};
-use super::{Source, Staging, Store, View, WriteFile, check_name, io_error};
+use super::{Staging, Store, StoredFile, View, WriteFile, check_name, io_error};
 
 /// Tells the saves of this process apart.
 static NEXT_STAGING: AtomicU64 = AtomicU64::new(0);
@@ -162,14 +162,14 @@ impl View for HdfsView {
         check_name(name).is_ok() && self.place(name).is_some()
     }
 
-    fn open(&self, name: &str) -> Result<Source> {
+    fn open(&self, name: &str) -> Result<StoredFile> {
         check_name(name)?;
         let origin = self.store.url(name);
         let Some((place, size)) = self.place(name) else {
             return Err(Error::new(Kind::Missing, format!("there is no file {origin}")));
         };
         let seal = self.manifest.as_ref().and_then(|m| m.files.get(name)).cloned();
-        Ok(Source::new(origin, size, seal, self.store.hadoop.read(&self.store.url(&place))?))
+        Ok(StoredFile::new(origin, size, seal, self.store.hadoop.read(&self.store.url(&place))?))
     }
 
     fn files(&self) -> Result<Vec<String>> {

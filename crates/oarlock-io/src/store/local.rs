@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Name, Result};
 
-use super::disk::{Disk, Step};
+use super::disk::{Disk, DiskStep};
 use super::manifest::{MANIFEST, Manifest, Seal};
-use super::{Source, Staging, Store, View, WriteFile, check_name, io_error};
+use super::{Staging, Store, StoredFile, View, WriteFile, check_name, io_error};
 
 /// How the names start that only this module uses.
 pub(super) const OWN: &str = ".oarlock-";
@@ -51,7 +51,10 @@ impl Local {
 
     /// The same, telling `watch` of every step before it is done; an error of `watch` makes the step fail. With this,
     /// tests stop a save wherever they like.
-    pub fn watched(root: impl Into<PathBuf>, watch: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static) -> Local {
+    pub fn watched(
+        root: impl Into<PathBuf>,
+        watch: impl Fn(DiskStep) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Local {
         Local { root: root.into(), disk: Disk::watched(Arc::new(watch)) }
     }
 
@@ -281,7 +284,7 @@ impl View for LocalView {
         check_name(name).is_ok() && self.path(name).is_file()
     }
 
-    fn open(&self, name: &str) -> Result<Source> {
+    fn open(&self, name: &str) -> Result<StoredFile> {
         check_name(name)?;
         let path = self.path(name);
         let opened = File::open(&path).and_then(|file| Ok((file.metadata()?, file)));
@@ -292,7 +295,7 @@ impl View for LocalView {
             Ok((about, file)) => {
                 let seal = self.manifest.as_ref().and_then(|m| m.files.get(name)).cloned();
                 let from = BufReader::with_capacity(1 << 16, file);
-                Ok(Source::new(path.display().to_string(), about.len(), seal, Box::new(from)))
+                Ok(StoredFile::new(path.display().to_string(), about.len(), seal, Box::new(from)))
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 Err(Error::new(Kind::Missing, format!("there is no file {}", path.display())))

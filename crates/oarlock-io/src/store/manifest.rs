@@ -9,7 +9,7 @@ use oarlock_ir::{Error, Kind, Name, Result};
 use oarlock_tensor::{DType, Tensor};
 use serde_json::{Map, Value as Json, json};
 
-use crate::tensor_stream::{decode_tensor, encode_tensor};
+use crate::format::tensor_stream::{decode_tensor, encode_tensor};
 
 /// The name of the file that lists the others.
 pub const MANIFEST: &str = "oarlock.manifest";

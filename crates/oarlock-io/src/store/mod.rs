@@ -12,16 +12,16 @@ mod manifest;
 mod objects;
 #[cfg(feature = "storage")]
 mod remote;
-mod source;
+mod stored_file;
 
 use std::io::{self, Write};
 
 use oarlock_ir::{Error, Kind, Name, Result};
 
-pub use disk::Step;
+pub use disk::DiskStep;
 pub use local::Local;
 pub use manifest::{MANIFEST, Manifest, Seal};
-pub use source::Source;
+pub use stored_file::StoredFile;
 
 /// A folder of files.
 pub trait Store: Send + Sync {
@@ -50,7 +50,7 @@ pub trait View {
     fn has(&self, name: &str) -> bool;
 
     /// Opens a file.
-    fn open(&self, name: &str) -> Result<Source>;
+    fn open(&self, name: &str) -> Result<StoredFile>;
 
     /// The names of all files, those in folders inside too, sorted. The manifest is not among them.
     fn files(&self) -> Result<Vec<String>>;

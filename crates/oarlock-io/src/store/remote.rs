@@ -14,7 +14,7 @@ use oarlock_ir::{Error, Kind, Name, Result};
 
 use super::manifest::{MANIFEST, Manifest, Seal};
 use super::objects::{Objects, Upload};
-use super::{Source, Staging, Store, View, WriteFile, check_name, local};
+use super::{Staging, Store, StoredFile, View, WriteFile, check_name, local};
 
 /// How the folders of saves under way start.
 const STAGING: &str = ".oarlock-staging-";
@@ -141,7 +141,7 @@ impl View for RemoteView {
         self.files.contains_key(self.place(name))
     }
 
-    fn open(&self, name: &str) -> Result<Source> {
+    fn open(&self, name: &str) -> Result<StoredFile> {
         check_name(name)?;
         let place = self.place(name);
         let origin = format!("{}/{name}", self.store.describe());
@@ -156,7 +156,7 @@ impl View for RemoteView {
             len,
             piece: io::Cursor::default(),
         };
-        Ok(Source::new(origin, len, seal, Box::new(from)))
+        Ok(StoredFile::new(origin, len, seal, Box::new(from)))
     }
 
     fn files(&self) -> Result<Vec<String>> {

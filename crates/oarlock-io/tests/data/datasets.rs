@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
 use oarlock_io::data::{
-    Alone, Batch, BatchSource, Exchange, Format, InMemoryDataset, Leading, MemoryLimit, Merged, Round, ShuffleBy,
+    Alone, Batch, BatchSource, Exchange, Format, InMemoryDataset, Leading, MemoryLimit, Merged, SampleParts, ShuffleBy,
     Source,
 };
 use oarlock_ir::Result;
@@ -176,11 +176,11 @@ impl Exchange for Threads {
         self.rank
     }
 
-    fn all_to_all(&mut self, round: Round) -> Result<Round> {
+    fn all_to_all(&mut self, round: SampleParts) -> Result<SampleParts> {
         for (to, part) in self.to.iter().zip(round.parts) {
             to.send((self.rank, part, round.more)).unwrap();
         }
-        let mut got = Round { parts: vec![Vec::new(); self.to.len()], more: false };
+        let mut got = SampleParts { parts: vec![Vec::new(); self.to.len()], more: false };
         for _ in 0..self.to.len() {
             let (from, part, more) = self.from.recv().unwrap();
             got.parts[from] = part;

@@ -1,6 +1,6 @@
 //! Columns of CSV and Parquet files as slots.
 
-use oarlock_io::data::{BadLines, Csv, Format, QueueDataset, Records, SlotSpec, SlotType, Source, Table};
+use oarlock_io::data::{BadLines, Csv, Format, QueueDataset, Records, SlotSpec, SlotType, Source, TableColumns};
 use oarlock_ir::{Kind, Result, Shape};
 use oarlock_tensor::Tensor;
 
@@ -10,8 +10,8 @@ fn dense(name: &str, ty: SlotType, width: i64) -> SlotSpec {
     SlotSpec::dense(name, ty, Shape::from_i64(&[-1, width])).unwrap()
 }
 
-fn table(columns: &[&[&str]], missing: Option<f64>) -> Table {
-    Table { columns: columns.iter().map(|of| of.iter().map(|c| c.to_string()).collect()).collect(), missing }
+fn table(columns: &[&[&str]], missing: Option<f64>) -> TableColumns {
+    TableColumns { columns: columns.iter().map(|of| of.iter().map(|c| c.to_string()).collect()).collect(), missing }
 }
 
 fn csv(columns: &[&[&str]], missing: Option<f64>) -> Csv {

@@ -275,7 +275,7 @@ fn a_large_tensor_is_written_in_place() {
     let writes = Arc::new(AtomicUsize::new(0));
     let count = writes.clone();
     let store = Local::watched(dir.path(), move |step| {
-        count.fetch_add(usize::from(step == oarlock_io::Step::Write), Ordering::SeqCst);
+        count.fetch_add(usize::from(step == oarlock_io::DiskStep::Write), Ordering::SeqCst);
         Ok(())
     });
     save_vars(&store, None, &persistables(&program), &values).unwrap();

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use oarlock_io::data::recordio::{Compressor, RecordReader, RecordWriter, decode_sample, encode_sample};
 use oarlock_io::data::{
-    BadLines, Batch, BatchSource, Csv, Format, QueueDataset, Records, SlotSpec, SlotType, Source, Table, describe,
+    BadLines, Batch, BatchSource, Csv, Format, QueueDataset, Records, SlotSpec, SlotType, Source, TableColumns,
+    describe,
 };
 use oarlock_io::{
     InferenceModel, Manifest, View, decode_rows, decode_safetensors, decode_tensor, encode_vars, load_vars_from_bytes,
@@ -32,8 +33,8 @@ impl View for Memory<'_> {
         true
     }
 
-    fn open(&self, name: &str) -> Result<oarlock_io::Source> {
-        Ok(oarlock_io::Source::new(name.into(), self.0.len() as u64, None, Box::new(Cursor::new(self.0.to_vec()))))
+    fn open(&self, name: &str) -> Result<oarlock_io::StoredFile> {
+        Ok(oarlock_io::StoredFile::new(name.into(), self.0.len() as u64, None, Box::new(Cursor::new(self.0.to_vec()))))
     }
 
     fn files(&self) -> Result<Vec<String>> {
@@ -96,7 +97,7 @@ fn attack_data() {
     let text = b"2 11 7 2 0.5 -1e3\n1 9 2 3 4\n3 1 2 3 2 0 1\n";
     attack_file("multislot", text, &path, || describe(&source(), Some(slots.clone()), BadLines::Fail).is_ok());
     let csv = Csv {
-        table: Table { columns: vec![vec!["ids".into()], vec!["a".into(), "b".into()]], missing: None },
+        table: TableColumns { columns: vec![vec!["ids".into()], vec!["a".into(), "b".into()]], missing: None },
         delimiter: b',',
         list: b'|',
         header: true,
@@ -128,7 +129,7 @@ fn read_table(path: &Path, slots: &[SlotSpec], records: Records) -> Result<()> {
 fn attack_parquet(path: &Path) {
     let good = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tables/small.parquet"));
     let slots = [SlotSpec::sparse("ids", SlotType::Id), SlotSpec::sparse("price", SlotType::Float)];
-    let table = Table { columns: vec![vec!["ids".into()], vec!["price".into()]], missing: None };
+    let table = TableColumns { columns: vec![vec!["ids".into()], vec!["price".into()]], missing: None };
     attack_file("parquet", &good, path, || read_table(path, &slots, Records::Parquet(table.clone())).is_ok());
 }
 

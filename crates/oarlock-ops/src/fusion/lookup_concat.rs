@@ -9,7 +9,7 @@ use oarlock_ir::{
 };
 use oarlock_tensor::{DType, Dims, Lod, Tensor, simd};
 
-use crate::lookup::{Lookup, table_dims};
+use oarlock_ops_array::embedding::lookup::{Lookup, table_dims};
 use oarlock_tensor::merge::RowOrder;
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &FuseForward];

@@ -8,10 +8,10 @@ use oarlock_ir::{
     Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
     checked_kernel,
 };
+use oarlock_ops_training::optimizer::row_rule::PARAM;
 use oarlock_tensor::{DType, Tensor, simd};
 
 use super::lookup_concat::{check_ids, flag, plain_lookup};
-use crate::optimize::PARAM;
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&LookupSgdFusion];
 

@@ -7,11 +7,11 @@ use oarlock_ir::{
     Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
     kernel,
 };
+use oarlock_ops_array::embedding::lookup::table_dims;
 use oarlock_tensor::merge::RowOrder;
 use oarlock_tensor::{DType, Dims, Tensor, simd};
 
 use super::lookup_sgd::{Gradients, Lookups, gradients, lookups_at};
-use crate::lookup::table_dims;
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&LookupSumFusion];
 

@@ -300,7 +300,7 @@ impl OpDef for LookupMatmulGrad {
             let (table, ids, x) = (io.dense(rows.table)?, io.dense(rows.ids)?, io.dense(rows.x)?);
             let named = rows.named(io, &table, &ids, &x)?;
             let weights = io.dense(dout)?;
-            let weights = crate::matrix::sized::<f32>(io, dout, &weights, ids.numel())?;
+            let weights = oarlock_ops_support::checks::sized::<f32>(io, dout, &weights, ids.numel())?;
             let mut to = io.out_sized(dx, DType::F32, *x.dims())?;
             to.set_lod(x.lod().clone());
             simd::lookup_sums(io.data_mut::<f32>(dx, &mut to)?, weights, named);

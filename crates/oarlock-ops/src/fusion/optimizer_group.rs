@@ -10,12 +10,11 @@ use oarlock_ir::{
     FuseBlock, Fusion, Infer, Io, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, VarKind, by_float,
     checked_kernel,
 };
+use oarlock_ops_training::optimizer::adam::{Adam, AdamStep};
+use oarlock_ops_training::optimizer::momentum::{Momentum, MomentumStep};
+use oarlock_ops_training::optimizer::row_rule::{RowRule, Slices, Step, Update};
+use oarlock_ops_training::optimizer::sgd::{Sgd, SgdStep};
 use oarlock_tensor::Float;
-
-use crate::op::adam::{Adam, AdamStep};
-use crate::op::momentum::{Momentum, MomentumStep};
-use crate::op::sgd::{Sgd, SgdStep};
-use crate::optimize::{RowRule, Slices, Step, Update};
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&OptimizerGroup];
 

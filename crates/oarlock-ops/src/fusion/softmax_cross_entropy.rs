@@ -7,10 +7,9 @@
 use oarlock_ir::{
     Attr, FuseBlock, Fusion, In, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, by_float, kernel,
 };
+use oarlock_ops_support::class_axis::Classes;
+use oarlock_ops_training::loss::cross_entropy2;
 use oarlock_tensor::Element;
-
-use crate::classes::Classes;
-use crate::op::cross_entropy2;
 
 pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &Fuse];
 

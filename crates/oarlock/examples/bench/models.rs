@@ -1,7 +1,7 @@
 //! Models that several benchmarks train, each with a batch for it.
 
-use oarlock::dist::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers};
 use oarlock::prelude::*;
+use oarlock::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers};
 
 /// A loss, and what to feed.
 pub(crate) type Model = (VarRef, Vec<(&'static str, Tensor)>);

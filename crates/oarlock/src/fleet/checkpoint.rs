@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use oarlock_dist::Log;
-use oarlock_dist::checkpoint::{JobCheckpoint, JobCheckpoints};
-use oarlock_dist::client::{Client, ClientOptions, CutRequest};
-use oarlock_dist::transpile::DistributeTranspiler;
 use oarlock_exec::Scope;
 use oarlock_io::{Position, encode_vars, load_vars_from_bytes, persistables};
 use oarlock_ir::{Error, Kind, Name, Result, Runtime, Var};
+use oarlock_net::Log;
+use oarlock_ps::checkpoint::{JobCheckpoint, JobCheckpoints};
+use oarlock_ps::client::{Client, ClientOptions, CutRequest};
+use oarlock_transpile::DistributeTranspiler;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oarlock_dist::client::Client;
-use oarlock_dist::collective::Rings;
+use oarlock_collective::Rings;
 use oarlock_ir::{Result, Runtime};
+use oarlock_ps::client::Client;
 use oarlock_sys::at_exit;
 use parking_lot::Mutex;
 

@@ -1,7 +1,7 @@
 //! What workers tell each other besides gradients: they meet at a server, or are alone.
 
-use oarlock_dist::client::Client;
 use oarlock_ir::{Error, Kind, Result, Runtime};
+use oarlock_ps::client::Client;
 use oarlock_tensor::{DType, Tensor};
 
 /// How the numbers of workers become one.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_dist::client::{Client, ClientOptions, wait_for_servers};
-use oarlock_dist::saving::{self, Saver};
-use oarlock_dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, persistables};
 use oarlock_ir::{Program, Result};
+use oarlock_ps::client::{Client, ClientOptions, wait_for_servers};
+use oarlock_ps::saving::{self, Saver};
+use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 use super::{
     JobSaves, Meeting, Place, Role, Strategy, communicator_options, leave, newest_checkpoint, start_communicator,

@@ -1,10 +1,10 @@
 //! What the fields of Fleet 2.0's `DistributedStrategy` mean together: which optimizer, what around it, and who exchanges what.
 //! Front ends carry it out by names.
 
-use oarlock_dist::transpile::CollectiveMode;
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result};
 use oarlock_tensor::Value;
+use oarlock_transpile::CollectiveMode;
 
 use super::Strategy;
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use oarlock_dist::client::{ClientOptions, find_tables};
-use oarlock_dist::transpile;
 use oarlock_exec::Scope;
 use oarlock_io::{InferenceModel, ModelFiles, Store, find_model, persistables, set_vars};
 use oarlock_ir::{Result, Runtime, Var};
+use oarlock_ps::client::{ClientOptions, find_tables};
 use oarlock_tensor::{DType, Tensor, Value};
+use oarlock_transpile as transpile;
 
 use crate::{Options, Predictor};
 

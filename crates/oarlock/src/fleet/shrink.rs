@@ -1,9 +1,9 @@
 //! Rows that nobody needs any more leave the tables of a job's servers.
 
-use oarlock_dist::client::{Client, Stale};
-use oarlock_dist::transpile::DistributeTranspiler;
 use oarlock_ir::{Error, Kind, Result, Runtime};
+use oarlock_ps::client::{Client, Stale};
 use oarlock_tensor::Tensor;
+use oarlock_transpile::DistributeTranspiler;
 
 use super::Meeting;
 

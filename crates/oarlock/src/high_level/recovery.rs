@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_dist::Log;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::{Checkpoints, Position, open_store};
 use oarlock_ir::{Error, Kind, Program, Result};
+use oarlock_net::Log;
 
 /// The note of a checkpoint that tells where the sequence of seeds stands.
 const SEEDS: &str = "seeds";

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use oarlock_dist::Log;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, load_vars, parameters, persistables, save_vars};
 use oarlock_ir::{Error, Kind, Program, Result, clone_for_test};
+use oarlock_net::Log;
 use oarlock_tensor::{Tensor, rng};
 
 use super::recovery::{CheckpointConfig, Recovery};

@@ -3,7 +3,7 @@
 use oarlock_ir::{Kind, Op, Result, Shape, Var, VarKind, VarType, fail};
 use oarlock_tensor::DType;
 
-use crate::net::opaque;
+use crate::network::opaque;
 use crate::{Net, VarRef};
 
 impl Net {

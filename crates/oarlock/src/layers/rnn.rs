@@ -5,7 +5,7 @@ use oarlock_tensor::DType;
 
 use super::Fc;
 use crate::layer::{Layer, Part, known};
-use crate::net::opaque;
+use crate::network::opaque;
 use crate::options::options;
 use crate::{Initializer, Net, Param, ParamAttr, VarRef};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oarlock_io::data::{Batch, BatchSource, NextBatch, Upcoming};
+use oarlock_io::data::{Batch, BatchSource, NextBatch, PeekBatch};
 use oarlock_ir::{Error, Name, Result, Runtime};
 use oarlock_tensor::Tensor;
 use parking_lot::Mutex;
@@ -10,13 +10,13 @@ use parking_lot::Mutex;
 /// The batches of the calling thread, as long as this lives.
 pub(crate) struct Batches {
     source: Arc<Mutex<Peeked>>,
-    upcoming: Arc<Upcoming>,
+    upcoming: Arc<NextBatch>,
 }
 
 impl Batches {
     /// Of a source; `fed` says as what the tensors of a batch are fed.
     pub(crate) fn new(source: Box<dyn BatchSource>, fed: &[(usize, &str)], runtime: &Runtime) -> Batches {
-        let upcoming = runtime.get_or_provide(Upcoming::default);
+        let upcoming = runtime.get_or_provide(NextBatch::default);
         let fed = fed.iter().map(|(at, name)| (*at, (*name).into())).collect();
         let source = Arc::new(Mutex::new(Peeked { source, fed, next: Batch::new(), state: State::Unknown }));
         upcoming.set(source.clone());
@@ -57,7 +57,7 @@ enum State {
     Failed(Error),
 }
 
-impl NextBatch for Peeked {
+impl PeekBatch for Peeked {
     fn peek(&mut self, names: &[Name], look: &mut dyn FnMut(&[&Tensor])) {
         if let State::Unknown = self.state {
             self.state = match self.source.try_next(&mut self.next) {
@@ -100,7 +100,7 @@ mod tests {
     fn whoever_looks_ahead_changes_nothing_for_whoever_takes() {
         let runtime = Runtime::new(1);
         let batches = Batches::new(Box::new(Numbers(0)), &[(0, "x")], &runtime);
-        let upcoming = runtime.get::<Upcoming>().unwrap();
+        let upcoming = runtime.get::<NextBatch>().unwrap();
         let peek = |name: &str| {
             let mut seen = None;
             upcoming.get().unwrap().lock().peek(&[name.into()], &mut |tensors| {

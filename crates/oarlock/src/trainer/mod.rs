@@ -14,11 +14,11 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oarlock_dist::client::Client;
-use oarlock_dist::communicator::Communicator;
 use oarlock_exec::{Executor, Scope};
 use oarlock_io::data::{Dataset, Pass};
 use oarlock_ir::{Error, Kind, Program, Result, Role, Runtime, clone_for_test};
+use oarlock_ps::client::Client;
+use oarlock_ps::communicator::Communicator;
 use oarlock_tensor::Value;
 
 use show::Display;

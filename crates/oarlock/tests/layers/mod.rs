@@ -232,7 +232,7 @@ fn every_layer_has_an_example() {
     let examples = lines.collect::<Vec<_>>().join("\n");
     let called = called(&examples);
     let excused: BTreeSet<&str> = WITHOUT_EXAMPLE.iter().flat_map(|(_, layers)| layers.iter().copied()).collect();
-    let signatures = include_str!("../../../../python/tests/signatures.txt").lines();
+    let signatures = include_str!("../../../../python/tests/api/signatures.txt").lines();
     let layers = signatures.filter_map(|line| line.strip_prefix("fluid.layers.")?.split('(').next());
     let missing: Vec<&str> = layers.filter(|name| !called.contains(name) && !excused.contains(name)).collect();
     assert!(missing.is_empty(), "layers without an example of Fluid's program: {missing:?}");

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use oarlock::dist::transpile::Config;
 use oarlock::fleet::Strategy;
 use oarlock::lr::LearningRate;
 use oarlock::optimizer::Rule;
 use oarlock::prelude::*;
+use oarlock::transpile::Config;
 
 /// One value of each property.
 #[derive(Clone, Copy)]

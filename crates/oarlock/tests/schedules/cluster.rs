@@ -6,16 +6,16 @@ use std::ops::Range;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use oarlock::dist::Log;
-use oarlock::dist::checkpoint::JobCheckpoints;
-use oarlock::dist::client::{Client, ClientOptions};
-use oarlock::dist::saving::{Saver, fetch_whole, load_parts};
-use oarlock::dist::server::{Server, ServerOptions};
-use oarlock::dist::transpile::{Arguments, DistributeTranspiler, Kept, Trainers};
 use oarlock::fleet::{self, JobSaves, Strategy};
 use oarlock::io::{Local, Position, persistables};
+use oarlock::net::Log;
 use oarlock::prelude::*;
+use oarlock::ps::checkpoint::JobCheckpoints;
+use oarlock::ps::client::{Client, ClientOptions};
+use oarlock::ps::saving::{Saver, fetch_whole, load_parts};
+use oarlock::ps::server::{Server, ServerOptions};
 use oarlock::tensor::{SelectedRows, Value};
+use oarlock::transpile::{Arguments, DistributeTranspiler, Kept, Trainers};
 use oarlock_testkit::{Tolerance, close};
 
 use super::case::{Case, Mode, Model};

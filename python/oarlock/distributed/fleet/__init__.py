@@ -29,10 +29,10 @@ __all__ = [
 
 globals().update({name: getattr(_one, name) for name in _METHODS})
 util = _one.util
-# What functions that take a Fleet ask: the module stands for it.
+# The attributes that functions with a Fleet argument read: the module can be passed as a Fleet.
 _role = _one._role
 
-# What Paddle's Fleet has besides, and why there is nothing of the kind here.
+# Other names of Paddle's Fleet, and the reason why they are not supported.
 _ABSENT = {
     "distributed_model": "it belongs to eager mode", "distributed_scaler": "it belongs to eager mode",
     "state_dict": "it belongs to eager mode", "set_state_dict": "it belongs to eager mode",

@@ -30,13 +30,8 @@ class Fleet(Process):
         self._clear()
 
     def _clear(self):
-        self._role_maker = None
-        self._strategy = None
-        self._executor = None
-        self._transpiler = None
-        self._exchange = None
-        self._server_programs = None
-        self._startup = None
+        self._role_maker = self._strategy = self._executor = None
+        self._transpiler = self._exchange = self._server_programs = self._startup = None
 
     def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
         """Says who this process is: by a role maker, else by the launcher's variables. Alone, without them."""
@@ -59,7 +54,7 @@ class Fleet(Process):
 
     @property
     def util(self):
-        """What workers tell each other besides gradients."""
+        """Values that workers exchange besides gradients."""
         return self._util
 
     def all_reduce(self, input, mode="sum"):
@@ -183,10 +178,15 @@ class Fleet(Process):
         return found and dict(zip(("epoch", "step", "notes"), found))
 
     def shrink(self, threshold=None, steps=None, count=None, score=None):
-        """Takes rows that nobody needs any more away from the tables on servers; returns how many. Every worker calls it, after the
-        same step. A row goes if it was not updated since the ``threshold``-th call before this one (with a call a day, after so many
-        days), or not in the last ``steps`` updates of its table, or less than ``count`` times in all, or if its score is below ``score`` in a
-        table whose rows count shows and clicks (``ShowClickEntry``, ``ScoreEviction``). Reading a row does not keep it."""
+        """Evicts rows from the hashed tables of servers; returns the number of rows. Every worker calls it after the same step. Reading
+        a row does not keep it.
+
+        Args:
+            threshold (int): evict rows that were not updated during the last ``threshold`` calls.
+            steps (int): evict rows that were not updated in the last ``steps`` updates of their table.
+            count (int): evict rows that were updated less than ``count`` times in all.
+            score (float): evict rows with a lower score, in tables that count shows and clicks (``ShowClickEntry``).
+        """
         return self._through_servers("shrink").shrink(runtime(), threshold, steps, count, score)
 
     def _through_servers(self, what):
@@ -240,7 +240,7 @@ class DistributedOptimizer:
 
 
 def _shared(optimizer, *names):
-    """What one optimizer takes over from another."""
+    """The settings that one optimizer takes over from another."""
     return {name: optimizer._settings[name] for name in names if name in optimizer._settings}
 
 

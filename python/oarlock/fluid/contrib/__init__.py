@@ -1,4 +1,4 @@
-"""What Fluid keeps apart from its core: the trainer and the inferencer, under the names of 1.2 and later, readers, and some layers."""
+"""Parts outside of the core of Fluid: the trainer and the inferencer, under the names of 1.2 and later, readers, and some layers."""
 
 from . import inferencer, layers, reader, trainer
 from .inferencer import Inferencer

@@ -6,8 +6,8 @@ __all__ = ["distributed_batch_reader"]
 
 
 def distributed_batch_reader(batch_reader):
-    """Of every so many batches as there are trainers, the one of this trainer (``PADDLE_TRAINERS_NUM``, ``PADDLE_TRAINER_ID``). Batches
-    that are left over at the end go to nobody, so that all trainers make as many steps."""
+    """Every n-th batch of n trainers, beginning with that of this trainer (``PADDLE_TRAINERS_NUM``, ``PADDLE_TRAINER_ID``). Batches
+    that are left over at the end are dropped, so that all trainers make the same number of steps."""
     trainers = int(os.environ.get("PADDLE_TRAINERS_NUM", 1))
     trainer = int(os.environ.get("PADDLE_TRAINER_ID", 0))
     if not 0 <= trainer < trainers:

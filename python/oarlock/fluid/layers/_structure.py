@@ -29,7 +29,7 @@ def rebuild(like, vars):
 
 
 def each(fn, first, *others):
-    """What ``fn`` makes of every variable, and of those at the same places of other structures, in the same nesting."""
+    """Applies ``fn`` to every variable, and to those at the same places of other structures; returns the same nesting."""
     columns = [flatten(s) for s in (first,) + others]
     if any(len(column) != len(columns[0]) for column in columns):
         raise ValueError("structures of %s variables do not match" % " and ".join(str(len(c)) for c in columns))

@@ -127,14 +127,14 @@ class StaticRNN(_Construct):
         return self._step("step_input", x=x)
 
     def memory(self, init=None, shape=None, batch_ref=None, init_value=0.0, init_batch_dim_idx=0, ref_batch_dim_idx=1):
-        """What is kept from step to step."""
+        """A memory: a variable that is carried from step to step."""
         return self._step(
             "memory", init=init, shape=shape, batch_ref=batch_ref, init_value=init_value,
             init_batch_dim_idx=init_batch_dim_idx, ref_batch_dim_idx=ref_batch_dim_idx,
         )
 
     def update_memory(self, mem, var):
-        """What a memory is after the step."""
+        """Sets the value of a memory after the step."""
         self._step("update_memory", mem=mem, var=var)
 
     def step_output(self, o):
@@ -169,11 +169,11 @@ class DynamicRNN(_Construct):
         return self._step("static_input", x=x)
 
     def memory(self, init=None, shape=None, value=0.0, need_reorder=False, dtype="float32"):
-        """What is kept from step to step."""
+        """A memory: a variable that is carried from step to step."""
         return self._step("memory", init=init, shape=shape, value=value, need_reorder=need_reorder, dtype=dtype)
 
     def update_memory(self, ex_mem, new_mem):
-        """What a memory is after the step."""
+        """Sets the value of a memory after the step."""
         self._step("update_memory", ex_mem=ex_mem, new_mem=new_mem)
 
     def output(self, *outputs):

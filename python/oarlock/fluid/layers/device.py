@@ -1,4 +1,4 @@
-"""What scripts still import from here."""
+"""Names that old scripts import from here."""
 
 __all__ = []
 

@@ -1,4 +1,4 @@
-"""What enters a program: variables that are fed, and readers."""
+"""Inputs of a program: variables that are fed, and readers."""
 
 import contextlib
 import itertools
@@ -24,7 +24,24 @@ def data(
     name, shape, append_batch_size=True, dtype='float32', lod_level=0, type=core.VarDesc.VarType.LOD_TENSOR,
     stop_gradient=True
 ):
-    """`fluid.layers.data`: a variable that the user feeds."""
+    """A variable that the user feeds, with the batch in front: ``shape`` is that of one sample. ``fluid.data`` takes the
+    whole shape.
+
+    Args:
+        name (str): the key of ``feed``.
+        shape (list): sizes of one sample; -1 for a size that varies.
+        append_batch_size (bool): put the batch, -1, in front of ``shape``.
+        dtype (str): the element type.
+        lod_level (int): levels of sequences; 0: none.
+        stop_gradient (bool): no gradient is computed for it.
+
+    Returns:
+        Variable: ``[-1, *shape]``.
+
+    Example:
+        >>> fluid.layers.data("x", [13]).shape
+        (-1, 13)
+    """
     return layer("data", locals())
 
 
@@ -45,7 +62,7 @@ class Reader(Variable):
         """Ends a pass, so that the next one can begin."""
         from ..executor import global_scope
 
-        # First whoever fills a queue, so that nobody waits for it below.
+        # First the threads that fill queues, so that no reader waits for them below.
         if self._inner is not None:
             self._inner.reset()
         _core.reset_reader(global_scope(), self.name)
@@ -167,7 +184,7 @@ def _filled_reader(name, capacity, tensors):
 
 
 def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True):
-    """A reader that a Python generator fills up to ``capacity`` batches ahead. Double buffering is what the queue does anyway."""
+    """A reader that a Python generator fills in a thread, up to ``capacity`` batches ahead. The queue is the double buffer."""
     return _filled_reader(name or unique_name.generate("create_py_reader"), capacity, _tensors(shapes, dtypes, lod_levels))
 
 
@@ -175,7 +192,7 @@ _loaders = itertools.count()
 
 
 def read_by_loader(capacity, variables):
-    """A reader whose batches become the values of variables that exist already: what a loader is in a program. Its name does not
+    """A reader whose batches become the values of variables that exist already: a loader inside a program. Its name does not
     come from the generator that names layers, so that a network has the same names with and without a loader."""
     tensors = _tensors([v.shape for v in variables], [v.dtype for v in variables], [v.lod_level for v in variables])
     reader = _filled_reader("data_loader_%d" % next(_loaders), capacity, tensors)
@@ -200,7 +217,8 @@ def create_py_reader_by_data(capacity, feed_list, name=None, use_double_buffer=T
 
 
 def open_files(filenames, shapes, lod_levels, dtypes, thread_num=None, buffer_size=None, pass_num=1, is_test=None):
-    """A reader of RecordIO files, by one thread for each of them unless ``thread_num`` says otherwise. ``is_test`` keeps the order."""
+    """A reader of RecordIO files, with one thread for each file unless ``thread_num`` is given. ``is_test`` keeps the order
+    of records."""
     filenames = [filenames] if isinstance(filenames, str) else list(filenames)
     thread_num = len(filenames) if thread_num is None else int(thread_num)
     tensors = _tensors(shapes, dtypes, lod_levels)
@@ -223,17 +241,17 @@ def _decorated(reader, op_type, attrs, name=None):
 
 
 def shuffle(reader, buffer_size):
-    """A reader of the same items in random order, among ``buffer_size`` of them at a time."""
+    """A reader of the same items in random order; ``buffer_size`` items are shuffled at a time."""
     return _decorated(reader, "create_shuffle_reader", {"buffer_size": int(buffer_size)})
 
 
 def batch(reader, batch_size):
-    """A reader of ``batch_size`` items as one; an incomplete last batch is left out."""
+    """A reader of batches of ``batch_size`` items; an incomplete last batch is dropped."""
     return _decorated(reader, "create_batch_reader", {"batch_size": int(batch_size)})
 
 
 def double_buffer(reader, place=None, name=None):
-    """A reader that is read ahead in a thread."""
+    """A reader that prefetches in a thread."""
     return _decorated(reader, "create_double_buffer_reader", {}, name)
 
 

@@ -12,12 +12,17 @@ __getattr__ = fallback(__name__)
 
 
 def noam_decay(d_model, warmup_steps, learning_rate=1.0):
-    """Grows for `warmup_steps`, then falls with the root of the step."""
+    """The schedule of the Transformer: grows linearly for ``warmup_steps``, then falls with the square root of the step."""
     return layer("noam_decay", locals())
 
 
 def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
-    """`rate * decay_rate^(step / decay_steps)`."""
+    """``learning_rate * decay_rate ** (step / decay_steps)``; with ``staircase`` the exponent is rounded down.
+
+    Example:
+        >>> rate = fluid.layers.exponential_decay(0.1, decay_steps=1000, decay_rate=0.9, staircase=True)
+        >>> optimizer = fluid.optimizer.SGD(rate)
+    """
     return layer("exponential_decay", locals())
 
 
@@ -32,18 +37,18 @@ def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
 
 
 def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
-    """From the one rate to the other in `decay_steps`; with `cycle`, again and again over longer and longer
-    stretches."""
+    """Falls from ``learning_rate`` to ``end_learning_rate`` in ``decay_steps`` by a polynomial; with ``cycle`` it starts
+    again over longer periods."""
     return layer("polynomial_decay", locals())
 
 
 def piecewise_decay(boundaries, values):
-    """A value up to each boundary, and the last one from then on."""
+    """``values[i]`` up to step ``boundaries[i]``, and the last value afterwards."""
     return layer("piecewise_decay", locals())
 
 
 def cosine_decay(learning_rate, step_each_epoch, epochs):
-    """Half a cosine over `epochs`, one stair per epoch."""
+    """Half a cosine over ``epochs``; the rate changes once per epoch."""
     return layer("cosine_decay", locals())
 
 

@@ -14,24 +14,67 @@ __getattr__ = fallback(__name__)
 
 
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):
-    """`cross_entropy`: minus the logarithm of the probability of the label."""
+    """The negative log likelihood of the label: ``-log(input[label])``.
+
+    Args:
+        input (Variable): probabilities ``[batch, classes]``, for example of `softmax`.
+        label (Variable): int64 ``[batch, 1]``; with ``soft_label``, float probabilities ``[batch, classes]``.
+        soft_label (bool): labels are distributions.
+        ignore_index (int): samples with this label cost 0.
+
+    Returns:
+        Variable: ``[batch, 1]``.
+
+    Example:
+        >>> x, label = fluid.data("x", [None, 13]), fluid.data("label", [None, 1], "int64")
+        >>> predicted = fluid.layers.fc(x, 10, act="softmax")
+        >>> fluid.layers.cross_entropy(predicted, label).shape
+        (-1, 1)
+    """
     return layer("cross_entropy", locals())
 
 
 def softmax_with_cross_entropy(
     logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False, axis=-1
 ):
-    """`softmax_with_cross_entropy`: the cross entropy of logits."""
+    """The cross entropy of the softmax of logits, computed together: faster and more accurate than the two layers.
+
+    Args:
+        logits (Variable): ``[batch, classes]``, before the softmax.
+        label (Variable): int64 ``[batch, 1]``; with ``soft_label``, float probabilities ``[batch, classes]``.
+        return_softmax (bool): return the softmax, too.
+        axis (int): the dimension of the classes.
+
+    Returns:
+        Variable: the loss, ``[batch, 1]``; with ``return_softmax`` a tuple of loss and softmax.
+
+    Example:
+        >>> logits, label = fluid.data("logits", [None, 10]), fluid.data("label", [None, 1], "int64")
+        >>> fluid.layers.softmax_with_cross_entropy(logits, label).shape
+        (-1, 1)
+    """
     return layer("softmax_with_cross_entropy", locals())
 
 
 def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False):
-    """Of each element alone."""
+    """The cross entropy of each logit with its own label in [0, 1], for labels that do not exclude each other.
+
+    Example:
+        >>> x, label = fluid.data("x", [None, 5]), fluid.data("label", [None, 5])
+        >>> fluid.layers.sigmoid_cross_entropy_with_logits(x, label).shape
+        (-1, 5)
+    """
     return layer("sigmoid_cross_entropy_with_logits", locals())
 
 
 def square_error_cost(input, label):
-    """`(input - label)^2`."""
+    """``(input - label) ** 2``, element by element.
+
+    Example:
+        >>> x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
+        >>> fluid.layers.mean(fluid.layers.square_error_cost(x, y)).shape
+        (1,)
+    """
     return layer("square_error_cost", locals())
 
 
@@ -41,32 +84,33 @@ def mse_loss(input, label):
 
 
 def huber_loss(input, label, delta):
-    """Squared near zero, linear beyond `delta`."""
+    """The Huber loss: squared where ``|input - label|`` is below ``delta``, linear beyond."""
     return layer("huber_loss", locals())
 
 
 def bpr_loss(input, label, name=None):
-    """Bayesian personalised ranking."""
+    """The Bayesian personalized ranking loss, ``[batch, 1]``: the score of the label against those of all other items."""
     return layer("bpr_loss", locals())
 
 
 def rank_loss(label, left, right, name=None):
-    """Of pairs of scores."""
+    """The RankNet loss of pairs of scores: ``label`` is 1 where ``left`` should rank higher."""
     return layer("rank_loss", locals())
 
 
 def margin_rank_loss(label, left, right, margin=0.1, name=None):
-    """Of pairs of scores that should differ by a margin."""
+    """``max(0, -label * (left - right) + margin)`` of pairs of scores; ``label`` is 1 or -1."""
     return layer("margin_rank_loss", locals())
 
 
 def kldiv_loss(x, target, reduction='mean', name=None):
-    """The divergence of distributions; `reduction` is `none`, `batchmean`, `mean` or `sum`."""
+    """The Kullback-Leibler divergence; ``x`` holds log probabilities. ``reduction`` is ``none``, ``batchmean``, ``mean`` or
+    ``sum``."""
     return layer("kldiv_loss", locals())
 
 
 def npair_loss(anchor, positive, labels, l2_reg=0.002):
-    """Pulls pairs of a class together, `[1]`."""
+    """The N-pair loss, ``[1]``: pulls embeddings of one class together and others apart."""
     return layer("npair_loss", locals())
 
 
@@ -77,7 +121,7 @@ def center_loss(input, label, num_classes, alpha, param_attr, update_center=True
 
 
 def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0):
-    """See the operator's documentation."""
+    """The loss of a student that learns from clicks and from the scores of a teacher, ``[batch, 1]``."""
     return layer("teacher_student_sigmoid_loss", locals())
 
 
@@ -93,7 +137,7 @@ def hsigmoid(
     input, label, num_classes, param_attr=None, bias_attr=None, name=None, path_table=None, path_code=None,
     is_custom=False, is_sparse=False
 ):
-    """A softmax over many classes as a walk through a binary tree, `[batch, 1]`."""
+    """Hierarchical softmax, ``[batch, 1]``: the class is a path in a binary tree."""
     if is_custom != (path_table is not None and path_code is not None):
         raise ValueError("hsigmoid: path_table and path_code go with is_custom=True, and only with it")
     return layer("hsigmoid", locals())
@@ -103,7 +147,7 @@ def sampled_softmax_with_cross_entropy(
     logits, label, num_samples, num_true=1, remove_accidental_hits=True, use_customized_samples=False,
     customized_samples=None, customized_probabilities=None, seed=0
 ):
-    """The cross entropy of a softmax over the true classes and some drawn ones, `[batch, 1]`."""
+    """The cross entropy of a softmax over the true classes and ``num_samples`` random ones, ``[batch, 1]``."""
     if use_customized_samples != (customized_samples is not None and customized_probabilities is not None):
         raise ValueError(
             "sampled_softmax_with_cross_entropy: customized_samples and customized_probabilities go with "
@@ -112,10 +156,10 @@ def sampled_softmax_with_cross_entropy(
 
 
 def warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None):
-    """The cost of labels without an alignment; `lengths` are those of a padded input and its labels."""
+    """The CTC loss, ``[sequences, 1]``. ``input_length`` and ``label_length`` are needed for padded inputs."""
     return layer("warpctc", locals())
 
 
 def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None):
-    """The distance of each pair of sequences, and how many pairs there are."""
+    """The edit distance of each pair of sequences, and the number of pairs."""
     return layer("edit_distance", locals())

@@ -13,7 +13,13 @@ __getattr__ = fallback(__name__)
 
 
 def sigmoid(x, name=None):
-    """`1 / (1 + exp(-x))`"""
+    """``1 / (1 + exp(-x))``, element by element.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([0.0], "float32"))
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.sigmoid(x)])[0].tolist()
+        [0.5]
+    """
     return layer("sigmoid", locals())
 
 
@@ -23,17 +29,28 @@ def logsigmoid(x, name=None):
 
 
 def tanh(x, name=None):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent, element by element: ``(exp(x) - exp(-x)) / (exp(x) + exp(-x))``.
+
+    Example:
+        >>> fluid.layers.tanh(fluid.data("x", [None, 3])).shape
+        (-1, 3)
+    """
     return layer("tanh", locals())
 
 
 def exp(x, name=None):
-    """E to the power of `x`."""
+    """The exponential function e^x, element by element.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([0.0], "float32"))
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.exp(x)])[0].tolist()
+        [1.0]
+    """
     return layer("exp", locals())
 
 
 def sqrt(x, name=None):
-    """The square root."""
+    """The square root, element by element."""
     return layer("sqrt", locals())
 
 
@@ -53,17 +70,17 @@ def abs(x, name=None):
 
 
 def ceil(x, name=None):
-    """Rounded up."""
+    """Each element rounded up."""
     return layer("ceil", locals())
 
 
 def floor(x, name=None):
-    """Rounded down."""
+    """Each element rounded down."""
     return layer("floor", locals())
 
 
 def round(x, name=None):
-    """Rounded to the nearest, halves away from zero."""
+    """Each element rounded to the nearest whole number, halves away from zero."""
     return layer("round", locals())
 
 
@@ -83,47 +100,47 @@ def softsign(x, name=None):
 
 
 def gelu(x, approximate=False):
-    """`x` times the normal distribution's integral up to `x`."""
+    """The Gaussian error linear unit ``x * P(X <= x)`` with X normally distributed; ``approximate`` uses tanh."""
     return layer("gelu", locals())
 
 
 def sin(x, name=None):
-    """The sine."""
+    """The sine, element by element."""
     return layer("sin", locals())
 
 
 def cos(x, name=None):
-    """The cosine."""
+    """The cosine, element by element."""
     return layer("cos", locals())
 
 
 def acos(x, name=None):
-    """The inverse cosine."""
+    """The inverse cosine, element by element."""
     return layer("acos", locals())
 
 
 def asin(x, name=None):
-    """The inverse sine."""
+    """The inverse sine, element by element."""
     return layer("asin", locals())
 
 
 def atan(x, name=None):
-    """The inverse tangent."""
+    """The inverse tangent, element by element."""
     return layer("atan", locals())
 
 
 def erf(x):
-    """The error function."""
+    """The error function, element by element."""
     return layer("erf", locals())
 
 
 def softshrink(x, alpha=None):
-    """`x` pulled towards zero by `alpha`, which is 0.5 where `None`."""
+    """``x - alpha`` above ``alpha``, ``x + alpha`` below ``-alpha``, else 0; ``alpha`` is 0.5 where ``None``."""
     return layer("softshrink", locals())
 
 
 def hard_shrink(x, threshold=None):
-    """0 within the threshold, which is 0.5 where `None`."""
+    """``x``, but 0 where ``|x|`` is at most the threshold, which is 0.5 where ``None``."""
     return layer("hard_shrink", locals())
 
 
@@ -133,15 +150,16 @@ def tanh_shrink(x, name=None):
 
 
 def thresholded_relu(x, threshold=None):
-    """0 up to the threshold, which is 1 where `None`."""
+    """``x``, but 0 where it is at most the threshold, which is 1 where ``None``."""
     return layer("thresholded_relu", locals())
 
 
 def cumsum(x, axis=None, exclusive=None, reverse=None):
-    """Running sums along a dimension, the last one where `None`."""
+    """Running sums along ``axis``, the last dimension where ``None``. ``exclusive``: without the element itself;
+    ``reverse``: from the end."""
     return layer("cumsum", locals())
 
 
 def uniform_random(shape, dtype='float32', min=-1.0, max=1.0, seed=0):
-    """In `[min, max)`."""
+    """A tensor of random numbers, uniform in ``[min, max)``. ``seed`` 0 takes the program's seed."""
     return layer("uniform_random", locals())

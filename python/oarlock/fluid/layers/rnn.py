@@ -266,7 +266,7 @@ def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=Fals
 
 
 class Decoder:
-    """What ``dynamic_decode`` runs: it chooses its own next input, and when to finish."""
+    """The base of decoders for ``dynamic_decode``: a decoder chooses its next input, and when to finish."""
 
     def initialize(self, inits):
         """The first inputs, the first states, and a bool per row: is there nothing to decode?"""
@@ -324,7 +324,7 @@ class BeamSearchDecoder(Decoder):
         return ended - nn.elementwise_mul(probs, finished - 1, axis=0)
 
     def _gather(self, x, indices, batch_size):
-        """What belongs to the branches that were chosen."""
+        """The values of the chosen branches."""
         if batch_size.dtype != indices.dtype:
             batch_size = tensor.cast(batch_size, indices.dtype)
         batch_size.stop_gradient = True
@@ -464,7 +464,7 @@ def dynamic_decode(
 
 
 class DecodeHelper:
-    """What a ``BasicDecoder`` asks: how to choose ids, and what the next inputs are."""
+    """The choices of a ``BasicDecoder``: ids, and next inputs."""
 
     def initialize(self):
         """The first inputs, and a bool per row: is there nothing to decode?"""
@@ -480,7 +480,7 @@ class DecodeHelper:
 
 
 class TrainingHelper(DecodeHelper):
-    """Takes the inputs of all steps from a variable, whatever the decoder chose."""
+    """Takes the inputs of all steps from a variable (teacher forcing)."""
 
     def __init__(self, inputs, sequence_length, time_major=False):
         self.inputs, self.sequence_length, self.time_major = inputs, sequence_length, time_major
@@ -511,10 +511,10 @@ class TrainingHelper(DecodeHelper):
         finished = control_flow.less_equal(self.sequence_length, following)
         axes = [0 if self.time_major else 1]
 
-        def cut(x):
+        def at_step(x):
             return nn.squeeze(nn.slice(x, axes=axes, starts=[following], ends=[following + 1]), axes=axes)
 
-        return finished, each(cut, self.inputs_), states
+        return finished, each(at_step, self.inputs_), states
 
 
 class GreedyEmbeddingHelper(DecodeHelper):

@@ -14,67 +14,111 @@ __getattr__ = fallback(__name__)
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
-    """A parameter of no layer. `attr` says whether it has a name and how it starts (by default as weights do)."""
+    """A parameter that belongs to no layer.
+
+    Args:
+        shape (list), dtype (str): of the parameter.
+        name (str): its name; otherwise one is made.
+        attr (ParamAttr): name, initializer, regularizer, learning rate.
+        is_bias (bool): the default initializer is 0 instead of Xavier's.
+        default_initializer: used if ``attr`` has none.
+
+    Example:
+        >>> fluid.layers.create_parameter([13, 4], "float32", name="w").shape
+        (13, 4)
+    """
     return layer("create_parameter", locals())
 
 
 def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
-    """`create_global_var`: a variable of block 0 with a first value that no optimizer changes."""
+    """A variable of block 0 with the first value ``value``; no optimizer changes it."""
     return layer("create_global_var", locals())
 
 
 def create_tensor(dtype, name=None, persistable=False):
-    """A variable that some operator will write."""
+    """A variable that an operator of the program will write."""
     return layer("create_tensor", locals())
 
 
 def sums(input, out=None):
-    """See the operator's documentation."""
+    """The sum of a list of tensors of one shape; ``out`` names a variable for the result."""
     return layer("sums", locals())
 
 
 def concat(input, axis=0, name=None):
-    """One after another along a dimension."""
+    """Joins tensors along an existing dimension.
+
+    Args:
+        input (list): tensors of equal sizes but for dimension ``axis``.
+        axis (int): the dimension.
+
+    Example:
+        >>> x, y = fluid.data("x", [None, 8]), fluid.data("y", [None, 5])
+        >>> fluid.layers.concat([x, y], axis=1).shape
+        (-1, 13)
+    """
     return layer("concat", locals())
 
 
 def reverse(x, axis):
-    """Backwards along these dimensions."""
+    """Reverses the order of elements along ``axis``, one dimension or several."""
     return layer("reverse", locals())
 
 
 def cast(x, dtype):
-    """The same numbers in another element type."""
+    """Converts the element type.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([1.9], "float32"))
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.cast(x, "int64")])[0].tolist()
+        [1]
+    """
     return layer("cast", locals())
 
 
 def assign(input, output=None):
-    """A copy."""
+    """A copy of a variable, or a constant from a numpy array.
+
+    Args:
+        input (Variable or numpy.ndarray): the value.
+        output (Variable): where to write; otherwise a new variable.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+        >>> x.shape
+        (1, 2)
+    """
     return layer("assign", locals())
 
 
 def argmax(x, axis=0):
-    """Where along a dimension the largest element stands."""
+    """The index of the largest element along ``axis``, int64.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[1, 5, 3]], "float32"))
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.argmax(x, axis=1)])[0].tolist()
+        [1]
+    """
     return layer("argmax", locals())
 
 
 def argmin(x, axis=0):
-    """Where along a dimension the smallest element stands."""
+    """The index of the smallest element along ``axis``, int64."""
     return layer("argmin", locals())
 
 
 def argsort(input, axis=-1, descending=False, name=None):
-    """Sorted along a dimension, and where each element stood."""
+    """The elements sorted along ``axis``, and the index that each had before."""
     return layer("argsort", locals())
 
 
 def diag(diagonal):
-    """A matrix with this diagonal."""
+    """A square matrix with ``diagonal`` on its diagonal and zeros elsewhere."""
     return layer("diag", locals())
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype='float32'):
-    """Ones on the diagonal, as often as `batch_shape` says."""
+    """An identity matrix ``[num_rows, num_columns]``, repeated over the dimensions ``batch_shape``."""
     made = layer("eye", locals())
     if batch_shape is None:
         return made
@@ -84,60 +128,83 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype='float32'):
 
 
 def linspace(start, stop, num, dtype):
-    """`num` numbers with equal distances."""
+    """``num`` numbers from ``start`` to ``stop`` with equal distances."""
     return layer("linspace", locals())
 
 
 def range(start, end, step, dtype):
-    """`start`, `start + step`, ... up to but without `end`."""
+    """``start``, ``start + step``, ... up to ``end``, which is left out."""
     return layer("range", locals())
 
 
 def fill_constant(shape, dtype, value, force_cpu=False, out=None):
-    """Every element is `value`."""
+    """A tensor whose elements are all ``value``.
+
+    Args:
+        shape (list or Variable): its sizes.
+        dtype (str): its element type.
+        value (float or Variable): the value.
+        out (Variable): where to write; otherwise a new variable.
+
+    Example:
+        >>> x = fluid.layers.fill_constant([2], "int64", 7)
+        >>> fluid.Executor().run(fetch_list=[x])[0].tolist()
+        [7, 7]
+    """
     return layer("fill_constant", locals())
 
 
 def fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False):
-    """As many rows as `input` has; `dims` are the dimensions of `input` and of the result that agree."""
+    """`fill_constant` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
+    ``input``."""
     return layer("fill_constant_batch_size_like", locals())
 
 
 def zeros(shape, dtype, force_cpu=False):
-    """See the operator's documentation."""
+    """A tensor of zeros.
+
+    Example:
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.zeros([2], "float32")])[0].tolist()
+        [0.0, 0.0]
+    """
     return layer("zeros", locals())
 
 
 def ones(shape, dtype, force_cpu=False):
-    """See the operator's documentation."""
+    """A tensor of ones.
+
+    Example:
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.ones([2], "int64")])[0].tolist()
+        [1, 1]
+    """
     return layer("ones", locals())
 
 
 def zeros_like(x, out=None):
-    """See the operator's documentation."""
+    """A tensor of zeros with the shape and element type of ``x``."""
     return layer_into("zeros_like", locals())
 
 
 def ones_like(x, out=None):
-    """See the operator's documentation."""
+    """A tensor of ones with the shape and element type of ``x``."""
     return layer_into("ones_like", locals())
 
 
 def isfinite(x):
-    """Is every element finite? `[1]`"""
+    """True if every element is finite, ``[1]``."""
     return layer("isfinite", locals())
 
 
 def has_inf(x):
-    """Is an element infinite? `[1]`"""
+    """True if an element is infinite, ``[1]``."""
     return layer("has_inf", locals())
 
 
 def has_nan(x):
-    """Is an element not a number? `[1]`"""
+    """True if an element is not a number, ``[1]``."""
     return layer("has_nan", locals())
 
 
 def tensor_array_to_tensor(input, axis=1, name=None, use_stack=False):
-    """The tensors joined or stacked along a dimension, and the size of each there."""
+    """The tensors of an array joined (or stacked, with ``use_stack``) along ``axis``, and the size of each there."""
     return layer("tensor_array_to_tensor", locals())

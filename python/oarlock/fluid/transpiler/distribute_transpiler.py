@@ -1,4 +1,4 @@
-"""From a program for one machine to those of trainers and parameter servers. docs/parameter-servers.md tells how to use it."""
+"""From a program for one machine to those of trainers and parameter servers. docs/parameter-servers.md is the guide."""
 
 from ... import _core
 from .. import options
@@ -47,7 +47,7 @@ class DistributeTranspiler:
         self._program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
         self._core = _core.Transpiler(_fields(self.config))
-        # What schedulers of paddle.optimizer.lr say in this process goes to the servers with every push.
+        # The rates of schedulers of paddle.optimizer.lr in this process go to the servers with every push.
         self._core.set_by_trainers([rate for _, rate in self._program._schedulers])
         self._core.transpile(
             int(trainer_id), self._program.desc, startup.desc, pservers, trainers, bool(sync_mode), current_endpoint,

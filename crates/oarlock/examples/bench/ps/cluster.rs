@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oarlock::data::{QueueDataset, Source};
-use oarlock::dist::client::Client;
-use oarlock::dist::communicator::{Communicator, CommunicatorMode, CommunicatorOptions};
-use oarlock::dist::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use oarlock::prelude::*;
+use oarlock::ps::client::Client;
+use oarlock::ps::communicator::{Communicator, CommunicatorMode, CommunicatorOptions};
 use oarlock::trainer::{Printer, Show, TrainOptions, train_from_dataset};
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 use super::networks::Network;
 use crate::bench::{Rates, peak_mb};

@@ -5,7 +5,7 @@ use oarlock_tensor::DType;
 
 use super::super::array::array_of;
 use super::While;
-use crate::net::opaque;
+use crate::network::opaque;
 use crate::options::options;
 use crate::{Net, VarRef};
 

@@ -22,7 +22,7 @@ pub use static_rnn::{Boot, StaticRnn};
 pub use switch::Switch;
 pub use while_block::While;
 
-use crate::net::opaque;
+use crate::network::opaque;
 use crate::{Net, VarRef};
 
 /// What the operators of a block read before it is written there, and what they write; sorted, so that programs repeat.

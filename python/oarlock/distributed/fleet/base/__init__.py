@@ -1,4 +1,4 @@
-"""What Fleet is made of, by the names of Paddle's modules."""
+"""The parts of Fleet, under the names of Paddle's modules."""
 
 from . import distributed_strategy, role_maker, util_factory
 

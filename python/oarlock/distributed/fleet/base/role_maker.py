@@ -1,4 +1,4 @@
-"""Who a process is in its job. The core reads environments and checks numbers; these classes hold the result."""
+"""The role of a process in its job. The core reads environments and checks numbers; these classes hold the result."""
 
 import os
 
@@ -30,7 +30,7 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
                  server_endpoints=None, worker_endpoints=None, **kwargs):
         super().__init__(is_collective, **kwargs)
         if init_gloo:
-            raise NotImplementedError("init_gloo=True is not supported: workers meet at their servers, and need no Gloo")
+            raise NotImplementedError("init_gloo=True is not supported: workers exchange values through their servers and need no Gloo")
         if not isinstance(current_id, int) or current_id < 0:
             raise ValueError("current_id must be a number from 0 on, not %r" % (current_id,))
         if role not in (Role.WORKER, Role.SERVER):
@@ -39,7 +39,7 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
         workers = worker_num if worker_num is not None else len(endpoints)
         servers = [] if self._is_collective else list(server_endpoints or [])
         if self._is_collective and not (endpoints and current_id < len(endpoints)):
-            raise ValueError("equal workers need worker_endpoints, one for each: this is worker %d of %s" % (current_id, endpoints))
+            raise ValueError("collective workers need worker_endpoints, one for each: this is worker %d of %s" % (current_id, endpoints))
         if not self._is_collective:
             _core.check_place(role == Role.SERVER, current_id, workers, servers)
         self._worker_endpoints = endpoints

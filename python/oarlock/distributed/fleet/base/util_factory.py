@@ -1,4 +1,4 @@
-"""What the processes of a job tell each other besides gradients."""
+"""Values that the processes of a job exchange besides gradients."""
 
 from .... import _core
 
@@ -13,7 +13,7 @@ class UtilBase:
 
     def _check_world(self, comm_world):
         if comm_world != "worker":
-            raise NotImplementedError("comm_world=%r is not supported: workers meet, and servers have nothing to add" % (comm_world,))
+            raise NotImplementedError("comm_world=%r is not supported: only workers contribute values, not servers" % (comm_world,))
 
     def all_reduce(self, input, mode="sum", comm_world="worker"):
         """Joins the numbers of all workers, element by element: ``sum``, ``max`` or ``min``. All get the same result."""

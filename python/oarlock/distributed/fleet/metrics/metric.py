@@ -16,7 +16,7 @@ __all__ = ["acc", "auc", "mae", "max", "min", "mse", "rmse", "sum"]
 
 
 def _counted(input, scope):
-    """What this worker counted."""
+    """The counts of this worker."""
     if isinstance(input, Variable):
         input = input.name
     if isinstance(input, str):

@@ -7,7 +7,7 @@ from .rnn_impl import *
 
 __all__ = metric_op.__all__ + nn.__all__ + rnn_impl.__all__
 
-# What Fluid has here and Oarlock does not, and why.
+# Layers of Fluid that Oarlock does not have, with the reason.
 _NOT_HERE = {
     "match_matrix_tensor": "its operator is not supported yet",
     "multiclass_nms2": "object detection is not supported yet",

@@ -15,7 +15,7 @@ __all__ = [
 
 
 def fused_elemwise_activation(x, y, functor_list, axis=-1, scale=0.0, save_intermediate_out=True):
-    """``unary(binary(x, y))`` or ``binary(x, unary(y))``, whichever ``functor_list`` says, as one operator."""
+    """``unary(binary(x, y))`` or ``binary(x, unary(y))``, by ``functor_list``, as one operator."""
     if isinstance(functor_list, str):
         functor_list = functor_list.split(",")
     if not isinstance(functor_list, list) or len(functor_list) != 2:

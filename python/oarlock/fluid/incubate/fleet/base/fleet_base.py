@@ -1,4 +1,4 @@
-"""What every Fleet has: who this process is, and which files it reads."""
+"""The base of every Fleet: the role of this process, and the files it reads."""
 
 import abc
 
@@ -16,7 +16,7 @@ class Mode:
     COLLECTIVE = 3
 
 
-# The Fleet, of 1.x or 2.0, that was told last who this process is.
+# The Fleet, of 1.x or 2.0, that was initialized last.
 _current = None
 
 
@@ -28,7 +28,7 @@ def current():
 
 
 class Process:
-    """Who a process is among the others of its job, as its role maker says."""
+    """The place of a process in its job, as its role maker says."""
 
     _role_maker = None
 
@@ -42,43 +42,43 @@ class Process:
         return self._role_maker
 
     def is_first_worker(self):
-        """Is it the worker that does what only one does, such as saving?"""
+        """Whether this is the worker that saves for all: worker 0."""
         return self._role().is_first_worker()
 
     def worker_index(self):
-        """Its number among the workers."""
+        """The number of this worker, from 0."""
         return self._role().worker_index()
 
     def worker_num(self):
-        """How many workers there are."""
+        """The number of workers."""
         return self._role().worker_num()
 
     def is_worker(self):
-        """Does it train?"""
+        """Whether this process trains."""
         return self._role().is_worker()
 
     def worker_endpoints(self, to_string=False):
-        """Where workers listen."""
+        """The addresses of the workers."""
         return _list(self._role().get_trainer_endpoints(), to_string)
 
     def server_num(self):
-        """How many servers there are."""
+        """The number of servers."""
         return self._role().server_num()
 
     def server_index(self):
-        """Its number among the servers."""
+        """The number of this server, from 0."""
         return self._role().server_index()
 
     def server_endpoints(self, to_string=False):
-        """Where servers listen."""
+        """The addresses of the servers."""
         return _list(self._role().get_pserver_endpoints(), to_string)
 
     def is_server(self):
-        """Does it keep parameters?"""
+        """Whether this process is a parameter server."""
         return self._role().is_server()
 
     def barrier_worker(self):
-        """Waits for all workers. In synchronous training the others make steps without a worker that waits here."""
+        """A barrier of all workers. In sync training the other workers make steps without a worker that waits here."""
         self._role().barrier_worker()
 
     def even_reader(self, reader, how="zero_weight", seed=0):

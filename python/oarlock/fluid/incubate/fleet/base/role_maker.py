@@ -1,4 +1,4 @@
-"""Who a process is in its job. The core reads environments and checks numbers; these classes hold the result."""
+"""The role of a process in its job. The core reads environments and checks numbers; these classes hold the result."""
 
 import os
 
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class Role:
-    """What a process does."""
+    """The kinds of processes."""
 
     WORKER = 1
     SERVER = 2
@@ -85,14 +85,14 @@ class RoleMakerBase:
         return self._generated()._server_endpoints
 
     def to_string(self):
-        """Who it is, to be read."""
+        """The role, as text."""
         self._generated()
         return "role: %s, current_id: %d, pserver_endpoints: %s, worker_num: %d" % (
             "server" if self._role == Role.SERVER else "worker", self._current_id, self._server_endpoints, self._worker_num,
         )
 
-    def _partners(self):
-        """The workers of the job, which meet at its servers, or directly if it has none."""
+    def _peers(self):
+        """The connection among the workers of the job: through its servers, or direct if it has none."""
         if not self.is_worker():
             raise RuntimeError("only workers exchange values with each other, and this is server %d" % self._current_id)
         from .....fluid.executor import runtime
@@ -103,28 +103,28 @@ class RoleMakerBase:
         return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
 
     def _meet(self, how, value):
-        """Brings an array to a meeting of all workers, who meet at the first server, or directly if there is none."""
+        """All-gathers or all-reduces an array among all workers, at the first server, or directly if there is none."""
         if not self.is_worker():
-            raise RuntimeError("workers meet, and this process is a server")
+            raise RuntimeError("barriers and all-reduce are for workers, and this process is a server")
         from ....executor import runtime
 
         if self.worker_num() > 1 and not self.get_pserver_endpoints():
             return self._meet_directly(how, np.ascontiguousarray(value))
         place = (self.worker_index(), self.worker_num(), self.get_pserver_endpoints())
-        return [np.array(met) for met in _core.meet(runtime(), *place, how, value)]
+        return [np.array(value) for value in _core.meet(runtime(), *place, how, value)]
 
     def _meet_directly(self, how, value):
-        met = [np.frombuffer(one, value.dtype).reshape(value.shape) for one in self._partners().gather(value.tobytes())]
+        gathered = [np.frombuffer(one, value.dtype).reshape(value.shape) for one in self._peers().gather(value.tobytes())]
         if how == "gather":
-            return met
+            return gathered
         if how == "sum" and value.dtype == np.float32:
             # As servers do: added up as float64, in the order of workers.
-            return [np.sum([one.astype("float64") for one in met], axis=0).astype("float32")]
-        return [{"sum": np.add, "max": np.maximum, "min": np.minimum, "barrier": np.maximum}[how].reduce(met)]
+            return [np.sum([one.astype("float64") for one in gathered], axis=0).astype("float32")]
+        return [{"sum": np.add, "max": np.maximum, "min": np.minimum, "barrier": np.maximum}[how].reduce(gathered)]
 
     def all_gather(self, input):
         """The values of all workers, in their order."""
-        return [_like(input, met) for met in self._meet("gather", np.asarray(input))]
+        return [_like(input, value) for value in self._meet("gather", np.asarray(input))]
 
     def all_reduce(self, input, mode="sum"):
         """The numbers of all workers, joined element by element: ``sum``, ``max`` or ``min``."""
@@ -139,7 +139,7 @@ class RoleMakerBase:
         self._meet("barrier", np.zeros(1, "int32"))
 
     def barrier_all(self):
-        """Waits for everybody: a server waits for its workers by itself, so workers wait for each other."""
+        """A barrier of all workers. Servers wait for their workers without it."""
         if self.is_worker():
             self.barrier_worker()
 
@@ -147,11 +147,11 @@ class RoleMakerBase:
     _all_gather, _all_reduce, _barrier_worker, _barrier_all = all_gather, all_reduce_worker, barrier_worker, barrier_all
 
 
-def _like(input, met):
+def _like(input, value):
     """A result in the form of what was brought: an array, a list or a number."""
     if isinstance(input, np.ndarray):
-        return met.reshape(input.shape)
-    return met.tolist() if isinstance(input, (list, tuple)) else met.reshape(-1)[0].item()
+        return value.reshape(input.shape)
+    return value.tolist() if isinstance(input, (list, tuple)) else value.reshape(-1)[0].item()
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
@@ -197,12 +197,12 @@ class MPISymetricRoleMaker(RoleMakerBase):
     """As ``mpirun`` says: of every two processes one is a server and one a worker."""
 
     def generate_role(self):
-        """Reads what ``mpirun`` tells its processes."""
+        """Reads the variables that ``mpirun`` sets for its processes."""
         self._take(_core.find_place("mpi", dict(os.environ)))
 
 
 class _FoundRoleMaker(RoleMakerBase):
-    """What ``fleet.init()`` takes: ``mpirun``, or a complete environment of the launcher."""
+    """The role for ``fleet.init()`` without an argument: from ``mpirun``, or from the environment of the launcher."""
 
     def generate_role(self):
         """Reads the environment."""
@@ -210,7 +210,7 @@ class _FoundRoleMaker(RoleMakerBase):
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
-    """Equal workers, as the script says."""
+    """Collective workers, as the script lists them."""
 
     def __init__(self, current_id=0, worker_endpoints=None):
         super().__init__()
@@ -229,7 +229,7 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
 
 
 class GeneralRoleMaker(RoleMakerBase):
-    """Met its peers through HDFS."""
+    """Not supported: it found its peers through HDFS."""
 
     def __init__(self, **kwargs):
-        raise NotImplementedError("GeneralRoleMaker met its peers through HDFS: PaddleCloudRoleMaker reads the same variables")
+        raise NotImplementedError("GeneralRoleMaker, which finds peers through HDFS, is not supported: PaddleCloudRoleMaker reads the same variables")

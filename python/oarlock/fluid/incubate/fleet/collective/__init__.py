@@ -1,4 +1,4 @@
-"""Fleet without servers: equal workers that exchange gradients, or parameters, among themselves."""
+"""Fleet without servers: collective workers that exchange gradients or parameters."""
 
 import json
 import os
@@ -27,7 +27,7 @@ class LambConfig:
 
 
 class DistFCConfig:
-    """Layers that are cut over workers are not there."""
+    """Layers divided over workers are not supported."""
 
 
 class TrainStatus:
@@ -63,15 +63,12 @@ class DistributedStrategy(BuildStrategy):
 
 
 class Collective(Fleet):
-    """A job of equal workers."""
+    """A job of collective workers."""
 
     def __init__(self):
         super().__init__(Mode.COLLECTIVE)
-        self._origin_program = None
-        self._strategy = None
-        self._executor = None
-        self.startup_program = None
-        self.main_program = None
+        self._origin_program = self._strategy = self._executor = None
+        self.startup_program = self.main_program = None
 
     def init(self, role_maker=None):
         """Says who this process is: by a role maker, else by the launcher's variables."""
@@ -182,7 +179,7 @@ class Collective(Fleet):
 
 
 class CollectiveOptimizer(DistributedOptimizer):
-    """An optimizer for a job of equal workers."""
+    """An optimizer for a job of collective workers."""
 
     def __init__(self, fleet, optimizer, strategy):
         super().__init__(optimizer, strategy)

@@ -1,4 +1,4 @@
-"""What scripts do around training with Fleet 1.x: metrics over all workers, saves by day and pass, lists of finished saves."""
+"""Helpers of scripts around training with Fleet 1.x: metrics over all workers, saves by day and pass, lists of finished saves."""
 
 import logging
 import math
@@ -24,7 +24,7 @@ _log = logging.getLogger("oarlock")
 
 _PSLIB = "it belongs to pslib, Baidu's own parameter server, which Oarlock does not have"
 
-# What Fluid's class has besides, and why there is nothing of the kind here.
+# Other methods of Fluid's class, and the reason why they are not supported.
 _ABSENT = {
     "load_fleet_model_one_table": _PSLIB + ": load_fleet_model loads all tables, fluid.io.load_vars one",
     "save_delta_model": _PSLIB + ": save_model saves everything",

@@ -57,7 +57,7 @@ class HDFSClient:
         return self.is_exist(hdfs_path) and not self.is_dir(hdfs_path)
 
     def cat(self, hdfs_path=None):
-        """What a file holds, without white space around it, as text; empty if there is no such file."""
+        """The text of a file without white space around it; empty if there is no such file."""
         if not self.is_file(hdfs_path):
             return ""
         return self._must(["-cat", hdfs_path], retry_times=1).decode().strip()

@@ -20,12 +20,8 @@ class DistributedTranspiler(Fleet):
 
     def __init__(self):
         super().__init__(Mode.TRANSPILER)
-        self._executor = None
-        self._strategy = None
-        self._transpiler = None
-        self._origin_program = None
-        self.startup_program = None
-        self.main_program = None
+        self._executor = self._strategy = self._transpiler = self._origin_program = None
+        self.startup_program = self.main_program = None
 
     def init(self, role_maker=None):
         """Says who this process is: by a role maker, else by ``mpirun`` or the launcher's variables."""
@@ -93,7 +89,7 @@ class DistributedTranspiler(Fleet):
 
     def stop_worker(self):
         """Sends what waits and leaves the servers. On a server, whose work is over when ``run_server`` returns, there is nothing to do:
-        scripts call it at the end of whatever role they have."""
+        scripts call it at the end of every role."""
         if self.is_worker():
             self._executor.close()
 
@@ -122,16 +118,21 @@ class DistributedTranspiler(Fleet):
         self._minimized()._core.save_checkpoint(runtime(), global_scope(), dirname, epoch, step, texts, max_num)
 
     def load_checkpoint(self, dirname):
-        """Brings this worker back to the newest checkpoint, after the startup program: ``{"epoch", "step", "notes"}``, or None if there
+        """Restores this worker from the newest checkpoint, after the startup program: ``{"epoch", "step", "notes"}``, or None if there
         is none. Servers load their parts by ``init_server(checkpoint=dirname)``."""
         found = self._minimized()._core.restore_worker(runtime(), global_scope(), dirname)
         return found and dict(zip(("epoch", "step", "notes"), found))
 
     def shrink_sparse_table(self, threshold=1, steps=None, count=None, score=None):
-        """Takes rows that nobody needs any more away from the tables on servers; returns how many. Every worker calls it, after the
-        same step. A row goes if it was not updated since the ``threshold``-th call before this one (with a call a day, after so many
-        days), or not in the last ``steps`` updates of its table, or less than ``count`` times in all, or if its score is below ``score`` in a
-        table whose rows count shows and clicks (``ShowClickEntry``, ``ScoreEviction``). Reading a row does not keep it."""
+        """Evicts rows from the hashed tables of servers; returns the number of rows. Every worker calls it after the same step. Reading
+        a row does not keep it.
+
+        Args:
+            threshold (int): evict rows that were not updated during the last ``threshold`` calls.
+            steps (int): evict rows that were not updated in the last ``steps`` updates of their table.
+            count (int): evict rows that were updated less than ``count`` times in all.
+            score (float): evict rows with a lower score, in tables that count shows and clicks (``ShowClickEntry``).
+        """
         return self._minimized()._core.shrink(runtime(), threshold, steps, count, score)
 
     def _check_executor(self, executor):

@@ -147,7 +147,7 @@ class SyncStrategy(DistributedStrategy):
 
 
 class AsyncStrategy(DistributedStrategy):
-    """Nobody waits."""
+    """Async: no worker waits for another."""
 
     _name = "async"
 
@@ -178,7 +178,7 @@ class StrategyFactory:
 
     @staticmethod
     def create_async_strategy():
-        """Nobody waits."""
+        """Async: no worker waits for another."""
         return AsyncStrategy()
 
     @staticmethod
@@ -188,7 +188,7 @@ class StrategyFactory:
 
     @staticmethod
     def create_geo_strategy(update_frequency=100):
-        """Workers exchange what they learned every so many steps."""
+        """GEO: workers train local copies and exchange differences after every ``update_frequency`` steps."""
         return GeoStrategy(update_frequency)
 
 

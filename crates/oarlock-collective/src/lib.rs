@@ -1,0 +1,45 @@
+//! Workers that are equal and exchange values among themselves: sums, copies, barriers.
+//!
+//! [`Group`] is what users see. `form` joins its workers, with rank 0 as the place where they meet; `watch` notices who dies, and
+//! `fate` is where whoever waits learns it. An `engine` moves the values: `shared` through memory of one machine, `wired` by
+//! messages over a `transport` (TCP, or `mpi`), `layered` both. `stream` exchanges gradients beside the computation.
+//!
+//! Groups and engines must not know of programs and operators: those of `op` call them. `elastic` repeats a step without the workers
+//! that were lost, `finish` goes on without data until no worker has any.
+
+#![forbid(unsafe_code)]
+
+mod arrivals;
+mod backend;
+mod call;
+mod door;
+pub mod elastic;
+mod engine;
+mod fate;
+mod finish;
+mod form;
+mod group;
+mod layered;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod op;
+mod reduce;
+mod rings;
+mod samples;
+mod settings;
+mod shared;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod watch;
+mod wired;
+
+pub use backend::Backend;
+pub use finish::finish;
+pub use group::{Group, GroupOptions};
+pub use op::ops;
+pub use reduce::Reduce;
+pub use rings::Rings;
+pub use samples::Circle;
+pub(crate) use stream::{Item, Stream};

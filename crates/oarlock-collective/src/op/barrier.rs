@@ -1,0 +1,40 @@
+//! `barrier`: all workers have come before any goes on.
+
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+
+use super::EXCHANGES;
+use crate::Rings;
+
+pub(super) const OPS: &[&dyn OpDef] = &[&Barrier];
+
+struct Barrier;
+
+impl OpDef for Barrier {
+    fn sig(&self) -> Sig {
+        Sig::new("barrier", "Out = X, once all workers are here")
+            .optional_input("X", "any tensor")
+            .optional_output("Out", "like `X`")
+            .attr("ring_id", 0, "which ring")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        if cx.wants("Out") { cx.same("Out", "X") } else { Ok(()) }
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, out, ring) = (p.maybe_input("X")?, p.maybe_output("Out")?, p.attrs().int("ring_id")? as i32);
+        kernel(move |io| {
+            let stream = Rings::of(io.runtime()).ring(ring)?;
+            stream.quiet()?;
+            stream.group().barrier()?;
+            if let (Some(x), Some(out)) = (x, out) {
+                drop(io.update(x, out)?);
+            }
+            Ok(())
+        })
+    }
+
+    fn traits(&self) -> Traits {
+        EXCHANGES.in_place(&[("X", "Out")])
+    }
+}

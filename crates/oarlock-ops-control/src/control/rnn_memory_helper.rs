@@ -1,0 +1,80 @@
+//! `rnn_memory_helper`: a copy under another name, by which a recurrent network tells its states and outputs apart.
+
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+
+use crate::control::block_steps;
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&RnnMemoryHelper, &RnnMemoryHelperGrad];
+
+struct RnnMemoryHelper;
+
+impl OpDef for RnnMemoryHelper {
+    fn sig(&self) -> Sig {
+        Sig::new("rnn_memory_helper", "Out = X").input("X", "any tensor").output("Out", "like `X`").attr(
+            "dtype",
+            5,
+            "element type, as `X` has it",
+        )
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.same("Out", "X")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, out) = (p.input("X")?, p.output("Out")?);
+        kernel(move |io| io.update(x, out).map(drop))
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.emit("rnn_memory_helper_grad", &["X", "Out", "Out@GRAD"], &["X@GRAD"])
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::X_TO_OUT
+    }
+}
+
+struct RnnMemoryHelperGrad;
+
+impl OpDef for RnnMemoryHelperGrad {
+    fn sig(&self) -> Sig {
+        Sig::new("rnn_memory_helper_grad", "X@GRAD = Out@GRAD, or zeros if there is none")
+            .input("X", "of the forward operator")
+            .optional_input("Out", "of the forward operator")
+            .optional_input("Out@GRAD", "gradient of `Out`; the last step of a network has none")
+            .output("X@GRAD", "gradient of `X`")
+            .attrs_of(&RnnMemoryHelper.sig())
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.grads_of(&["X"])
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, given, out) = (p.input("X")?, p.maybe_input("Out@GRAD")?, p.output("X@GRAD")?);
+        kernel(move |io| {
+            if let Some(given) = given
+                && !io.value(given)?.is_empty()
+            {
+                return io.update(given, out).map(drop);
+            }
+            block_steps::zeros_like(&mut *io.write(out)?, &*io.value(x)?);
+            Ok(())
+        })
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { handed_in: true, ..Traits::NONE }.shape_only(&["X", "Out"]).maybe_empty(&["Out@GRAD", "Out"])
+    }
+}
+
+#[test]
+fn rnn_memory_helper() {
+    use crate::testing::{check, noise, with_lod};
+    let x = with_lod(noise([3, 2], 1), &[&[0, 1, 3]]);
+    check("rnn_memory_helper").input("X", x.clone()).output("Out", x).grad(&["X"]).run();
+    let x = noise([2], 2);
+    let zeros = crate::testing::tensor([2], &[0.0, 0.0]);
+    check("rnn_memory_helper_grad").input("X", x).output("X@GRAD", zeros).run();
+}

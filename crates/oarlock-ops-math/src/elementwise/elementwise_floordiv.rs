@@ -1,0 +1,39 @@
+//! `elementwise_floordiv`: the whole part of x / y, for integers, with broadcasting.
+
+use oarlock_ir::OpDef;
+use oarlock_ops_support::number::Number;
+
+use crate::elementwise::binary::{Formula, Forward};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<FloorDiv>::OP];
+
+struct FloorDiv;
+
+impl Formula for FloorDiv {
+    const TYPE: &'static str = "elementwise_floordiv";
+    const DOC: &'static str = "Out = X / Y, truncated toward zero as Fluid does in spite of the name";
+    const DIVIDES: bool = true;
+    const GRADIENT_FREE: bool = true;
+    const INTEGERS_ONLY: bool = true;
+
+    fn value<T: Number>(x: T, y: T) -> T {
+        x.over(y)
+    }
+}
+
+#[test]
+fn floordiv() {
+    use crate::testing::{check, tensor, tensor_of};
+    check("elementwise_floordiv")
+        .input("X", tensor_of::<i32>([2, 2], &[7, -7, 8, 9]))
+        .input("Y", tensor_of::<i32>([2], &[3, 5]))
+        .output("Out", tensor_of::<i32>([2, 2], &[2, -1, 2, 1]))
+        .run();
+    let floats =
+        check("elementwise_floordiv").input("X", tensor([1], &[1.0])).input("Y", tensor([1], &[1.0])).any_output("Out");
+    assert_eq!(
+        floats.error(),
+        "error[dtype]: `elementwise_floordiv` works on i32 and i64, not on f32\n  \
+         at (`elementwise_floordiv`, block 0, op 0)"
+    );
+}

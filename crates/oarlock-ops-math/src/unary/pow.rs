@@ -1,0 +1,122 @@
+//! `pow`: x to a power, element by element.
+
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ops_support::pointwise;
+use oarlock_tensor::{DType, Element, Float};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Pow, &PowGrad];
+
+fn attrs(sig: Sig) -> Sig {
+    sig.optional_input("FactorTensor", "[1]; replaces `factor`").attr("factor", 1.0f32, "the power")
+}
+
+/// The power of this run: of the tensor if there is one.
+fn factor(io: &Io<'_>, tensor: Option<In>, attr: f32) -> Result<f64> {
+    tensor.map_or(Ok(attr.into()), |t| io.scalar(t))
+}
+
+struct Pow;
+
+impl OpDef for Pow {
+    fn sig(&self) -> Sig {
+        attrs(Sig::new("pow", "Out = X ^ factor").input("X", "f32, f64, i32 or i64").output("Out", "like `X`"))
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        match cx.input("X")?.dtype {
+            DType::I32 | DType::I64 => cx.same("Out", "X"),
+            _ => pointwise::infer_like_x(cx),
+        }
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, out) = (p.input("X")?, p.output("Out")?);
+        let (tensor, attr) = (p.maybe_input("FactorTensor")?, p.attrs().f32("factor")?);
+        match p.dtype("X")? {
+            DType::I32 => kernel(move |io| pow_integers::<i32>(io, x, out, factor(io, tensor, attr)?)),
+            DType::I64 => kernel(move |io| pow_integers::<i64>(io, x, out, factor(io, tensor, attr)?)),
+            _ => by_float!(p.float("X")?, T => kernel(move |io| {
+                let e = T::of(factor(io, tensor, attr)?);
+                pointwise::map(io, x, out, |v: T| power(v, e))
+            })),
+        }
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.emit("pow_grad", &["FactorTensor", "Out@GRAD", "X"], &["X@GRAD"])
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::X_TO_OUT
+    }
+}
+
+/// x^e, without the cost of the general function for the powers that programs mostly use.
+fn power<T: Float>(x: T, e: T) -> T {
+    if e == T::of(2.0) {
+        x * x
+    } else if e == T::ONE {
+        x
+    } else {
+        x.powf(e)
+    }
+}
+
+fn pow_integers<T: Element>(io: &Io<'_>, x: In, out: oarlock_ir::Out, e: f64) -> Result<()> {
+    let mut t = io.update(x, out)?;
+    for v in io.data_mut::<T>(out, &mut t)? {
+        *v = T::from_f64(v.to_f64().powf(e.trunc()));
+    }
+    Ok(())
+}
+
+struct PowGrad;
+
+impl OpDef for PowGrad {
+    fn sig(&self) -> Sig {
+        attrs(
+            Sig::new("pow_grad", "X@GRAD = Out@GRAD * factor * X ^ (factor - 1)")
+                .input("X", "of the forward operator")
+                .input("Out@GRAD", "gradient of `Out`")
+                .output("X@GRAD", "gradient of `X`"),
+        )
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        pointwise::infer_grad_like(cx, "X")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
+        let (tensor, attr) = (p.maybe_input("FactorTensor")?, p.attrs().f32("factor")?);
+        by_float!(p.float("X")?, T => kernel(move |io| {
+            let e = T::of(factor(io, tensor, attr)?);
+            pointwise::zip(io, x, dout, dx, |x: T, d: T| d * e * power(x, e - T::ONE))
+        }))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
+    }
+}
+
+#[test]
+fn pow() {
+    use crate::testing::{check, tensor, tensor_of};
+    check("pow")
+        .attr("factor", 3.0f32)
+        .input("X", tensor([3], &[-1.5, 0.5, 2.0]))
+        .output("Out", tensor([3], &[-3.375, 0.125, 8.0]))
+        .grad(&["X"])
+        .run();
+    check("pow")
+        .input("FactorTensor", tensor([1], &[2.0]))
+        .input("X", tensor([2], &[-1.5, 0.5]))
+        .output("Out", tensor([2], &[2.25, 0.25]))
+        .run();
+    check("pow")
+        .attr("factor", 2.0f32)
+        .input("X", tensor_of([2], &[-3i64, 4]))
+        .output("Out", tensor_of([2], &[9i64, 16]))
+        .run();
+}

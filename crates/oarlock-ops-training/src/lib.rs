@@ -1,0 +1,27 @@
+//! Operators on training: losses, sampled classes, metrics and optimizers.
+//!
+//! A directory per family; an operator is one file with signature, inference, kernel, gradient, documentation and test.
+#![forbid(unsafe_code)]
+
+pub mod loss;
+mod metric;
+pub mod optimizer;
+mod sampling;
+
+use oarlock_ir::OpDef;
+
+/// All operators of this crate.
+pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
+    let families = [loss::ALL, metric::ALL, optimizer::ALL, sampling::ALL];
+    families.into_iter().flatten().copied().flatten().copied()
+}
+
+#[cfg(test)]
+mod testing {
+    pub(crate) use oarlock_ops_testing::*;
+
+    /// Starts a check of an operator of this crate.
+    pub(crate) fn check(op_type: &str) -> Check {
+        Check::new(crate::ops(), op_type)
+    }
+}

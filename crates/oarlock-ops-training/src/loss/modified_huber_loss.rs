@@ -1,0 +1,100 @@
+//! `modified_huber_loss`: a loss of binary labels that is quadratic near the boundary and linear far on the wrong side.
+
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ops_support::equal_sizes;
+use oarlock_tensor::Float;
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&ModifiedHuberLoss, &ModifiedHuberLossGrad];
+
+struct ModifiedHuberLoss;
+
+impl OpDef for ModifiedHuberLoss {
+    fn sig(&self) -> Sig {
+        Sig::new(
+            "modified_huber_loss",
+            "Out = -4 v where v < -1, (1 - v)^2 where v < 1, else 0, with v = X * (2 * Y - 1)",
+        )
+        .input("X", "scores")
+        .input("Y", "0 or 1")
+        .output("IntermediateVal", "v")
+        .output("Out", "like the inputs")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        let ty = equal_sizes::infer_same(cx, "X", "Y")?;
+        cx.set("IntermediateVal", ty.clone());
+        cx.set("Out", ty);
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let inputs = [p.input("X")?, p.input("Y")?];
+        let (side, out) = (p.output("IntermediateVal")?, p.output("Out")?);
+        by_float!(p.float("X")?, T => kernel(move |io| {
+            equal_sizes::each(io, inputs, side, |[x, y]: [T; 2]| x * (T::of(2.0) * y - T::ONE))?;
+            equal_sizes::each(io, inputs, out, |[x, y]: [T; 2]| {
+                let v = x * (T::of(2.0) * y - T::ONE);
+                if v < -T::ONE {
+                    T::of(-4.0) * v
+                } else if v < T::ONE {
+                    (T::ONE - v) * (T::ONE - v)
+                } else {
+                    T::ZERO
+                }
+            })
+        }))
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.emit("modified_huber_loss_grad", &["IntermediateVal", "Out@GRAD", "Y"], &["X@GRAD"])
+    }
+}
+
+struct ModifiedHuberLossGrad;
+
+impl OpDef for ModifiedHuberLossGrad {
+    fn sig(&self) -> Sig {
+        Sig::new(
+            "modified_huber_loss_grad",
+            "X@GRAD = Out@GRAD * (2 * Y - 1) * slope, with slope -4 where v < -1, -2 (1 - v) where v < 1, else 0",
+        )
+        .input("IntermediateVal", "of the forward operator")
+        .input("Out@GRAD", "gradient of `Out`")
+        .input("Y", "of the forward operator")
+        .output("X@GRAD", "gradient of `X`")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.same("X@GRAD", "IntermediateVal")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let inputs = [p.input("IntermediateVal")?, p.input("Y")?, p.input("Out@GRAD")?];
+        let out = p.output("X@GRAD")?;
+        by_float!(p.float("IntermediateVal")?, T => kernel(move |io| {
+            equal_sizes::each(io, inputs, out, |[v, y, d]: [T; 3]| {
+                let slope = if v < -T::ONE {
+                    T::of(-4.0)
+                } else if v < T::ONE {
+                    T::of(-2.0) * (T::ONE - v)
+                } else {
+                    T::ZERO
+                };
+                d * slope * (T::of(2.0) * y - T::ONE)
+            })
+        }))
+    }
+}
+
+#[test]
+fn modified_huber_loss() {
+    use crate::testing::{check, tensor};
+    check("modified_huber_loss")
+        .input("X", tensor([3, 1], &[0.5, 2.0, 3.0]))
+        .input("Y", tensor([3, 1], &[1.0, 0.0, 1.0]))
+        .output("Out", tensor([3, 1], &[0.25, 8.0, 0.0]))
+        .output("IntermediateVal", tensor([3, 1], &[0.5, -2.0, 3.0]))
+        .counting(&["Out"])
+        .grad(&["X"])
+        .run();
+}

@@ -1,0 +1,91 @@
+//! `rank_loss`: the cross entropy of which of two scores is higher.
+
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ops_support::equal_sizes;
+use oarlock_tensor::Float;
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&RankLoss, &RankLossGrad];
+
+fn softplus<T: Float>(x: T) -> T {
+    x.max(T::ZERO) + (-x.abs()).exp().ln_1p()
+}
+
+fn sigmoid<T: Float>(x: T) -> T {
+    T::ONE / (T::ONE + (-x).exp())
+}
+
+struct RankLoss;
+
+impl OpDef for RankLoss {
+    fn sig(&self) -> Sig {
+        Sig::new("rank_loss", "Out = ln(1 + exp(Left - Right)) - Label * (Left - Right)")
+            .input("Label", "1 if left ranks higher, else 0")
+            .input("Left", "scores")
+            .input("Right", "scores")
+            .output("Out", "like the inputs")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        let ty = equal_sizes::infer_same(cx, "Label", "Left")?;
+        equal_sizes::infer_same(cx, "Label", "Right")?;
+        cx.set("Out", ty);
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let inputs = [p.input("Label")?, p.input("Left")?, p.input("Right")?];
+        let out = p.output("Out")?;
+        by_float!(p.float("Label")?, T => kernel(move |io| {
+            equal_sizes::each(io, inputs, out, |[label, left, right]: [T; 3]| softplus(left - right) - label * (left - right))
+        }))
+    }
+
+    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.emit("rank_loss_grad", &["Label", "Left", "Out@GRAD", "Right"], &["Left@GRAD", "Right@GRAD"])
+    }
+}
+
+struct RankLossGrad;
+
+impl OpDef for RankLossGrad {
+    fn sig(&self) -> Sig {
+        Sig::new("rank_loss_grad", "Left@GRAD = Out@GRAD * (sigmoid(Left - Right) - Label); Right@GRAD = -Left@GRAD")
+            .input("Label", "of the forward operator")
+            .input("Left", "of the forward operator")
+            .input("Out@GRAD", "gradient of `Out`")
+            .input("Right", "of the forward operator")
+            .optional_output("Left@GRAD", "gradient of `Left`")
+            .optional_output("Right@GRAD", "gradient of `Right`")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.same("Left@GRAD", "Label")?;
+        cx.same("Right@GRAD", "Label")
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let inputs = [p.input("Label")?, p.input("Left")?, p.input("Right")?, p.input("Out@GRAD")?];
+        let (left_grad, right_grad) = (p.maybe_output("Left@GRAD")?, p.maybe_output("Right@GRAD")?);
+        by_float!(p.float("Label")?, T => kernel(move |io| {
+            if let Some(out) = left_grad {
+                equal_sizes::each(io, inputs, out, |[label, left, right, d]: [T; 4]| d * (sigmoid(left - right) - label))?;
+            }
+            if let Some(out) = right_grad {
+                equal_sizes::each(io, inputs, out, |[label, left, right, d]: [T; 4]| -d * (sigmoid(left - right) - label))?;
+            }
+            Ok(())
+        }))
+    }
+}
+
+#[test]
+fn rank_loss() {
+    use crate::testing::{check, tensor};
+    check("rank_loss")
+        .input("Label", tensor([2, 1], &[1.0, 0.0]))
+        .input("Left", tensor([2, 1], &[0.5, 0.5]))
+        .input("Right", tensor([2, 1], &[0.25, 1.5]))
+        .output("Out", tensor([2, 1], &[0.575_939_4, 0.313_261_7]))
+        .grad(&["Left", "Right"])
+        .run();
+}

@@ -1,0 +1,83 @@
+//! `adadelta`: steps as large as the last ones were, relative to the gradient.
+
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_tensor::Float;
+
+use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&Adadelta];
+
+const SQUARED_GRAD: (&str, &str) = ("AvgSquaredGrad", "AvgSquaredGradOut");
+const SQUARED_UPDATE: (&str, &str) = ("AvgSquaredUpdate", "AvgSquaredUpdateOut");
+
+struct Adadelta;
+
+impl OpDef for Adadelta {
+    fn sig(&self) -> Sig {
+        Sig::new(
+            "adadelta",
+            "s = rho * s + (1 - rho) * g^2; u = rho * u + (1 - rho) * (u + epsilon) / (s + epsilon) * g^2; \
+             p -= sqrt((u + epsilon) / (s + epsilon)) * g. The step uses the mean of steps that already contains it, \
+             as saved runs expect",
+        )
+        .input("Param", "the parameter")
+        .input("Grad", "gradient of `Param`")
+        .input("AvgSquaredGrad", "running mean of squared gradients, like `Param`")
+        .input("AvgSquaredUpdate", "running mean of squared steps, like `Param`")
+        .output("ParamOut", "the parameter, updated")
+        .output("AvgSquaredGradOut", "updated")
+        .output("AvgSquaredUpdateOut", "updated")
+        .attr("rho", 0.95f32, "how much of the means stays from step to step")
+        .attr("epsilon", 1e-6f32, "keeps the division finite")
+    }
+
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        row_rule::infer(cx, &[SQUARED_GRAD, SQUARED_UPDATE])
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        let update = Update::new(p, [SQUARED_GRAD, SQUARED_UPDATE], Sparse::Refused)?;
+        let (rho, epsilon) = (p.attrs().f32("rho")?, p.attrs().f32("epsilon")?);
+        by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |_| {
+            Ok(AdadeltaRule { rho: T::of(rho as f64), epsilon: T::of(epsilon as f64) })
+        }))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.in_place(&[PARAM, SQUARED_GRAD, SQUARED_UPDATE])
+    }
+}
+
+/// Adadelta of one row.
+struct AdadeltaRule<T> {
+    rho: T,
+    epsilon: T,
+}
+
+impl<T: Float> RowRule<T, 2> for AdadeltaRule<T> {
+    fn update(&self, param: &mut [T], [squared_grad, squared_update]: [&mut [T]; 2], grad: &[T]) {
+        let AdadeltaRule { rho, epsilon } = *self;
+        for (((p, s), u), &g) in param.iter_mut().zip(squared_grad).zip(squared_update).zip(grad) {
+            *s = rho * *s + (T::ONE - rho) * (g * g);
+            let step = |u: T| ((u + epsilon) / (*s + epsilon)).sqrt() * g;
+            *u = rho * *u + (T::ONE - rho) * (step(*u) * step(*u));
+            *p -= step(*u);
+        }
+    }
+}
+
+#[test]
+fn adadelta() {
+    use crate::testing::{check, tensor};
+    check("adadelta")
+        .input("Param", tensor([2], &[1.0, 2.0]))
+        .input("Grad", tensor([2], &[1.0, 0.0]))
+        .input("AvgSquaredGrad", tensor([2], &[5.0, 2.0]))
+        .input("AvgSquaredUpdate", tensor([2], &[0.0, 2.0]))
+        .attr("rho", 0.5f32)
+        .attr("epsilon", 1.0f32)
+        .output("AvgSquaredGradOut", tensor([2], &[3.0, 1.0]))
+        .output("AvgSquaredUpdateOut", tensor([2], &[0.125, 1.0]))
+        .output("ParamOut", tensor([2], &[1.0 - (1.125f32 / 4.0).sqrt(), 2.0]))
+        .run();
+}

@@ -1,0 +1,222 @@
+//! One server as a trainer sees it: connections, requests, and repeats of those whose reply was lost.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use oarlock_ir::{Error, Kind, Result};
+use parking_lot::Mutex;
+
+use super::ClientOptions;
+use crate::message::{Hello, Purpose, Welcome, decode_failure, kind};
+use oarlock_net::codec::{Reader, Writer};
+use oarlock_net::{Conn, Failure, Incoming, Outgoing, Received, now};
+
+/// A request, ready to be sent as often as needed.
+pub(crate) struct Request<'a> {
+    pub(crate) kind: u16,
+    pub(crate) meta: &'a [u8],
+    pub(crate) sections: &'a [&'a [u8]],
+    /// What it is about, for messages: `the push of step 7`.
+    pub(crate) about: &'a dyn Fn() -> String,
+}
+
+/// How often somebody who waits for a reply looks whether he is to stop.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) trainer: u32,
+    pub(crate) incarnation: u64,
+    /// Reads only: never counted as a trainer.
+    pub(crate) looks: bool,
+}
+
+/// A server.
+pub(crate) struct Peer {
+    pub(crate) endpoint: String,
+    identity: Identity,
+    options: ClientOptions,
+    idle: Mutex<Vec<Link>>,
+    streams: AtomicU32,
+}
+
+/// A stream of requests to a server: one request at a time, over one connection at a time.
+pub(crate) struct Link {
+    conn: Option<Conn>,
+    stream: u32,
+    /// The number of the request under way; a repeat keeps it, so that the server knows it again.
+    sequence: u64,
+    /// The last reply.
+    pub(crate) reply: Incoming,
+    /// Of the last handshake.
+    pub(crate) welcome: Option<Welcome>,
+}
+
+impl Peer {
+    pub(crate) fn new(endpoint: &str, identity: Identity, options: &ClientOptions) -> Peer {
+        Peer {
+            endpoint: endpoint.to_string(),
+            identity,
+            options: options.clone(),
+            idle: Mutex::default(),
+            streams: AtomicU32::new(0),
+        }
+    }
+
+    /// A stream that nobody uses now.
+    pub(crate) fn take(&self) -> Link {
+        let idle = self.idle.lock().pop();
+        idle.unwrap_or_else(|| Link {
+            conn: None,
+            stream: self.streams.fetch_add(1, Ordering::Relaxed),
+            sequence: 0,
+            reply: Incoming::new(),
+            welcome: None,
+        })
+    }
+
+    /// Keeps a stream for the next request.
+    pub(crate) fn give_back(&self, link: Link) {
+        self.idle.lock().push(link);
+    }
+
+    /// Lets go of the memory of replies.
+    pub(super) fn trim(&self) {
+        self.idle.lock().iter_mut().for_each(|link| link.reply = Incoming::new());
+    }
+
+    /// Sends a request for the first time. A failure shows when the reply is awaited, and the request is then repeated.
+    pub(crate) fn begin(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
+        link.sequence += 1;
+        if link.conn.is_none() {
+            // Who only reads does not wait for a server to be started.
+            let until = if self.identity.looks { self.options.reconnect_until(deadline) } else { deadline };
+            self.connect(link, request, until)?;
+        }
+        if self.send(link, request, deadline).is_err() {
+            link.conn = None;
+        }
+        Ok(())
+    }
+
+    fn send(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
+        let out = Outgoing { kind: request.kind, id: link.sequence, meta: request.meta, sections: request.sections };
+        match &mut link.conn {
+            Some(conn) => conn.send(&out, deadline),
+            None => Err(Error::internal("no connection")),
+        }
+    }
+
+    /// Waits for the reply; sends the request again over a new connection as often as the connection breaks.
+    pub(crate) fn finish(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
+        loop {
+            match self.receive(link, deadline) {
+                Ok(()) => break,
+                Err(e) if e.kind() != Kind::Network || now() >= deadline => {
+                    link.conn = None;
+                    return Err(self.about(e, request));
+                }
+                Err(e) => {
+                    link.conn = None;
+                    self.connect(link, request, self.options.reconnect_until(deadline))
+                        .map_err(|again| again.note(format!("the connection broke before: {}", e.report().what)))?;
+                    if self.send(link, request, deadline).is_err() {
+                        link.conn = None;
+                    }
+                }
+            }
+        }
+        if link.reply.kind() == kind::FAILED {
+            let error = decode_failure(&mut Reader::new(link.reply.meta(), "a message"), &self.endpoint)?;
+            return Err(self.about(error, request));
+        }
+        Ok(())
+    }
+
+    fn receive(&self, link: &mut Link, deadline: Instant) -> Result<()> {
+        let broken = |what: &str| Error::new(Kind::Network, format!("{what} by server {}", self.endpoint));
+        let Some(conn) = &mut link.conn else { return Err(broken("the connection was closed")) };
+        loop {
+            match conn.recv(&mut link.reply, deadline.min(now() + LOOK))? {
+                // A late reply to a request that was repeated meanwhile is not the one that is awaited.
+                Received::Frame if link.reply.id() != link.sequence => {}
+                Received::Frame => return Ok(()),
+                Received::Closed => return Err(broken("the connection was closed")),
+                Received::TimedOut if now() < deadline => self.options.check_interrupted()?,
+                Received::TimedOut => {
+                    let waited = self.options.deadline.as_secs();
+                    return Err(Error::new(
+                        Kind::Timeout,
+                        format!("server {} did not answer in {waited} s", self.endpoint),
+                    )
+                    .help("look at the server's log; FLAGS_rpc_deadline (milliseconds) sets how long to wait"));
+                }
+            }
+        }
+    }
+
+    fn connect(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
+        let purpose = if self.identity.looks { Purpose::Look } else { Purpose::Work };
+        let (conn, welcome) = self.open(purpose, link.stream, deadline).map_err(|e| self.about(e, request))?;
+        if self.identity.looks
+            && let Err(e) = conn.watch_closely()
+        {
+            self.options.log.line(format!("warning: the loss of {} would be noticed late: {e}", self.endpoint));
+        }
+        link.conn = Some(conn);
+        link.welcome = Some(welcome);
+        Ok(())
+    }
+
+    /// A new connection, introduced.
+    pub(crate) fn open(&self, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
+        self.introduce(Conn::connect(&self.endpoint, &self.options.net, deadline)?, purpose, stream, deadline)
+    }
+
+    /// Does the server answer? It may not be there yet: the error says so, or that waiting cannot help.
+    pub(super) fn look(&self, deadline: Instant) -> std::result::Result<(), Failure> {
+        let conn = Conn::reach(&self.endpoint, &self.options.net, deadline)?;
+        match self.introduce(conn, Purpose::Look, 0, deadline) {
+            Ok(_) => Ok(()),
+            Err(e) if matches!(e.kind(), Kind::Network | Kind::Timeout) => Err(Failure::Absent(e)),
+            Err(e) => Err(Failure::Final(e)),
+        }
+    }
+
+    fn introduce(&self, mut conn: Conn, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
+        let hello = Hello {
+            purpose,
+            trainer: self.identity.trainer,
+            incarnation: self.identity.incarnation,
+            stream,
+            fingerprint: self.options.fingerprint.clone(),
+        };
+        let mut meta = Writer::new();
+        hello.encode(&mut meta);
+        conn.send(&Outgoing { kind: kind::HELLO, id: 0, meta: meta.as_bytes(), sections: &[] }, deadline)?;
+        let mut reply = Incoming::new();
+        match conn.recv(&mut reply, deadline)? {
+            Received::Frame if reply.kind() == kind::WELCOME => {
+                Ok((conn, Welcome::decode(&mut Reader::new(reply.meta(), "a message"))?))
+            }
+            Received::Frame if reply.kind() == kind::FAILED => {
+                Err(decode_failure(&mut Reader::new(reply.meta(), "a message"), &self.endpoint)?)
+            }
+            Received::Frame | Received::Closed => {
+                Err(Error::new(Kind::Network, format!("{} closed the connection instead of a greeting", self.endpoint)))
+            }
+            Received::TimedOut => Err(Error::new(Kind::Timeout, format!("{} sent no greeting", self.endpoint))
+                .help("is it a parameter server of Oarlock? look at its log")),
+        }
+    }
+
+    /// Adds what the request was about.
+    fn about(&self, error: Error, request: &Request<'_>) -> Error {
+        let who = match self.identity {
+            Identity { looks: true, .. } => "somebody who only reads".to_string(),
+            Identity { trainer, .. } => format!("trainer {trainer}"),
+        };
+        error.note(format!("while {who} waited for {}", (request.about)()))
+    }
+}

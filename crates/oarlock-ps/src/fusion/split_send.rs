@@ -1,0 +1,93 @@
+//! A gradient that is cut and then sent is cut where it is laid aside to be sent: `split_byref` or `split_selected_rows` and the `send` of
+//! all parts become one `send`, which saves a copy of every gradient.
+
+use oarlock_ir::{Attr, FuseBlock, Fusion, Name, Op, OpDef, Result};
+
+use oarlock_transpile::ops::strings;
+
+use crate::op::CUT_HERE;
+
+pub(super) const FUSIONS: &[&dyn Fusion] = &[&SplitSend];
+
+struct SplitSend;
+
+impl Fusion for SplitSend {
+    fn name(&self) -> &'static str {
+        "split_send"
+    }
+
+    fn ops(&self) -> &'static [&'static dyn OpDef] {
+        &[]
+    }
+
+    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
+        for i in 0..g.len() {
+            if let Some((at, op)) = send_of(g, i) {
+                g.replace(&[i, at], at, op);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The operator at `i`, if it cuts a gradient for one `send`: where that is, and what does both.
+fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
+    let split = g.op(i)?;
+    let sections: Vec<i64> = match (&*split.op_type, split.attrs.get("sections"), split.attrs.get("height_sections")) {
+        ("split_byref", Some(Attr::Ints(rows)), _) => rows.iter().map(|r| i64::from(*r)).collect(),
+        ("split_selected_rows", _, Some(Attr::Longs(rows))) => rows.clone(),
+        _ => return None,
+    };
+    let (whole, parts) = (split.inputs.get("X").first()?, split.outputs.get("Out"));
+    let at = g.only_reader(parts.first()?).filter(|at| *at > i)?;
+    let send = g.typed(at, "send")?;
+    let private = |part: &Name| g.is_private(part, &[i, at]);
+    let as_cut = matches!(send.attrs.get("send_varnames"), Some(Attr::Strings(names)) if names.is_empty());
+    let fits = send.inputs.get("X") == parts && parts.len() == sections.len() && parts.iter().all(private) && as_cut;
+    if !fits || g.written_between(whole, i, at) {
+        return None;
+    }
+    let mut op = send.clone();
+    op.inputs.set("X", vec![whole.clone()]);
+    op.attrs.set("send_varnames", strings(parts));
+    op.attrs.set("sections", sections);
+    op.attrs.set(CUT_HERE, true);
+    Some((at, op))
+}
+
+#[cfg(test)]
+mod tests {
+    use oarlock_ir::Program;
+
+    use super::*;
+
+    fn fused(text: &str, root: &str) -> String {
+        let mut program = Program::from_text(text).unwrap();
+        let is_root = |name: &str| name == root;
+        let mut g = FuseBlock::new(program.global_mut(), &is_root);
+        SplitSend.apply(&mut g).unwrap();
+        g.finish();
+        program.to_string()
+    }
+
+    const DENSE: &str = "block 0 {
+        var g: f32[5, 2]
+        var a: f32[3, 2]
+        var b: f32[2, 2]
+        Out: [a, b] = split_byref(X: g) {sections: [3, 2]}
+        send(X: [a, b]) {epmap: [\"x:1\", \"y:1\"], send_varnames: strings[], sections: longs[]}
+    }";
+
+    #[test]
+    fn what_is_cut_to_be_sent_is_sent_as_one() {
+        let text = fused(DENSE, "");
+        assert!(!text.contains("split_byref"), "{text}");
+        assert!(text.contains("send(X: g)") && text.contains("send_varnames: [\"a\", \"b\"]"), "{text}");
+    }
+
+    #[test]
+    fn a_part_that_somebody_wants_stays() {
+        let text = fused(DENSE, "b");
+        assert!(text.contains("split_byref"), "{text}");
+    }
+}

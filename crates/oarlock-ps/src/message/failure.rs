@@ -1,0 +1,45 @@
+//! Why a request could not be served: the server's error arrives as the trainer's.
+
+use oarlock_ir::{Error, Kind, Result};
+
+use oarlock_net::codec::{Reader, Writer};
+
+/// The kinds that travel; anything else arrives as [`Kind::Unsupported`].
+const KINDS: [Kind; 11] = [
+    Kind::Unsupported,
+    Kind::Shape,
+    Kind::DType,
+    Kind::Missing,
+    Kind::Unknown,
+    Kind::Argument,
+    Kind::Range,
+    Kind::Nan,
+    Kind::Format,
+    Kind::Timeout,
+    Kind::Network,
+];
+
+pub(crate) fn encode_failure(error: &Error, meta: &mut Writer) {
+    let report = error.report();
+    let kind = KINDS.iter().position(|k| *k == report.kind).unwrap_or(0);
+    meta.u8(kind as u8);
+    meta.str(&report.what);
+    meta.list(&report.notes, |meta, note| {
+        meta.str(note);
+    });
+    meta.str(report.help.as_deref().unwrap_or(""));
+}
+
+/// The server's error, with a note of where it comes from.
+pub(crate) fn decode_failure(meta: &mut Reader<'_>, server: &str) -> Result<Error> {
+    let kind = KINDS.get(meta.u8()? as usize).copied().unwrap_or(Kind::Unsupported);
+    let mut error = Error::new(kind, meta.str()?);
+    for note in meta.list(|meta| meta.str())? {
+        error = error.note(note);
+    }
+    let help = meta.str()?;
+    if !help.is_empty() {
+        error = error.help(help);
+    }
+    Ok(error.note(format!("said by server {server}")))
+}
