@@ -34,7 +34,7 @@ pub fn run_step<T>(
 }
 
 /// Does a program join the workers? It is a startup program: they are not joined before it runs.
-pub fn joins(program: &Program) -> bool {
+fn joins(program: &Program) -> bool {
     program.global().ops.iter().any(|op| matches!(op.op_type.as_str(), "c_comm_init" | "gen_nccl_id"))
 }
 

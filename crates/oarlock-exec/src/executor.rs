@@ -6,11 +6,12 @@ use oarlock_ir::{Error, Kind, Name, Program, Registry, Result, Runtime};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
-use crate::hogwild::{Means, Worker};
+use crate::hogwild::{HogwildThread, Resources};
 use crate::instance::{Instance, RunCx};
 use crate::plan::Plan;
+use crate::plan_cache::{PlanCache, PlanKey};
 use crate::profile::{Profile, Recorder, SharedProfile};
-use crate::replicas::Teams;
+use crate::replicas::{ReplicaSet, StagedPlan};
 use crate::scope::Scope;
 use crate::state::ExecState;
 
@@ -29,15 +30,12 @@ pub struct ExecOptions {
     pub check_nan_inf: bool,
 }
 
-/// The most plans kept; the one unused for longest goes first. Programs that are rebuilt each step would otherwise fill memory.
-pub(crate) const MAX_PLANS: usize = 64;
-
 /// Runs programs.
 pub struct Executor {
     options: ExecOptions,
     runtime: Arc<Runtime>,
-    plans: Mutex<Vec<Planned>>,
-    pub(crate) teams: Teams,
+    plans: PlanCache<Plan, Instance>,
+    pub(crate) replica_sets: PlanCache<StagedPlan, ReplicaSet>,
     recorder: Mutex<Option<Arc<Recorder>>>,
     warn: Mutex<Warn>,
 }
@@ -45,32 +43,11 @@ pub struct Executor {
 /// Who is told what is worth a warning.
 type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A plan, for what it was made, and its instances that are not running now.
-struct Planned {
-    program: u64,
-    version: u64,
-    feeds: Vec<Name>,
-    fetches: Vec<Name>,
-    plan: Arc<Plan>,
-    idle: Vec<Instance>,
-}
-
 /// Memory of temporaries, as one program's runs used it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryReport {
     /// The most bytes that temporaries took at the end of an operator or a run.
     pub peak_bytes: usize,
-}
-
-impl Planned {
-    fn is_for(&self, program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str]) -> bool {
-        self.program == program.id()
-            && self.version == program.version()
-            && self.feeds.len() == feeds.len()
-            && self.fetches.len() == fetches.len()
-            && self.feeds.iter().zip(feeds).all(|(a, (b, _))| &**a == *b)
-            && self.fetches.iter().zip(fetches).all(|(a, b)| &**a == *b)
-    }
 }
 
 impl Executor {
@@ -83,8 +60,8 @@ impl Executor {
     /// An executor that shares a runtime.
     pub fn with_runtime(options: ExecOptions, runtime: Arc<Runtime>) -> Executor {
         let warn: Warn = Arc::new(|text| eprintln!("warning: {text}"));
-        let (plans, teams, recorder) = Default::default();
-        Executor { options, runtime, plans, teams, recorder, warn: Mutex::new(warn) }
+        let (plans, replica_sets, recorder) = Default::default();
+        Executor { options, runtime, plans, replica_sets, recorder, warn: Mutex::new(warn) }
     }
 
     /// Threads and other resources operators find.
@@ -129,7 +106,8 @@ impl Executor {
         if result.is_ok() && !instance.plan.initializes.is_empty() {
             self.warn_of_overwriting(&scope.take_loaded(&instance.plan.initializes));
         }
-        self.give_back(program, instance);
+        let plan = instance.plan.clone();
+        self.plans.give_back(&plan, instance);
         result
     }
 
@@ -150,71 +128,35 @@ impl Executor {
     }
 
     fn take(&self, program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str]) -> Result<Instance> {
-        let mut plans = self.plans.lock();
-        let at = plans.iter().position(|p| p.is_for(program, feeds, fetches));
-        let plan = match at {
-            Some(at) => {
-                // Plans in use stand at the end; the first is the one unused for longest.
-                let last = plans.len() - 1;
-                plans.swap(at, last);
-                if let Some(instance) = plans[last].idle.pop() {
-                    return Ok(instance);
-                }
-                plans[last].plan.clone()
-            }
-            None => {
-                drop(plans);
-                let plan = self.plan(program, feeds, fetches)?;
-                plans = self.plans.lock();
-                // Older versions of this program will not run again.
-                plans.retain(|p| p.program != program.id() || p.version == program.version());
-                if plans.len() >= MAX_PLANS {
-                    plans.remove(0);
-                }
-                plans.push(planned(program, feeds, fetches, plan.clone()));
-                plan
-            }
-        };
-        drop(plans);
-        Instance::new(plan, &self.options)
-    }
-
-    fn plan(&self, program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str]) -> Result<Arc<Plan>> {
-        let feeds: Vec<&str> = feeds.iter().map(|(n, _)| *n).collect();
-        Ok(Arc::new(Plan::compile(program, &feeds, fetches, &self.options)?))
-    }
-
-    fn give_back(&self, program: &Program, instance: Instance) {
-        let mut plans = self.plans.lock();
-        let same = |p: &&mut Planned| p.program == program.id() && Arc::ptr_eq(&p.plan, &instance.plan);
-        if let Some(p) = plans.iter_mut().rev().find(same) {
-            p.idle.push(instance);
-        }
+        let names = feeds.iter().map(|(name, _)| *name);
+        let key = PlanKey { program, replicas: None, feeds: names.clone(), fetches };
+        let compile = || Plan::compile(program, &names.collect::<Vec<_>>(), fetches, &self.options);
+        self.plans.take(&key, compile, |plan| Instance::new(plan, &self.options))
     }
 
     /// Workers that run a program at the same time on one scope, for `count` threads. A single one does exactly what
-    /// [`Executor::run`] does; of several, each computes on its own thread alone and [`Worker`] tells how they share.
-    pub fn workers(
+    /// [`Executor::run`] does; of several, each computes on its own thread alone and [`HogwildThread`] tells how they share.
+    pub fn hogwild_threads(
         &self,
         program: &Program,
         feeds: &[&str],
         fetches: &[&str],
         scope: &Scope,
         count: usize,
-    ) -> Result<Vec<Worker>> {
+    ) -> Result<Vec<HogwildThread>> {
         let plan = Arc::new(Plan::compile(program, feeds, fetches, &self.options)?);
         let recorder = self.recorder.lock().clone();
         let worker = |_| {
             let instance = Instance::new(plan.clone(), &self.options)?;
-            let means = Means {
+            let resources = Resources {
                 runtime: if count > 1 { Arc::new(self.runtime.inline()) } else { self.runtime.clone() },
                 check_nan_inf: self.options.check_nan_inf,
                 recorder: recorder.clone(),
             };
             if count > 1 {
-                Worker::among_others(instance, means, scope)
+                HogwildThread::among_others(instance, resources, scope)
             } else {
-                Ok(Worker::alone(instance, means, scope))
+                Ok(HogwildThread::alone(instance, resources, scope))
             }
         };
         (0..count.max(1)).map(worker).collect()
@@ -222,15 +164,15 @@ impl Executor {
 
     /// How much memory temporaries of a program took, over all its plans that are idle now; `None` if it did not run.
     pub fn memory(&self, program: &Program) -> Option<MemoryReport> {
-        let plans = self.plans.lock();
-        let peaks = plans.iter().filter(|p| p.program == program.id()).flat_map(|p| p.idle.iter().map(|i| i.peak));
-        peaks.max().max(self.teams.peak(program)).map(|peak_bytes| MemoryReport { peak_bytes })
+        let peak = self.plans.peak(program, |instance| instance.peak);
+        let peak = peak.max(self.replica_sets.peak(program, ReplicaSet::peak));
+        peak.map(|peak_bytes| MemoryReport { peak_bytes })
     }
 
     /// Gives back the memory that temporaries of a program keep between its runs.
     pub fn drop_temporaries(&self, program: &Program) {
-        self.plans.lock().iter_mut().filter(|p| p.program == program.id()).for_each(|p| p.idle.clear());
-        self.teams.drop_idle(program);
+        self.plans.drop_idle(program);
+        self.replica_sets.drop_idle(program);
     }
 
     pub(crate) fn recorder(&self) -> Option<Arc<Recorder>> {
@@ -281,16 +223,5 @@ impl Executor {
     pub fn stop_profile(&self) -> Option<Profile> {
         let recorder = self.recorder.lock().take()?;
         Arc::into_inner(recorder).map(Recorder::finish)
-    }
-}
-
-fn planned(program: &Program, feeds: &[(&str, &Tensor)], fetches: &[&str], plan: Arc<Plan>) -> Planned {
-    Planned {
-        program: program.id(),
-        version: program.version(),
-        feeds: feeds.iter().map(|(n, _)| (*n).into()).collect(),
-        fetches: fetches.iter().map(|&n| n.into()).collect(),
-        plan,
-        idle: Vec::new(),
     }
 }

@@ -24,20 +24,20 @@ use crate::scope::Scope;
 /// - What only its own operator reads and writes (optimizer state, metrics, statistics) is updated in place, too: totals are exact.
 ///
 /// Unlike a run of the executor, a step of one among several cannot be undone: others may have built on what it wrote.
-pub struct Worker {
+pub struct HogwildThread {
     instance: Instance,
-    means: Means,
+    resources: Resources,
     mode: Mode,
 }
 
 /// What a worker computes with.
-pub(crate) struct Means {
+pub(crate) struct Resources {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) check_nan_inf: bool,
     pub(crate) recorder: Option<Arc<Recorder>>,
 }
 
-impl Means {
+impl Resources {
     fn cx(&self) -> RunCx<'_> {
         RunCx { runtime: &self.runtime, check_nan_inf: self.check_nan_inf, recorder: self.recorder.as_deref() }
     }
@@ -93,20 +93,20 @@ struct Shared {
     fetched: Vec<Hold>,
 }
 
-impl Worker {
-    pub(crate) fn alone(instance: Instance, means: Means, scope: &Scope) -> Worker {
-        Worker { instance, means, mode: Mode::Alone(scope.clone()) }
+impl HogwildThread {
+    pub(crate) fn alone(instance: Instance, resources: Resources, scope: &Scope) -> HogwildThread {
+        HogwildThread { instance, resources, mode: Mode::Alone(scope.clone()) }
     }
 
-    pub(crate) fn among_others(mut instance: Instance, means: Means, scope: &Scope) -> Result<Worker> {
+    pub(crate) fn among_others(mut instance: Instance, resources: Resources, scope: &Scope) -> Result<HogwildThread> {
         let shared = Shared::new(&mut instance, scope)?;
-        Ok(Worker { instance, means, mode: Mode::Among(shared) })
+        Ok(HogwildThread { instance, resources, mode: Mode::Among(shared) })
     }
 
     /// Runs the program once, with these feeds in the order that was declared. Fetches are copied into `fetched` if it is wanted:
     /// they can be large, and most steps need none.
     pub fn run(&mut self, feeds: &[(&str, &Tensor)], fetched: Option<&mut Vec<Value>>) -> Result<()> {
-        let cx = self.means.cx();
+        let cx = self.resources.cx();
         match &mut self.mode {
             Mode::Alone(scope) => self.instance.run(&cx, scope, feeds, fetched),
             Mode::Among(shared) => {

@@ -1,6 +1,6 @@
 //! From a Program to a Plan to a run.
 //!
-//! An [`Executor`] compiles a program once for each set of feeds and fetches ([`plan`]), binds what lives longer than a run from a
+//! An [`Executor`] compiles a program once for each set of feeds and fetches ([`plan`]), binds what live_ranges longer than a run from a
 //! [`Scope`], and runs it. This crate knows no concrete operator, no file and no network.
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ mod explain;
 mod hogwild;
 mod instance;
 mod plan;
+mod plan_cache;
 mod profile;
 pub mod replicas;
 mod scope;
@@ -16,7 +17,7 @@ mod session;
 mod state;
 
 pub use executor::{ExecOptions, Executor, MemoryReport};
-pub use hogwild::Worker;
+pub use hogwild::HogwildThread;
 pub use plan::plan_passes;
 pub use profile::{OpTime, Profile, SharedProfile};
 pub use scope::Scope;

@@ -6,12 +6,12 @@ use oarlock_ir::Runtime;
 use parking_lot::Mutex;
 
 use crate::profile::SharedProfile;
-use crate::replicas::Crews;
+use crate::replicas::ThreadPools;
 
 /// The state of all executors of a runtime.
 #[derive(Default)]
 pub struct ExecState {
-    pub(crate) crews: Crews,
+    pub(crate) pools: ThreadPools,
     profile: Mutex<Option<SharedProfile>>,
 }
 

@@ -36,7 +36,7 @@ pub enum Cell {
     /// In a scope, locked for this run.
     Write(ArcRwLockWriteGuard<RawRwLock, Value>),
     /// In a scope, locked for this run and read by several frames at once.
-    Lent(Arc<Cell>),
+    Borrowed(Arc<Cell>),
 }
 
 static EMPTY: Value = Value::Empty;
@@ -49,25 +49,25 @@ impl Cell {
             Cell::Local(v) => v,
             Cell::Read(g) => g,
             Cell::Write(g) => g,
-            Cell::Lent(cell) => cell.value(),
+            Cell::Borrowed(cell) => cell.value(),
         }
     }
 
     /// Another cell with the same value, which both can only read until the other one is gone and this one is
-    /// [taken back](Cell::take_back).
-    pub fn lend(&mut self) -> Cell {
+    /// [taken back](Cell::end_borrow).
+    pub fn borrow(&mut self) -> Cell {
         let lent = match std::mem::take(self) {
-            Cell::Lent(cell) => cell,
+            Cell::Borrowed(cell) => cell,
             cell => Arc::new(cell),
         };
-        *self = Cell::Lent(lent.clone());
-        Cell::Lent(lent)
+        *self = Cell::Borrowed(lent.clone());
+        Cell::Borrowed(lent)
     }
 
     /// Ends the lending; nothing changes while somebody still has it.
-    pub fn take_back(&mut self) {
+    pub fn end_borrow(&mut self) {
         *self = match std::mem::take(self) {
-            Cell::Lent(cell) => Arc::try_unwrap(cell).unwrap_or_else(Cell::Lent),
+            Cell::Borrowed(cell) => Arc::try_unwrap(cell).unwrap_or_else(Cell::Borrowed),
             cell => cell,
         };
     }
@@ -80,7 +80,7 @@ impl Cell {
         match self {
             Cell::Local(v) => Some(v),
             Cell::Write(g) => Some(g),
-            Cell::Read(_) | Cell::Lent(_) | Cell::Vacant => None,
+            Cell::Read(_) | Cell::Borrowed(_) | Cell::Vacant => None,
         }
     }
 }
@@ -154,12 +154,12 @@ impl Frame {
 #[test]
 fn what_is_lent_can_be_read_by_all_and_written_again_later() {
     let mut cell = Cell::Local(Value::Dense(oarlock_tensor::Tensor::scalar(1.0f32)));
-    let other = cell.lend();
+    let other = cell.borrow();
     assert_eq!(other.value().dense().ok(), cell.value().dense().ok());
     assert!(cell.value_mut().is_none());
-    cell.take_back();
+    cell.end_borrow();
     assert!(cell.value_mut().is_none(), "somebody still has it");
     drop(other);
-    cell.take_back();
+    cell.end_borrow();
     assert!(cell.value_mut().is_some());
 }

@@ -50,7 +50,7 @@ pub use pass::{
 };
 pub use program::{Block, FORMAT_VERSION, MemoryPlan, OpVersions, Program};
 pub use registry::{Entry, Registry};
-pub use replica::{Meeting, Replica};
+pub use replica::{Replica, ReplicaSums};
 pub use runtime::{Runtime, Slot};
 pub use var::{Clip, Decay, Dim, Shape, Var, VarDType, VarKind, VarMeta, VarType, product};
 pub use verify::{KnowsOp, verify};

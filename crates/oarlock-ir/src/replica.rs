@@ -13,12 +13,12 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Which replica of a run a thread computes.
 pub struct Replica {
     number: usize,
-    meeting: Arc<Meeting>,
+    sums: Arc<ReplicaSums>,
 }
 
 /// Where the replicas of a run meet.
 #[derive(Default)]
-pub struct Meeting {
+pub struct ReplicaSums {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -35,7 +35,7 @@ struct State {
     broken: bool,
 }
 
-impl Meeting {
+impl ReplicaSums {
     /// Begins a run of so many replicas.
     pub fn begin(&self, count: usize) {
         let mut state = self.state.lock();
@@ -54,14 +54,14 @@ impl Meeting {
 
 impl Replica {
     /// Replica `number` of those that meet there.
-    pub fn new(number: usize, meeting: Arc<Meeting>) -> Replica {
-        Replica { number, meeting }
+    pub fn new(number: usize, sums: Arc<ReplicaSums>) -> Replica {
+        Replica { number, sums }
     }
 
     /// Adds up what all replicas bring: afterwards all have the same sums. Numbers are added in the order of replicas, so it does
     /// not matter who comes first. Waits for all.
     pub fn sum(&self, values: &mut [f64]) -> Result<()> {
-        let mut state = self.meeting.state.lock();
+        let mut state = self.sums.state.lock();
         let turn = state.sums;
         let table = (turn % 2) as usize;
         let mine = &mut state.tables[table][self.number];
@@ -71,10 +71,10 @@ impl Replica {
         if state.arrived.len() == state.count {
             state.arrived.clear();
             state.sums += 1;
-            self.meeting.changed.notify_all();
+            self.sums.changed.notify_all();
         }
         while state.sums == turn && !state.broken {
-            if self.meeting.changed.wait_for(&mut state, PATIENCE).timed_out() {
+            if self.sums.changed.wait_for(&mut state, PATIENCE).timed_out() {
                 return Err(late(&state));
             }
         }
@@ -97,10 +97,10 @@ fn late(state: &State) -> Error {
 
 #[test]
 fn sums_do_not_depend_on_who_comes_first() {
-    let meeting = Arc::new(Meeting::default());
-    meeting.begin(3);
+    let sums = Arc::new(ReplicaSums::default());
+    sums.begin(3);
     let add = |number: usize| {
-        let replica = Replica::new(number, meeting.clone());
+        let replica = Replica::new(number, sums.clone());
         let mut sums = Vec::new();
         for turn in 0..50 {
             // Added in another order, the small ones would be lost.
@@ -120,12 +120,12 @@ fn sums_do_not_depend_on_who_comes_first() {
 
 #[test]
 fn nobody_waits_for_one_that_failed() {
-    let meeting = Arc::new(Meeting::default());
-    meeting.begin(2);
-    let waiting = Replica::new(0, meeting.clone());
+    let sums = Arc::new(ReplicaSums::default());
+    sums.begin(2);
+    let waiting = Replica::new(0, sums.clone());
     std::thread::scope(|s| {
         let thread = s.spawn(move || waiting.sum(&mut [1.0]));
-        meeting.give_up();
+        sums.give_up();
         assert_eq!(thread.join().unwrap().unwrap_err().kind(), Kind::Interrupted);
     });
 }

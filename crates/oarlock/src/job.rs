@@ -13,7 +13,7 @@ use oarlock_ps::PsState;
 use oarlock_ps::client::ClientOptions;
 use oarlock_ps::server::{ServerOptions, serve};
 use oarlock_sys::at_exit;
-use oarlock_transpile::ops::is_exchange;
+use oarlock_transpile::ops::{WEIGHT, is_exchange};
 use parking_lot::Mutex;
 
 use crate::fleet::{finish_checkpoint, stop_communicator};
@@ -214,8 +214,8 @@ impl std::fmt::Debug for JobRuntime {
     }
 }
 
-/// Does a program exchange values with other ranks when it trains? A startup program joins them and is no step.
+/// Was a program transpiled to train with other ranks? Its exchanges are weighted, so that a rank can take part without data.
 fn exchanges(program: &Program) -> bool {
-    let ops = || program.blocks().iter().flat_map(|block| &block.ops);
-    ops().any(is_exchange) && !elastic::joins(program)
+    let mut ops = program.blocks().iter().flat_map(|block| &block.ops);
+    ops.any(|op| is_exchange(op) && op.attrs.get(WEIGHT).is_some())
 }

@@ -88,8 +88,6 @@ with warnings.catch_warnings():
 
 _signals_watched = False
 _runtime = None
-# The last training with other workers: the executor of the core, the program and the scope.
-_trained = None
 
 
 def runtime():
@@ -112,9 +110,6 @@ def _at_exit():
         if _runtime.is_connected():
             print("oarlock: this trainer ends in an error; its servers count it as lost", file=sys.stderr)
         _runtime.abandon()
-    elif _trained is not None and _runtime.has_workers():
-        core, program, scope = _trained
-        core.finish_at_end(program.desc, scope)
 
 
 def _set_rates(program, scope):
@@ -123,21 +118,6 @@ def _set_rates(program, scope):
         found = scope.find_var(name)
         if found is not None:
             found.get_tensor().set(np.array([scheduler()], "float32"), None)
-
-
-def _note_trained(core, program, scope):
-    global _trained
-    _trained = (core, program, scope)
-
-
-def _leave():
-    """Ends the part of this process in its job. A collective worker without data makes zero-weight steps until no worker has any."""
-    global _trained
-    if _trained is not None and _runtime.has_workers():
-        core, program, scope = _trained
-        _trained = None
-        core.finish(program.desc, scope)
-    runtime().leave()
 
 
 def _watch_signals():
@@ -218,8 +198,6 @@ class Executor:
         self._look_at_flags()
         fetches = _fetch_names(fetch_list)
         scope = _scope if scope is None else scope
-        if program._exchanges:
-            _note_trained(self._core, program, scope)
         if program._schedulers:
             _set_rates(program, scope)
         if use_prune:
@@ -249,8 +227,6 @@ class Executor:
         self._look_at_flags()
         _set_rates(program, scope)
         fetches = _fetch_names(fetch_list)
-        if program._exchanges:
-            _note_trained(self._core, program, scope)
         if use_prune:
             program = _pruned(program, feed[0] if isinstance(feed, list) else feed, fetches)
         fetched = self._core.run_replicas(program.desc, replicas, feed, fetches, scope, return_numpy, return_merged)
@@ -286,10 +262,6 @@ class Executor:
             raise TypeError("train_from_dataset takes a Program or a CompiledProgram")
         if program._workers and not infer:
             program = program._exchanging()
-        if program._exchanges and not infer:
-            if dataset._threads(thread) > 1:
-                raise ValueError("a program that exchanges gradients with other workers trains with one thread: start more workers instead")
-            _note_trained(self._core, program, _scope if scope is None else scope)
         _set_rates(program, _scope if scope is None else scope)
         names = _fetch_names(fetch_list)
         labels = names if fetch_info is None else list(fetch_info)
@@ -308,7 +280,7 @@ class Executor:
         """Closes it: no program can be run any more. A trainer sends its queued gradients and leaves its parameter servers; a collective
         worker makes zero-weight steps until no worker has data, and leaves."""
         self._closed = True
-        _leave()
+        runtime().close()
 
 
 _checked_hints = {("feed", "fetch", False)}

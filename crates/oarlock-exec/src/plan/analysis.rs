@@ -82,20 +82,20 @@ fn key(program: &Program, block: usize, name: &Name, op: &Op, does: &str) -> Res
 
 /// The first and last operator of block 0 that touches a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Life {
+pub(crate) struct LiveRange {
     pub(crate) first: usize,
     pub(crate) last: usize,
 }
 
 /// How long each variable is in use, in operators of block 0.
-pub(crate) fn lives(accesses: &[Access]) -> HashMap<Key, Life> {
-    let mut lives: HashMap<Key, Life> = HashMap::new();
+pub(crate) fn live_ranges(accesses: &[Access]) -> HashMap<Key, LiveRange> {
+    let mut live_ranges: HashMap<Key, LiveRange> = HashMap::new();
     for (i, a) in accesses.iter().enumerate() {
         for key in a.reads.iter().chain(&a.writes) {
-            lives.entry(key.clone()).and_modify(|l| l.last = i).or_insert(Life { first: i, last: i });
+            live_ranges.entry(key.clone()).and_modify(|l| l.last = i).or_insert(LiveRange { first: i, last: i });
         }
     }
-    lives
+    live_ranges
 }
 
 /// Variables that block 0 reads before it writes them, with the operator that does.

@@ -7,7 +7,7 @@ use oarlock_ir::{
     verify,
 };
 
-use super::analysis::{self, Access, Key, Life};
+use super::analysis::{self, Access, Key, LiveRange};
 use super::memory::{self, Colours, Rules};
 use super::passes::{PASSES, fuse};
 use super::{Bound, FeedSlot, Plan, PlanBlock, PlanLayout, PlanOp, SlotMap};
@@ -39,7 +39,7 @@ pub(crate) fn compile(
     Ok(plan)
 }
 
-/// Notes which operator of the program, as its author wrote it, needs what lives in the scope first.
+/// Notes which operator of the program, as its author wrote it, needs what live_ranges in the scope first.
 fn name_users(plan: &mut Plan, written: &Program) {
     let mut users: HashMap<&Name, usize> = HashMap::new();
     let ops = &written.global().ops;
@@ -118,7 +118,7 @@ struct Compiler<'a> {
     fetches: Vec<Name>,
     options: &'a ExecOptions,
     accesses: Vec<Access>,
-    lives: HashMap<Key, Life>,
+    live_ranges: HashMap<Key, LiveRange>,
     read_first: HashMap<Key, usize>,
     map: SlotMap,
     slots: usize,
@@ -130,10 +130,10 @@ impl<'a> Compiler<'a> {
         let accesses = analysis::accesses(&program, 0, &|op| maybe_empty(options, op))?;
         let fed: HashSet<Name> = feeds.iter().map(|f| f.name.clone()).collect();
         let read_first = analysis::read_first(&accesses, &|k| fed.contains(&k.1));
-        let lives = analysis::lives(&accesses);
+        let live_ranges = analysis::live_ranges(&accesses);
         let fetches = fetches.iter().map(|&f| f.into()).collect();
         let (map, slots, bound) = (SlotMap::default(), 0, Vec::new());
-        Ok(Compiler { program, feeds, fetches, options, accesses, lives, read_first, map, slots, bound })
+        Ok(Compiler { program, feeds, fetches, options, accesses, live_ranges, read_first, map, slots, bound })
     }
 
     fn finish(mut self, roots: &HashSet<Name>) -> Result<Plan> {
@@ -168,20 +168,20 @@ impl<'a> Compiler<'a> {
         self.slots - 1
     }
 
-    /// Finds what lives in the scope: persistables, and what block 0 reads before it writes it.
+    /// Finds what live_ranges in the scope: persistables, and what block 0 reads before it writes it.
     fn bind(&mut self) {
         let written: HashSet<&Key> = self.accesses.iter().flat_map(|a| &a.writes).collect();
         let fed: HashSet<&Name> = self.feeds.iter().map(|f| &f.name).collect();
-        let mut keys: Vec<Key> = self.lives.keys().cloned().collect();
+        let mut keys: Vec<Key> = self.live_ranges.keys().cloned().collect();
         // A fetched variable that no operator touches comes from the scope too.
-        keys.extend(self.fetches.iter().map(|n| (0, n.clone())).filter(|k| !self.lives.contains_key(k)));
+        keys.extend(self.fetches.iter().map(|n| (0, n.clone())).filter(|k| !self.live_ranges.contains_key(k)));
         keys.sort();
         keys.dedup();
         let mut bound = Vec::new();
         for key in keys {
             let Some(var) = self.program.block(key.0).var(&key.1) else { continue };
             let first_reader = self.read_first.get(&key).copied();
-            let untouched = key.0 == 0 && !self.lives.contains_key(&key);
+            let untouched = key.0 == 0 && !self.live_ranges.contains_key(&key);
             if fed.contains(&key.1) && key.0 == 0 || !(var.persistable || first_reader.is_some() || untouched) {
                 continue;
             }
@@ -225,7 +225,7 @@ impl<'a> Compiler<'a> {
         memory::colour(&Rules {
             program: &self.program,
             accesses: &self.accesses,
-            lives: &self.lives,
+            live_ranges: &self.live_ranges,
             private: &|k| bound.contains(k) || maybe.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
             traits: &|op_type| memory::traits_of(registry.get(op_type).map(|e| e.def)),
         })
@@ -235,7 +235,7 @@ impl<'a> Compiler<'a> {
     fn place(&mut self, colours: &Colours) {
         let base = self.slots;
         self.slots += colours.count;
-        let mut keys: Vec<Key> = self.lives.keys().cloned().collect();
+        let mut keys: Vec<Key> = self.live_ranges.keys().cloned().collect();
         // Operators of sub-blocks name variables in attributes, too: all variables of sub-blocks have slots.
         for block in &self.program.blocks()[1..] {
             keys.extend(block.vars.keys().map(|n| (block.idx, n.clone())));
@@ -244,7 +244,7 @@ impl<'a> Compiler<'a> {
             self.feeds
                 .iter()
                 .map(|f| (0, f.name.clone()))
-                .filter(|k| self.lives.contains_key(k) || self.fetches.contains(&k.1)),
+                .filter(|k| self.live_ranges.contains_key(k) || self.fetches.contains(&k.1)),
         );
         keys.sort();
         keys.dedup();
@@ -369,9 +369,9 @@ impl<'a> Compiler<'a> {
             roots.contains(&key.1) || self.program.memory.keep.contains(&key.1) || !colours.of.contains_key(key)
         };
         let mut last: BTreeMap<usize, usize> = BTreeMap::new();
-        self.lives.iter().filter(|(key, _)| !kept(key)).for_each(|(key, life)| {
-            let at = last.entry(self.map.slots[key]).or_insert(life.last);
-            *at = (*at).max(life.last);
+        self.live_ranges.iter().filter(|(key, _)| !kept(key)).for_each(|(key, range)| {
+            let at = last.entry(self.map.slots[key]).or_insert(range.last);
+            *at = (*at).max(range.last);
         });
         for (slot, at) in last {
             ops[at].release.push(slot);

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 use oarlock_ir::{Dim, Name, OpDef, Program, Traits, Var, VarKind};
 
-use super::analysis::{Access, Key, Life};
+use super::analysis::{Access, Key, LiveRange};
 
 /// A temporary that may share memory.
 struct Candidate {
     key: Key,
-    life: Life,
+    range: LiveRange,
     class: Class,
     /// Elements, with a batch counted as 64 rows: only used to compare.
     size: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Colours {
 pub(crate) struct Rules<'a> {
     pub(crate) program: &'a Program,
     pub(crate) accesses: &'a [Access],
-    pub(crate) lives: &'a HashMap<Key, Life>,
+    pub(crate) live_ranges: &'a HashMap<Key, LiveRange>,
     /// Variables that must keep a slot of their own.
     pub(crate) private: &'a dyn Fn(&Key) -> bool,
     pub(crate) traits: &'a dyn Fn(&str) -> Traits,
@@ -47,13 +47,13 @@ pub(crate) struct Rules<'a> {
 /// Colours the temporaries of block 0.
 pub(crate) fn colour(rules: &Rules<'_>) -> Colours {
     let mut candidates = candidates(rules);
-    candidates.sort_by(|a, b| (a.life.first, &a.key.1).cmp(&(b.life.first, &b.key.1)));
+    candidates.sort_by(|a, b| (a.range.first, &a.key.1).cmp(&(b.range.first, &b.key.1)));
     let mut colours = Colours { of: HashMap::new(), count: 0 };
     // Free colours with the class and size they were made for, and busy ones with the operator after which they are free.
     let mut free: Vec<(usize, Class, usize)> = Vec::new();
     let mut busy: Vec<(usize, usize, Class, usize)> = Vec::new();
     for c in &candidates {
-        let (ended, still): (Vec<_>, Vec<_>) = busy.into_iter().partition(|b| b.0 < c.life.first);
+        let (ended, still): (Vec<_>, Vec<_>) = busy.into_iter().partition(|b| b.0 < c.range.first);
         free.extend(ended.into_iter().map(|(_, colour, class, size)| (colour, class, size)));
         busy = still;
         let colour = match in_place(rules, c, &colours, &mut busy).or_else(|| take(&mut free, c)) {
@@ -64,7 +64,7 @@ pub(crate) fn colour(rules: &Rules<'_>) -> Colours {
             }
         };
         colours.of.insert(c.key.clone(), colour);
-        busy.push((c.life.last, colour, c.class.clone(), c.size));
+        busy.push((c.range.last, colour, c.class.clone(), c.size));
     }
     colours
 }
@@ -82,7 +82,7 @@ fn candidates(rules: &Rules<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (name, var) in &rules.program.global().vars {
         let key = (0, name.clone());
-        let Some(life) = rules.lives.get(&key) else { continue };
+        let Some(range) = rules.live_ranges.get(&key) else { continue };
         if !eligible(&key, var) {
             continue;
         }
@@ -93,7 +93,7 @@ fn candidates(rules: &Rules<'_>) -> Vec<Candidate> {
             bytes: if share { 0 } else { ty.dtype.size() },
         };
         let size = var.shape.iter().map(|d| d.known().unwrap_or(64)).product::<usize>() * ty.dtype.size();
-        found.push(Candidate { key, life: *life, class, size });
+        found.push(Candidate { key, range: *range, class, size });
     }
     found
 }
@@ -105,7 +105,7 @@ fn in_place(
     colours: &Colours,
     busy: &mut Vec<(usize, usize, Class, usize)>,
 ) -> Option<usize> {
-    let op = &rules.program.global().ops[c.life.first];
+    let op = &rules.program.global().ops[c.range.first];
     let slot_of = |slots: &oarlock_ir::Slots, name: &Name| {
         slots.iter().find(|(_, args)| args.contains(name)).map(|(s, _)| s.to_string())
     };
@@ -114,7 +114,7 @@ fn in_place(
     for (input, _) in pairs.iter().filter(|(_, o)| *o == out_slot) {
         let [name] = op.inputs.get(input) else { continue };
         let key = (0, name.clone());
-        let ends_here = rules.lives.get(&key).is_some_and(|l| l.last == c.life.first);
+        let ends_here = rules.live_ranges.get(&key).is_some_and(|l| l.last == c.range.first);
         let Some(&colour) = colours.of.get(&key) else { continue };
         let used_once = op.inputs.args().filter(|a| *a == name).count() == 1;
         let at = busy.iter().position(|b| b.1 == colour && b.2 == c.class && b.3 == c.size);

@@ -69,7 +69,7 @@ pub(crate) struct FeedSlot {
     pub(crate) var: Var,
 }
 
-/// A variable that lives in a scope.
+/// A variable that live_ranges in a scope.
 pub(crate) struct Bound {
     pub(crate) name: Name,
     pub(crate) slot: usize,

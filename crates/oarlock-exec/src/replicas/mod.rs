@@ -7,20 +7,18 @@ mod batches;
 mod run;
 mod stages;
 
-use std::sync::Arc;
-
-use oarlock_ir::{Name, PassRun, Program, Result};
+use oarlock_ir::{PassRun, Program, Result};
 use oarlock_tensor::Value;
-use parking_lot::Mutex;
 
 pub use batches::{Feeds, joined};
-pub(crate) use run::Crews;
-use run::{Script, Step, Team};
+use run::Step;
+pub(crate) use run::{ReplicaSet, StagedPlan, ThreadPools};
 pub use stages::PASSES;
 
-use crate::executor::{ExecOptions, Executor, MAX_PLANS};
+use crate::executor::{ExecOptions, Executor};
 use crate::instance::RunCx;
 use crate::plan::compile;
+use crate::plan_cache::PlanKey;
 use crate::scope::Scope;
 
 /// How a program runs on several replicas.
@@ -53,101 +51,17 @@ pub enum LossScale {
     Fed,
 }
 
-/// Teams that are not running now, by what they were made for.
-#[derive(Default)]
-pub(crate) struct Teams(Mutex<Vec<Kept>>);
-
-struct Kept {
-    program: u64,
-    version: u64,
-    how: Replicas,
-    feeds: Vec<Name>,
-    fetches: Vec<Name>,
-    script: Arc<Script>,
-    idle: Vec<Team>,
-}
-
-impl Teams {
-    fn take(
-        &self,
-        executor: &Executor,
-        program: &Program,
-        how: &Replicas,
-        feeds: &[&str],
-        fetches: &[&str],
-    ) -> Result<Team> {
-        let same = |a: &[Name], b: &[&str]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| &**a == *b);
-        let mut kept = self.0.lock();
-        let at = kept.iter().position(|k| {
-            (k.program, k.version, k.how) == (program.id(), program.version(), *how)
-                && same(&k.feeds, feeds)
-                && same(&k.fetches, fetches)
-        });
-        let script = match at {
-            Some(at) => {
-                // Those in use stand at the end; the first is the one unused for longest.
-                let last = kept.len() - 1;
-                kept.swap(at, last);
-                if let Some(team) = kept[last].idle.pop() {
-                    return Ok(team);
-                }
-                kept[last].script.clone()
-            }
-            None => {
-                drop(kept);
-                let script = Arc::new(script(program, how, feeds, fetches, executor.options())?);
-                kept = self.0.lock();
-                // Older versions of this program will not run again.
-                kept.retain(|k| k.program != program.id() || k.version == program.version());
-                if kept.len() >= MAX_PLANS {
-                    kept.remove(0);
-                }
-                kept.push(Kept {
-                    program: program.id(),
-                    version: program.version(),
-                    how: *how,
-                    feeds: feeds.iter().map(|&n| n.into()).collect(),
-                    fetches: fetches.iter().map(|&n| n.into()).collect(),
-                    script: script.clone(),
-                    idle: Vec::new(),
-                });
-                script
-            }
-        };
-        drop(kept);
-        Team::new(script, how.count, executor.runtime(), executor.options())
-    }
-
-    fn give_back(&self, team: Team) {
-        let mut kept = self.0.lock();
-        if let Some(k) = kept.iter_mut().rev().find(|k| Arc::ptr_eq(&k.script, &team.script)) {
-            k.idle.push(team);
-        }
-    }
-
-    /// The most bytes that temporaries of a program took, over all its teams that are idle now.
-    pub(crate) fn peak(&self, program: &Program) -> Option<usize> {
-        let kept = self.0.lock();
-        kept.iter().filter(|k| k.program == program.id()).flat_map(|k| k.idle.iter().map(Team::peak)).max()
-    }
-
-    /// Forgets the teams of a program that are idle now.
-    pub(crate) fn drop_idle(&self, program: &Program) {
-        self.0.lock().iter_mut().filter(|k| k.program == program.id()).for_each(|k| k.idle.clear());
-    }
-}
-
-fn script(
+fn staged_plan(
     program: &Program,
     how: &Replicas,
     feeds: &[&str],
     fetches: &[&str],
     options: &ExecOptions,
-) -> Result<Script> {
+) -> Result<StagedPlan> {
     let mut passes = PassRun::new(options.registry.verifies());
-    let spread = stages::spread(program, feeds, how, options, &mut passes)?;
-    let plan = compile(&spread.program, feeds, fetches, &spread.joined, options, &mut passes)?;
-    Ok(Script::new(plan, &spread))
+    let program = stages::assign(program, feeds, how, options, &mut passes)?;
+    let plan = compile(&program.program, feeds, fetches, &program.joined, options, &mut passes)?;
+    Ok(StagedPlan::new(plan, &program))
 }
 
 impl Executor {
@@ -164,7 +78,11 @@ impl Executor {
         scope: &Scope,
     ) -> Result<Vec<Vec<Value>>> {
         let how = Replicas { count: how.count.max(1), ..*how };
-        let mut team = self.teams.take(self, program, &how, &feeds.names(), fetches)?;
+        let (names, options) = (feeds.names(), self.options());
+        let key = PlanKey { program, replicas: Some(how), feeds: names.iter().copied(), fetches };
+        let compile = || staged_plan(program, &how, &names, fetches, options);
+        let make = |plan| ReplicaSet::new(plan, how.count, self.runtime(), options);
+        let mut set = self.replica_sets.take(&key, compile, make)?;
         let recorder = self.recorder();
         let main = RunCx {
             runtime: self.runtime(),
@@ -172,9 +90,10 @@ impl Executor {
             recorder: recorder.as_deref(),
         };
         let is_persistable = |name: &str| program.global().var(name).is_some_and(|v| v.persistable);
-        let parts = feeds.parts(how.count, !team.script.trains(), is_persistable);
-        let fetched = parts.and_then(|parts| team.run(&Step { main, parts: &parts }, scope));
-        self.teams.give_back(team);
+        let parts = feeds.parts(how.count, !set.staged.trains(), is_persistable);
+        let fetched = parts.and_then(|parts| set.run(&Step { main, parts: &parts }, scope));
+        let staged = set.staged.clone();
+        self.replica_sets.give_back(&staged, set);
         fetched
     }
 
@@ -187,6 +106,6 @@ impl Executor {
         feeds: &[&str],
         fetches: &[&str],
     ) -> Result<Program> {
-        Ok(script(program, how, feeds, fetches, self.options())?.plan.program.clone())
+        Ok(staged_plan(program, how, feeds, fetches, self.options())?.plan.program.clone())
     }
 }

@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use oarlock_ir::{Cell, Error, Kind, Meeting, Name, Op, Replica, Result, Runtime, VarKind};
+use oarlock_ir::{Cell, Error, Kind, Name, Op, Replica, ReplicaSums, Result, Runtime, VarKind};
 use oarlock_tensor::{Float, Pool, SelectedRows, Tensor, Value, rng, simd};
 use parking_lot::Mutex;
 
 use super::batches::Part;
-use super::stages::{Spread, runs_once};
+use super::stages::{StagedProgram, runs_once};
 use crate::executor::ExecOptions;
 use crate::instance::{Instance, RunCx, copy_fetched};
 use crate::plan::{Plan, PlanOp};
@@ -21,7 +21,7 @@ use crate::scope::Scope;
 use crate::state::ExecState;
 
 /// A plan, and who runs what of it.
-pub(crate) struct Script {
+pub(crate) struct StagedPlan {
     pub(crate) plan: Arc<Plan>,
     segments: Vec<Segment>,
     /// How many operators at the beginning take batches from readers: replicas do these one after the other.
@@ -44,8 +44,8 @@ struct Segment {
     hand_out: Vec<usize>,
 }
 
-impl Script {
-    pub(crate) fn new(plan: Plan, spread: &Spread) -> Script {
+impl StagedPlan {
+    pub(crate) fn new(plan: Plan, program: &StagedProgram) -> StagedPlan {
         let ops = &plan.blocks[0].ops;
         let replicated = |p: &&PlanOp| !runs_once(&p.op);
         let own: Vec<bool> =
@@ -59,10 +59,11 @@ impl Script {
             }
         }
         let turns = ops.iter().take_while(|p| !runs_once(&p.op) && takes_batches(&plan, &p.op)).count();
-        let mut script = Script { segments, turns, own, common: HashSet::new(), joins: false, plan: Arc::new(plan) };
-        script.find_joins(&spread.joined);
-        script.find_common();
-        script
+        let mut staged =
+            StagedPlan { segments, turns, own, common: HashSet::new(), joins: false, plan: Arc::new(plan) };
+        staged.find_joins(&program.joined);
+        staged.find_common();
+        staged
     }
 
     /// Finds where each gradient is complete. One that nobody looks at is not added up.
@@ -116,46 +117,51 @@ fn takes_batches(plan: &Plan, op: &Op) -> bool {
 
 /// The threads that replicas run on, by how many there are. They belong to a runtime, so all its executors share them.
 #[derive(Default)]
-pub(crate) struct Crews(Mutex<Vec<Arc<Mutex<Pool>>>>);
+pub(crate) struct ThreadPools(Mutex<Vec<Arc<Mutex<Pool>>>>);
 
-impl Crews {
+impl ThreadPools {
     /// The threads for so many replicas. Whoever uses them locks them: replicas may wait for each other, so those of two runs
     /// must not take threads from each other.
     pub(crate) fn of(&self, count: usize) -> Arc<Mutex<Pool>> {
-        let mut crews = self.0.lock();
-        while crews.len() <= count {
-            let threads = crews.len();
-            crews.push(Arc::new(Mutex::new(Pool::new(threads))));
+        let mut pools = self.0.lock();
+        while pools.len() <= count {
+            let threads = pools.len();
+            pools.push(Arc::new(Mutex::new(Pool::new(threads))));
         }
-        crews[count].clone()
+        pools[count].clone()
     }
 }
 
 /// Instances of a plan that compute together.
-pub(crate) struct Team {
-    pub(crate) script: Arc<Script>,
+pub(crate) struct ReplicaSet {
+    pub(crate) staged: Arc<StagedPlan>,
     pub(crate) instances: Vec<Instance>,
     /// Of each replica; empty if there is only one.
     runtimes: Vec<Runtime>,
-    meeting: Arc<Meeting>,
-    crew: Arc<Mutex<Pool>>,
+    sums: Arc<ReplicaSums>,
+    threads: Arc<Mutex<Pool>>,
 }
 
-/// What a step needs besides the team.
+/// What a step needs besides the set.
 pub(crate) struct Step<'a> {
     pub(crate) main: RunCx<'a>,
     pub(crate) parts: &'a [Vec<Part<'a>>],
 }
 
-impl Team {
-    pub(crate) fn new(script: Arc<Script>, count: usize, runtime: &Runtime, options: &ExecOptions) -> Result<Team> {
-        let meeting = Arc::<Meeting>::default();
-        let of_replica = |number| runtime.of_replica(Replica::new(number, meeting.clone()));
+impl ReplicaSet {
+    pub(crate) fn new(
+        staged: Arc<StagedPlan>,
+        count: usize,
+        runtime: &Runtime,
+        options: &ExecOptions,
+    ) -> Result<ReplicaSet> {
+        let sums = Arc::<ReplicaSums>::default();
+        let of_replica = |number| runtime.of_replica(Replica::new(number, sums.clone()));
         let runtimes = if count > 1 { (0..count).map(of_replica).collect() } else { Vec::new() };
-        let instances = (0..count).map(|r| Instance::of_replica(script.plan.clone(), options, r));
+        let instances = (0..count).map(|r| Instance::of_replica(staged.plan.clone(), options, r));
         let instances = instances.collect::<Result<_>>()?;
-        let crew = ExecState::of(runtime).crews.of(count);
-        Ok(Team { script, instances, runtimes, meeting, crew })
+        let threads = ExecState::of(runtime).pools.of(count);
+        Ok(ReplicaSet { staged, instances, runtimes, sums, threads })
     }
 
     /// Bytes that temporaries of all replicas took at most.
@@ -167,12 +173,12 @@ impl Team {
     /// scope is as it was before.
     pub(crate) fn run(&mut self, step: &Step<'_>, scope: &Scope) -> Result<Vec<Vec<Value>>> {
         let count = step.parts.len();
-        self.meeting.begin(count);
+        self.sums.begin(count);
         self.draw_seeds(step.main.runtime);
-        let Team { script, instances, runtimes, meeting, crew } = self;
+        let ReplicaSet { staged, instances, runtimes, sums, threads } = self;
         let (first, others) = instances.split_at_mut(1);
-        let Some(first) = first.first_mut() else { return Err(Error::internal("a team without replicas")) };
-        let mut work = Work { script, others: &mut others[..count - 1], runtimes, meeting, crew, step };
+        let Some(first) = first.first_mut() else { return Err(Error::internal("a set without replicas")) };
+        let mut work = Work { staged, others: &mut others[..count - 1], runtimes, sums, threads, step };
         let mut fetched = Vec::new();
         first.locked(scope, |first| {
             work.segments(first)?;
@@ -196,11 +202,11 @@ impl Team {
 
 /// A step under way.
 struct Work<'a> {
-    script: &'a Script,
+    staged: &'a StagedPlan,
     others: &'a mut [Instance],
     runtimes: &'a [Runtime],
-    meeting: &'a Meeting,
-    crew: &'a Mutex<Pool>,
+    sums: &'a ReplicaSums,
+    threads: &'a Mutex<Pool>,
     step: &'a Step<'a>,
 }
 
@@ -208,13 +214,13 @@ impl Work<'_> {
     fn segments(&mut self, first: &mut Instance) -> Result<()> {
         first.begin(&self.step.main)?;
         self.others.iter_mut().for_each(|other| other.clear(&self.step.main));
-        let (script, main) = (self.script, &self.step.main);
-        let last_together = script.segments.iter().rev().find(|s| !s.once).map_or(0, |s| s.ops.end);
+        let (staged, main) = (self.staged, &self.step.main);
+        let last_together = staged.segments.iter().rev().find(|s| !s.once).map_or(0, |s| s.ops.end);
         // With the nan check on, even the last update may fail: then everything is kept for undoing.
-        let len = script.plan.blocks[0].ops.len();
-        let commit = if main.check_nan_inf { len } else { script.plan.commit_from.max(last_together) };
+        let len = staged.plan.blocks[0].ops.len();
+        let commit = if main.check_nan_inf { len } else { staged.plan.commit_from.max(last_together) };
         let mut fed = false;
-        for segment in &script.segments {
+        for segment in &staged.segments {
             if segment.once {
                 if !fed {
                     feed(first, &self.step.parts[0])?;
@@ -235,17 +241,17 @@ impl Work<'_> {
 
     /// Lets all replicas run a segment.
     fn together(&mut self, first: &mut Instance, segment: &Segment, feed_now: bool) -> Result<()> {
-        let turns = self.script.turns.min(segment.ops.len()) * usize::from(feed_now);
+        let turns = self.staged.turns.min(segment.ops.len()) * usize::from(feed_now);
         let rest = segment.ops.start + turns..segment.ops.end;
         let done = self
             .hand_out(first, segment, feed_now)
             .and_then(|()| self.take_turns(first, turns))
             .and_then(|()| self.at_once(first, rest, feed_now && turns == 0));
         // Whatever happened, nobody keeps what is the scope's.
-        for (b, own) in self.script.plan.bound.iter().zip(&self.script.own) {
+        for (b, own) in self.staged.plan.bound.iter().zip(&self.staged.own) {
             if !own {
                 self.others.iter_mut().for_each(|other| other.frame.put(b.slot, Cell::Vacant));
-                first.frame.cell_mut(b.slot).take_back();
+                first.frame.cell_mut(b.slot).end_borrow();
             }
         }
         done
@@ -253,12 +259,12 @@ impl Work<'_> {
 
     /// Gives the other replicas what they read: what they only read is lent; what they write is copied when a step begins.
     fn hand_out(&mut self, first: &mut Instance, segment: &Segment, begins: bool) -> Result<()> {
-        for (b, own) in self.script.plan.bound.iter().zip(&self.script.own) {
+        for (b, own) in self.staged.plan.bound.iter().zip(&self.staged.own) {
             for other in self.others.iter_mut() {
                 match own {
                     true if begins => copy_cell(first, other, b.slot)?,
                     true => {}
-                    false => other.frame.put(b.slot, first.frame.cell_mut(b.slot).lend()),
+                    false => other.frame.put(b.slot, first.frame.cell_mut(b.slot).borrow()),
                 }
             }
         }
@@ -282,7 +288,7 @@ impl Work<'_> {
     }
 
     fn at_once(&mut self, first: &mut Instance, ops: Range<usize>, feed_now: bool) -> Result<()> {
-        let (step, runtimes, meeting) = (self.step, self.runtimes, self.meeting);
+        let (step, runtimes, sums) = (self.step, self.runtimes, self.sums);
         let run = |r: usize, instance: &mut Instance| {
             if feed_now {
                 feed(instance, &step.parts[r])?;
@@ -291,9 +297,9 @@ impl Work<'_> {
         };
         let replicas = std::iter::once(first).chain(self.others.iter_mut());
         let mut replicas: Vec<(&mut Instance, Result<()>)> = replicas.map(|i| (i, Ok(()))).collect();
-        let crew = self.crew.lock();
-        let started = crew.at_once(&mut replicas, |r, (instance, done)| {
-            let leaving = GiveUp(meeting);
+        let threads = self.threads.lock();
+        let started = threads.at_once(&mut replicas, |r, (instance, done)| {
+            let leaving = GiveUp(sums);
             *done = run(r, instance);
             if done.is_ok() {
                 std::mem::forget(leaving);
@@ -309,7 +315,7 @@ impl Work<'_> {
 
     fn fetch(&self, first: &Instance) -> Result<Vec<Vec<Value>>> {
         let of_name = |(name, slot): &(Name, usize)| {
-            let common = self.script.common.contains(slot);
+            let common = self.staged.common.contains(slot);
             let values = std::iter::once(first).chain(self.others.iter().map(|o| if common { first } else { o }));
             let copy = |instance: &Instance| {
                 let mut value = Value::Empty;
@@ -317,12 +323,12 @@ impl Work<'_> {
             };
             values.map(copy).collect()
         };
-        self.script.plan.fetches.iter().map(of_name).collect()
+        self.staged.plan.fetches.iter().map(of_name).collect()
     }
 }
 
 /// Lets nobody wait for a replica that ends, in an error or a panic.
-struct GiveUp<'a>(&'a Meeting);
+struct GiveUp<'a>(&'a ReplicaSums);
 
 impl Drop for GiveUp<'_> {
     fn drop(&mut self) {

@@ -14,7 +14,7 @@ use crate::executor::ExecOptions;
 use crate::plan::{Access, Key, accesses, traits_of};
 
 /// A program for replicas.
-pub(crate) struct Spread {
+pub(crate) struct StagedProgram {
     /// Operators that run once have a role that [`runs_once`] knows.
     pub(crate) program: Program,
     /// Gradients that are added up.
@@ -30,13 +30,13 @@ pub(crate) fn runs_once(op: &Op) -> bool {
 pub const PASSES: [&str; 3] = ["scale_loss", "synchronize", "assign_stages"];
 
 /// Rewrites a program that is fed `feeds`.
-pub(crate) fn spread(
+pub(crate) fn assign(
     program: &Program,
     feeds: &[&str],
     how: &Replicas,
     options: &ExecOptions,
     passes: &mut PassRun<'_>,
-) -> Result<Spread> {
+) -> Result<StagedProgram> {
     let mut program = program.clone();
     let mut joined = Vec::new();
     let [scale, synchronized, assign] = PASSES;
@@ -54,7 +54,7 @@ pub(crate) fn spread(
         joined = assign_stages(program, feeds, options)?;
         Ok(())
     })?;
-    Ok(Spread { program, joined })
+    Ok(StagedProgram { program, joined })
 }
 
 /// Sorts the operators by stages and marks those that run once. Returns the gradients to add up.

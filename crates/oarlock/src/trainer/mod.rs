@@ -1,6 +1,6 @@
 //! Training straight from files: `train_from_dataset` and `infer_from_dataset`.
 //!
-//! A data set gives each worker a source of batches, the executor gives it a [`Worker`](oarlock_exec::Worker), and a thread joins
+//! A data set gives each worker a source of batches, the executor gives it a [`HogwildThread`](oarlock_exec::HogwildThread), and a thread joins
 //! them; the calling thread watches and tells. Nothing here knows what the program does: whether it updates parameters or asks a
 //! server for them is written in the program.
 
@@ -35,7 +35,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone)]
 pub struct TrainOptions {
     /// Threads that train at once. One gives the same result in every run; several share the parameters as
-    /// [`Worker`](oarlock_exec::Worker) tells, and the order of their updates is that of the moment.
+    /// [`HogwildThread`](oarlock_exec::HogwildThread) tells, and the order of their updates is that of the moment.
     pub threads: usize,
     /// Variables to print, with what to call them.
     pub fetches: Vec<(String, String)>,
@@ -211,7 +211,7 @@ impl Trainer<'_> {
         let names: Vec<&str> = fed.iter().map(|(_, name)| *name).collect();
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
         self.check_threads(threads)?;
-        let workers = self.exe.workers(self.program, &names, &fetches, self.scope, threads)?;
+        let workers = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
         // Its threads meet at the end of a step; who has no more data is not waited for.
         let _meets = Meets::provide(self.exe.runtime(), self.program, self.scope, threads);
         let communicator = Communicator::of(self.exe.runtime());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::Thread;
 
-use oarlock_exec::{Scope, Worker};
+use oarlock_exec::{HogwildThread, Scope};
 use oarlock_io::data::{Batch, BatchSource};
 use oarlock_ir::{Program, Result};
 use oarlock_tensor::{Tensor, Value};
@@ -116,7 +116,7 @@ impl Drop for Wake<'_> {
 
 impl Job<'_> {
     /// Works until there are no more batches. Whoever fails tells the others to stop.
-    pub(crate) fn run(&self, index: usize, worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
+    pub(crate) fn run(&self, index: usize, worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let _wake = Wake(&self.watcher);
         let done = self.work(index, worker, source);
         if done.is_err() {
@@ -130,7 +130,7 @@ impl Job<'_> {
         *self.speaker.get_or_init(|| index) == index
     }
 
-    fn work(&self, index: usize, mut worker: Worker, source: Box<dyn BatchSource>) -> Result<()> {
+    fn work(&self, index: usize, mut worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let batches = Batches::new(source, &self.fed, self.exe.runtime());
         let mut batch = Batch::new();
         let mut count = 0;
