@@ -18,6 +18,7 @@ mod replicas;
 mod schedules;
 mod start_orders;
 mod steady;
+mod step_matrix;
 mod tables;
 mod train;
 mod trainer;
