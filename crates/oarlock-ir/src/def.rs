@@ -2,7 +2,7 @@
 
 use crate::attr_view::AttrView;
 use crate::error::{Kind, Result};
-use crate::grad::Grad;
+use crate::grad::{GRAD, Grad};
 use crate::infer::Infer;
 use crate::kernel::{Kernel, Prepare};
 use crate::{Attr, fail};
@@ -12,8 +12,11 @@ pub trait OpDef: Sync {
     /// Its type, slots, attributes and their documentation.
     fn sig(&self) -> Sig;
 
-    /// Computes the types of its outputs when the program is built; sizes may be unknown.
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()>;
+    /// Computes the types of its outputs when the program is built; sizes may be unknown. The default is that of gradient
+    /// operators that read every variable whose gradient they write: each `S@GRAD` is like `S`.
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        cx.infer_grads()
+    }
 
     /// Makes its kernel, once per plan: attributes parsed, slots resolved to indices, dtype chosen.
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>>;
@@ -259,6 +262,33 @@ impl Sig {
     pub fn hints(mut self, names: &[&'static str]) -> Sig {
         self.hints.extend_from_slice(names);
         self
+    }
+
+    /// The slots and attributes of a gradient operator of `forward`. `reads` are slots of the forward operator (`X`, `Out`) and
+    /// gradients of its outputs (`Out@GRAD`); a `?` marks one that may be left out although the forward operator always has it.
+    /// `writes` are gradients of its inputs (`X@GRAD`); of several, each may be left out.
+    pub fn grad_of(self, forward: &Sig, reads: &[&'static str], writes: &[&'static str]) -> Sig {
+        let find = |slots: &[SlotSig], name: &str| slots.iter().find(|s| s.name == name).map(|s| (s.many, s.optional));
+        let many = |slots: &[SlotSig], gradient: &str| {
+            let of = gradient.strip_suffix(GRAD).and_then(|name| find(slots, name));
+            debug_assert!(of.is_some(), "`{}` has no slot for `{gradient}`", forward.op_type);
+            of.is_some_and(|(many, _)| many)
+        };
+        let mut sig = self.attrs_of(forward);
+        for read in reads {
+            let name = read.strip_suffix('?').unwrap_or(read);
+            let (doc, many, optional) = match (find(&forward.inputs, name), find(&forward.outputs, name)) {
+                (Some((many, optional)), _) => ("of the forward operator", many, optional),
+                (None, Some((many, _))) => ("of the forward operator", many, false),
+                (None, None) => ("gradient of the forward operator's output", many(&forward.outputs, name), false),
+            };
+            sig = sig.add_input(name, doc, many, optional || name != *read);
+        }
+        for write in writes {
+            let many = many(&forward.inputs, write);
+            sig = sig.add_output(write, "gradient of the forward operator's input", many, writes.len() > 1);
+        }
+        sig
     }
 
     /// The same attributes as another operator's, as a gradient operator has its forward operator's.

@@ -1,7 +1,7 @@
 //! Gradient operators of one operator.
 
 use crate::error::{Error, Kind, Result};
-use crate::{Attr, EMPTY, Name, Op, Program};
+use crate::{Attr, EMPTY, Name, Op, OpDef, Program, SlotSig};
 
 /// The suffix of gradients.
 pub const GRAD: &str = "@GRAD";
@@ -97,6 +97,13 @@ impl<'a> Grad<'a> {
             op.outputs.set(*slot, self.input_grads(base));
         }
         op
+    }
+
+    /// Makes and emits a gradient operator that reads and writes what its signature names, see [`Grad::make`].
+    pub fn emit_for(&mut self, def: &dyn OpDef) -> Result<()> {
+        let sig = def.sig();
+        let names = |slots: &[SlotSig]| slots.iter().map(|s| s.name).collect::<Vec<_>>();
+        self.emit(sig.op_type, &names(&sig.inputs), &names(&sig.outputs))
     }
 
     /// Makes and emits a gradient operator, see [`Grad::make`].

@@ -5,6 +5,7 @@ use oarlock_tensor::DType;
 use crate::attr_view::AttrView;
 use crate::def::Sig;
 use crate::error::{Error, Kind, Result};
+use crate::grad::GRAD;
 use crate::{EMPTY, Name, Op, Program, VarKind, VarType, fail};
 
 /// What `OpDef::infer` sees: the types of the inputs, the attributes, and a place to put the types of the outputs.
@@ -123,6 +124,19 @@ impl<'a> Infer<'a> {
             for (i, ty) in self.inputs(slot)?.into_iter().enumerate() {
                 self.set_nth(&grad, i, ty.with_kind(VarKind::Tensor));
             }
+        }
+        Ok(())
+    }
+
+    /// Gives each output `S@GRAD` the type of the input `S`.
+    pub(crate) fn infer_grads(&mut self) -> Result<()> {
+        for output in &self.sig.outputs {
+            let of = output.name.strip_suffix(GRAD).filter(|name| self.sig.inputs.iter().any(|s| s.name == *name));
+            let Some(of) = of else {
+                let what = format!("`{}` does not infer the type of `{}`", self.sig.op_type, output.name);
+                return Err(Error::internal(what));
+            };
+            self.grads_of(&[of])?;
         }
         Ok(())
     }

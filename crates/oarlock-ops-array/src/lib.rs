@@ -10,20 +10,7 @@ mod random;
 mod shape;
 mod slicing;
 
-use oarlock_ir::OpDef;
-
-/// All operators of this crate.
-pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
-    let families = [embedding::ALL, fill::ALL, index::ALL, random::ALL, shape::ALL, slicing::ALL];
-    families.into_iter().flatten().copied().flatten().copied()
-}
+oarlock_ops_support::families!(embedding, fill, index, random, shape, slicing);
 
 #[cfg(test)]
-mod testing {
-    pub(crate) use oarlock_ops_testing::*;
-
-    /// Starts a check of an operator of this crate.
-    pub(crate) fn check(op_type: &str) -> Check {
-        Check::new(crate::ops(), op_type)
-    }
-}
+oarlock_ops_testing::harness!();

@@ -8,20 +8,7 @@ mod image;
 mod norm;
 mod pool;
 
-use oarlock_ir::OpDef;
-
-/// All operators of this crate.
-pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
-    let families = [conv::ALL, image::ALL, norm::ALL, pool::ALL];
-    families.into_iter().flatten().copied().flatten().copied()
-}
+oarlock_ops_support::families!(conv, image, norm, pool);
 
 #[cfg(test)]
-mod testing {
-    pub(crate) use oarlock_ops_testing::*;
-
-    /// Starts a check of an operator of this crate.
-    pub(crate) fn check(op_type: &str) -> Check {
-        Check::new(crate::ops(), op_type)
-    }
-}
+oarlock_ops_testing::harness!();

@@ -10,20 +10,7 @@ mod matmul;
 mod reduce;
 mod unary;
 
-use oarlock_ir::OpDef;
-
-/// All operators of this crate.
-pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
-    let families = [activation::ALL, compare::ALL, elementwise::ALL, matmul::ALL, reduce::ALL, unary::ALL];
-    families.into_iter().flatten().copied().flatten().copied()
-}
+oarlock_ops_support::families!(activation, compare, elementwise, matmul, reduce, unary);
 
 #[cfg(test)]
-mod testing {
-    pub(crate) use oarlock_ops_testing::*;
-
-    /// Starts a check of an operator of this crate.
-    pub(crate) fn check(op_type: &str) -> Check {
-        Check::new(crate::ops(), op_type)
-    }
-}
+oarlock_ops_testing::harness!();

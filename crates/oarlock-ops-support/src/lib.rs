@@ -19,3 +19,14 @@ pub mod strided_view;
 
 #[doc(hidden)]
 pub use oarlock_tensor::DType;
+
+/// Defines `ops()`: the operators of these families of a crate.
+#[macro_export]
+macro_rules! families {
+    ($($family:ident),*) => {
+        /// All operators of this crate.
+        pub fn ops() -> impl Iterator<Item = &'static dyn oarlock_ir::OpDef> {
+            [$($family::ALL),*].into_iter().flatten().copied().flatten().copied()
+        }
+    };
+}

@@ -1,6 +1,6 @@
 //! What operators on sequences share: reading a LoD, and outputs whose rows are rows of the input.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, Prepare, Result, Shape, VarKind, by_float, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, Prepare, Result, Shape, by_float, kernel};
 use oarlock_tensor::{Dims, Float, Lod, Tensor, simd};
 
 use crate::checks::expect_elements;
@@ -91,7 +91,7 @@ fn scatter_kernel_of<M: RowMap, T: Float>(p: &Prepare<'_>, map: M) -> Result<Box
         sources.clear();
         map.sources(io, (x, &like), &mut sources)?;
         let width = like.dims().matrix(M::AXIS).1;
-        expect_elements(io, dout, &from, sources.len() * width)?;
+        expect_elements(io, dout, from.numel(), sources.len() * width)?;
         let mut to = io.out_sized(dx, T::DTYPE, *like.dims())?;
         to.set_lod(like.lod().clone());
         let to = io.data_mut::<T>(dx, &mut to)?;
@@ -103,9 +103,10 @@ fn scatter_kernel_of<M: RowMap, T: Float>(p: &Prepare<'_>, map: M) -> Result<Box
     })
 }
 
-/// Inference of the gradient of an operator on sequences: like `X`.
-pub fn infer_grad(cx: &mut Infer<'_>) -> Result<()> {
+/// Inference of an operator whose `Out` is like `X` but for the number of rows.
+pub fn infer_other_rows(cx: &mut Infer<'_>) -> Result<()> {
     let x = cx.input("X")?;
-    cx.set("X@GRAD", x.with_kind(VarKind::Tensor));
+    let shape = with_rows(x.shape.clone(), Dim::Any);
+    cx.set("Out", x.with_shape(shape));
     Ok(())
 }

@@ -42,6 +42,21 @@ pub fn noise(dims: impl Into<Dims>, seed: u32) -> Tensor {
     tensor(dims, &data)
 }
 
+/// Defines the module `testing` of a crate of operators: this crate's names, and `check` for its operators.
+#[macro_export]
+macro_rules! harness {
+    () => {
+        mod testing {
+            pub(crate) use oarlock_ops_testing::*;
+
+            /// Starts a check of an operator of this crate.
+            pub(crate) fn check(op_type: &str) -> Check {
+                Check::new(crate::ops(), op_type)
+            }
+        }
+    };
+}
+
 /// The check of one operator.
 pub struct Check {
     registry: Arc<Registry>,

@@ -1,6 +1,6 @@
 //! `cvm`: show and click counts in front of an embedding, as logarithms or dropped.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
 use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
@@ -48,7 +48,7 @@ impl OpDef for Cvm {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("cvm_grad", &["CVM", "X", "Y@GRAD"], &["X@GRAD"])
+        g.emit_for(&CvmGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -85,22 +85,8 @@ struct CvmGrad;
 
 impl OpDef for CvmGrad {
     fn sig(&self) -> Sig {
-        Sig::new(
-            "cvm_grad",
-            "X@GRAD is Y@GRAD behind the counts; in place of the counts stand those of the instance, which is how a parameter \
-             server learns of them: the sequence of the row if X has LoD, else the row itself",
-        )
-        .input("CVM", "of the forward operator")
-        .input("X", "of the forward operator, for its sizes and LoD")
-        .input("Y@GRAD", "gradient of `Y`")
-        .output("X@GRAD", "gradient of `X`")
-        .attrs_of(&Cvm.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
-        cx.set("X@GRAD", x.with_kind(VarKind::Tensor));
-        Ok(())
+        Sig::new("cvm_grad", "X@GRAD is Y@GRAD behind the counts; in place of the counts stand those of the instance, which is how a parameter \
+             server learns of them: the sequence of the row if X has LoD, else the row itself").grad_of(&Cvm.sig(), &["CVM", "X", "Y@GRAD"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -125,7 +111,7 @@ impl Backward {
     fn run<T: Float>(&self, io: &Io<'_>, skip: usize) -> Result<()> {
         let (x, cvm, dy) = (io.dense(self.x)?, io.dense(self.cvm)?, io.dense(self.dy)?);
         let width = width_of(io, self.x, &x)?;
-        checks::expect_elements(io, self.dy, &dy, x.rows() * (width - skip))?;
+        checks::expect_elements(io, self.dy, dy.numel(), x.rows() * (width - skip))?;
         let mut to = io.out_sized(self.dx, T::DTYPE, *x.dims())?;
         to.set_lod(x.lod().clone());
         let to = io.data_mut::<T>(self.dx, &mut to)?;

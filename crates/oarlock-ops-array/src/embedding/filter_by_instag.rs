@@ -52,7 +52,7 @@ impl OpDef for FilterByInstag {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("filter_by_instag_grad", &["IndexMap", "Ins", "LossWeight", "Out@GRAD"], &["Ins@GRAD"])
+        g.emit_for(&FilterByInstagGrad)
     }
 }
 
@@ -143,12 +143,7 @@ struct FilterByInstagGrad;
 impl OpDef for FilterByInstagGrad {
     fn sig(&self) -> Sig {
         Sig::new("filter_by_instag_grad", "Ins@GRAD is Out@GRAD at the instances that were kept, zero elsewhere")
-            .input("IndexMap", "of the forward operator")
-            .input("Ins", "of the forward operator, for its sizes and LoD")
-            .input("LossWeight", "of the forward operator; a first weight of 0 says that no instance was kept")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("Ins@GRAD", "gradient of `Ins`")
-            .attrs_of(&FilterByInstag.sig())
+            .grad_of(&FilterByInstag.sig(), &["IndexMap", "Ins", "LossWeight", "Out@GRAD"], &["Ins@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,14 +1,15 @@
 //! `fused_embedding_seq_pool`: looks ids up and sums the rows of each sequence.
 
-use oarlock_ir::{AttrView, by_float, fail, kernel};
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Dims, Float, SelectedRows, Tensor, simd};
 
-use crate::embedding::lookup::{self, Lookup};
+use crate::embedding::lookup::{Lookup, LookupGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&FusedEmbeddingSeqPool, &FusedEmbeddingSeqPoolGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&FusedEmbeddingSeqPool, &GRAD];
 
 struct FusedEmbeddingSeqPool;
 
@@ -46,7 +47,7 @@ impl OpDef for FusedEmbeddingSeqPool {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        lookup::emit_grad(g, "fused_embedding_seq_pool_grad")
+        g.emit_for(&GRAD)
     }
 }
 
@@ -97,30 +98,18 @@ fn forward<T: Float>(io: &Io<'_>, lookup: &Lookup, out: Out) -> Result<()> {
     })
 }
 
-struct FusedEmbeddingSeqPoolGrad;
-
-impl OpDef for FusedEmbeddingSeqPoolGrad {
-    fn sig(&self) -> Sig {
-        lookup::grad_sig("fused_embedding_seq_pool_grad", &FusedEmbeddingSeqPool.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lookup::infer_grad(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: LookupGrad = LookupGrad {
+    op_type: "fused_embedding_seq_pool_grad",
+    forward: || FusedEmbeddingSeqPool.sig(),
+    prepare: |p| {
         let grad = PoolGrad { lookup: Lookup::new(p)?, dout: p.input("Out@GRAD")?, dw: p.output("W@GRAD")? };
         let sparse = p.attrs().bool("is_sparse")?;
         by_float!(p.float("W")?, T => match sparse {
             true => kernel(move |io| grad.sparse::<T>(io)),
             false => kernel(move |io| grad.dense::<T>(io)),
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["W"])
-    }
-}
+    },
+};
 
 struct PoolGrad {
     lookup: Lookup,
@@ -133,7 +122,7 @@ impl PoolGrad {
     fn check(&self, io: &Io<'_>, ids: &Tensor, dout: &Tensor) -> Result<(usize, usize)> {
         let (rows, width) = io.dense(self.lookup.table)?.dims().matrix(1);
         let sequences = lod_rows::offsets(io, self.lookup.ids, ids)?.len() - 1;
-        checks::expect_elements(io, self.dout, dout, sequences * width * ids.dims().matrix(1).1)?;
+        checks::expect_elements(io, self.dout, dout.numel(), sequences * width * ids.dims().matrix(1).1)?;
         Ok((rows, width))
     }
 

@@ -7,7 +7,7 @@ use std::cell::RefMut;
 use std::collections::HashMap;
 
 use oarlock_ir::{
-    Error, Grad, In, Infer, Io, Kernel, Kind, Out, Prepare, Result, Sig, VarKind, VarType, by_float, kernel,
+    Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType, by_float, kernel,
 };
 use oarlock_tensor::table::TableVar;
 use oarlock_tensor::{DType, Dims, Element, Float, MAX_RANK, SelectedRows, Tensor, Value, simd};
@@ -52,30 +52,36 @@ pub(crate) fn infer(cx: &mut Infer<'_>, index_dims: Vec<oarlock_ir::Dim>) -> Res
     Ok(())
 }
 
-/// Inference of the gradient of a lookup.
-pub(crate) fn infer_grad(cx: &mut Infer<'_>) -> Result<()> {
-    let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
-    let w = cx.input("W")?;
-    cx.set("W@GRAD", w.with_kind(kind).with_lod(0));
-    Ok(())
+/// The gradient operator of a lookup.
+pub(crate) struct LookupGrad {
+    pub(crate) op_type: &'static str,
+    pub(crate) forward: fn() -> Sig,
+    pub(crate) prepare: fn(&Prepare<'_>) -> Result<Box<dyn Kernel>>,
 }
 
-/// Emits the gradient operator of a lookup.
-pub(crate) fn emit_grad(g: &mut Grad<'_>, op_type: &str) -> Result<()> {
-    g.emit(op_type, &["Ids", "Out@GRAD", "W"], &["W@GRAD"])
-}
+impl OpDef for LookupGrad {
+    fn sig(&self) -> Sig {
+        Sig::new(
+            self.op_type,
+            "W@GRAD[Ids[i]] += Out@GRAD[i]; row-sparse: the rows Ids with the values Out@GRAD, padding included",
+        )
+        .grad_of(&(self.forward)(), &["Ids", "Out@GRAD", "W"], &["W@GRAD"])
+    }
 
-/// The signature of the gradient operator.
-pub(crate) fn grad_sig(op_type: &'static str, forward: &Sig) -> Sig {
-    Sig::new(
-        op_type,
-        "W@GRAD[Ids[i]] += Out@GRAD[i]; row-sparse: the rows Ids with the values Out@GRAD, padding included",
-    )
-    .input("Ids", "of the forward operator")
-    .input("Out@GRAD", "gradient of `Out`")
-    .input("W", "of the forward operator, for its sizes")
-    .output("W@GRAD", "gradient of `W`, dense or row-sparse")
-    .attrs_of(forward)
+    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+        let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
+        let w = cx.input("W")?;
+        cx.set("W@GRAD", w.with_kind(kind).with_lod(0));
+        Ok(())
+    }
+
+    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+        (self.prepare)(p)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::NONE.shape_only(&["W"])
+    }
 }
 
 /// Where the rows come from.
@@ -242,7 +248,7 @@ pub(crate) fn lookup_kernel(p: &Prepare<'_>, out_dims: fn(&Dims, usize) -> Dims)
 
 /// The kernel of the gradient of a lookup.
 pub(crate) fn grad_kernel(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-    let grad = LookupGrad { lookup: Lookup::new(p)?, dout: p.input("Out@GRAD")?, dw: p.output("W@GRAD")? };
+    let grad = GradSlots { lookup: Lookup::new(p)?, dout: p.input("Out@GRAD")?, dw: p.output("W@GRAD")? };
     let (sparse, ids) = (p.attrs().bool("is_sparse")?, p.dtype("Ids")?);
     by_float!(p.float("W")?, T => match (sparse, ids) {
         (true, DType::I32) => kernel(move |io| grad.sparse::<i32, T>(io)),
@@ -253,13 +259,13 @@ pub(crate) fn grad_kernel(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
 }
 
 #[derive(Clone, Copy)]
-struct LookupGrad {
+struct GradSlots {
     lookup: Lookup,
     dout: In,
     dw: Out,
 }
 
-impl LookupGrad {
+impl GradSlots {
     /// The gradient must have one row per id.
     fn check(&self, io: &Io<'_>, dout: &Tensor, ids: &Tensor, width: usize) -> Result<()> {
         if dout.numel() == ids.numel() * width {

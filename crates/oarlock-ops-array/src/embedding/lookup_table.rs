@@ -1,10 +1,10 @@
 //! `lookup_table`: rows of an embedding by ids of shape `[..., 1]`.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
 
-use crate::embedding::lookup;
+use crate::embedding::lookup::{self, LookupGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LookupTable, &LookupTableGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&LookupTable, &GRAD];
 
 struct LookupTable;
 
@@ -39,29 +39,12 @@ impl OpDef for LookupTable {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        lookup::emit_grad(g, "lookup_table_grad")
+        g.emit_for(&GRAD)
     }
 }
 
-struct LookupTableGrad;
-
-impl OpDef for LookupTableGrad {
-    fn sig(&self) -> Sig {
-        lookup::grad_sig("lookup_table_grad", &LookupTable.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lookup::infer_grad(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        lookup::grad_kernel(p)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["W"])
-    }
-}
+const GRAD: LookupGrad =
+    LookupGrad { op_type: "lookup_table_grad", forward: || LookupTable.sig(), prepare: lookup::grad_kernel };
 
 #[cfg(test)]
 mod tests {

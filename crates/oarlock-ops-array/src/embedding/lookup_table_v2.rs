@@ -1,10 +1,10 @@
 //! `lookup_table_v2`: rows of an embedding by ids of any shape.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
 
-use crate::embedding::lookup;
+use crate::embedding::lookup::{self, LookupGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LookupTableV2, &LookupTableV2Grad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&LookupTableV2, &GRAD];
 
 struct LookupTableV2;
 
@@ -31,29 +31,12 @@ impl OpDef for LookupTableV2 {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        lookup::emit_grad(g, "lookup_table_v2_grad")
+        g.emit_for(&GRAD)
     }
 }
 
-struct LookupTableV2Grad;
-
-impl OpDef for LookupTableV2Grad {
-    fn sig(&self) -> Sig {
-        lookup::grad_sig("lookup_table_v2_grad", &LookupTableV2.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lookup::infer_grad(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        lookup::grad_kernel(p)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["W"])
-    }
-}
+const GRAD: LookupGrad =
+    LookupGrad { op_type: "lookup_table_v2_grad", forward: || LookupTableV2.sig(), prepare: lookup::grad_kernel };
 
 #[cfg(test)]
 mod tests {

@@ -71,7 +71,7 @@ impl OpDef for Argsort {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("argsort_grad", &["X", "Indices", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&ArgsortGrad)
     }
 }
 
@@ -79,16 +79,11 @@ struct ArgsortGrad;
 
 impl OpDef for ArgsortGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("argsort_grad", "X@GRAD = Out@GRAD where the elements were")
-            .input("X", "of the forward operator")
-            .input("Indices", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("argsort_grad", "X@GRAD = Out@GRAD where the elements were").grad_of(
+            &Argsort.sig(),
+            &["X", "Indices", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -58,7 +58,7 @@ impl OpDef for Gather {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("gather_grad", &["X", "Index", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&GatherGrad)
     }
 }
 
@@ -66,16 +66,11 @@ struct GatherGrad;
 
 impl OpDef for GatherGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("gather_grad", "X@GRAD = the rows of Out@GRAD where they came from, 0 elsewhere")
-            .input("X", "of the forward operator")
-            .input("Index", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("gather_grad", "X@GRAD = the rows of Out@GRAD where they came from, 0 elsewhere").grad_of(
+            &Gather.sig(),
+            &["X", "Index", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -48,7 +48,7 @@ impl OpDef for GatherNd {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("gather_nd_grad", &["X", "Index", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&GatherNdGrad)
     }
 }
 
@@ -84,14 +84,7 @@ struct GatherNdGrad;
 impl OpDef for GatherNdGrad {
     fn sig(&self) -> Sig {
         Sig::new("gather_nd_grad", "X@GRAD = the sums of the slices of Out@GRAD where they came from, 0 elsewhere")
-            .input("X", "of the forward operator")
-            .input("Index", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+            .grad_of(&GatherNd.sig(), &["X", "Index", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -47,7 +47,7 @@ impl OpDef for IndexSample {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("index_sample_grad", &["X", "Index", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&IndexSampleGrad)
     }
 }
 
@@ -72,14 +72,7 @@ struct IndexSampleGrad;
 impl OpDef for IndexSampleGrad {
     fn sig(&self) -> Sig {
         Sig::new("index_sample_grad", "X@GRAD = the sums of Out@GRAD where its elements came from, 0 elsewhere")
-            .input("X", "of the forward operator")
-            .input("Index", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+            .grad_of(&IndexSample.sig(), &["X", "Index", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

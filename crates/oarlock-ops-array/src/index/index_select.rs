@@ -61,7 +61,7 @@ impl OpDef for IndexSelect {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("index_select_grad", &["X", "Index", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&IndexSelectGrad)
     }
 }
 
@@ -73,16 +73,11 @@ struct IndexSelectGrad;
 
 impl OpDef for IndexSelectGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("index_select_grad", "X@GRAD = the sums of the slices of Out@GRAD where they came from")
-            .input("X", "of the forward operator")
-            .input("Index", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("index_select_grad", "X@GRAD = the sums of the slices of Out@GRAD where they came from").grad_of(
+            &IndexSelect.sig(),
+            &["X", "Index", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -87,10 +87,11 @@ struct MultiplexGrad;
 
 impl OpDef for MultiplexGrad {
     fn sig(&self) -> Sig {
-        Sig::new("multiplex_grad", "X@GRAD = the rows of Out@GRAD that came from there, 0 elsewhere")
-            .input("Ids", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .outputs("X@GRAD", "gradients of `X`")
+        Sig::new("multiplex_grad", "X@GRAD = the rows of Out@GRAD that came from there, 0 elsewhere").grad_of(
+            &Multiplex.sig(),
+            &["Ids", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -65,7 +65,7 @@ impl OpDef for Scatter {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("scatter_grad", &["Ids", "Updates", "Out@GRAD"], &["X@GRAD", "Updates@GRAD"])
+        g.emit_for(&ScatterGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -86,14 +86,11 @@ struct ScatterGrad;
 
 impl OpDef for ScatterGrad {
     fn sig(&self) -> Sig {
-        let sig =
-            Sig::new("scatter_grad", "X@GRAD = Out@GRAD, as in Fluid also at Ids; Updates@GRAD = its rows at Ids")
-                .input("Ids", "of the forward operator")
-                .input("Updates", "of the forward operator")
-                .input("Out@GRAD", "gradient of `Out`")
-                .optional_output("X@GRAD", "gradient of `X`")
-                .optional_output("Updates@GRAD", "gradient of `Updates`");
-        with_attrs(sig)
+        Sig::new("scatter_grad", "X@GRAD = Out@GRAD, as in Fluid also at Ids; Updates@GRAD = its rows at Ids").grad_of(
+            &Scatter.sig(),
+            &["Ids", "Updates", "Out@GRAD"],
+            &["X@GRAD", "Updates@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

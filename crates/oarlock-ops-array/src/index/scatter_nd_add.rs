@@ -55,7 +55,7 @@ impl OpDef for ScatterNdAdd {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("scatter_nd_add_grad", &["Index", "Updates", "Out@GRAD"], &["X@GRAD", "Updates@GRAD"])
+        g.emit_for(&ScatterNdAddGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -74,12 +74,11 @@ struct ScatterNdAddGrad;
 
 impl OpDef for ScatterNdAddGrad {
     fn sig(&self) -> Sig {
-        Sig::new("scatter_nd_add_grad", "X@GRAD = Out@GRAD; Updates@GRAD = its slices that Index names")
-            .input("Index", "of the forward operator")
-            .input("Updates", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Updates@GRAD", "gradient of `Updates`")
+        Sig::new("scatter_nd_add_grad", "X@GRAD = Out@GRAD; Updates@GRAD = its slices that Index names").grad_of(
+            &ScatterNdAdd.sig(),
+            &["Index", "Updates", "Out@GRAD"],
+            &["X@GRAD", "Updates@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -69,7 +69,7 @@ impl OpDef for TopK {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("top_k_grad", &["X", "Indices", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&TopKGrad)
     }
 }
 
@@ -89,12 +89,11 @@ struct TopKGrad;
 
 impl OpDef for TopKGrad {
     fn sig(&self) -> Sig {
-        Sig::new("top_k_grad", "X@GRAD = Out@GRAD where the elements were, 0 elsewhere")
-            .input("X", "of the forward operator")
-            .input("Indices", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-            .hints(&["k"])
+        Sig::new("top_k_grad", "X@GRAD = Out@GRAD where the elements were, 0 elsewhere").grad_of(
+            &TopK.sig(),
+            &["X", "Indices", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,34 +1,14 @@
 //! `unique_with_counts`: each number once, and how often it occurs.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::OpDef;
 
-use crate::index::distinct;
+use super::unique::Unique;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&UniqueWithCounts];
-
-struct UniqueWithCounts;
-
-impl OpDef for UniqueWithCounts {
-    fn sig(&self) -> Sig {
-        distinct::sig(
-            "unique_with_counts",
-            "Out = each number of X once; X = Out[Index]; Count = how often each occurs",
-        )
-        .output("Count", "[m], how often each number of `Out` is in `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        distinct::infer(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        distinct::prepare(p)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unique {
+    op_type: "unique_with_counts",
+    doc: "Out = each number of X once; X = Out[Index]; Count = how often each occurs",
+    counts: true,
+}];
 
 #[test]
 fn unique_with_counts() {

@@ -81,7 +81,7 @@ impl OpDef for Dropout {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("dropout_grad", &["Mask", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&DropoutGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -136,11 +136,11 @@ struct DropoutGrad;
 
 impl OpDef for DropoutGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("dropout_grad", "X@GRAD = Out@GRAD * Mask, scaled as `dropout_implementation` says")
-            .input("Mask", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("dropout_grad", "X@GRAD = Out@GRAD * Mask, scaled as `dropout_implementation` says").grad_of(
+            &Dropout.sig(),
+            &["Mask", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

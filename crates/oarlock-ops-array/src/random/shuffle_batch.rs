@@ -49,7 +49,7 @@ impl OpDef for ShuffleBatch {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("shuffle_batch_grad", &["Out@GRAD", "ShuffleIdx"], &["X@GRAD"])
+        g.emit_for(&ShuffleBatchGrad)
     }
 
     // Its seed is another one in the next run.
@@ -76,11 +76,11 @@ struct ShuffleBatchGrad;
 
 impl OpDef for ShuffleBatchGrad {
     fn sig(&self) -> Sig {
-        Sig::new("shuffle_batch_grad", "X@GRAD[i] = Out@GRAD[ShuffleIdx[i]]")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("ShuffleIdx", "of the forward operator")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&ShuffleBatch.sig())
+        Sig::new("shuffle_batch_grad", "X@GRAD[i] = Out@GRAD[ShuffleIdx[i]]").grad_of(
+            &ShuffleBatch.sig(),
+            &["Out@GRAD", "ShuffleIdx"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -94,7 +94,7 @@ impl OpDef for ShuffleBatchGrad {
             let order = io.data::<i64>(index, &order)?;
             let dims = *io.dense(dout)?.dims();
             let width = dims.last().copied().unwrap_or(1);
-            checks::expect_elements(io, dout, &*io.dense(dout)?, order.len() * width)?;
+            checks::expect_elements(io, dout, io.dense(dout)?.numel(), order.len() * width)?;
             if let Some(&row) = order.iter().find(|&&row| row as u64 >= order.len() as u64) {
                 return Err(io.error(Kind::Range, index, format!("names row {row} of {}", order.len())));
             }

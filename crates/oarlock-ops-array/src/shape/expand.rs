@@ -86,15 +86,11 @@ struct ExpandGrad;
 
 impl OpDef for ExpandGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("expand_grad", "X@GRAD = the sum of Out@GRAD over the repetitions")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_times(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("expand_grad", "X@GRAD = the sum of Out@GRAD over the repetitions").grad_of(
+            &Expand.sig(),
+            &["X", "Out@GRAD", "ExpandTimes", "expand_times_tensor"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

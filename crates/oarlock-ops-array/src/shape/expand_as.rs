@@ -40,7 +40,7 @@ impl OpDef for ExpandAs {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("expand_as_grad", &["X", "target_tensor", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&ExpandAsGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -59,15 +59,11 @@ struct ExpandAsGrad;
 
 impl OpDef for ExpandAsGrad {
     fn sig(&self) -> Sig {
-        Sig::new("expand_as_grad", "X@GRAD = the sum of Out@GRAD over the repetitions")
-            .input("X", "of the forward operator")
-            .input("target_tensor", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("expand_as_grad", "X@GRAD = the sum of Out@GRAD over the repetitions").grad_of(
+            &ExpandAs.sig(),
+            &["X", "target_tensor", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

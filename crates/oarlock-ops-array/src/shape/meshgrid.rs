@@ -70,14 +70,11 @@ struct MeshgridGrad;
 
 impl OpDef for MeshgridGrad {
     fn sig(&self) -> Sig {
-        Sig::new("meshgrid_grad", "X@GRAD[i] = Out@GRAD[i] summed over all coordinates but the i-th")
-            .inputs("X", "of the forward operator")
-            .inputs("Out@GRAD", "gradients of `Out`")
-            .outputs("X@GRAD", "gradients of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("meshgrid_grad", "X@GRAD[i] = Out@GRAD[i] summed over all coordinates but the i-th").grad_of(
+            &Meshgrid.sig(),
+            &["X", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

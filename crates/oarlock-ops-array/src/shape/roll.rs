@@ -43,7 +43,7 @@ impl OpDef for Roll {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("roll_grad", &["X", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&RollGrad)
     }
 }
 
@@ -51,15 +51,7 @@ struct RollGrad;
 
 impl OpDef for RollGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("roll_grad", "X@GRAD = Out@GRAD moved back")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("roll_grad", "X@GRAD = Out@GRAD moved back").grad_of(&Roll.sig(), &["X", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -51,7 +51,7 @@ impl OpDef for Trace {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("trace_grad", &["Input", "Out@GRAD"], &["Input@GRAD"])
+        g.emit_for(&TraceGrad)
     }
 }
 
@@ -66,15 +66,11 @@ struct TraceGrad;
 
 impl OpDef for TraceGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("trace_grad", "Input@GRAD = Out@GRAD on the diagonals, 0 elsewhere")
-            .input("Input", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("Input@GRAD", "gradient of `Input`");
-        plane_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Input"])
+        Sig::new("trace_grad", "Input@GRAD = Out@GRAD on the diagonals, 0 elsewhere").grad_of(
+            &Trace.sig(),
+            &["Input", "Out@GRAD"],
+            &["Input@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -80,7 +80,7 @@ impl OpDef for Transpose {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("transpose_grad", &["X", "Out", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&TransposeGrad)
     }
 }
 
@@ -88,16 +88,11 @@ struct TransposeGrad;
 
 impl OpDef for TransposeGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("transpose_grad", "X@GRAD = Out@GRAD with its axes put back")
-            .input("X", "of the forward operator")
-            .optional_input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("transpose_grad", "X@GRAD = Out@GRAD with its axes put back").grad_of(
+            &Transpose.sig(),
+            &["X", "Out?", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

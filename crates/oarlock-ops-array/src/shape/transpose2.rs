@@ -41,7 +41,7 @@ impl OpDef for Transpose2 {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("transpose2_grad", &["XShape", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&Transpose2Grad)
     }
 }
 
@@ -49,11 +49,11 @@ struct Transpose2Grad;
 
 impl OpDef for Transpose2Grad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("transpose2_grad", "X@GRAD = Out@GRAD with its axes put back")
-            .input("XShape", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
+        Sig::new("transpose2_grad", "X@GRAD = Out@GRAD with its axes put back").grad_of(
+            &Transpose2.sig(),
+            &["XShape", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

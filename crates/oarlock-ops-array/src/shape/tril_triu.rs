@@ -32,7 +32,7 @@ impl OpDef for TrilTriu {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("tril_triu_grad", &["Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&TrilTriuGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -44,8 +44,11 @@ struct TrilTriuGrad;
 
 impl OpDef for TrilTriuGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("tril_triu_grad", "X@GRAD = the triangles of the matrices of Out@GRAD, 0 elsewhere");
-        with_attrs(sig.input("Out@GRAD", "gradient of `Out`").output("X@GRAD", "gradient of `X`"))
+        Sig::new("tril_triu_grad", "X@GRAD = the triangles of the matrices of Out@GRAD, 0 elsewhere").grad_of(
+            &TrilTriu.sig(),
+            &["Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -130,15 +130,11 @@ struct ConcatGrad;
 
 impl OpDef for ConcatGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("concat_grad", "X@GRAD = the pieces of Out@GRAD")
-            .inputs("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .outputs("X@GRAD", "gradients of `X`");
-        with_axis(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("concat_grad", "X@GRAD = the pieces of Out@GRAD").grad_of(
+            &Concat.sig(),
+            &["X", "Out@GRAD", "AxisTensor"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -88,16 +88,11 @@ struct CropGrad;
 
 impl OpDef for CropGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("crop_grad", "X@GRAD = Out@GRAD where the part was, 0 elsewhere")
-            .input("X", "of the forward operator")
-            .optional_input("Offsets", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("crop_grad", "X@GRAD = Out@GRAD where the part was, 0 elsewhere").grad_of(
+            &Crop.sig(),
+            &["X", "Offsets", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

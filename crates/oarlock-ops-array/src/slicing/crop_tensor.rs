@@ -93,17 +93,11 @@ struct CropTensorGrad;
 
 impl OpDef for CropTensorGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("crop_tensor_grad", "X@GRAD = Out@GRAD where the part was, 0 elsewhere")
-            .input("X", "of the forward operator")
-            .optional_input("Offsets", "of the forward operator")
-            .optional_inputs("OffsetsTensor", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("crop_tensor_grad", "X@GRAD = Out@GRAD where the part was, 0 elsewhere").grad_of(
+            &CropTensor.sig(),
+            &["X", "Offsets", "OffsetsTensor", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -68,7 +68,7 @@ impl OpDef for Pad {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("pad_grad", &["Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&PadGrad)
     }
 }
 
@@ -76,8 +76,11 @@ struct PadGrad;
 
 impl OpDef for PadGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("pad_grad", "X@GRAD = Out@GRAD without what is around it");
-        with_attrs(sig.input("Out@GRAD", "gradient of `Out`").output("X@GRAD", "gradient of `X`"))
+        Sig::new("pad_grad", "X@GRAD = Out@GRAD without what is around it").grad_of(
+            &Pad.sig(),
+            &["Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -55,11 +55,11 @@ struct PadConstantLikeGrad;
 
 impl OpDef for PadConstantLikeGrad {
     fn sig(&self) -> Sig {
-        Sig::new("pad_constant_like_grad", "Y@GRAD = the part of Out@GRAD that Y covers")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("Y@GRAD", "gradient of `Y`")
-            .attr("pad_value", 0.0f32, "of the forward operator")
+        Sig::new("pad_constant_like_grad", "Y@GRAD = the part of Out@GRAD that Y covers").grad_of(
+            &PadConstantLike.sig(),
+            &["Y", "Out@GRAD"],
+            &["Y@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

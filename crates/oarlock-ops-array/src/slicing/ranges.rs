@@ -240,11 +240,11 @@ impl Cut {
 
 impl OpDef for WindowGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(self.0.types[1], "Input@GRAD = Out@GRAD where it was cut out, 0 elsewhere")
-            .input("Input", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("Input@GRAD", "gradient of `Input`");
-        self.0.with_attrs(sig)
+        Sig::new(self.0.types[1], "Input@GRAD = Out@GRAD where it was cut out, 0 elsewhere").grad_of(
+            &self.0.sig(),
+            &["Input", "Out@GRAD"],
+            &["Input@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -83,10 +83,7 @@ struct StackGrad;
 
 impl OpDef for StackGrad {
     fn sig(&self) -> Sig {
-        Sig::new("stack_grad", "X@GRAD = the pieces of Y@GRAD")
-            .input("Y@GRAD", "gradient of `Y`")
-            .outputs("X@GRAD", "gradients of `X`")
-            .attr("axis", 0, "of the forward operator")
+        Sig::new("stack_grad", "X@GRAD = the pieces of Y@GRAD").grad_of(&Stack.sig(), &["Y@GRAD"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -243,22 +243,19 @@ struct RecurrentGrad;
 
 impl OpDef for RecurrentGrad {
     fn sig(&self) -> Sig {
-        Sig::new("recurrent_grad", "runs the gradients of the block for each step, last step first")
-            .inputs("inputs", "of the forward operator")
-            .optional_inputs("initial_states", "of the forward operator")
-            .optional_inputs("parameters", "of the forward operator")
-            .optional_inputs("outputs", "of the forward operator")
-            .optional_inputs("outputs@GRAD", "gradients of `outputs`")
-            .input("step_scopes", "what the forward operator kept")
-            .optional_input("step_scopes@GRAD", "`step_scopes` again")
-            .optional_outputs("inputs@GRAD", "gradients of `inputs`")
-            .optional_outputs("initial_states@GRAD", "gradients of `initial_states`")
-            .optional_outputs("parameters@GRAD", "gradients of `parameters`")
-            .attrs_of(&Recurrent.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["inputs", "initial_states", "parameters"])
+        Sig::new("recurrent_grad", "runs the gradients of the block for each step, last step first").grad_of(
+            &Recurrent.sig(),
+            &[
+                "inputs",
+                "initial_states",
+                "parameters",
+                "outputs?",
+                "outputs@GRAD?",
+                "step_scopes",
+                "step_scopes@GRAD?",
+            ],
+            &["inputs@GRAD", "initial_states@GRAD", "parameters@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

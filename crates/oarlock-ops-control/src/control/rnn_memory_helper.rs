@@ -27,7 +27,7 @@ impl OpDef for RnnMemoryHelper {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("rnn_memory_helper_grad", &["X", "Out", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&RnnMemoryHelperGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -39,16 +39,11 @@ struct RnnMemoryHelperGrad;
 
 impl OpDef for RnnMemoryHelperGrad {
     fn sig(&self) -> Sig {
-        Sig::new("rnn_memory_helper_grad", "X@GRAD = Out@GRAD, or zeros if there is none")
-            .input("X", "of the forward operator")
-            .optional_input("Out", "of the forward operator")
-            .optional_input("Out@GRAD", "gradient of `Out`; the last step of a network has none")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&RnnMemoryHelper.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("rnn_memory_helper_grad", "X@GRAD = Out@GRAD, or zeros if there is none").grad_of(
+            &RnnMemoryHelper.sig(),
+            &["X", "Out?", "Out@GRAD?"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

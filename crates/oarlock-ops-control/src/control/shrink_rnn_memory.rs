@@ -45,7 +45,7 @@ impl OpDef for ShrinkRnnMemory {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("shrink_rnn_memory_grad", &["X", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&ShrinkRnnMemoryGrad)
     }
 }
 
@@ -53,14 +53,11 @@ struct ShrinkRnnMemoryGrad;
 
 impl OpDef for ShrinkRnnMemoryGrad {
     fn sig(&self) -> Sig {
-        Sig::new("shrink_rnn_memory_grad", "X@GRAD = Out@GRAD, then rows of zeros")
-            .input("X", "of the forward operator")
-            .optional_input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("shrink_rnn_memory_grad", "X@GRAD = Out@GRAD, then rows of zeros").grad_of(
+            &ShrinkRnnMemory.sig(),
+            &["X", "Out@GRAD?"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -63,7 +63,7 @@ impl OpDef for TensorArrayToTensor {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("tensor_array_to_tensor_grad", &["X", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&TensorArrayToTensorGrad)
     }
 }
 
@@ -127,11 +127,11 @@ struct TensorArrayToTensorGrad;
 
 impl OpDef for TensorArrayToTensorGrad {
     fn sig(&self) -> Sig {
-        Sig::new("tensor_array_to_tensor_grad", "X@GRAD = Out@GRAD cut into entries like those of X")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "an array")
-            .attrs_of(&TensorArrayToTensor.sig())
+        Sig::new("tensor_array_to_tensor_grad", "X@GRAD = Out@GRAD cut into entries like those of X").grad_of(
+            &TensorArrayToTensor.sig(),
+            &["X", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -21,6 +21,7 @@ const VARIANT: Variant = Variant {
 
 #[cfg(test)]
 mod tests {
+    use crate::conv::convolution::check_gradients;
     use crate::testing::{Check, check, noise, tensor};
 
     #[test]
@@ -34,12 +35,7 @@ mod tests {
     }
 
     fn small(input: [usize; 4], filter: [usize; 4]) -> Check {
-        check("conv2d")
-            .input("Input", noise(input, 1))
-            .input("Filter", noise(filter, 2))
-            .any_output("Output")
-            .grad(&["Input", "Filter"])
-            .grad_tolerance(1e-2, 1e-3)
+        check_gradients("conv2d", input, filter)
     }
 
     #[test]

@@ -21,6 +21,7 @@ const VARIANT: Variant = Variant {
 
 #[cfg(test)]
 mod tests {
+    use crate::conv::convolution::check_gradients;
     use crate::testing::{Check, check, noise, tensor};
 
     #[test]
@@ -34,12 +35,7 @@ mod tests {
     }
 
     fn small(input: [usize; 5], filter: [usize; 5]) -> Check {
-        check("conv3d")
-            .input("Input", noise(input, 1))
-            .input("Filter", noise(filter, 2))
-            .any_output("Output")
-            .grad(&["Input", "Filter"])
-            .grad_tolerance(1e-2, 1e-3)
+        check_gradients("conv3d", input, filter)
     }
 
     #[test]

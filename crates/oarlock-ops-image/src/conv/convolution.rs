@@ -205,3 +205,19 @@ impl Conv {
         self.sides.iter().all(|s| s.kernel == 1 && s.stride == 1 && s.before + s.after == 0)
     }
 }
+
+/// Starts a check of the gradients of a convolution of random numbers.
+#[cfg(test)]
+pub(crate) fn check_gradients<const N: usize>(
+    op_type: &str,
+    input: [usize; N],
+    filter: [usize; N],
+) -> crate::testing::Check {
+    use crate::testing::{check, noise};
+    check(op_type)
+        .input("Input", noise(input, 1))
+        .input("Filter", noise(filter, 2))
+        .any_output("Output")
+        .grad(&["Input", "Filter"])
+        .grad_tolerance(1e-2, 1e-3)
+}

@@ -58,7 +58,7 @@ impl OpDef for Unfold {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("unfold_grad", &["X", "Y@GRAD"], &["X@GRAD"])
+        g.emit_for(&UnfoldGrad)
     }
 }
 
@@ -66,15 +66,11 @@ struct UnfoldGrad;
 
 impl OpDef for UnfoldGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("unfold_grad", "X@GRAD = for every pixel, the sum of Y@GRAD over the windows that cover it")
-            .input("X", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("unfold_grad", "X@GRAD = for every pixel, the sum of Y@GRAD over the windows that cover it").grad_of(
+            &Unfold.sig(),
+            &["X", "Y@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

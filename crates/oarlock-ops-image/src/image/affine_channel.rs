@@ -87,14 +87,11 @@ struct AffineChannelGrad;
 
 impl OpDef for AffineChannelGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("affine_channel_grad", "gradients of `affine_channel`")
-            .input("X", "of the forward operator")
-            .input("Scale", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Scale@GRAD", "gradient of `Scale`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`");
-        with_attrs(sig)
+        Sig::new("affine_channel_grad", "gradients of `affine_channel`").grad_of(
+            &AffineChannel.sig(),
+            &["X", "Scale", "Out@GRAD"],
+            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

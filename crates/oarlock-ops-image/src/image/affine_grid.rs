@@ -85,10 +85,11 @@ struct AffineGridGrad;
 
 impl OpDef for AffineGridGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("affine_grid_grad", "gradient of `affine_grid`")
-            .input("Output@GRAD", "gradient of `Output`")
-            .output("Theta@GRAD", "gradient of `Theta`");
-        with_attrs(sig)
+        Sig::new("affine_grid_grad", "gradient of `affine_grid`").grad_of(
+            &AffineGrid.sig(),
+            &["Output@GRAD", "OutputShape"],
+            &["Theta@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

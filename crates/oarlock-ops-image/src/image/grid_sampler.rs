@@ -113,16 +113,11 @@ struct GridSamplerGrad;
 
 impl OpDef for GridSamplerGrad {
     fn sig(&self) -> Sig {
-        Sig::new("grid_sampler_grad", "gradients of `grid_sampler`")
-            .input("X", "of the forward operator")
-            .input("Grid", "of the forward operator")
-            .input("Output@GRAD", "gradient of `Output`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Grid@GRAD", "gradient of `Grid`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Grid"])
+        Sig::new("grid_sampler_grad", "gradients of `grid_sampler`").grad_of(
+            &GridSampler.sig(),
+            &["X", "Grid", "Output@GRAD"],
+            &["X@GRAD", "Grid@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

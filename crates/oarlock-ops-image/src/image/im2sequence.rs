@@ -164,15 +164,11 @@ struct Im2SequenceGrad;
 
 impl OpDef for Im2SequenceGrad {
     fn sig(&self) -> Sig {
-        Sig::new("im2sequence_grad", "X@GRAD = the sum of Out@GRAD over all windows that an element is in")
-            .input("X", "of the forward operator, for its sizes")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&Im2Sequence.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("im2sequence_grad", "X@GRAD = the sum of Out@GRAD over all windows that an element is in").grad_of(
+            &Im2Sequence.sig(),
+            &["X", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -184,7 +180,7 @@ impl OpDef for Im2SequenceGrad {
                 let (images, d) = (io.dense(x)?, io.dense(dout)?);
                 let columns = windows.columns(io, x, &images)?;
                 windows.counts(io, x, None, &images, &mut counts)?;
-                checks::expect_elements(io, dout, &d, counts.iter().map(|[h, w]| h * w * columns).sum())?;
+                checks::expect_elements(io, dout, d.numel(), counts.iter().map(|[h, w]| h * w * columns).sum())?;
                 let mut to = io.out_sized(dx, <T as Element>::DTYPE, *images.dims())?;
                 let (d, to) = (io.data::<T>(dout, &d)?, io.data_mut::<T>(dx, &mut to)?);
                 to.fill(0.0);

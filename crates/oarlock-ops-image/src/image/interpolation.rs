@@ -304,11 +304,11 @@ pub(crate) struct InterpGrad(pub(crate) Variant);
 impl OpDef for InterpGrad {
     fn sig(&self) -> Sig {
         let doc = "X@GRAD = for every pixel, the sum of Out@GRAD over what it contributed to, times the weight";
-        let sig = Sig::new(self.0.grad_type, doc)
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_sizes(sig)
+        Sig::new(self.0.grad_type, doc).grad_of(
+            &Interp(self.0).sig(),
+            &["X", "Out@GRAD", "OutSize", "SizeTensor", "Scale"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

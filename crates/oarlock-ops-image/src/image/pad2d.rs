@@ -192,15 +192,11 @@ struct Pad2dGrad;
 
 impl OpDef for Pad2dGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("pad2d_grad", "X@GRAD = for every pixel, the sum of Out@GRAD over its copies")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("pad2d_grad", "X@GRAD = for every pixel, the sum of Out@GRAD over its copies").grad_of(
+            &Pad2d.sig(),
+            &["X", "Out@GRAD", "Paddings"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

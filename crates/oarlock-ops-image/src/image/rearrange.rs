@@ -125,11 +125,11 @@ pub(crate) struct ShuffleGrad(pub(crate) &'static Order);
 
 impl OpDef for ShuffleGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(self.0.grad_type, "X@GRAD = the elements of Out@GRAD put back")
-            .optional_input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        self.0.with_attr(sig)
+        Sig::new(self.0.grad_type, "X@GRAD = the elements of Out@GRAD put back").grad_of(
+            &Shuffle(self.0).sig(),
+            &["X?", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -96,7 +96,7 @@ impl OpDef for TemporalShift {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("temporal_shift_grad", &["Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&TemporalShiftGrad)
     }
 }
 
@@ -104,8 +104,11 @@ struct TemporalShiftGrad;
 
 impl OpDef for TemporalShiftGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("temporal_shift_grad", "X@GRAD = Out@GRAD with channels shifted back");
-        with_attrs(sig.input("Out@GRAD", "gradient of `Out`").output("X@GRAD", "gradient of `X`"))
+        Sig::new("temporal_shift_grad", "X@GRAD = Out@GRAD with channels shifted back").grad_of(
+            &TemporalShift.sig(),
+            &["Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -7,7 +7,7 @@ use oarlock_ir::{
 use oarlock_ops_support::sliding_window::Format;
 use oarlock_tensor::{Dims, Float, Pool, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&BatchNorm, &BatchNormGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&BatchNorm(&VARIANT), &BatchNormGrad(&VARIANT)];
 
 fn attrs(sig: Sig) -> Sig {
     sig.attr("momentum", 0.9f32, "how much of the running statistics a batch keeps")
@@ -101,94 +101,100 @@ impl Layout {
     }
 }
 
-struct BatchNorm;
+/// `batch_norm` or `sync_batch_norm`.
+pub(super) struct Variant {
+    /// The types of the operator and of its gradient.
+    pub(super) types: [&'static str; 2],
+    pub(super) docs: [&'static str; 2],
+    /// Statistics are those of all replicas.
+    pub(super) sync: bool,
+}
+
+const VARIANT: Variant = Variant {
+    types: ["batch_norm", "batch_norm_grad"],
+    docs: [
+        "Y = Scale * (X - mean) / sqrt(variance + epsilon) + Bias, with statistics of each channel over the batch",
+        "gradients of `batch_norm`, through the batch's statistics if those were used",
+    ],
+    sync: false,
+};
+
+impl Variant {
+    /// With the operator that takes this one's place on replicas.
+    fn traits(&self, traits: Traits, synchronized: &'static str) -> Traits {
+        if self.sync { traits } else { traits.synchronized(synchronized) }
+    }
+}
+
+pub(super) struct BatchNorm(pub(super) &'static Variant);
 
 impl OpDef for BatchNorm {
     fn sig(&self) -> Sig {
-        let doc =
-            "Y = Scale * (X - mean) / sqrt(variance + epsilon) + Bias, with statistics of each channel over the batch";
-        forward_sig("batch_norm", doc)
+        let sig = Sig::new(self.0.types[0], self.0.docs[0])
+            .input("X", "[n, channels, ...] or [n, ..., channels]")
+            .input("Scale", "[channels]")
+            .input("Bias", "[channels]")
+            .input("Mean", "[channels], running mean")
+            .input("Variance", "[channels], running variance")
+            .optional_input("MomentumTensor", "[1]; replaces `momentum`")
+            .output("Y", "like `X`")
+            .output("MeanOut", "the running mean with this batch; usually `Mean` itself")
+            .output("VarianceOut", "the running variance with this batch; usually `Variance` itself")
+            .output("SavedMean", "[channels], mean of the batch")
+            .output("SavedVariance", "[channels], 1 / sqrt(variance of the batch + epsilon)")
+            .optional_output("ReserveSpace", "never made");
+        attrs(sig)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer_forward(cx)
+        let x = cx.float("X")?;
+        let params = Params::new(&cx.attrs())?;
+        if !(2..=5).contains(&x.shape.rank()) {
+            return Err(cx.shape_error(format_args!("needs two to five sizes, but has {}", cx.describe("X"))));
+        }
+        let channels = x.shape[params.axis(x.shape.rank())];
+        for slot in ["Scale", "Bias", "Mean", "Variance"] {
+            let ty = cx.float(slot)?;
+            if ty.shape.rank() != 1 || !ty.shape[0].fits(channels) {
+                let what = format!("needs one value per channel of {} in {}", cx.describe("X"), cx.describe(slot));
+                return Err(cx.shape_error(what));
+            }
+        }
+        let each = VarType::tensor(x.dtype, vec![channels.or(cx.input("Scale")?.shape[0])]);
+        cx.set("Y", x);
+        for slot in ["MeanOut", "VarianceOut", "SavedMean", "SavedVariance"] {
+            cx.set(slot, each.clone());
+        }
+        cx.set("ReserveSpace", each.with_shape(vec![Dim::Any]));
+        Ok(())
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare_forward(p, false)
+        let sync = self.0.sync;
+        let slots = Slots::new(p)?;
+        let params = Params::new(&p.attrs())?;
+        by_float!(p.float("X")?, T => {
+            let mut scratch = [const { Vec::<T>::new() }; 2];
+            kernel(move |io| forward(io, &slots, params, sync, &mut scratch))
+        })
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        emit_grad(g, "batch_norm_grad")
+        let reads = ["Bias", "SavedMean", "SavedVariance", "Scale", "X", "Y@GRAD"];
+        let mut op = g.make(self.0.types[1], &reads, &["Bias@GRAD", "Scale@GRAD", "X@GRAD"]);
+        // The batch's statistics were not used then.
+        if self.sig().attrs(g.op()).bool("use_global_stats")? {
+            op.inputs.set("Mean", g.arguments("MeanOut"));
+            op.inputs.set("Variance", g.arguments("VarianceOut"));
+        }
+        g.push(op)
     }
 
     fn traits(&self) -> Traits {
-        RUNNING_IN_PLACE.synchronized("sync_batch_norm")
+        // Running statistics are usually updated where they are.
+        let traits = Traits::NONE.in_place(&[("Mean", "MeanOut"), ("Variance", "VarianceOut")]);
+        self.0.traits(traits, "sync_batch_norm")
     }
-}
-
-/// Running statistics are usually updated where they are.
-pub(super) const RUNNING_IN_PLACE: Traits = Traits::NONE.in_place(&[("Mean", "MeanOut"), ("Variance", "VarianceOut")]);
-
-pub(super) fn forward_sig(op_type: &'static str, doc: &'static str) -> Sig {
-    let sig = Sig::new(op_type, doc)
-        .input("X", "[n, channels, ...] or [n, ..., channels]")
-        .input("Scale", "[channels]")
-        .input("Bias", "[channels]")
-        .input("Mean", "[channels], running mean")
-        .input("Variance", "[channels], running variance")
-        .optional_input("MomentumTensor", "[1]; replaces `momentum`")
-        .output("Y", "like `X`")
-        .output("MeanOut", "the running mean with this batch; usually `Mean` itself")
-        .output("VarianceOut", "the running variance with this batch; usually `Variance` itself")
-        .output("SavedMean", "[channels], mean of the batch")
-        .output("SavedVariance", "[channels], 1 / sqrt(variance of the batch + epsilon)")
-        .optional_output("ReserveSpace", "never made");
-    attrs(sig)
-}
-
-pub(super) fn infer_forward(cx: &mut Infer<'_>) -> Result<()> {
-    let x = cx.float("X")?;
-    let params = Params::new(&cx.attrs())?;
-    if !(2..=5).contains(&x.shape.rank()) {
-        return Err(cx.shape_error(format_args!("needs two to five sizes, but has {}", cx.describe("X"))));
-    }
-    let channels = x.shape[params.axis(x.shape.rank())];
-    for slot in ["Scale", "Bias", "Mean", "Variance"] {
-        let ty = cx.float(slot)?;
-        if ty.shape.rank() != 1 || !ty.shape[0].fits(channels) {
-            let what = format!("needs one value per channel of {} in {}", cx.describe("X"), cx.describe(slot));
-            return Err(cx.shape_error(what));
-        }
-    }
-    let each = VarType::tensor(x.dtype, vec![channels.or(cx.input("Scale")?.shape[0])]);
-    cx.set("Y", x);
-    for slot in ["MeanOut", "VarianceOut", "SavedMean", "SavedVariance"] {
-        cx.set(slot, each.clone());
-    }
-    cx.set("ReserveSpace", each.with_shape(vec![Dim::Any]));
-    Ok(())
-}
-
-/// A kernel; with `sync`, statistics are those of all replicas.
-pub(super) fn prepare_forward(p: &Prepare<'_>, sync: bool) -> Result<Box<dyn Kernel>> {
-    let slots = Slots::new(p)?;
-    let params = Params::new(&p.attrs())?;
-    by_float!(p.float("X")?, T => {
-        let mut scratch = [const { Vec::<T>::new() }; 2];
-        kernel(move |io| forward(io, &slots, params, sync, &mut scratch))
-    })
-}
-
-pub(super) fn emit_grad(g: &mut Grad<'_>, op_type: &str) -> Result<()> {
-    let reads = ["Bias", "SavedMean", "SavedVariance", "Scale", "X", "Y@GRAD"];
-    let mut op = g.make(op_type, &reads, &["Bias@GRAD", "Scale@GRAD", "X@GRAD"]);
-    // The batch's statistics were not used then.
-    if forward_sig("batch_norm", "").attrs(g.op()).bool("use_global_stats")? {
-        op.inputs.set("Mean", g.arguments("MeanOut"));
-        op.inputs.set("Variance", g.arguments("VarianceOut"));
-    }
-    g.push(op)
 }
 
 struct Slots {
@@ -351,73 +357,51 @@ fn normalize<T: Float>(layout: Layout, pool: &Pool, x: &[T], y: &mut [T], of: im
     });
 }
 
-struct BatchNormGrad;
+pub(super) struct BatchNormGrad(pub(super) &'static Variant);
 
 impl OpDef for BatchNormGrad {
     fn sig(&self) -> Sig {
-        grad_sig("batch_norm_grad", "gradients of `batch_norm`, through the batch's statistics if those were used")
+        let reads = ["X", "Scale", "Bias?", "SavedMean?", "SavedVariance?", "Mean?", "Variance?", "Y@GRAD"];
+        Sig::new(self.0.types[1], self.0.docs[1]).grad_of(
+            &BatchNorm(self.0).sig(),
+            &reads,
+            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer_grad(cx)
+        cx.grads_of(&["X", "Scale"])?;
+        cx.same("Bias@GRAD", "Scale")
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare_grad(p, false)
+        let sync = self.0.sync;
+        let params = Params::new(&p.attrs())?;
+        if params.global && !p.attrs().bool("use_global_stats")? {
+            fail!(
+                Kind::NoGradient,
+                "`batch_norm` with `is_test` has no gradient; train a program that was not cloned for tests"
+            );
+        }
+        let statistics = if params.global { ["Mean", "Variance"] } else { ["SavedMean", "SavedVariance"] };
+        let slots = GradSlots {
+            x: p.input("X")?,
+            scale: p.input("Scale")?,
+            statistics: [p.input(statistics[0])?, p.input(statistics[1])?],
+            dy: p.input("Y@GRAD")?,
+            dx: p.maybe_output("X@GRAD")?,
+            dscale: p.maybe_output("Scale@GRAD")?,
+            dbias: p.maybe_output("Bias@GRAD")?,
+        };
+        by_float!(p.float("X")?, T => {
+            let mut scratch = [const { Vec::<T>::new() }; 3];
+            kernel(move |io| backward(io, &slots, params, sync, &mut scratch))
+        })
     }
 
     fn traits(&self) -> Traits {
-        BIAS_SIZES.synchronized("sync_batch_norm_grad")
+        self.0.traits(Traits::NONE.shape_only(&["Bias"]), "sync_batch_norm_grad")
     }
-}
-
-/// Of the bias the gradient needs its sizes alone.
-pub(super) const BIAS_SIZES: Traits = Traits::NONE.shape_only(&["Bias"]);
-
-pub(super) fn grad_sig(op_type: &'static str, doc: &'static str) -> Sig {
-    let sig = Sig::new(op_type, doc)
-        .input("X", "of the forward operator")
-        .input("Scale", "of the forward operator")
-        .optional_input("Bias", "of the forward operator")
-        .optional_input("SavedMean", "of the forward operator, without `use_global_stats`")
-        .optional_input("SavedVariance", "of the forward operator, without `use_global_stats`")
-        .optional_input("Mean", "the running mean, with `use_global_stats`")
-        .optional_input("Variance", "the running variance, with `use_global_stats`")
-        .input("Y@GRAD", "gradient of `Y`")
-        .optional_output("X@GRAD", "gradient of `X`")
-        .optional_output("Scale@GRAD", "gradient of `Scale`")
-        .optional_output("Bias@GRAD", "gradient of `Bias`");
-    attrs(sig)
-}
-
-pub(super) fn infer_grad(cx: &mut Infer<'_>) -> Result<()> {
-    cx.grads_of(&["X", "Scale"])?;
-    cx.same("Bias@GRAD", "Scale")
-}
-
-/// A kernel; with `sync`, statistics were those of all replicas.
-pub(super) fn prepare_grad(p: &Prepare<'_>, sync: bool) -> Result<Box<dyn Kernel>> {
-    let params = Params::new(&p.attrs())?;
-    if params.global && !p.attrs().bool("use_global_stats")? {
-        fail!(
-            Kind::NoGradient,
-            "`batch_norm` with `is_test` has no gradient; train a program that was not cloned for tests"
-        );
-    }
-    let statistics = if params.global { ["Mean", "Variance"] } else { ["SavedMean", "SavedVariance"] };
-    let slots = GradSlots {
-        x: p.input("X")?,
-        scale: p.input("Scale")?,
-        statistics: [p.input(statistics[0])?, p.input(statistics[1])?],
-        dy: p.input("Y@GRAD")?,
-        dx: p.maybe_output("X@GRAD")?,
-        dscale: p.maybe_output("Scale@GRAD")?,
-        dbias: p.maybe_output("Bias@GRAD")?,
-    };
-    by_float!(p.float("X")?, T => {
-        let mut scratch = [const { Vec::<T>::new() }; 3];
-        kernel(move |io| backward(io, &slots, params, sync, &mut scratch))
-    })
 }
 
 struct GradSlots {

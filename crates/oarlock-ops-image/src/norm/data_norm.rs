@@ -256,7 +256,7 @@ impl NormGrad {
     fn run<T: Float>(&self, io: &Io<'_>) -> Result<()> {
         let (x, dy, means, scales) =
             (io.dense(self.x)?, io.dense(self.dy)?, io.dense(self.means)?, io.dense(self.scales)?);
-        checks::expect_elements(io, self.dy, &dy, x.numel())?;
+        checks::expect_elements(io, self.dy, dy.numel(), x.numel())?;
         let width = x.dims().matrix(1).1;
         let batch = Batch {
             x: io.data::<T>(self.x, &x)?,

@@ -177,16 +177,11 @@ struct GroupNormGrad;
 
 impl OpDef for GroupNormGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("group_norm_grad", "gradients of `group_norm`")
-            .input("Y", "of the forward operator")
-            .optional_input("Scale", "of the forward operator")
-            .optional_input("Bias", "of the forward operator")
-            .input("Variance", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Scale@GRAD", "gradient of `Scale`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`");
-        with_attrs(sig)
+        Sig::new("group_norm_grad", "gradients of `group_norm`").grad_of(
+            &GroupNorm.sig(),
+            &["Y", "Scale", "Bias", "Variance", "Y@GRAD"],
+            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -101,16 +101,11 @@ struct InstanceNormGrad;
 
 impl OpDef for InstanceNormGrad {
     fn sig(&self) -> Sig {
-        Sig::new("instance_norm_grad", "gradients of `instance_norm`")
-            .input("X", "of the forward operator")
-            .input("Scale", "of the forward operator")
-            .input("SavedMean", "of the forward operator")
-            .input("SavedVariance", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Scale@GRAD", "gradient of `Scale`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`")
-            .attr("epsilon", 1e-5f32, "of the forward operator")
+        Sig::new("instance_norm_grad", "gradients of `instance_norm`").grad_of(
+            &InstanceNorm.sig(),
+            &["X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"],
+            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -137,21 +137,11 @@ struct LayerNormGrad;
 
 impl OpDef for LayerNormGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("layer_norm_grad", "gradients of `layer_norm`")
-            .input("X", "of the forward operator")
-            .optional_input("Scale", "of the forward operator")
-            .optional_input("Bias", "of the forward operator")
-            .input("Mean", "of the forward operator")
-            .input("Variance", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Scale@GRAD", "gradient of `Scale`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`");
-        attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Scale", "Bias"])
+        Sig::new("layer_norm_grad", "gradients of `layer_norm`").grad_of(
+            &LayerNorm.sig(),
+            &["X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"],
+            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -116,19 +116,11 @@ struct LrnGrad;
 
 impl OpDef for LrnGrad {
     fn sig(&self) -> Sig {
-        let doc =
-            "X@GRAD = Out@GRAD / MidOut^beta - 2 alpha beta X * the sum of Out@GRAD * Out / MidOut over neighbours";
-        let sig = Sig::new("lrn_grad", doc)
-            .input("X", "of the forward operator")
-            .input("Out", "of the forward operator")
-            .input("MidOut", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new(
+            "lrn_grad",
+            "X@GRAD = Out@GRAD / MidOut^beta - 2 alpha beta X * the sum of Out@GRAD * Out / MidOut over neighbours",
+        )
+        .grad_of(&Lrn.sig(), &["X", "Out", "MidOut", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

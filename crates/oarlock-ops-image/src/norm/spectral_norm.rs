@@ -152,18 +152,11 @@ struct SpectralNormGrad;
 
 impl OpDef for SpectralNormGrad {
     fn sig(&self) -> Sig {
-        let doc = "Weight@GRAD = Out@GRAD / s * (1 - U V^T * the sum of Weight / s), element by element";
-        let sig = Sig::new("spectral_norm_grad", doc)
-            .input("Weight", "of the forward operator")
-            .input("U", "of the forward operator")
-            .input("V", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("Weight@GRAD", "gradient of `Weight`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Weight"])
+        Sig::new(
+            "spectral_norm_grad",
+            "Weight@GRAD = Out@GRAD / s * (1 - U V^T * the sum of Weight / s), element by element",
+        )
+        .grad_of(&SpectralNorm.sig(), &["Weight", "U", "V", "Out@GRAD"], &["Weight@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

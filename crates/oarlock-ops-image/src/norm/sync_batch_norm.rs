@@ -4,58 +4,20 @@
 //! gradients lead back to the samples of all. Gradients of scale and bias are those of a replica's own samples, like those of any
 //! other parameter.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::OpDef;
 
-use super::batch_norm::{
-    BIAS_SIZES, RUNNING_IN_PLACE, emit_grad, forward_sig, grad_sig, infer_forward, infer_grad, prepare_forward,
-    prepare_grad,
+use super::batch_norm::{BatchNorm, BatchNormGrad, Variant};
+
+pub(crate) const OPS: &[&dyn OpDef] = &[&BatchNorm(&VARIANT), &BatchNormGrad(&VARIANT)];
+
+const VARIANT: Variant = Variant {
+    types: ["sync_batch_norm", "sync_batch_norm_grad"],
+    docs: [
+        "`batch_norm` with statistics over the samples of all replicas",
+        "gradients of `sync_batch_norm`, through the statistics of all replicas",
+    ],
+    sync: true,
 };
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&SyncBatchNorm, &SyncBatchNormGrad];
-
-struct SyncBatchNorm;
-
-impl OpDef for SyncBatchNorm {
-    fn sig(&self) -> Sig {
-        forward_sig("sync_batch_norm", "`batch_norm` with statistics over the samples of all replicas")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer_forward(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare_forward(p, true)
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        emit_grad(g, "sync_batch_norm_grad")
-    }
-
-    fn traits(&self) -> Traits {
-        RUNNING_IN_PLACE
-    }
-}
-
-struct SyncBatchNormGrad;
-
-impl OpDef for SyncBatchNormGrad {
-    fn sig(&self) -> Sig {
-        grad_sig("sync_batch_norm_grad", "gradients of `sync_batch_norm`, through the statistics of all replicas")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer_grad(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare_grad(p, true)
-    }
-
-    fn traits(&self) -> Traits {
-        BIAS_SIZES
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -87,12 +87,11 @@ pub(crate) struct IndexedGrad(pub(crate) Variant);
 
 impl OpDef for IndexedGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(self.0.grad_type, "X@GRAD = Out@GRAD at the elements that Mask names")
-            .input("X", "of the forward operator")
-            .input("Mask", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_common_attrs(self.0.axes, sig)
+        Sig::new(self.0.grad_type, "X@GRAD = Out@GRAD at the elements that Mask names").grad_of(
+            &Indexed(self.0).sig(),
+            &["X", "Mask", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -411,12 +411,7 @@ pub(crate) struct PlainGrad(pub(crate) Variant);
 impl OpDef for PlainGrad {
     fn sig(&self) -> Sig {
         let doc = "X@GRAD = Out@GRAD at the first maximum of each window, or shared out equally for means";
-        let sig = Sig::new(self.0.grad_type, doc)
-            .input("X", "of the forward operator")
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(self.0.axes, sig)
+        Sig::new(self.0.grad_type, doc).grad_of(&Plain(self.0).sig(), &["X", "Out", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

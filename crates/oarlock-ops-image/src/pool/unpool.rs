@@ -119,17 +119,11 @@ struct UnpoolGrad;
 
 impl OpDef for UnpoolGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("unpool_grad", "X@GRAD = the elements of Out@GRAD at the indices")
-            .input("X", "of the forward operator")
-            .input("Indices", "of the forward operator")
-            .optional_input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("unpool_grad", "X@GRAD = the elements of Out@GRAD at the indices").grad_of(
+            &Unpool.sig(),
+            &["X", "Indices", "Out?", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

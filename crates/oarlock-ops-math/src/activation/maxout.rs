@@ -81,12 +81,11 @@ struct MaxoutGrad;
 
 impl OpDef for MaxoutGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("maxout_grad", "X@GRAD = Out@GRAD at the first maximum of each group, else 0")
-            .input("X", "of the forward operator")
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("maxout_grad", "X@GRAD = Out@GRAD at the first maximum of each group, else 0").grad_of(
+            &Maxout.sig(),
+            &["X", "Out", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

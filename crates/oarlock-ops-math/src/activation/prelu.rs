@@ -107,18 +107,11 @@ struct PreluGrad;
 
 impl OpDef for PreluGrad {
     fn sig(&self) -> Sig {
-        let doc = "X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD where X <= 0";
-        let sig = Sig::new("prelu_grad", doc)
-            .input("X", "of the forward operator")
-            .input("Alpha", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Alpha@GRAD", "gradient of `Alpha`");
-        attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Alpha"])
+        Sig::new(
+            "prelu_grad",
+            "X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD where X <= 0",
+        )
+        .grad_of(&Prelu.sig(), &["X", "Alpha", "Out@GRAD"], &["X@GRAD", "Alpha@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -25,7 +25,7 @@ impl OpDef for Relu {
 
     // Reads `Out` rather than `X`, so that `X` can be overwritten.
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("relu_grad", &["Out", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&ReluGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -51,10 +51,11 @@ struct ReluGrad;
 
 impl OpDef for ReluGrad {
     fn sig(&self) -> Sig {
-        Sig::new("relu_grad", "X@GRAD = Out@GRAD where Out > 0, else 0")
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
+        Sig::new("relu_grad", "X@GRAD = Out@GRAD where Out > 0, else 0").grad_of(
+            &Relu.sig(),
+            &["Out", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -39,7 +39,7 @@ impl OpDef for Softmax {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("softmax_grad", &["Out", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&SoftmaxGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -51,12 +51,11 @@ struct SoftmaxGrad;
 
 impl OpDef for SoftmaxGrad {
     fn sig(&self) -> Sig {
-        let doc = "X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD along `axis`)";
-        let sig = Sig::new("softmax_grad", doc)
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("softmax_grad", "X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD along `axis`)").grad_of(
+            &Softmax.sig(),
+            &["Out", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -53,7 +53,7 @@ impl OpDef for Where {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("where_grad", &["Condition", "X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&WhereGrad)
     }
 }
 
@@ -68,17 +68,11 @@ struct WhereGrad;
 
 impl OpDef for WhereGrad {
     fn sig(&self) -> Sig {
-        Sig::new("where_grad", "X@GRAD = Out@GRAD where Condition is true, else 0; Y@GRAD the other way round")
-            .input("Condition", "of the forward operator")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("where_grad", "X@GRAD = Out@GRAD where Condition is true, else 0; Y@GRAD the other way round").grad_of(
+            &Where.sig(),
+            &["Condition", "X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

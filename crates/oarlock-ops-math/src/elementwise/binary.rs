@@ -267,17 +267,8 @@ fn zip_in_place<F: Formula, T: Number>(s: &Spread, x: &mut [T], y: &[T]) {
 
 impl<F: Derivative> OpDef for Backward<F> {
     fn sig(&self) -> Sig {
-        let mut sig = Sig::new(F::GRAD_TYPE, F::GRAD_DOC)
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator");
-        if F::NEEDS_OUT {
-            sig = sig.input("Out", "of the forward operator");
-        }
-        let sig = sig
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        with_attrs(sig)
+        let reads: &[&str] = if F::NEEDS_OUT { &["X", "Y", "Out", "Out@GRAD"] } else { &["X", "Y", "Out@GRAD"] };
+        Sig::new(F::GRAD_TYPE, F::GRAD_DOC).grad_of(&Forward::<F>::OP.sig(), reads, &["X@GRAD", "Y@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

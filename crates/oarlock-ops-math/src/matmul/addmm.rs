@@ -75,7 +75,7 @@ impl OpDef for Addmm {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("addmm_grad", &["Input", "X", "Y", "Out@GRAD"], &["Input@GRAD", "X@GRAD", "Y@GRAD"])
+        g.emit_for(&AddmmGrad)
     }
 }
 
@@ -93,19 +93,11 @@ struct AddmmGrad;
 
 impl OpDef for AddmmGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("addmm_grad", "the gradients of a matrix product and of what is added to it")
-            .input("Input", "of the forward operator")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("Input@GRAD", "gradient of `Input`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Input", "X", "Y"])
+        Sig::new("addmm_grad", "the gradients of a matrix product and of what is added to it").grad_of(
+            &Addmm.sig(),
+            &["Input", "X", "Y", "Out@GRAD"],
+            &["Input@GRAD", "X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -46,11 +46,7 @@ impl OpDef for BilinearTensorProduct {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit(
-            "bilinear_tensor_product_grad",
-            &["Out@GRAD", "Weight", "X", "Y"],
-            &["Bias@GRAD", "Weight@GRAD", "X@GRAD", "Y@GRAD"],
-        )
+        g.emit_for(&BilinearTensorProductGrad)
     }
 }
 
@@ -130,14 +126,11 @@ impl OpDef for BilinearTensorProductGrad {
             "X@GRAD = sum over k of Out@GRAD[k] * Y Weight[k]^T, Y@GRAD the same the other way, \
              Weight@GRAD[k] = (Out@GRAD[k] * X)^T Y, Bias@GRAD = column sums",
         )
-        .input("Out@GRAD", "gradient of `Out`")
-        .input("Weight", "of the forward operator")
-        .input("X", "of the forward operator")
-        .input("Y", "of the forward operator")
-        .optional_output("Bias@GRAD", "gradient of `Bias`")
-        .output("Weight@GRAD", "gradient of `Weight`")
-        .output("X@GRAD", "gradient of `X`")
-        .output("Y@GRAD", "gradient of `Y`")
+        .grad_of(
+            &BilinearTensorProduct.sig(),
+            &["Out@GRAD", "Weight", "X", "Y"],
+            &["Bias@GRAD", "Weight@GRAD", "X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

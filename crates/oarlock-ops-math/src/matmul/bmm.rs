@@ -45,7 +45,7 @@ impl OpDef for Bmm {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("bmm_grad", &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&BmmGrad)
     }
 }
 
@@ -67,16 +67,11 @@ struct BmmGrad;
 
 impl OpDef for BmmGrad {
     fn sig(&self) -> Sig {
-        Sig::new("bmm_grad", "X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD, for every matrix of the batch")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("bmm_grad", "X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD, for every matrix of the batch").grad_of(
+            &Bmm.sig(),
+            &["X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

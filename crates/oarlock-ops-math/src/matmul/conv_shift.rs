@@ -77,16 +77,11 @@ struct ConvShiftGrad;
 
 impl OpDef for ConvShiftGrad {
     fn sig(&self) -> Sig {
-        Sig::new("conv_shift_grad", "gradients of `conv_shift`")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("conv_shift_grad", "gradients of `conv_shift`").grad_of(
+            &ConvShift.sig(),
+            &["X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -58,7 +58,7 @@ impl OpDef for Cross {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("cross_grad", &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&CrossGrad)
     }
 }
 
@@ -95,17 +95,11 @@ struct CrossGrad;
 
 impl OpDef for CrossGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("cross_grad", "X@GRAD = Y x Out@GRAD and Y@GRAD = Out@GRAD x X")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("cross_grad", "X@GRAD = Y x Out@GRAD and Y@GRAD = Out@GRAD x X").grad_of(
+            &Cross.sig(),
+            &["X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

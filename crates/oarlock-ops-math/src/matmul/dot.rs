@@ -47,7 +47,7 @@ impl OpDef for Dot {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("dot_grad", &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&DotGrad)
     }
 }
 
@@ -70,16 +70,11 @@ struct DotGrad;
 
 impl OpDef for DotGrad {
     fn sig(&self) -> Sig {
-        Sig::new("dot_grad", "X@GRAD = Out@GRAD * Y and Y@GRAD = Out@GRAD * X")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("dot_grad", "X@GRAD = Out@GRAD * Y and Y@GRAD = Out@GRAD * X").grad_of(
+            &Dot.sig(),
+            &["X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

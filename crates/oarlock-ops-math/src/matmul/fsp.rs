@@ -68,16 +68,7 @@ struct FspGrad;
 
 impl OpDef for FspGrad {
     fn sig(&self) -> Sig {
-        Sig::new("fsp_grad", "gradients of `fsp`")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("fsp_grad", "gradients of `fsp`").grad_of(&Fsp.sig(), &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -45,7 +45,7 @@ impl OpDef for Kron {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("kron_grad", &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&KronGrad)
     }
 }
 
@@ -105,15 +105,7 @@ impl OpDef for KronGrad {
             "kron_grad",
             "X@GRAD and Y@GRAD = Out@GRAD times the other one, summed over the products it has part in",
         )
-        .input("X", "of the forward operator")
-        .input("Y", "of the forward operator")
-        .input("Out@GRAD", "gradient of `Out`")
-        .optional_output("X@GRAD", "gradient of `X`")
-        .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        .grad_of(&Kron.sig(), &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

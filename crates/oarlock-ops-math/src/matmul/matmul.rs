@@ -66,7 +66,7 @@ impl OpDef for Matmul {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("matmul_grad", &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&MatmulGrad)
     }
 }
 
@@ -163,17 +163,11 @@ struct MatmulGrad;
 
 impl OpDef for MatmulGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("matmul_grad", "the gradients of a batch of matrix products")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("matmul_grad", "the gradients of a batch of matrix products").grad_of(
+            &Matmul.sig(),
+            &["X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

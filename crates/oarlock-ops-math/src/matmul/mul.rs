@@ -61,7 +61,7 @@ impl OpDef for Mul {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("mul_grad", &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&MulGrad)
     }
 }
 
@@ -98,17 +98,11 @@ struct MulGrad;
 
 impl OpDef for MulGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("mul_grad", "X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("mul_grad", "X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD").grad_of(
+            &Mul.sig(),
+            &["X", "Y", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -49,7 +49,7 @@ impl OpDef for Dist {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("dist_grad", &["X", "Y", "Out", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&DistGrad)
     }
 }
 
@@ -83,19 +83,8 @@ struct DistGrad;
 
 impl OpDef for DistGrad {
     fn sig(&self) -> Sig {
-        let sig =
-            Sig::new("dist_grad", "X@GRAD = Out@GRAD times the derivative of the norm by X - Y; Y@GRAD the negative")
-                .input("X", "of the forward operator")
-                .input("Y", "of the forward operator")
-                .input("Out", "of the forward operator")
-                .input("Out@GRAD", "gradient of `Out`")
-                .optional_output("X@GRAD", "gradient of `X`")
-                .optional_output("Y@GRAD", "gradient of `Y`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        Sig::new("dist_grad", "X@GRAD = Out@GRAD times the derivative of the norm by X - Y; Y@GRAD the negative")
+            .grad_of(&Dist.sig(), &["X", "Y", "Out", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -32,7 +32,7 @@ impl OpDef for Mean {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("mean_grad", &["X", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&MeanGrad)
     }
 }
 
@@ -40,14 +40,11 @@ struct MeanGrad;
 
 impl OpDef for MeanGrad {
     fn sig(&self) -> Sig {
-        Sig::new("mean_grad", "X@GRAD = Out@GRAD / number of elements of X")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("mean_grad", "X@GRAD = Out@GRAD / number of elements of X").grad_of(
+            &Mean.sig(),
+            &["X", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -62,12 +62,11 @@ struct NormGrad;
 
 impl OpDef for NormGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("norm_grad", "X@GRAD = (Out@GRAD - X * (sum of X * Out@GRAD along `axis`) / Norm^2) / Norm")
-            .input("X", "of the forward operator")
-            .input("Norm", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("norm_grad", "X@GRAD = (Out@GRAD - X * (sum of X * Out@GRAD along `axis`) / Norm^2) / Norm").grad_of(
+            &Norm.sig(),
+            &["X", "Norm", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -52,7 +52,7 @@ impl OpDef for PNorm {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("p_norm_grad", &["X", "Out", "Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&PNormGrad)
     }
 }
 
@@ -99,16 +99,11 @@ struct PNormGrad;
 
 impl OpDef for PNormGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("p_norm_grad", "X@GRAD = Out@GRAD * sign(X) * (|X| / Out) to the p - 1, 0 where X is 0")
-            .input("X", "of the forward operator")
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        with_attrs(sig)
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("p_norm_grad", "X@GRAD = Out@GRAD * sign(X) * (|X| / Out) to the p - 1, 0 where X is 0").grad_of(
+            &PNorm.sig(),
+            &["X", "Out", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

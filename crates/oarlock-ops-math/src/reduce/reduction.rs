@@ -242,11 +242,8 @@ impl<R> ReduceGrad<R> {
 
 impl<R: ReductionGrad> OpDef for ReduceGrad<R> {
     fn sig(&self) -> Sig {
-        let mut sig = Sig::new(R::GRAD_TYPE, R::GRAD_DOC).input("X", "of the forward operator");
-        if R::NEEDS_VALUES {
-            sig = sig.input("Out", "of the forward operator");
-        }
-        with_attrs(sig.input("Out@GRAD", "gradient of `Out`").output("X@GRAD", "gradient of `X`"))
+        let reads: &[&str] = if R::NEEDS_VALUES { &["X", "Out", "Out@GRAD"] } else { &["X", "Out@GRAD"] };
+        Sig::new(R::GRAD_TYPE, R::GRAD_DOC).grad_of(&Reduce::<R>::OP.sig(), reads, &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -61,10 +61,7 @@ impl<S: Total> OpDef for Totalled<S> {
 
 impl<S: Total> OpDef for TotalledGrad<S> {
     fn sig(&self) -> Sig {
-        Sig::new(S::TYPES[1], S::DOCS[1])
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
+        Sig::new(S::TYPES[1], S::DOCS[1]).grad_of(&Totalled::<S>::OP.sig(), &["X", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

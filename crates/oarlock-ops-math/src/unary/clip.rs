@@ -96,11 +96,11 @@ struct ClipGrad;
 
 impl OpDef for ClipGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("clip_grad", "X@GRAD = Out@GRAD where min < X < max, else 0")
-            .input("X", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        bounds(sig)
+        Sig::new("clip_grad", "X@GRAD = Out@GRAD where min < X < max, else 0").grad_of(
+            &Clip.sig(),
+            &["X", "Out@GRAD", "Min", "Max"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

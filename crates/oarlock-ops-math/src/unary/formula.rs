@@ -166,13 +166,12 @@ impl<F> UnaryGrad<F> {
 
 impl<F: Formula> OpDef for UnaryGrad<F> {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(F::GRAD_OP, F::GRAD_DOC);
-        let sig = match F::GRAD_READS {
-            Reads::X => sig.input("X", "of the forward operator"),
-            Reads::Out => sig.input("Out", "of the forward operator"),
-            Reads::Nothing => sig,
+        let reads: &[&str] = match F::GRAD_READS {
+            Reads::X => &["X", "Out@GRAD"],
+            Reads::Out => &["Out", "Out@GRAD"],
+            Reads::Nothing => &["Out@GRAD"],
         };
-        F::attrs(sig.input("Out@GRAD", "gradient of `Out`").output("X@GRAD", "gradient of `X`"))
+        Sig::new(F::GRAD_OP, F::GRAD_DOC).grad_of(&Unary::<F>::OP.sig(), reads, &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

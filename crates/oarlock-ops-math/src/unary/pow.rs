@@ -74,11 +74,10 @@ struct PowGrad;
 
 impl OpDef for PowGrad {
     fn sig(&self) -> Sig {
-        attrs(
-            Sig::new("pow_grad", "X@GRAD = Out@GRAD * factor * X ^ (factor - 1)")
-                .input("X", "of the forward operator")
-                .input("Out@GRAD", "gradient of `Out`")
-                .output("X@GRAD", "gradient of `X`"),
+        Sig::new("pow_grad", "X@GRAD = Out@GRAD * factor * X ^ (factor - 1)").grad_of(
+            &Pow.sig(),
+            &["X", "Out@GRAD", "FactorTensor"],
+            &["X@GRAD"],
         )
     }
 

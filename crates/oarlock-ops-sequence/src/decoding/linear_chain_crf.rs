@@ -57,20 +57,7 @@ impl OpDef for LinearChainCrf {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit(
-            "linear_chain_crf_grad",
-            &[
-                "Alpha",
-                "Emission",
-                "EmissionExps",
-                "Label",
-                "Length",
-                "LogLikelihood@GRAD",
-                "Transition",
-                "TransitionExps",
-            ],
-            &["Emission@GRAD", "Transition@GRAD"],
-        )
+        g.emit_for(&LinearChainCrfGrad)
     }
 }
 
@@ -238,20 +225,20 @@ impl OpDef for LinearChainCrfGrad {
             "linear_chain_crf_grad",
             "what is expected under the model less what the labels say, times the gradient of the cost",
         )
-        .input("Alpha", "of the forward operator")
-        .input("Emission", "of the forward operator")
-        .input("EmissionExps", "of the forward operator")
-        .input("Label", "of the forward operator")
-        .optional_input("Length", "of the forward operator")
-        .input("LogLikelihood@GRAD", "gradient of `LogLikelihood`")
-        .input("Transition", "of the forward operator")
-        .input("TransitionExps", "of the forward operator")
-        .output("Emission@GRAD", "gradient of `Emission`")
-        .output("Transition@GRAD", "gradient of `Transition`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Emission", "Transition"])
+        .grad_of(
+            &LinearChainCrf.sig(),
+            &[
+                "Alpha",
+                "Emission",
+                "EmissionExps",
+                "Label",
+                "Length",
+                "LogLikelihood@GRAD",
+                "Transition",
+                "TransitionExps",
+            ],
+            &["Emission@GRAD", "Transition@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

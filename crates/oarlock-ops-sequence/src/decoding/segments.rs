@@ -26,22 +26,33 @@ impl Segments {
             let what = format!("is {}, but sequences with lengths are [batch, steps, ...]", t.dims());
             return Err(io.error(Kind::Shape, self.input, what));
         };
-        let lengths = io.dense(length)?;
-        let lengths = Ints::of(io, length, &lengths)?;
-        if lengths.len() != batch {
-            let what = format!("holds {} lengths for {batch} sequences", lengths.len());
-            return Err(io.error(Kind::Shape, length, what));
-        }
-        for i in 0..batch {
-            let n = lengths.count(io, length, i)?;
-            if n > steps {
-                let what = format!("says that sequence {i} has {n} steps, but there is room for {steps}");
-                return Err(io.error(Kind::Range, length, what));
-            }
-            rows.push(i * steps..i * steps + n);
-        }
-        Ok(())
+        each_length(io, length, batch, steps, |i, n| rows.push(i * steps..i * steps + n))
     }
+}
+
+/// Calls `f` with the index and the length of each of `batch` sequences, for which there are `room` steps.
+pub(crate) fn each_length(
+    io: &Io<'_>,
+    length: In,
+    batch: usize,
+    room: usize,
+    mut f: impl FnMut(usize, usize),
+) -> Result<()> {
+    let lengths = io.dense(length)?;
+    let lengths = Ints::of(io, length, &lengths)?;
+    if lengths.len() != batch {
+        let what = format!("holds {} lengths for {batch} sequences", lengths.len());
+        return Err(io.error(Kind::Shape, length, what));
+    }
+    for i in 0..batch {
+        let n = lengths.count(io, length, i)?;
+        if n > room {
+            let what = format!("says that sequence {i} has {n} steps, but there is room for {room}");
+            return Err(io.error(Kind::Range, length, what));
+        }
+        f(i, n);
+    }
+    Ok(())
 }
 
 /// Two inputs must have as many sequences as each other; returns how many.

@@ -8,7 +8,7 @@ use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Dims, Float, Tensor};
 
-use crate::decoding::segments::Segments;
+use crate::decoding::segments::{Segments, each_length};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&WarpCtc, &WarpCtcGrad];
 
@@ -72,7 +72,7 @@ impl OpDef for WarpCtc {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("warpctc_grad", &["Logits", "LogitsLength", "Loss@GRAD", "WarpCTCGrad"], &["Logits@GRAD"])
+        g.emit_for(&WarpCtcGrad)
     }
 }
 
@@ -114,20 +114,7 @@ impl Logits {
             let what = format!("is {}, but with lengths it is [steps, batch, classes]", t.dims());
             return Err(io.error(Kind::Shape, self.input, what));
         };
-        let lengths = io.dense(length)?;
-        let lengths = Ints::of(io, length, &lengths)?;
-        if lengths.len() != batch {
-            let what = format!("holds {} lengths for {batch} sequences", lengths.len());
-            return Err(io.error(Kind::Shape, length, what));
-        }
-        for i in 0..batch {
-            let len = lengths.count(io, length, i)?;
-            if len > room {
-                let what = format!("says that sequence {i} has {len} steps, but there is room for {room}");
-                return Err(io.error(Kind::Range, length, what));
-            }
-            sequences.push(Steps { first: i, stride: batch, len });
-        }
+        each_length(io, length, batch, room, |first, len| sequences.push(Steps { first, stride: batch, len }))?;
         Ok(room)
     }
 }
@@ -328,16 +315,7 @@ struct WarpCtcGrad;
 impl OpDef for WarpCtcGrad {
     fn sig(&self) -> Sig {
         Sig::new("warpctc_grad", "Logits@GRAD = WarpCTCGrad * Loss@GRAD; divided by the number of steps, if so asked")
-            .input("Logits", "of the forward operator")
-            .optional_input("LogitsLength", "of the forward operator")
-            .input("Loss@GRAD", "gradient of `Loss`")
-            .input("WarpCTCGrad", "of the forward operator")
-            .output("Logits@GRAD", "gradient of `Logits`")
-            .attrs_of(&WarpCtc.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Logits"])
+            .grad_of(&WarpCtc.sig(), &["Logits", "LogitsLength", "Loss@GRAD", "WarpCTCGrad"], &["Logits@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -369,21 +369,11 @@ struct CudnnLstmGrad;
 
 impl OpDef for CudnnLstmGrad {
     fn sig(&self) -> Sig {
-        Sig::new("cudnn_lstm_grad", "gradients of `cudnn_lstm`, which is computed again first")
-            .input("Input", "of the forward operator")
-            .input("InitH", "of the forward operator")
-            .input("InitC", "of the forward operator")
-            .input("W", "of the forward operator")
-            .optional_input("Cache", "of the forward operator; not read")
-            .optional_input("Out", "of the forward operator; not read")
-            .optional_input("Out@GRAD", "gradient of `Out`")
-            .optional_input("last_h@GRAD", "gradient of `last_h`")
-            .optional_input("last_c@GRAD", "gradient of `last_c`")
-            .optional_output("Input@GRAD", "gradient of `Input`")
-            .optional_output("InitH@GRAD", "gradient of `InitH`")
-            .optional_output("InitC@GRAD", "gradient of `InitC`")
-            .optional_output("W@GRAD", "gradient of `W`")
-            .attrs_of(&CudnnLstm.sig())
+        Sig::new("cudnn_lstm_grad", "gradients of `cudnn_lstm`, which is computed again first").grad_of(
+            &CudnnLstm.sig(),
+            &["Input", "InitH", "InitC", "W", "Cache", "Out?", "Out@GRAD?", "last_h@GRAD?", "last_c@GRAD?"],
+            &["Input@GRAD", "InitH@GRAD", "InitC@GRAD", "W@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

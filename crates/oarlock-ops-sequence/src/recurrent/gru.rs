@@ -76,18 +76,7 @@ impl OpDef for Gru {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = [
-            "Input",
-            "H0",
-            "Weight",
-            "Bias",
-            "BatchGate",
-            "BatchResetHiddenPrev",
-            "BatchHidden",
-            "Hidden",
-            "Hidden@GRAD",
-        ];
-        g.emit("gru_grad", &reads, &["Input@GRAD", "H0@GRAD", "Weight@GRAD", "Bias@GRAD"])
+        g.emit_for(&GruGrad)
     }
 }
 
@@ -187,25 +176,21 @@ struct GruGrad;
 
 impl OpDef for GruGrad {
     fn sig(&self) -> Sig {
-        Sig::new("gru_grad", "gradients of `gru`, from the last step to the first")
-            .input("Input", "of the forward operator, for its sizes and LoD")
-            .optional_input("H0", "of the forward operator")
-            .input("Weight", "of the forward operator")
-            .optional_input("Bias", "of the forward operator, for its sizes")
-            .input("BatchGate", "of the forward operator")
-            .input("BatchResetHiddenPrev", "of the forward operator")
-            .input("BatchHidden", "of the forward operator")
-            .input("Hidden", "of the forward operator, for its sizes")
-            .input("Hidden@GRAD", "gradient of `Hidden`")
-            .optional_output("Input@GRAD", "gradient of `Input`")
-            .optional_output("H0@GRAD", "gradient of `H0`")
-            .optional_output("Weight@GRAD", "gradient of `Weight`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`")
-            .attrs_of(&Gru.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Input", "H0", "Weight", "Bias"])
+        Sig::new("gru_grad", "gradients of `gru`, from the last step to the first").grad_of(
+            &Gru.sig(),
+            &[
+                "Input",
+                "H0",
+                "Weight",
+                "Bias",
+                "BatchGate",
+                "BatchResetHiddenPrev",
+                "BatchHidden",
+                "Hidden",
+                "Hidden@GRAD",
+            ],
+            &["Input@GRAD", "H0@GRAD", "Weight@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

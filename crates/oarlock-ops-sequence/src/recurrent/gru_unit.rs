@@ -69,8 +69,7 @@ impl OpDef for GruUnit {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = ["Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"];
-        g.emit("gru_unit_grad", &reads, &["Input@GRAD", "HiddenPrev@GRAD", "Weight@GRAD", "Bias@GRAD"])
+        g.emit_for(&GruUnitGrad)
     }
 }
 
@@ -179,23 +178,11 @@ struct GruUnitGrad;
 
 impl OpDef for GruUnitGrad {
     fn sig(&self) -> Sig {
-        Sig::new("gru_unit_grad", "gradients of `gru_unit`")
-            .input("Input", "of the forward operator, for its sizes")
-            .input("HiddenPrev", "of the forward operator")
-            .input("Weight", "of the forward operator")
-            .optional_input("Bias", "of the forward operator, for its sizes")
-            .input("Gate", "of the forward operator")
-            .input("ResetHiddenPrev", "of the forward operator")
-            .input("Hidden@GRAD", "gradient of `Hidden`")
-            .optional_output("Input@GRAD", "gradient of `Input`")
-            .optional_output("HiddenPrev@GRAD", "gradient of `HiddenPrev`")
-            .optional_output("Weight@GRAD", "gradient of `Weight`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`")
-            .attrs_of(&GruUnit.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Input", "HiddenPrev", "Weight", "Bias"])
+        Sig::new("gru_unit_grad", "gradients of `gru_unit`").grad_of(
+            &GruUnit.sig(),
+            &["Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"],
+            &["Input@GRAD", "HiddenPrev@GRAD", "Weight@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

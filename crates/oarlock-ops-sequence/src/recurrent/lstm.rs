@@ -86,9 +86,7 @@ impl OpDef for LstmOp {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads =
-            ["Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate", "BatchCellPreAct", "Hidden@GRAD"];
-        g.emit("lstm_grad", &reads, &["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"])
+        g.emit_for(&LstmGrad)
     }
 }
 
@@ -192,23 +190,13 @@ struct LstmGrad;
 
 impl OpDef for LstmGrad {
     fn sig(&self) -> Sig {
-        Sig::new("lstm_grad", "gradients of `lstm`, from the last step to the first")
-            .input("Input", "of the forward operator, for its sizes and LoD")
-            .optional_input("H0", "of the forward operator")
-            .optional_input("C0", "of the forward operator")
-            .input("Weight", "of the forward operator")
-            .input("Bias", "of the forward operator")
-            .input("Hidden", "of the forward operator")
-            .input("Cell", "of the forward operator")
-            .input("BatchGate", "of the forward operator")
-            .input("BatchCellPreAct", "of the forward operator")
-            .input("Hidden@GRAD", "gradient of `Hidden`")
-            .optional_output("Input@GRAD", "gradient of `Input`")
-            .optional_output("H0@GRAD", "gradient of `H0`")
-            .optional_output("C0@GRAD", "gradient of `C0`")
-            .optional_output("Weight@GRAD", "gradient of `Weight`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`")
-            .attrs_of(&LstmOp.sig())
+        let reads =
+            ["Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate", "BatchCellPreAct", "Hidden@GRAD"];
+        Sig::new("lstm_grad", "gradients of `lstm`, from the last step to the first").grad_of(
+            &LstmOp.sig(),
+            &reads,
+            &["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -56,7 +56,7 @@ impl OpDef for LstmUnit {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("lstm_unit_grad", &["X", "C_prev", "C", "C@GRAD", "H@GRAD"], &["X@GRAD", "C_prev@GRAD"])
+        g.emit_for(&LstmUnitGrad)
     }
 }
 
@@ -123,19 +123,11 @@ struct LstmUnitGrad;
 
 impl OpDef for LstmUnitGrad {
     fn sig(&self) -> Sig {
-        Sig::new("lstm_unit_grad", "gradients of `lstm_unit`, whose gates are computed again")
-            .input("X", "of the forward operator")
-            .input("C_prev", "of the forward operator")
-            .input("C", "of the forward operator")
-            .input("C@GRAD", "gradient of `C`")
-            .input("H@GRAD", "gradient of `H`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("C_prev@GRAD", "gradient of `C_prev`")
-            .attrs_of(&LstmUnit.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "C_prev"])
+        Sig::new("lstm_unit_grad", "gradients of `lstm_unit`, whose gates are computed again").grad_of(
+            &LstmUnit.sig(),
+            &["X", "C_prev", "C", "C@GRAD", "H@GRAD"],
+            &["X@GRAD", "C_prev@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -90,21 +90,7 @@ impl OpDef for Lstmp {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = [
-            "H0",
-            "C0",
-            "Weight",
-            "ProjWeight",
-            "Bias",
-            "Projection",
-            "Cell",
-            "BatchGate",
-            "BatchCellPreAct",
-            "BatchHidden",
-            "Projection@GRAD",
-        ];
-        let writes = ["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "ProjWeight@GRAD", "Bias@GRAD"];
-        g.emit("lstmp_grad", &reads, &writes)
+        g.emit_for(&LstmpGrad)
     }
 }
 
@@ -265,25 +251,23 @@ struct LstmpGrad;
 
 impl OpDef for LstmpGrad {
     fn sig(&self) -> Sig {
-        Sig::new("lstmp_grad", "gradients of `lstmp`, from the last step to the first")
-            .optional_input("H0", "of the forward operator")
-            .optional_input("C0", "of the forward operator")
-            .input("Weight", "of the forward operator")
-            .input("ProjWeight", "of the forward operator")
-            .input("Bias", "of the forward operator")
-            .input("Projection", "of the forward operator")
-            .input("Cell", "of the forward operator")
-            .input("BatchGate", "of the forward operator")
-            .input("BatchCellPreAct", "of the forward operator")
-            .input("BatchHidden", "of the forward operator")
-            .input("Projection@GRAD", "gradient of `Projection`")
-            .optional_output("Input@GRAD", "gradient of `Input`")
-            .optional_output("H0@GRAD", "gradient of `H0`")
-            .optional_output("C0@GRAD", "gradient of `C0`")
-            .optional_output("Weight@GRAD", "gradient of `Weight`")
-            .optional_output("ProjWeight@GRAD", "gradient of `ProjWeight`")
-            .optional_output("Bias@GRAD", "gradient of `Bias`")
-            .attrs_of(&Lstmp.sig())
+        Sig::new("lstmp_grad", "gradients of `lstmp`, from the last step to the first").grad_of(
+            &Lstmp.sig(),
+            &[
+                "H0",
+                "C0",
+                "Weight",
+                "ProjWeight",
+                "Bias",
+                "Projection",
+                "Cell",
+                "BatchGate",
+                "BatchCellPreAct",
+                "BatchHidden",
+                "Projection@GRAD",
+            ],
+            &["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "ProjWeight@GRAD", "Bias@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

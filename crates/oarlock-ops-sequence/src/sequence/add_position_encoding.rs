@@ -54,7 +54,7 @@ impl OpDef for AddPositionEncoding {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("add_position_encoding_grad", &["Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&AddPositionEncodingGrad)
     }
 }
 
@@ -90,10 +90,11 @@ struct AddPositionEncodingGrad;
 
 impl OpDef for AddPositionEncodingGrad {
     fn sig(&self) -> Sig {
-        Sig::new("add_position_encoding_grad", "X@GRAD = alpha Out@GRAD")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&AddPositionEncoding.sig())
+        Sig::new("add_position_encoding_grad", "X@GRAD = alpha Out@GRAD").grad_of(
+            &AddPositionEncoding.sig(),
+            &["Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `lod_reset`: the same rows grouped into other sequences.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarKind, kernel};
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{Lod, Tensor};
@@ -51,7 +51,7 @@ impl OpDef for LodReset {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("lod_reset_grad", &["Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&LodResetGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -81,24 +81,18 @@ struct LodResetGrad;
 
 impl OpDef for LodResetGrad {
     fn sig(&self) -> Sig {
-        Sig::new("lod_reset_grad", "X@GRAD = Out@GRAD, with the LoD of X")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its LoD")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&LodReset.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
-        cx.set("X@GRAD", x.with_kind(VarKind::Tensor));
-        Ok(())
+        Sig::new("lod_reset_grad", "X@GRAD = Out@GRAD, with the LoD of X").grad_of(
+            &LodReset.sig(),
+            &["Out@GRAD", "X"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         kernel(move |io| {
             let like = io.dense(x)?;
-            checks::expect_elements(io, dout, &*io.dense(dout)?, like.numel())?;
+            checks::expect_elements(io, dout, io.dense(dout)?.numel(), like.numel())?;
             io.update(dout, dx)?.set_lod(like.lod().clone());
             Ok(())
         })

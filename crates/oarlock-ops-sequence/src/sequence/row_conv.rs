@@ -104,19 +104,7 @@ struct RowConvGrad;
 
 impl OpDef for RowConvGrad {
     fn sig(&self) -> Sig {
-        Sig::new(
-            "row_conv_grad",
-            "X@GRAD[t + j] gets Filter[j] Out@GRAD[t], Filter@GRAD[j] gets X[t + j] Out@GRAD[t], added up over all t and j",
-        )
-        .input("X", "of the forward operator")
-        .input("Filter", "of the forward operator")
-        .input("Out@GRAD", "gradient of `Out`")
-        .optional_output("X@GRAD", "gradient of `X`")
-        .optional_output("Filter@GRAD", "gradient of `Filter`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Filter"])
+        Sig::new("row_conv_grad", "X@GRAD[t + j] gets Filter[j] Out@GRAD[t], Filter@GRAD[j] gets X[t + j] Out@GRAD[t], added up over all t and j").grad_of(&RowConv.sig(), &["X", "Filter", "Out@GRAD"], &["X@GRAD", "Filter@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -127,7 +115,7 @@ impl OpDef for RowConvGrad {
             kernel(move |io| {
                 let (xt, ft) = conv.read(io, &mut ends)?;
                 let dt = io.dense(dout)?;
-                checks::expect_elements(io, dout, &dt, xt.numel())?;
+                checks::expect_elements(io, dout, dt.numel(), xt.numel())?;
                 let (x, filter) = (io.data::<T>(conv.x, &xt)?, io.data::<T>(conv.filter, &ft)?);
                 let d = io.data::<T>(dout, &dt)?;
                 let width = ft.dims()[1];

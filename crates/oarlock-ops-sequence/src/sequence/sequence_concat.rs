@@ -1,6 +1,6 @@
 //! `sequence_concat`: joins the i-th sequences of several inputs into one.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Float, Tensor};
@@ -20,10 +20,7 @@ impl OpDef for SequenceConcat {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
-        let shape = lod_rows::with_rows(x.shape.clone(), Dim::Any);
-        cx.set("Out", x.with_shape(shape));
-        Ok(())
+        lod_rows::infer_other_rows(cx)
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -99,14 +96,11 @@ struct SequenceConcatGrad;
 
 impl OpDef for SequenceConcatGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_concat_grad", "X@GRAD[k] holds the pieces of Out@GRAD that came from X[k]")
-            .input("Out@GRAD", "gradient of `Out`")
-            .inputs("X", "of the forward operator, for their sizes and LoD")
-            .outputs("X@GRAD", "gradients of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+        Sig::new("sequence_concat_grad", "X@GRAD[k] holds the pieces of Out@GRAD that came from X[k]").grad_of(
+            &SequenceConcat.sig(),
+            &["Out@GRAD", "X"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -114,7 +108,7 @@ impl OpDef for SequenceConcatGrad {
         by_float!(p.float("X")?, T => kernel(move |io| {
             let rows = check(io, &xs)?;
             let from = io.dense(dout)?;
-            checks::expect_elements(io, dout, &from, rows * from.dims().matrix(1).1)?;
+            checks::expect_elements(io, dout, from.numel(), rows * from.dims().matrix(1).1)?;
             let wanted = xs.iter().enumerate().filter_map(|(k, &x)| Some((k, x, (*dxs.get(k)?)?)));
             wanted.into_iter().try_for_each(|(k, x, dx)| split::<T>(io, &xs, k, (x, dx), io.data(dout, &from)?))
         }))

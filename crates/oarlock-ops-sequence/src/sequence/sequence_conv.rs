@@ -218,18 +218,11 @@ impl OpDef for SequenceConvGrad {
             "sequence_conv_grad",
             "Filter@GRAD = seen' Out@GRAD; what is seen gets Out@GRAD Filter', added up per row",
         )
-        .input("Filter", "of the forward operator")
-        .input("Out@GRAD", "gradient of `Out`")
-        .optional_input("PaddingData", "of the forward operator")
-        .input("X", "of the forward operator")
-        .optional_output("Filter@GRAD", "gradient of `Filter`")
-        .optional_output("PaddingData@GRAD", "gradient of `PaddingData`")
-        .optional_output("X@GRAD", "gradient of `X`")
-        .attrs_of(&SequenceConv.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Filter", "PaddingData"])
+        .grad_of(
+            &SequenceConv.sig(),
+            &["Filter", "Out@GRAD", "PaddingData", "X"],
+            &["Filter@GRAD", "PaddingData@GRAD", "X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -260,7 +253,7 @@ impl ConvGrad {
         let (x, filter, dout) = (io.dense(self.conv.x)?, io.dense(self.conv.filter)?, io.dense(self.dout)?);
         let out_width = self.conv.look(io, &x, &filter, seen)?;
         let (rows, taps) = (x.rows(), filter.dims().matrix(1).0);
-        checks::expect_elements(io, self.dout, &dout, rows * out_width)?;
+        checks::expect_elements(io, self.dout, dout.numel(), rows * out_width)?;
         let dout = Mat::new(io.data::<T>(self.dout, &dout)?, rows, out_width);
         let pool = io.runtime().pool();
         if let Some(out) = self.dfilter {

@@ -1,6 +1,6 @@
 //! `sequence_expand`: repeats rows or sequences as often as a reference is long.
 
-use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
 
@@ -22,10 +22,7 @@ impl OpDef for SequenceExpand {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
-        let shape = lod_rows::with_rows(x.shape.clone(), Dim::Any);
-        cx.set("Out", x.with_shape(shape));
-        Ok(())
+        lod_rows::infer_other_rows(cx)
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -33,7 +30,7 @@ impl OpDef for SequenceExpand {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_expand_grad", &["Out@GRAD", "X", "Y"], &["X@GRAD"])
+        g.emit_for(&SequenceExpandGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -101,16 +98,11 @@ struct SequenceExpandGrad;
 
 impl OpDef for SequenceExpandGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_expand_grad", "X@GRAD adds up the gradients of all copies of a row")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its sizes and LoD")
-            .input("Y", "of the forward operator, for its LoD")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&SequenceExpand.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        Sig::new("sequence_expand_grad", "X@GRAD adds up the gradients of all copies of a row").grad_of(
+            &SequenceExpand.sig(),
+            &["Out@GRAD", "X", "Y"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

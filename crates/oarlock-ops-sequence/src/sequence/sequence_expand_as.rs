@@ -32,7 +32,7 @@ impl OpDef for SequenceExpandAs {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_expand_as_grad", &["Out@GRAD", "X", "Y"], &["X@GRAD"])
+        g.emit_for(&SequenceExpandAsGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -64,15 +64,11 @@ struct SequenceExpandAsGrad;
 
 impl OpDef for SequenceExpandAsGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_expand_as_grad", "X@GRAD adds up the gradients of all copies of a row")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its sizes")
-            .input("Y", "of the forward operator, for its LoD")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        Sig::new("sequence_expand_as_grad", "X@GRAD adds up the gradients of all copies of a row").grad_of(
+            &SequenceExpandAs.sig(),
+            &["Out@GRAD", "X", "Y"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -55,7 +55,7 @@ impl OpDef for SequencePad {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_pad_grad", &["Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&SequencePadGrad)
     }
 }
 
@@ -99,15 +99,11 @@ struct SequencePadGrad;
 
 impl OpDef for SequencePadGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_pad_grad", "X@GRAD is Out@GRAD without the padding")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its sizes and LoD")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&SequencePad.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        Sig::new("sequence_pad_grad", "X@GRAD is Out@GRAD without the padding").grad_of(
+            &SequencePad.sig(),
+            &["Out@GRAD", "X"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -118,7 +114,7 @@ impl OpDef for SequencePadGrad {
             let padded = from.dims().get(1).copied().unwrap_or(1);
             padded_length(io, x, offsets, Some(padded))?;
             let width = like.dims().matrix(1).1;
-            checks::expect_elements(io, dout, &from, (offsets.len() - 1) * padded * width)?;
+            checks::expect_elements(io, dout, from.numel(), (offsets.len() - 1) * padded * width)?;
             let mut to = io.out_sized(dx, like.dtype(), *like.dims())?;
             to.set_lod(like.lod().clone());
             let (from, to) = (io.data::<T>(dout, &from)?, io.data_mut::<T>(dx, &mut to)?);

@@ -143,15 +143,7 @@ impl OpDef for SequencePoolGrad {
             "sequence_pool_grad",
             "each row of Out@GRAD goes to the rows of X@GRAD that were pooled into it, scaled alike",
         )
-        .input("X", "of the forward operator, for its sizes and LoD")
-        .input("Out@GRAD", "gradient of `Out`")
-        .optional_input("MaxIndex", "of the forward operator, for MAX")
-        .output("X@GRAD", "gradient of `X`")
-        .attrs_of(&SequencePool.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        .grad_of(&SequencePool.sig(), &["X", "Out@GRAD", "MaxIndex?"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -199,7 +191,7 @@ impl PoolGrad {
         let (x, dout) = (io.dense(self.x)?, io.dense(self.dout)?);
         let offsets = lod_rows::offsets(io, self.x, &x)?;
         let width = x.dims().matrix(1).1;
-        checks::expect_elements(io, self.dout, &dout, (offsets.len() - 1) * width)?;
+        checks::expect_elements(io, self.dout, dout.numel(), (offsets.len() - 1) * width)?;
         let mut dx = io.out_sized(self.dx, T::DTYPE, *x.dims())?;
         dx.set_lod(x.lod().clone());
         let dx = io.data_mut::<T>(self.dx, &mut dx)?;

@@ -47,7 +47,7 @@ impl OpDef for SequenceReshape {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_reshape_grad", &["Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&SequenceReshapeGrad)
     }
 }
 
@@ -62,22 +62,18 @@ struct SequenceReshapeGrad;
 
 impl OpDef for SequenceReshapeGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_reshape_grad", "X@GRAD is Out@GRAD in the rows of X")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its sizes and LoD")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&SequenceReshape.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        Sig::new("sequence_reshape_grad", "X@GRAD is Out@GRAD in the rows of X").grad_of(
+            &SequenceReshape.sig(),
+            &["Out@GRAD", "X"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         kernel(move |io| {
             let (like, from) = (io.dense(x)?, io.dense(dout)?);
-            checks::expect_elements(io, dout, &from, like.numel())?;
+            checks::expect_elements(io, dout, from.numel(), like.numel())?;
             let mut to = io.out_sized(dx, from.dtype(), *like.dims())?;
             to.set_lod(like.lod().clone());
             to.bytes_mut().copy_from_slice(from.bytes());

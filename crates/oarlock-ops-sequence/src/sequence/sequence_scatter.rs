@@ -35,7 +35,7 @@ impl OpDef for SequenceScatter {
             let (id_tensor, update_tensor) = (io.dense(ids)?, io.dense(updates)?);
             let mut to = io.update(x, out)?;
             let cells = Cells::new(io, ids, &id_tensor, to.dims())?;
-            checks::expect_elements(io, updates, &update_tensor, cells.len())?;
+            checks::expect_elements(io, updates, update_tensor.numel(), cells.len())?;
             let updates = io.data::<T>(updates, &update_tensor)?;
             let to = io.data_mut::<T>(out, &mut to)?;
             cells.each().for_each(|(j, cell)| to[cell] += updates[j]);
@@ -102,12 +102,11 @@ struct SequenceScatterGrad;
 
 impl OpDef for SequenceScatterGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_scatter_grad", "X@GRAD = Out@GRAD; Updates@GRAD[j] = Out@GRAD[i, Ids[j]]")
-            .input("Ids", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("Updates", "of the forward operator, for its sizes")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Updates@GRAD", "gradient of `Updates`")
+        Sig::new("sequence_scatter_grad", "X@GRAD = Out@GRAD; Updates@GRAD[j] = Out@GRAD[i, Ids[j]]").grad_of(
+            &SequenceScatter.sig(),
+            &["Ids", "Out@GRAD", "Updates"],
+            &["X@GRAD", "Updates@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -122,7 +121,7 @@ impl OpDef for SequenceScatterGrad {
             if let Some(to) = dupdates {
                 let (id_tensor, like, from) = (io.dense(ids)?, io.dense(updates)?, io.dense(dout)?);
                 let cells = Cells::new(io, ids, &id_tensor, from.dims())?;
-                checks::expect_elements(io, updates, &like, cells.len())?;
+                checks::expect_elements(io, updates, like.numel(), cells.len())?;
                 let mut d = io.out_sized(to, like.dtype(), *like.dims())?;
                 let (from, d) = (io.data::<T>(dout, &from)?, io.data_mut::<T>(to, &mut d)?);
                 cells.each().for_each(|(j, cell)| d[j] = from[cell]);

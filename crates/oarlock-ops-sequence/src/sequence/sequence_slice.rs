@@ -1,6 +1,6 @@
 //! `sequence_slice`: a piece of each sequence.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
@@ -22,10 +22,7 @@ impl OpDef for SequenceSlice {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let x = cx.input("X")?;
-        let shape = lod_rows::with_rows(x.shape.clone(), Dim::Any);
-        cx.set("Out", x.with_shape(shape));
-        Ok(())
+        lod_rows::infer_other_rows(cx)
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -33,7 +30,7 @@ impl OpDef for SequenceSlice {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_slice_grad", &["Length", "Offset", "Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&SequenceSliceGrad)
     }
 }
 
@@ -84,16 +81,11 @@ struct SequenceSliceGrad;
 
 impl OpDef for SequenceSliceGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_slice_grad", "X@GRAD is Out@GRAD at the rows that were taken, zero elsewhere")
-            .input("Length", "of the forward operator")
-            .input("Offset", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its sizes and LoD")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        Sig::new("sequence_slice_grad", "X@GRAD is Out@GRAD at the rows that were taken, zero elsewhere").grad_of(
+            &SequenceSlice.sig(),
+            &["Length", "Offset", "Out@GRAD", "X"],
+            &["X@GRAD"],
+        )
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {

@@ -40,7 +40,7 @@ impl OpDef for SequenceSoftmax {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_softmax_grad", &["Out", "Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&SequenceSoftmaxGrad)
     }
 }
 
@@ -56,15 +56,7 @@ struct SequenceSoftmaxGrad;
 impl OpDef for SequenceSoftmaxGrad {
     fn sig(&self) -> Sig {
         Sig::new("sequence_softmax_grad", "X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD over the sequence)")
-            .input("Out", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator, for its LoD")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&SequenceSoftmax.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+            .grad_of(&SequenceSoftmax.sig(), &["Out", "Out@GRAD", "X"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -73,8 +65,8 @@ impl OpDef for SequenceSoftmaxGrad {
             let (like, y, dy) = (io.dense(x)?, io.dense(out)?, io.dense(dout)?);
             let offsets = lod_rows::offsets(io, x, &like)?;
             one_per_row(io, &like)?;
-            checks::expect_elements(io, out, &y, like.numel())?;
-            checks::expect_elements(io, dout, &dy, like.numel())?;
+            checks::expect_elements(io, out, y.numel(), like.numel())?;
+            checks::expect_elements(io, dout, dy.numel(), like.numel())?;
             let mut to = io.out_sized(dx, like.dtype(), *like.dims())?;
             to.set_lod(like.lod().clone());
             let (y, dy, to) = (io.data::<T>(out, &y)?, io.data::<T>(dout, &dy)?, io.data_mut::<T>(dx, &mut to)?);

@@ -154,17 +154,7 @@ struct TopkAvgPoolingGrad;
 impl OpDef for TopkAvgPoolingGrad {
     fn sig(&self) -> Sig {
         Sig::new("sequence_topk_avg_pooling_grad", "X@GRAD gets Out@GRAD / topks[i] at each element that a mean took")
-            .input("X", "of the forward operator, for its sizes and LoD")
-            .input("ROW", "of the forward operator, for its LoD")
-            .input("COLUMN", "of the forward operator, for its LoD")
-            .input("pos", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&TopkAvgPooling.sig())
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
+            .grad_of(&TopkAvgPooling.sig(), &["X", "ROW", "COLUMN", "pos", "Out@GRAD"], &["X@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -174,8 +164,8 @@ impl OpDef for TopkAvgPoolingGrad {
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (x, places, d) = (io.dense(slots.x)?, io.dense(pos)?, io.dense(dout)?);
             let cells = io.dense(slots.row)?.rows() * topk.channels;
-            checks::expect_elements(io, pos, &places, cells * topk.most())?;
-            checks::expect_elements(io, dout, &d, cells * topk.ks.len())?;
+            checks::expect_elements(io, pos, places.numel(), cells * topk.most())?;
+            checks::expect_elements(io, dout, d.numel(), cells * topk.ks.len())?;
             let mut to = io.out_sized(dx, <T as Element>::DTYPE, *x.dims())?;
             to.set_lod(x.lod().clone());
             let (places, d) = (io.data::<i32>(pos, &places)?, io.data::<T>(dout, &d)?);

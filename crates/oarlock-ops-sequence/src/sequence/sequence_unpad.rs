@@ -38,7 +38,7 @@ impl OpDef for SequenceUnpad {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_unpad_grad", &["Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&SequenceUnpadGrad)
     }
 }
 
@@ -76,14 +76,11 @@ struct SequenceUnpadGrad;
 
 impl OpDef for SequenceUnpadGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sequence_unpad_grad", "X@GRAD is Out@GRAD padded with zeros")
-            .input("Out@GRAD", "gradient of `Out`, with its LoD")
-            .input("X", "of the forward operator, for its sizes")
-            .output("X@GRAD", "gradient of `X`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        lod_rows::infer_grad(cx)
+        Sig::new("sequence_unpad_grad", "X@GRAD is Out@GRAD padded with zeros").grad_of(
+            &SequenceUnpad.sig(),
+            &["Out@GRAD", "X"],
+            &["X@GRAD"],
+        )
     }
 
     // The operator has no `Length`: lengths are those of the gradient's sequences.
@@ -94,7 +91,7 @@ impl OpDef for SequenceUnpadGrad {
             let offsets = lod_rows::offsets(io, dout, &from)?;
             let padded = like.dims().get(1).copied().unwrap_or(1);
             let width = like.dims().matrix(2).1;
-            checks::expect_elements(io, dout, &from, from.rows() * width)?;
+            checks::expect_elements(io, dout, from.numel(), from.rows() * width)?;
             let longest = offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
             if offsets.len() - 1 != like.rows() || longest > padded {
                 let what = format!("has {} sequences of up to {longest} rows, but {} is {}", offsets.len() - 1, io.describe(x), like.dims());

@@ -42,7 +42,7 @@ impl OpDef for BceLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("bce_loss_grad", &["Label", "Out@GRAD", "X"], &["X@GRAD"])
+        g.emit_for(&BceLossGrad)
     }
 }
 
@@ -51,10 +51,7 @@ struct BceLossGrad;
 impl OpDef for BceLossGrad {
     fn sig(&self) -> Sig {
         Sig::new("bce_loss_grad", "X@GRAD = Out@GRAD * (X - Label) / (X * (1 - X)), the divisor at least 1e-12")
-            .input("Label", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("X", "of the forward operator")
-            .output("X@GRAD", "gradient of `X`")
+            .grad_of(&BceLoss.sig(), &["Label", "Out@GRAD", "X"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

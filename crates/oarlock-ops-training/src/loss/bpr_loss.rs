@@ -68,12 +68,11 @@ struct BprLossGrad;
 
 impl OpDef for BprLossGrad {
     fn sig(&self) -> Sig {
-        let doc = "X@GRAD[j] = Y@GRAD * sigmoid(X[j] - X[Label]) / (classes - 1); X@GRAD[Label] = minus their sum";
-        Sig::new("bpr_loss_grad", doc)
-            .input("X", "of the forward operator")
-            .input("Label", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .output("X@GRAD", "gradient of `X`")
+        Sig::new(
+            "bpr_loss_grad",
+            "X@GRAD[j] = Y@GRAD * sigmoid(X[j] - X[Label]) / (classes - 1); X@GRAD[Label] = minus their sum",
+        )
+        .grad_of(&BprLoss.sig(), &["X", "Label", "Y@GRAD"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

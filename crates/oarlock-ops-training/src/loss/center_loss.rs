@@ -62,7 +62,7 @@ impl OpDef for CenterLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("center_loss_grad", &["Loss@GRAD", "SampleCenterDiff", "X"], &["X@GRAD"])
+        g.emit_for(&CenterLossGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -124,12 +124,11 @@ struct CenterLossGrad;
 
 impl OpDef for CenterLossGrad {
     fn sig(&self) -> Sig {
-        Sig::new("center_loss_grad", "X@GRAD = SampleCenterDiff * Loss@GRAD")
-            .input("Loss@GRAD", "gradient of `Loss`")
-            .input("SampleCenterDiff", "of the forward operator")
-            .input("X", "of the forward operator, for its sizes")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&CenterLoss.sig())
+        Sig::new("center_loss_grad", "X@GRAD = SampleCenterDiff * Loss@GRAD").grad_of(
+            &CenterLoss.sig(),
+            &["Loss@GRAD", "SampleCenterDiff", "X"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

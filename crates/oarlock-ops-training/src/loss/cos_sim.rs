@@ -74,16 +74,11 @@ struct CosSimGrad;
 impl OpDef for CosSimGrad {
     fn sig(&self) -> Sig {
         let doc = "X@GRAD = Out@GRAD * (Y / (XNorm * YNorm) - Out * X / XNorm^2), and likewise Y@GRAD, summed if `Y` is one row";
-        Sig::new("cos_sim_grad", doc)
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("Out", "of the forward operator")
-            .input("XNorm", "of the forward operator")
-            .input("YNorm", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-            .hints(&["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"])
+        Sig::new("cos_sim_grad", doc).grad_of(
+            &CosSim.sig(),
+            &["X", "Y", "Out", "XNorm", "YNorm", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -111,9 +106,9 @@ fn backward<T: Float>(
     let (x, y_data) = (io.data::<T>(x, &x_tensor)?, io.data::<T>(y, &y_tensor)?);
     let together = equal_sizes::Together::new(io, rows)?;
     let [out, x_norms, d] = together.data::<T>(io)?;
-    checks::check_rows(io, rows[2], d.len(), count)?;
+    checks::expect_elements(io, rows[2], d.len(), count)?;
     let y_norms = io.data::<T>(y_norm, &y_norm_tensor)?;
-    checks::check_rows(io, y_norm, y_norms.len(), y_tensor.rows())?;
+    checks::expect_elements(io, y_norm, y_norms.len(), y_tensor.rows())?;
     let one = y_tensor.rows() == 1;
     let y_at = |row: usize| if one { 0 } else { row };
     // Gradient of element `i` of a row with respect to `a`, with `b` the other row.

@@ -81,13 +81,11 @@ struct CrossEntropyGrad;
 
 impl OpDef for CrossEntropyGrad {
     fn sig(&self) -> Sig {
-        let sig =
-            Sig::new("cross_entropy_grad", "X@GRAD = -Y@GRAD * label / X, with label 1 at the true class, else 0")
-                .input("X", "of the forward operator")
-                .input("Label", "of the forward operator")
-                .input("Y@GRAD", "gradient of `Y`")
-                .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("cross_entropy_grad", "X@GRAD = -Y@GRAD * label / X, with label 1 at the true class, else 0").grad_of(
+            &CrossEntropy.sig(),
+            &["X", "Label", "Y@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -42,7 +42,7 @@ impl OpDef for CrossEntropy2 {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("cross_entropy_grad2", &["Label", "MatchX", "XShape", "Y@GRAD"], &["X@GRAD"])
+        g.emit_for(&CrossEntropyGrad2)
     }
 }
 
@@ -86,13 +86,11 @@ struct CrossEntropyGrad2;
 
 impl OpDef for CrossEntropyGrad2 {
     fn sig(&self) -> Sig {
-        Sig::new("cross_entropy_grad2", "X@GRAD = -Y@GRAD / MatchX at the true class, else 0")
-            .input("Label", "of the forward operator")
-            .input("MatchX", "of the forward operator")
-            .input("XShape", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .output("X@GRAD", "gradient of `X`")
-            .attr("ignore_index", -100, IGNORE)
+        Sig::new("cross_entropy_grad2", "X@GRAD = -Y@GRAD / MatchX at the true class, else 0").grad_of(
+            &CrossEntropy2.sig(),
+            &["Label", "MatchX", "XShape", "Y@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

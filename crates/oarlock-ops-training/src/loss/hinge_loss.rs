@@ -36,7 +36,7 @@ impl OpDef for HingeLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("hinge_loss_grad", &["Labels", "Logits", "Loss@GRAD"], &["Logits@GRAD"])
+        g.emit_for(&HingeLossGrad)
     }
 }
 
@@ -45,10 +45,7 @@ struct HingeLossGrad;
 impl OpDef for HingeLossGrad {
     fn sig(&self) -> Sig {
         Sig::new("hinge_loss_grad", "Logits@GRAD = -Loss@GRAD * (2 * Labels - 1) where the loss is above 0, else 0")
-            .input("Labels", "of the forward operator")
-            .input("Logits", "of the forward operator")
-            .input("Loss@GRAD", "gradient of `Loss`")
-            .output("Logits@GRAD", "gradient of `Logits`")
+            .grad_of(&HingeLoss.sig(), &["Labels", "Logits", "Loss@GRAD"], &["Logits@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -47,7 +47,7 @@ impl OpDef for HuberLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("huber_loss_grad", &["Out@GRAD", "Residual"], &["X@GRAD", "Y@GRAD"])
+        g.emit_for(&HuberLossGrad)
     }
 }
 
@@ -55,12 +55,11 @@ struct HuberLossGrad;
 
 impl OpDef for HuberLossGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("huber_loss_grad", "X@GRAD = -Out@GRAD * Residual cut off at delta; Y@GRAD = -X@GRAD")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("Residual", "of the forward operator")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        attrs(sig)
+        Sig::new("huber_loss_grad", "X@GRAD = -Out@GRAD * Residual cut off at delta; Y@GRAD = -X@GRAD").grad_of(
+            &HuberLoss.sig(),
+            &["Out@GRAD", "Residual"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -91,15 +91,8 @@ struct KldivLossGrad;
 
 impl OpDef for KldivLossGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "kldiv_loss_grad",
-            "X@GRAD = -Loss@GRAD * Target where Target is positive, else 0; reduced likewise",
-        )
-        .input("X", "of the forward operator")
-        .input("Target", "of the forward operator")
-        .input("Loss@GRAD", "gradient of `Loss`")
-        .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("kldiv_loss_grad", "X@GRAD = -Loss@GRAD * Target where Target is positive, else 0; reduced likewise")
+            .grad_of(&KldivLoss.sig(), &["X", "Target", "Loss@GRAD"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -49,7 +49,7 @@ impl OpDef for LabelSmooth {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("label_smooth_grad", &["Out@GRAD"], &["X@GRAD"])
+        g.emit_for(&LabelSmoothGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -61,10 +61,11 @@ struct LabelSmoothGrad;
 
 impl OpDef for LabelSmoothGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("label_smooth_grad", "X@GRAD = (1 - epsilon) * Out@GRAD")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("label_smooth_grad", "X@GRAD = (1 - epsilon) * Out@GRAD").grad_of(
+            &LabelSmooth.sig(),
+            &["Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

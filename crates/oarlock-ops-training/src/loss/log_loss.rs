@@ -41,7 +41,7 @@ impl OpDef for LogLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("log_loss_grad", &["Labels", "Loss@GRAD", "Predicted"], &["Predicted@GRAD"])
+        g.emit_for(&LogLossGrad)
     }
 }
 
@@ -49,15 +49,11 @@ struct LogLossGrad;
 
 impl OpDef for LogLossGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(
+        Sig::new(
             "log_loss_grad",
             "Predicted@GRAD = Loss@GRAD * ((1 - Labels) / (1 - Predicted + epsilon) - Labels / (Predicted + epsilon))",
         )
-        .input("Labels", "of the forward operator")
-        .input("Loss@GRAD", "gradient of `Loss`")
-        .input("Predicted", "of the forward operator")
-        .output("Predicted@GRAD", "gradient of `Predicted`");
-        attrs(sig)
+        .grad_of(&LogLoss.sig(), &["Labels", "Loss@GRAD", "Predicted"], &["Predicted@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

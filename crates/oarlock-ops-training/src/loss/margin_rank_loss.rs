@@ -47,7 +47,7 @@ impl OpDef for MarginRankLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("margin_rank_loss_grad", &["Activated", "Label", "Out@GRAD"], &["X1@GRAD", "X2@GRAD"])
+        g.emit_for(&MarginRankLossGrad)
     }
 }
 
@@ -55,13 +55,11 @@ struct MarginRankLossGrad;
 
 impl OpDef for MarginRankLossGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("margin_rank_loss_grad", "X1@GRAD = -Out@GRAD * Label * Activated; X2@GRAD = -X1@GRAD")
-            .input("Activated", "of the forward operator")
-            .input("Label", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X1@GRAD", "gradient of `X1`")
-            .optional_output("X2@GRAD", "gradient of `X2`");
-        attrs(sig)
+        Sig::new("margin_rank_loss_grad", "X1@GRAD = -Out@GRAD * Label * Activated; X2@GRAD = -X1@GRAD").grad_of(
+            &MarginRankLoss.sig(),
+            &["Activated", "Label", "Out@GRAD"],
+            &["X1@GRAD", "X2@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -46,7 +46,7 @@ impl OpDef for ModifiedHuberLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("modified_huber_loss_grad", &["IntermediateVal", "Out@GRAD", "Y"], &["X@GRAD"])
+        g.emit_for(&ModifiedHuberLossGrad)
     }
 }
 
@@ -58,10 +58,7 @@ impl OpDef for ModifiedHuberLossGrad {
             "modified_huber_loss_grad",
             "X@GRAD = Out@GRAD * (2 * Y - 1) * slope, with slope -4 where v < -1, -2 (1 - v) where v < 1, else 0",
         )
-        .input("IntermediateVal", "of the forward operator")
-        .input("Out@GRAD", "gradient of `Out`")
-        .input("Y", "of the forward operator")
-        .output("X@GRAD", "gradient of `X`")
+        .grad_of(&ModifiedHuberLoss.sig(), &["IntermediateVal", "Out@GRAD", "Y"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -52,7 +52,7 @@ impl OpDef for NllLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("nll_loss_grad", &["Label", "Out@GRAD", "Total_weight", "Weight", "X"], &["X@GRAD"])
+        g.emit_for(&NllLossGrad)
     }
 }
 
@@ -141,17 +141,11 @@ struct NllLossGrad;
 
 impl OpDef for NllLossGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(
+        Sig::new(
             "nll_loss_grad",
             "X@GRAD = -Weight[Label] * Out@GRAD at the labels, divided by Total_weight for the mean",
         )
-        .input("Label", "of the forward operator")
-        .input("Out@GRAD", "gradient of `Out`")
-        .input("Total_weight", "of the forward operator")
-        .optional_input("Weight", "of the forward operator")
-        .input("X", "of the forward operator")
-        .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        .grad_of(&NllLoss.sig(), &["Label", "Out@GRAD", "Total_weight", "Weight", "X"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

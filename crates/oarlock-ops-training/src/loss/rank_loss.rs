@@ -41,7 +41,7 @@ impl OpDef for RankLoss {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("rank_loss_grad", &["Label", "Left", "Out@GRAD", "Right"], &["Left@GRAD", "Right@GRAD"])
+        g.emit_for(&RankLossGrad)
     }
 }
 
@@ -50,12 +50,7 @@ struct RankLossGrad;
 impl OpDef for RankLossGrad {
     fn sig(&self) -> Sig {
         Sig::new("rank_loss_grad", "Left@GRAD = Out@GRAD * (sigmoid(Left - Right) - Label); Right@GRAD = -Left@GRAD")
-            .input("Label", "of the forward operator")
-            .input("Left", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .input("Right", "of the forward operator")
-            .optional_output("Left@GRAD", "gradient of `Left`")
-            .optional_output("Right@GRAD", "gradient of `Right`")
+            .grad_of(&RankLoss.sig(), &["Label", "Left", "Out@GRAD", "Right"], &["Left@GRAD", "Right@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -92,12 +92,11 @@ struct SigmoidCrossEntropyGrad;
 
 impl OpDef for SigmoidCrossEntropyGrad {
     fn sig(&self) -> Sig {
-        let sig = Sig::new("sigmoid_cross_entropy_with_logits_grad", "X@GRAD = Out@GRAD * (sigmoid(X) - Label)")
-            .input("X", "of the forward operator")
-            .input("Label", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new("sigmoid_cross_entropy_with_logits_grad", "X@GRAD = Out@GRAD * (sigmoid(X) - Label)").grad_of(
+            &SigmoidCrossEntropy.sig(),
+            &["X", "Label", "Out@GRAD"],
+            &["X@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -91,12 +91,11 @@ struct SmoothL1LossGrad;
 impl OpDef for SmoothL1LossGrad {
     fn sig(&self) -> Sig {
         let doc = "X@GRAD = Out@GRAD * OutsideWeight * InsideWeight * s'(Diff); Y@GRAD = -X@GRAD";
-        let sig = Sig::new("smooth_l1_loss_grad", doc).input("Diff", "of the forward operator");
-        let sig = weights(sig)
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`");
-        attrs(sig)
+        Sig::new("smooth_l1_loss_grad", doc).grad_of(
+            &SmoothL1Loss.sig(),
+            &["Diff", "InsideWeight", "OutsideWeight", "Out@GRAD"],
+            &["X@GRAD", "Y@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -132,7 +131,7 @@ fn backward<T: Float>(
     let (rows, width) = together.first().dims().matrix(1);
     let dout_tensor = io.dense(dout)?;
     let d = io.data::<T>(dout, &dout_tensor)?;
-    checks::check_rows(io, dout, d.len(), rows)?;
+    checks::expect_elements(io, dout, d.len(), rows)?;
     let mut t = io.out_sized(out, T::DTYPE, *together.first().dims())?;
     t.set_lod(together.first().lod().clone());
     for (i, out) in io.data_mut::<T>(out, &mut t)?.iter_mut().enumerate() {

@@ -110,13 +110,11 @@ struct SoftmaxWithCrossEntropyGrad;
 
 impl OpDef for SoftmaxWithCrossEntropyGrad {
     fn sig(&self) -> Sig {
-        let doc = "Logits@GRAD = Loss@GRAD * (Softmax - label), with label 1 at the true class, else 0";
-        let sig = Sig::new("softmax_with_cross_entropy_grad", doc)
-            .input("Softmax", "of the forward operator")
-            .input("Label", "of the forward operator")
-            .input("Loss@GRAD", "gradient of `Loss`")
-            .output("Logits@GRAD", "gradient of `Logits`");
-        attrs(sig)
+        Sig::new(
+            "softmax_with_cross_entropy_grad",
+            "Logits@GRAD = Loss@GRAD * (Softmax - label), with label 1 at the true class, else 0",
+        )
+        .grad_of(&SoftmaxWithCrossEntropy.sig(), &["Softmax", "Label", "Loss@GRAD"], &["Logits@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -68,16 +68,7 @@ impl OpDef for SquaredL2DistanceGrad {
             "squared_l2_distance_grad",
             "X@GRAD = 2 * Out@GRAD * sub_result; Y@GRAD = -X@GRAD, summed if `Y` is one row",
         )
-        .input("X", "of the forward operator")
-        .input("Y", "of the forward operator")
-        .input("sub_result", "of the forward operator")
-        .input("Out@GRAD", "gradient of `Out`")
-        .optional_output("X@GRAD", "gradient of `X`")
-        .optional_output("Y@GRAD", "gradient of `Y`")
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
+        .grad_of(&SquaredL2Distance.sig(), &["X", "Y", "sub_result", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
@@ -99,7 +90,7 @@ fn backward<T: Float>(
     let (sub_tensor, dout_tensor) = (io.dense(sub)?, io.dense(dout)?);
     let (rows, width) = sub_tensor.dims().matrix(1);
     let (sub, d) = (io.data::<T>(sub, &sub_tensor)?, io.data::<T>(dout, &dout_tensor)?);
-    checks::check_rows(io, dout, d.len(), rows)?;
+    checks::expect_elements(io, dout, d.len(), rows)?;
     let grad = |i: usize| T::of(2.0) * d[i / width] * sub[i];
     if let Some(dx) = dx {
         let mut t = io.out_sized(dx, T::DTYPE, *io.dense(x)?.dims())?;

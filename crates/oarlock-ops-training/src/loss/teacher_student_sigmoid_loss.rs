@@ -63,13 +63,11 @@ struct TeacherStudentGrad;
 
 impl OpDef for TeacherStudentGrad {
     fn sig(&self) -> Sig {
-        let doc = "X@GRAD = Y@GRAD * (sigmoid(X) - target), for each target; 0 beyond the bounds";
-        let sig = Sig::new("teacher_student_sigmoid_loss_grad", doc)
-            .input("X", "of the forward operator")
-            .input("Label", "of the forward operator")
-            .input("Y@GRAD", "gradient of `Y`")
-            .output("X@GRAD", "gradient of `X`");
-        attrs(sig)
+        Sig::new(
+            "teacher_student_sigmoid_loss_grad",
+            "X@GRAD = Y@GRAD * (sigmoid(X) - target), for each target; 0 beyond the bounds",
+        )
+        .grad_of(&TeacherStudent.sig(), &["X", "Label", "Y@GRAD"], &["X@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -110,13 +110,13 @@ impl Pairs {
         };
         let (score, label) = (io.data::<T>(self.score, &score)?, io.data::<T>(self.label, &label)?);
         let query = io.data::<i64>(self.query, &query)?;
-        checks::check_rows(io, self.label, label.len(), rows)?;
-        checks::check_rows(io, self.query, query.len(), rows)?;
+        checks::expect_elements(io, self.label, label.len(), rows)?;
+        checks::expect_elements(io, self.query, query.len(), rows)?;
         let weight_tensor = self.weight.map(|w| io.dense(w)).transpose()?;
         let mut weights = vec![T::ONE; rows];
         if let (Some(input), Some(t)) = (self.weight, &weight_tensor) {
             let given = io.data::<T>(input, t)?;
-            checks::check_rows(io, input, given.len(), rows)?;
+            checks::expect_elements(io, input, given.len(), rows)?;
             weights.copy_from_slice(given);
         }
         let mut queries: BTreeMap<i64, Vec<Answer<T>>> = BTreeMap::new();

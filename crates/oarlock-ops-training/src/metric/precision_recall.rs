@@ -98,11 +98,11 @@ impl Metric {
     fn count<T: Float>(&mut self, io: &Io<'_>) -> Result<()> {
         let (found, truth) = (io.dense(self.found)?, io.dense(self.truth)?);
         let (found, truth) = (Ints::of(io, self.found, &found)?, Ints::of(io, self.truth, &truth)?);
-        checks::check_rows(io, self.truth, truth.len(), found.len())?;
+        checks::expect_elements(io, self.truth, truth.len(), found.len())?;
         let weight_tensor = self.weights.map(|w| io.dense(w)).transpose()?;
         let weights = match (self.weights, &weight_tensor) {
             (Some(input), Some(t)) => {
-                checks::check_rows(io, input, t.numel(), found.len())?;
+                checks::expect_elements(io, input, t.numel(), found.len())?;
                 Some(io.data::<T>(input, t)?)
             }
             _ => None,

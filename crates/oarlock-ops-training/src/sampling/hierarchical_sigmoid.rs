@@ -77,11 +77,7 @@ impl OpDef for HierarchicalSigmoid {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit(
-            "hierarchical_sigmoid_grad",
-            &["Bias", "Label", "Out@GRAD", "PathCode", "PathTable", "PreOut", "W", "X"],
-            &["Bias@GRAD", "W@GRAD", "X@GRAD"],
-        )
+        g.emit_for(&HierarchicalSigmoidGrad)
     }
 
     fn traits(&self) -> Traits {
@@ -234,18 +230,11 @@ struct HierarchicalSigmoidGrad;
 impl OpDef for HierarchicalSigmoidGrad {
     fn sig(&self) -> Sig {
         Sig::new("hierarchical_sigmoid_grad", "the derivative by each score s is (sigmoid(s) - bit) * Out@GRAD")
-            .optional_input("Bias", "of the forward operator")
-            .input("Label", "of the forward operator")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_input("PathCode", "of the forward operator")
-            .optional_input("PathTable", "of the forward operator")
-            .input("PreOut", "of the forward operator")
-            .input("W", "of the forward operator")
-            .input("X", "of the forward operator")
-            .optional_output("Bias@GRAD", "gradient of `Bias`")
-            .output("W@GRAD", "gradient of `W`, dense or the rows of nodes on the ways, each once and ascending")
-            .output("X@GRAD", "gradient of `X`")
-            .attrs_of(&HierarchicalSigmoid.sig())
+            .grad_of(
+                &HierarchicalSigmoid.sig(),
+                &["Bias", "Label", "Out@GRAD", "PathCode", "PathTable", "PreOut", "W", "X"],
+                &["Bias@GRAD", "W@GRAD", "X@GRAD"],
+            )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -71,23 +71,7 @@ impl OpDef for Nce {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit(
-            "nce_grad",
-            &[
-                "Bias",
-                "Cost@GRAD",
-                "CustomDistAlias",
-                "CustomDistAliasProbs",
-                "CustomDistProbs",
-                "Input",
-                "Label",
-                "SampleLabels",
-                "SampleLogits",
-                "SampleWeight",
-                "Weight",
-            ],
-            &["Bias@GRAD", "Input@GRAD", "Weight@GRAD"],
-        )
+        g.emit_for(&NceGrad)
     }
 }
 
@@ -201,7 +185,7 @@ impl Inputs {
         let Some(input) = self.sample_weight else { return Ok(vec![T::ONE; batch]) };
         let t = io.dense(input)?;
         let weights = io.data::<T>(input, &t)?;
-        checks::check_rows(io, input, weights.len(), batch)?;
+        checks::expect_elements(io, input, weights.len(), batch)?;
         Ok(weights.to_vec())
     }
 
@@ -292,26 +276,8 @@ struct NceGrad;
 
 impl OpDef for NceGrad {
     fn sig(&self) -> Sig {
-        Sig::new(
-            "nce_grad",
-            "the derivative by each logit is (o - 1) b / (o + b) for true classes and o (1 - o) / (o + b) for drawn ones, \
-             times SampleWeight and Cost@GRAD",
-        )
-        .optional_input("Bias", "of the forward operator")
-        .input("Cost@GRAD", "gradient of `Cost`")
-        .optional_input("CustomDistAlias", "of the forward operator")
-        .optional_input("CustomDistAliasProbs", "of the forward operator")
-        .optional_input("CustomDistProbs", "of the forward operator")
-        .input("Input", "of the forward operator")
-        .input("Label", "of the forward operator")
-        .input("SampleLabels", "of the forward operator")
-        .input("SampleLogits", "of the forward operator")
-        .optional_input("SampleWeight", "of the forward operator")
-        .input("Weight", "of the forward operator")
-        .optional_output("Bias@GRAD", "gradient of `Bias`")
-        .output("Input@GRAD", "gradient of `Input`")
-        .output("Weight@GRAD", "gradient of `Weight`, dense or the rows of the classes, each once and ascending")
-        .attrs_of(&Nce.sig())
+        Sig::new("nce_grad", "the derivative by each logit is (o - 1) b / (o + b) for true classes and o (1 - o) / (o + b) for drawn ones, \
+             times SampleWeight and Cost@GRAD").grad_of(&Nce.sig(), &["Bias", "Cost@GRAD", "CustomDistAlias", "CustomDistAliasProbs", "CustomDistProbs", "Input", "Label", "SampleLabels", "SampleLogits", "SampleWeight", "Weight"], &["Bias@GRAD", "Input@GRAD", "Weight@GRAD"])
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -87,7 +87,7 @@ impl OpDef for SampleLogits {
     }
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sample_logits_grad", &["LabelsDim", "LogitsDim", "SampledLogits@GRAD", "Samples"], &["Logits@GRAD"])
+        g.emit_for(&SampleLogitsGrad)
     }
 }
 
@@ -213,13 +213,11 @@ struct SampleLogitsGrad;
 
 impl OpDef for SampleLogitsGrad {
     fn sig(&self) -> Sig {
-        Sig::new("sample_logits_grad", "Logits@GRAD at Samples += SampledLogits@GRAD; 0 at other classes")
-            .input("LabelsDim", "of the forward operator")
-            .input("LogitsDim", "of the forward operator")
-            .input("SampledLogits@GRAD", "gradient of `SampledLogits`")
-            .input("Samples", "of the forward operator")
-            .output("Logits@GRAD", "gradient of `Logits`")
-            .attrs_of(&SampleLogits.sig())
+        Sig::new("sample_logits_grad", "Logits@GRAD at Samples += SampledLogits@GRAD; 0 at other classes").grad_of(
+            &SampleLogits.sig(),
+            &["LabelsDim", "LogitsDim", "SampledLogits@GRAD", "Samples"],
+            &["Logits@GRAD"],
+        )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
