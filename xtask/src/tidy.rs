@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("oarlock-cli", &["oarlock"]),
     // Only ever a dev-dependency.
-    ("oarlock-testkit", &["oarlock-tensor"]),
+    ("oarlock-testkit", &["oarlock-tensor", "oarlock-ir", "oarlock-io"]),
     // The wheel brings the command along.
     ("oarlock-python", &["oarlock", "oarlock-cli"]),
 ];
