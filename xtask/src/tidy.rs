@@ -85,7 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("oarlock-cli", &["oarlock"]),
     // Only ever a dev-dependency.
-    ("oarlock-testkit", &["oarlock-tensor"]),
+    ("oarlock-testkit", &["oarlock-tensor", "oarlock-ir", "oarlock-io"]),
     ("oarlock-ops-testing", &["oarlock-testkit", "oarlock-exec", "oarlock-ir", "oarlock-tensor"]),
     // The wheel brings the command along.
     ("oarlock-python", &["oarlock", "oarlock-cli"]),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use oarlock_tensor::Pool;
 use oarlock_tensor::gemm::{Mat, gemm};
 
-/// What a shape stands for, its m, k, n, and which operand is stored transposed.
+/// The name of a shape, its m, k, n, and which operand is stored transposed.
 type Shape = (&'static str, usize, usize, usize, &'static str);
 
 const SHAPES: &[Shape] = &[

@@ -22,7 +22,7 @@ const NOWHERE: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
 /// From this number of bytes on, a buffer has pages of its own: huge ones, which go back to the system when they are freed.
 const HUGE: usize = 2 * oarlock_sys::HUGE_PAGE;
 
-/// Memory of somebody else (a numpy array, a memory map, a received frame) that a buffer may read in place.
+/// Memory of another owner (a numpy array, a memory map, a received frame) that a buffer may read in place.
 pub type Foreign = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A block of bytes, aligned to 64. Growing keeps no contents; shrinking keeps the memory, so a buffer that is
@@ -161,14 +161,14 @@ unsafe impl Send for Part {}
 unsafe impl Sync for Part {}
 
 impl Part {
-    /// A new block, all in one part, of at least so many words.
+    /// A new block, all in one part, of at least `words` words.
     pub(crate) fn block(words: usize) -> Part {
         let mut block = Buf::new();
         block.resize((words * size_of::<u32>()).next_multiple_of(ALIGN));
         Part { start: block.ptr.cast(), words: block.len / size_of::<u32>(), block: Arc::new(block) }
     }
 
-    /// Takes so many words off the start; `None` if there are not so many. What remains starts at the next multiple of 64 bytes.
+    /// Takes `words` words off the start; `None` if there are fewer. The rest starts at the next multiple of 64 bytes.
     pub(crate) fn split(&mut self, words: usize) -> Option<Part> {
         let skip = words.next_multiple_of(ALIGN / size_of::<u32>());
         // A part is a multiple of 64 bytes long unless it was split off, and then it has room for no more than it has words.

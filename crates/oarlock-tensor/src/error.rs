@@ -1,15 +1,15 @@
 use crate::{DType, Dims};
 
-/// What can go wrong with a single tensor; callers add the operator and the variable.
+/// An error of a single tensor; callers add the operator and the variable.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The caller asked for elements of another type than the tensor holds.
     #[error("holds {found}, but {expected} is needed")]
     DType {
-        /// What the caller asked for.
+        /// The type the caller asked for.
         expected: DType,
-        /// What the tensor holds.
+        /// The type the tensor holds.
         found: DType,
     },
     /// The number of elements does not fit the dimensions.
@@ -28,7 +28,7 @@ pub enum Error {
     Lod {
         /// Which level, outermost 0.
         level: usize,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The value is not of the kind that is needed (a dense tensor, selected rows, an array...).
@@ -55,7 +55,7 @@ pub enum Error {
     Table {
         /// The table's name.
         table: String,
-        /// What is wrong, and what would be right.
+        /// The error, and its remedy.
         why: String,
     },
 }

@@ -104,7 +104,7 @@ impl<'a, T> Mat<'a, T> {
     }
 }
 
-/// What becomes of the elements of a product as soon as they are summed, while they are still at hand.
+/// The operation on the elements of a product as soon as they are summed, while they are still at hand.
 #[derive(Debug, Clone, Copy)]
 pub enum Then<'a, T> {
     /// They stay.
@@ -118,7 +118,7 @@ pub enum Then<'a, T> {
 }
 
 impl<'a, T: GemmElem> Then<'a, T> {
-    /// Does it fit a product of so many rows and columns?
+    /// Does it fit a product of this number of rows and columns?
     pub(crate) fn fits(&self, rows: usize, cols: usize) -> bool {
         match self {
             Then::Nothing => true,
@@ -148,31 +148,35 @@ impl<'a, T: GemmElem> Then<'a, T> {
     }
 }
 
-/// Up to so many rows, a product by sums of rows beats one that packs the right matrix.
+/// The largest number of rows for which a product by sums of rows beats one that packs the right matrix.
 const FEW: usize = 2;
 
-/// Up to so many terms per sum, it does too.
+/// The largest number of terms per sum for which it does, too.
 const SHORT: usize = 4;
 
-/// Up to so many rows or columns, a product by dot products does.
+/// The largest number of rows or columns for which a product is computed by dot products.
 const THIN: usize = 8;
 
-/// From so many multiplications on, a product is worth more than one thread.
+/// The number of multiplications from which on a product uses more than one thread.
 pub(crate) const PARALLEL: usize = 1 << 21;
+
+/// Panics unless a product of matrices of these rows and columns has `len` elements.
+fn check_sizes(a: (usize, usize), b: (usize, usize), len: usize) {
+    assert!(
+        a.1 == b.0 && a.0.checked_mul(b.1) == Some(len),
+        "cannot put the product of {} x {} and {} x {} into {len} elements",
+        a.0,
+        a.1,
+        b.0,
+        b.1
+    );
+}
 
 /// `c = alpha a b + beta c`, `c` stored row after row. With `beta` 0 the old `c` is not read, so it may hold anything.
 ///
 /// Panics if the shapes do not fit: operators check theirs when a program is built.
 pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
-    assert!(
-        a.cols == b.rows && a.rows.checked_mul(b.cols) == Some(c.len()),
-        "cannot put the product of {} x {} and {} x {} into {} elements",
-        a.rows,
-        a.cols,
-        b.rows,
-        b.cols,
-        c.len()
-    );
+    check_sizes((a.rows, a.cols), (b.rows, b.cols), c.len());
     let (m, n, k) = (a.rows, b.cols, a.cols);
     if m == 0 || n == 0 {
         return;
@@ -238,7 +242,7 @@ impl<'a, T: GemmElem> Packed<'a, T> {
         Packed { data: to, rows: from.rows, cols: from.cols }
     }
 
-    /// What was packed before. Panics if it was a matrix of another size.
+    /// A matrix that was packed before. Panics if it was a matrix of another size.
     pub fn new(data: &'a [T], rows: usize, cols: usize) -> Packed<'a, T> {
         assert!(data.len() == Self::len(rows, cols), "{} elements are no packed {rows} x {cols} matrix", data.len());
         Packed { data, rows, cols }
@@ -247,15 +251,7 @@ impl<'a, T: GemmElem> Packed<'a, T> {
 
 /// `c = a b` for a packed `b`, `c` stored row after row. Panics if the shapes do not fit.
 pub fn gemm_packed<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Packed<'_, T>) {
-    assert!(
-        a.cols == b.rows && a.rows.checked_mul(b.cols) == Some(c.len()),
-        "cannot put the product of {} x {} and {} x {} into {} elements",
-        a.rows,
-        a.cols,
-        b.rows,
-        b.cols,
-        c.len()
-    );
+    check_sizes((a.rows, a.cols), (b.rows, b.cols), c.len());
     if b.rows == 0 {
         return c.fill(T::ZERO);
     }

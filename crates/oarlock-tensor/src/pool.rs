@@ -13,7 +13,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of so many threads, at least one.
+    /// A pool of `threads` threads, at least one.
     pub fn new(threads: usize) -> Pool {
         Pool { threads: threads.max(1), started: OnceLock::new() }
     }
@@ -128,5 +128,5 @@ fn what_runs_at_once_can_wait_for_each_other() {
         *item = i + 1;
     }));
     assert_eq!(items, [1, 2, 3]);
-    assert!(!pool.at_once(&mut [0; 4], |_, _| unreachable!("there are not so many threads")));
+    assert!(!pool.at_once(&mut [0; 4], |_, _| unreachable!("there are fewer threads")));
 }

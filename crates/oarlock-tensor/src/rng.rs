@@ -245,7 +245,7 @@ pub fn uniform_int<E: Engine>(engine: &mut E, low: u64, high: u64) -> u64 {
     }
 }
 
-/// `std::shuffle` of the library that the predecessor was built with: one draw per swap. (Newer ones make one draw serve two.)
+/// `std::shuffle` of the library that Fluid 1.8 was built with: one draw per swap. (Newer ones make one draw serve two.)
 pub fn shuffle<T, E: Engine>(items: &mut [T], engine: &mut E) {
     for i in 1..items.len() {
         items.swap(i, uniform_int(engine, 0, i as u64) as usize);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_equals_the_predecessor_bit_for_bit() {
+    fn uniform_equals_fluid_bit_for_bit() {
         // The first and some middle weights of a 784 x 100 layer with Xavier's bound, seed 90.
         let bound = (6.0f64 / 884.0).sqrt() as f32;
         let mut head = [0.0; 6];
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn gaussian_equals_the_predecessor_to_one_ulp() {
+    fn gaussian_equals_fluid_to_one_ulp() {
         // The first filter weights of a 5 x 5 convolution with one input channel, seed 90.
         let want: [u32; 8] =
             [0xbdc41c98, 0xbe1176c8, 0x3e991ff0, 0xbe114b43, 0x3e35dea4, 0x3d8d37e6, 0xbce57d5f, 0xbe42c5f1];
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_gaussian_equals_the_predecessor() {
+    fn truncated_gaussian_equals_fluid() {
         let want = [
             -1.9980135f32,
             -0.1800227,
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_and_shuffles_equal_the_predecessor() {
+    fn integers_and_shuffles_equal_fluid() {
         let mut engine = MinStd::new(8);
         let drawn: Vec<u64> = (0..20).map(|_| uniform_int(&mut engine, 0, 2)).collect();
         assert_eq!(drawn, [0, 2, 2, 0, 2, 1, 0, 0, 0, 2, 2, 1, 1, 1, 2, 0, 0, 2, 2, 2]);
@@ -518,14 +518,14 @@ mod tests {
     }
 
     #[test]
-    fn permutations_equal_the_predecessor() {
+    fn permutations_equal_fluid() {
         let mut order: Vec<i32> = (0..8).collect();
         GlibcRand::new(7).shuffle(&mut order);
         assert_eq!(order, [2, 4, 7, 3, 6, 5, 1, 0]);
     }
 
     #[test]
-    fn negative_samples_equal_the_predecessor() {
+    fn negative_samples_equal_fluid() {
         // Nine samples of eight classes, uniform and log-uniform.
         let mut engine = Mt19937x64::new(7);
         let uniform: Vec<u64> = (0..9).map(|_| uniform_int(&mut engine, 0, 7)).collect();

@@ -49,7 +49,7 @@ impl Tensor {
         t
     }
 
-    /// A tensor over memory of somebody else, read in place; copied when it is misaligned for `dtype`.
+    /// A tensor over memory of another owner, read in place; copied when it is misaligned for `dtype`.
     pub fn from_foreign(dtype: DType, dims: Dims, memory: Foreign) -> Result<Tensor> {
         let bytes = (*memory).as_ref();
         if bytes.len() != dims.numel() * dtype.size() {
@@ -150,7 +150,7 @@ impl Tensor {
         self.lod.levels().first().map_or(self.rows(), |level| level.len() - 1)
     }
 
-    /// Becomes a copy of some samples of `other`, reusing memory. Panics if it has not so many.
+    /// Becomes a copy of some samples of `other`, reusing memory. Panics if it has fewer.
     pub fn copy_samples(&mut self, other: &Tensor, samples: Range<usize>) {
         let (lod, rows) = other.lod.part(samples);
         let row = other.bytes().len() / other.rows().max(1);

@@ -1,4 +1,4 @@
-//! What a variable can hold at run time.
+//! The value of a variable at run time.
 
 use std::any::Any;
 use std::fmt;
@@ -20,9 +20,9 @@ pub enum Value {
     Array(TensorArray),
     /// Sequences by descending length.
     RankTable(RankTable),
-    /// Rows by id, made on first use; or a state of such rows.
+    /// A hashed table, or a state of its rows.
     Table(TableVar),
-    /// What only the operators that share it understand: step scopes, readers, sockets.
+    /// An object that only the operators that share it understand: step scopes, readers, sockets.
     Opaque(Box<dyn Any + Send + Sync>),
 }
 
@@ -92,7 +92,7 @@ impl Value {
             Value::Rows(_) => "selected rows",
             Value::Array(_) => "a tensor array",
             Value::RankTable(_) => "a rank table",
-            Value::Table(_) => "a table of rows by id",
+            Value::Table(_) => "a hashed table",
             Value::Opaque(_) => "an internal object",
         }
     }
@@ -175,7 +175,7 @@ impl Value {
     pub fn table(&self) -> Result<&TableVar> {
         match self {
             Value::Table(t) => Ok(t),
-            other => Err(other.not("a table of rows by id")),
+            other => Err(other.not("a hashed table")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What tests share: reading `.npz` files, comparing with tolerances, finding golden data, attacking parsers, counting memory.
+//! Fixtures of tests: reading `.npz` files, comparing with tolerances, finding golden data, attacking parsers, counting memory.
 //!
 //! Only a dev-dependency: nothing that is shipped uses this crate, so it may panic freely.
 

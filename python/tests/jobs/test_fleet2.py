@@ -471,7 +471,7 @@ def test_tables_are_saved_in_the_form_of_the_environment_variable(tmp_path):
     lines = (tmp_path / "text" / "table.part-00000.txt").read_text().splitlines()
     assert len(lines) == 30 and all(line.split("\t")[1] == "4" for line in lines)
     shown = subprocess.run([sys.executable, "-m", "oarlock", "inspect", str(tmp_path / "text")], capture_output=True, text=True, timeout=60)
-    assert "30 rows by id" in shown.stdout and "table.part-00000.txt" in shown.stdout, shown
+    assert "hashed table of 30 rows" in shown.stdout and "table.part-00000.txt" in shown.stdout, shown
     # Three servers read the lines.
     fresh = Job(strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1).run()
     loaded = Job(servers=3, strategy={"a_sync": False}, sparse=True, rate=0.0, steps=1, load=[str(tmp_path / "text"), ["table"]]).run()

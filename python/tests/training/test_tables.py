@@ -55,7 +55,7 @@ def test_unsupported_uses_of_hashed_tables_are_named(tmp_path):
         exe.run(startup)
         with pytest.raises(NotImplementedError, match="save one file per variable"):
             fluid.io.save_persistables(exe, str(tmp_path), main, filename="all")
-        with pytest.raises(ValueError, match="a table of rows by id, not a tensor"):
+        with pytest.raises(ValueError, match="a hashed table, not a tensor"):
             fluid.global_scope().find_var("table").get_tensor().shape()
     dense, startup, _, _, loss = network(fluid.optimizer.SGD(0.1), is_sparse=False)
     with fluid.scope_guard(fluid.Scope()):

@@ -28,7 +28,7 @@ pub struct Position {
     pub epoch: u64,
     /// Steps of the present pass that were finished.
     pub step: u64,
-    /// What else the run needs to go on as if it had not stopped: the reader's position, the state of random numbers.
+    /// Other state that the run needs to go on as if it had not stopped: the reader's position, the state of random numbers.
     pub notes: BTreeMap<String, String>,
 }
 
@@ -109,7 +109,7 @@ impl Checkpoints {
         Ok(None)
     }
 
-    /// The number of the newest complete checkpoint whose files are as they were saved. `warn` hears of damaged ones after it.
+    /// The number of the newest complete checkpoint whose files are as they were saved. `warn` is called for damaged ones after it.
     pub fn latest_intact(&self, warn: &mut dyn FnMut(String)) -> Result<Option<u64>> {
         let open = |number| match self.is_complete(number)? {
             true => self.verify(number).map(|()| Some(number)),
@@ -183,8 +183,8 @@ impl Checkpoints {
     }
 }
 
-/// The first of some numbered checkpoints that `open` finds complete and undamaged. Damaged ones are passed over, and `warn` hears of
-/// them; if there are no others, the first one's damage is the error: nobody should start anew without knowing.
+/// The first of some numbered checkpoints that `open` finds complete and undamaged. Damaged ones are passed over, and `warn` is called for
+/// them; if there are no others, the first one's damage is the error: no run should start anew without knowing.
 pub fn first_intact<T>(
     numbers: impl Iterator<Item = u64>,
     folder: &str,

@@ -1,4 +1,4 @@
-//! What a dataset hands to a trainer.
+//! Batches, and the interface between a data set and the training loop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,7 +25,7 @@ impl Batch {
         Batch::default()
     }
 
-    /// So many samples, in these tensors.
+    /// A batch of `rows` samples in these tensors.
     pub fn of(rows: usize, tensors: Vec<Tensor>) -> Batch {
         Batch { tensors, rows, texts: Vec::new() }
     }
@@ -60,10 +60,10 @@ impl Batch {
 
 /// A data set that can be trained on.
 pub trait Dataset {
-    /// What its samples hold. The used slots are the tensors of a batch, in order.
+    /// The slots of its samples. The used slots are the tensors of a batch, in order.
     fn slots(&self) -> &[SlotSpec];
 
-    /// Begins a pass for at most so many threads; fewer, if it has not enough for all. Set `stop` to end it soon.
+    /// Begins a pass for at most `consumers` threads; fewer, if it has not enough for all. Set `stop` to end it soon.
     fn begin(&self, consumers: usize, stop: Arc<AtomicBool>) -> Result<Pass>;
 }
 
@@ -71,7 +71,7 @@ pub trait Dataset {
 pub struct Pass {
     /// A source of batches for each thread.
     pub sources: Vec<Box<dyn BatchSource>>,
-    /// What was read from files so far.
+    /// The progress of reading the files.
     pub progress: Arc<Progress>,
     /// How many samples there are, if that is known.
     pub samples: Option<u64>,
@@ -82,6 +82,6 @@ pub trait BatchSource: Send {
     /// Fills `batch` with the next samples; false at the end of the data.
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
 
-    /// The same if the next samples are there already; false if somebody would have to wait for them, or at the end of the data.
+    /// The same if the next samples are there already; false if the caller would have to wait for them, or at the end of the data.
     fn try_next(&mut self, batch: &mut Batch) -> Result<bool>;
 }

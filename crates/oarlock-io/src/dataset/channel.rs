@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long a waiting thread does not look at the stop flag, which has nobody to wake it.
+/// How often a waiting thread looks at the stop flag, which wakes no thread.
 pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<T> Channel<T> {
         self.state.lock().empty.pop()
     }
 
-    /// Appends an item, waiting for room; false if nobody wants it any more.
+    /// Appends an item, waiting for room; false if it is not wanted any more.
     pub(crate) fn push(&self, item: T, stop: &AtomicBool) -> bool {
         let mut state = self.state.lock();
         while !state.closed && state.full.len() >= self.capacity {

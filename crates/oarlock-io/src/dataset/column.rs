@@ -213,7 +213,7 @@ impl Columns {
                 Values::Float(v) => bytes.copy_from_slice(bytemuck::cast_slice(v)),
                 Values::Id(v) => bytes.copy_from_slice(bytemuck::cast_slice(v)),
             }
-            // The predecessor gives dense slots offsets of values, too. Where a row has several values, they would say nothing
+            // Fluid gives dense slots offsets of values, too. Where a row has several values, they would say nothing
             // about rows, and no program could be fed with them.
             let is_by_row = column.lengths.total() == tensor.rows();
             tensor.set_lod(if is_by_row { lod(&column.lengths, &mut self.even) } else { Lod::NONE });

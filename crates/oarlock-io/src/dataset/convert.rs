@@ -10,7 +10,7 @@ use oarlock_ir::{Error, Kind};
 use super::input::source::Source;
 use super::parse::file_rows::each_line;
 
-/// What was converted.
+/// A summary of a conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
     /// Samples written.

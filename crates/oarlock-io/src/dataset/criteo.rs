@@ -15,7 +15,7 @@ use super::slots::{SlotSpec, SlotType};
 
 const NUMBERS: usize = 13;
 const IDS: usize = 26;
-/// Ids are hashed to less than this, as in the predecessor's CTR examples.
+/// Ids are hashed to less than this, as in Fluid's CTR examples.
 const ID_SPACE: u64 = 1_000_001;
 /// Everything that data sets have in common comes from this seed.
 const MODEL_SEED: u64 = 0x0a71_0cc5;
@@ -31,7 +31,7 @@ pub struct CriteoOptions {
     pub seed: u64,
 }
 
-/// What was made.
+/// A summary of the generated data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CriteoSummary {
     /// Samples with label 1.
@@ -85,7 +85,7 @@ pub fn write_criteo(dir: &Path, options: CriteoOptions) -> Result<CriteoSummary>
     Ok(summary)
 }
 
-/// What decides whether there is a click.
+/// The model that decides whether there is a click.
 struct Model {
     /// Different ids of each slot.
     sizes: [f64; IDS],

@@ -110,7 +110,7 @@ impl FeedSlot {
     }
 }
 
-/// What is wrong with an item.
+/// An error in an item.
 struct Wrong {
     kind: Kind,
     what: String,

@@ -2,7 +2,13 @@
 //!
 //! Text files in the MultiSlot format, and columns of CSV and Parquet files, are parsed by [`QueueDataset`] while they are used, or loaded and shuffled by
 //! [`InMemoryDataset`]. [`DataFeeder`] makes batches of samples that a program holds already. [`recordio`] reads and writes
-//! files of records. This module knows tensors and files; it knows no program beyond the variables it fills.
+//! files of records.
+//!
+//! A [`Dataset`] begins a pass, which is a [`BatchSource`] for each thread that trains. Bytes come from `input/`, are
+//! parsed to columns in `parse/`, and wait as packed samples in `memory/` or in the queue of `queue_dataset.rs`.
+//! [`NextBatch`] shows the batch after the one in use, so that a trainer can prefetch rows from servers.
+//!
+//! This module knows tensors and files; it knows no executor, and no program beyond the variables it fills.
 
 mod batch;
 mod channel;

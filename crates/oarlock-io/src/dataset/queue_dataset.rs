@@ -22,7 +22,7 @@ use super::slots::SlotSpec;
 pub struct QueueDataset {
     /// Where it comes from.
     pub source: Source,
-    /// What its lines hold.
+    /// The format of its lines.
     pub format: Format,
     /// Samples per batch. The last batch of each reader can be smaller.
     pub batch_size: usize,
@@ -38,7 +38,7 @@ pub struct QueueRun {
 
 impl QueueDataset {
     /// Starts to read for `consumers` threads; fewer if there are fewer files, because a file is read by one thread.
-    /// Files are taken in order by whichever reader is free; with one consumer the order of batches is always the same.
+    /// Files are taken in order by the next free reader; with one consumer the order of batches is always the same.
     ///
     /// Set `stop` to end all readers soon.
     pub fn start(&self, consumers: usize, stop: Arc<AtomicBool>) -> Result<QueueRun> {
@@ -91,13 +91,13 @@ impl QueueRun {
         std::mem::take(&mut self.readers)
     }
 
-    /// What was read so far.
+    /// The progress of reading.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 }
 
-/// What the readers of a run share.
+/// The state that the readers of a run share.
 struct Shared {
     job: Job,
     files: Vec<String>,

@@ -1,6 +1,6 @@
 //! Numbers that look random but depend on a seed alone, the same on every machine.
 
-/// What is added from one number to the next: 2^64 divided by the golden ratio.
+/// The distance from one number to the next: 2^64 divided by the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Turns a counter or a key into 64 random-looking bits; different inputs give different outputs.

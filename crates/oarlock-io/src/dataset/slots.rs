@@ -1,4 +1,4 @@
-//! What a line of a MultiSlot file holds: slots, in order. Knows no file and no text.
+//! The slots of a MultiSlot line, in order. Knows no file and no text.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use oarlock_tensor::{DType, Dims};
 /// The type of a slot's values. The format has these two and no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotType {
-    /// f32; the predecessor calls it `float`.
+    /// f32; Fluid calls it `float`.
     Float,
-    /// i64; the predecessor calls it `uint64` and reads the same bits.
+    /// i64; Fluid calls it `uint64` and reads the same bits.
     Id,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for SlotType {
     }
 }
 
-/// What becomes of a slot's values.
+/// The layout of a slot's values in a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Layout {
     /// A tensor of this shape, at most one size of which is unknown.
@@ -126,7 +126,7 @@ impl SlotSpec {
         self.row_values
     }
 
-    /// The sizes of a tensor of so many values.
+    /// The sizes of a tensor of this number of values.
     pub(crate) fn dims(&self, values: usize) -> Result<Dims> {
         let Layout::Dense(shape) = &self.layout else { return Ok(Dims::from([values, 1])) };
         let mut dims = Dims::new(&[]);

@@ -1,4 +1,4 @@
-//! What a MultiSlot data set holds, slot by slot. The files name neither slots nor types, so both are guessed if not given.
+//! Statistics of a MultiSlot data set, slot by slot. The files name neither slots nor types, so both are guessed if not given.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,20 +20,20 @@ use super::slots::{SlotSpec, SlotType};
 /// Lines of each file that are looked at to guess the slots.
 const GUESS_LINES: u64 = 10_000;
 
-/// What a data set holds. `Display` makes a table of it.
+/// Statistics of a data set. `Display` makes a table of them.
 #[derive(Debug, Clone)]
 pub struct DatasetStat {
     /// Samples.
     pub samples: u64,
     /// Bad lines that were left out.
     pub skipped: u64,
-    /// What was wrong with the first of them.
+    /// The error of the first of them.
     pub first_skipped: Option<Error>,
     /// The slots, in order.
     pub slots: Vec<SlotStat>,
 }
 
-/// What a slot holds.
+/// Statistics of a slot.
 #[derive(Debug, Clone)]
 pub struct SlotStat {
     /// Its name.
@@ -75,7 +75,7 @@ impl SlotStat {
         is_label.then(|| self.sum / self.values as f64)
     }
 
-    /// Adds the slot of so many samples. One without offsets is dense: every sample has as many values.
+    /// Adds the slot of `rows` samples. One without offsets is dense: every sample has as many values.
     fn add(&mut self, tensor: &Tensor, samples: usize) -> Result<()> {
         let internal = |e: oarlock_tensor::Error| Error::internal(e.to_string());
         let mut count = |n: usize| self.per_sample = (self.per_sample.0.min(n), self.per_sample.1.max(n));

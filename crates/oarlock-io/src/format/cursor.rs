@@ -9,7 +9,7 @@ pub(crate) struct ByteCursor<'a, R> {
     from: R,
     at: usize,
     len: usize,
-    /// What is read: a file's name, as messages show it.
+    /// The name of the file, as messages show it.
     origin: &'a str,
 }
 

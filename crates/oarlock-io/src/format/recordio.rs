@@ -44,7 +44,7 @@ pub struct RecordWriter<W> {
 }
 
 impl<W: Write> RecordWriter<W> {
-    /// Chunks of at most `records_per_chunk` records; the predecessor's default is 1000.
+    /// Chunks of at most `records_per_chunk` records; Fluid's default is 1000.
     pub fn new(out: W, compressor: Compressor, records_per_chunk: u32) -> RecordWriter<W> {
         RecordWriter { out, compressor, most: records_per_chunk.max(1), records: 0, payload: Vec::new() }
     }
@@ -107,7 +107,7 @@ pub struct RecordReader<R> {
     /// Bytes of the file that were read.
     at: u64,
     payload: Vec<u8>,
-    /// What is not yet read of the payload.
+    /// The rest of the payload, not yet read.
     next: usize,
     left: u32,
 }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_is_the_predecessors() {
+    fn the_layout_is_that_of_fluid() {
         let payload = b"\x03\0\0\0abc";
         let header = [MAGIC, 1, crc32fast::hash(payload), 0, 7].map(u32::to_le_bytes).concat();
         assert_eq!(write(Compressor::None, &[b"abc"]), [&header[..], payload].concat());

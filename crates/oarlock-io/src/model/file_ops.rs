@@ -1,7 +1,7 @@
 //! The operators that read and write files: `save`, `load`, `save_combine` and `load_combine`.
 //!
-//! Files are replaced at once and checked like all others. What the predecessor does not check, such as the element
-//! type of what it loads, is checked against the declared variable.
+//! Files are replaced at once and checked like all others. Fluid 1.8 does not check everything; here the element
+//! type of a loaded tensor is checked against the declared variable.
 
 use std::path::{Path, PathBuf};
 
@@ -126,7 +126,7 @@ impl OpDef for Load {
     fn sig(&self) -> Sig {
         load_sig("load", "reads a variable from a file")
             .output("Out", "a tensor or selected rows, as declared")
-            .attr("seek", -1i64, "read only a part: leave out so many elements at the start; -1 reads all")
+            .attr("seek", -1i64, "read only a part: leave out this number of elements at the start; -1 reads all")
             .attr("shape", Vec::<i64>::new(), "the sizes of that part")
     }
 
@@ -227,7 +227,7 @@ fn any_dtype(var: &Var, converts: bool) -> Var {
     var
 }
 
-/// What was loaded, as the variable is declared.
+/// The loaded value, as the variable is declared.
 fn converted(var: &Var, value: Value, as_f16: bool) -> Result<Value> {
     let value = match value {
         Value::Dense(tensor) if as_f16 => Value::Dense(to_f16(&tensor)),

@@ -1,4 +1,4 @@
-//! What is at a path: a model, checkpoints, variables; with sizes and the state of every file. For people who look at files.
+//! The contents of a path: a model, checkpoints, variables; with sizes and the state of every file. For people who look at files.
 
 use oarlock_ir::{Error, Kind, Name, Program, Result};
 use oarlock_tensor::Tensor;
@@ -12,10 +12,10 @@ use crate::model::table_files::{is_in_parts, table_list, table_of_list};
 use crate::model::vars::persistables;
 use crate::store::{View, open_around, open_store};
 
-/// What a path holds.
+/// The contents of a path.
 #[derive(Debug)]
 pub struct Inspection {
-    /// What it is, in words.
+    /// The kind of contents, in words.
     pub what: String,
     /// The network, if it is a model.
     pub model: Option<InferenceModel>,
@@ -116,8 +116,8 @@ fn inspect_model(view: &dyn View, file: &str, params: &ParamFiles) -> Result<Ins
     Ok(Inspection { what, model: Some(model), checkpoints: Vec::new(), variables, files })
 }
 
-/// What a file really holds of a variable that is declared larger than the file: the rows of a table that has few of its ids. In a
-/// file of several variables nobody can tell.
+/// The part of a variable, declared larger than its file, that the file really holds: the rows of a table that has few of its ids. In a
+/// file of several variables it cannot be told.
 fn of_its_file(view: &dyn View, variable: &VariableInfo) -> Result<Option<VariableInfo>> {
     if !view.has(&variable.file) {
         return Ok(None);
@@ -209,7 +209,7 @@ fn table_info(view: &dyn View, name: &str) -> Result<Option<VariableInfo>> {
     }))
 }
 
-/// The rows by id that a file holds and nothing else.
+/// The rows of a hashed table, if a file holds them and nothing else.
 fn only_rows(bytes: &[u8], file: &str) -> Option<VariableInfo> {
     let (rows, _) = decode_rows(bytes, file).ok().filter(|(_, len)| *len == bytes.len())?;
     let width = rows.value.dims().matrix(1).1;
@@ -218,7 +218,7 @@ fn only_rows(bytes: &[u8], file: &str) -> Option<VariableInfo> {
 }
 
 fn rows_type(rows: usize, width: usize) -> String {
-    format!("{rows} rows by id, f32[{width}] each")
+    format!("hashed table of {rows} rows, f32[{width}] each")
 }
 
 /// The tensors that follow each other in a file; none if it holds anything else.
@@ -274,7 +274,7 @@ mod tests {
             file: file.into(),
         };
         let found = of_its_file(&*view, &declared("emb", 16 << 42)).expect("a look").expect("another size");
-        assert_eq!((found.ty.as_str(), found.bytes), ("2 rows by id, f32[16] each", Some(128)));
+        assert_eq!((found.ty.as_str(), found.bytes), ("hashed table of 2 rows, f32[16] each", Some(128)));
         assert_eq!(of_its_file(&*view, &declared("emb", 64)).expect("a look"), None);
         assert_eq!(of_its_file(&*view, &declared("nowhere", 16 << 42)).expect("a look"), None);
         std::fs::remove_dir_all(dir).expect("no directory");

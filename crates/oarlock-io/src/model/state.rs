@@ -26,7 +26,7 @@ pub fn save_program(store: &dyn Store, prefix: &str, program: &Program, values: 
     staging.commit()
 }
 
-/// What the optimizer keeps: everything persistable that is neither a parameter nor an input.
+/// The variables of the optimizer: everything persistable that is neither a parameter nor an input.
 fn optimizer_vars(program: &Program) -> Vec<&Var> {
     select(program, |v| is_persistable(v) && !v.meta.is_parameter && !v.need_check_feed)
 }

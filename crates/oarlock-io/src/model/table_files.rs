@@ -1,8 +1,8 @@
-//! Tables of rows by id in files: one file, or parts that a list names.
+//! Hashed tables in files: one file, or parts that a list names.
 //!
-//! One file is what Fluid writes of selected rows. A table that is too large for that is cut: `NAME.parts` says which files hold
-//! it, how many rows each has, and in which form: as selected rows, or as lines of text. Whoever writes hands rows over piece
-//! by piece, and whoever reads keeps what he wants of a part before the next one is read, so that nobody needs room for all.
+//! One file is what Fluid writes of selected rows. A larger table is divided into parts: `NAME.parts` says which files hold
+//! it, how many rows each has, and in which form: as selected rows, or as lines of text. Writers add rows piece
+//! by piece, and readers keep the rows they want of a part before the next one is read, so that no process needs room for all.
 
 use std::io::Write;
 
@@ -54,7 +54,7 @@ impl Default for TableFiles {
     }
 }
 
-/// Elements up to which rows by id may become a tensor that is mostly zeros.
+/// Elements up to which a hashed table may become a tensor that is mostly zeros.
 const MOST_DENSE: usize = 1 << 28;
 
 /// The version of the list's format.
@@ -342,7 +342,7 @@ fn is_f32(var: &Var) -> bool {
     matches!(var.dtype, VarDType::Is(DType::F32))
 }
 
-/// What a variable that is declared as a tensor becomes when rows by id were read for it: a tensor if its ids are rows of that, where
+/// Converts the rows of a hashed table that were read for a variable declared as a tensor: to a tensor if its ids are rows of that, where
 /// rows that were never trained are zero; otherwise the rows, which lookups take as they are.
 pub(crate) fn as_tensor(var: &Var, rows: SelectedRows) -> Result<Value> {
     let dims: Vec<usize> = var.shape.iter().filter_map(|size| size.known()).collect();
@@ -350,7 +350,7 @@ pub(crate) fn as_tensor(var: &Var, rows: SelectedRows) -> Result<Value> {
     if !rows.rows.iter().all(|id| usize::try_from(*id).is_ok_and(|id| id < height)) {
         return Ok(Value::Rows(rows));
     }
-    // A table of rows by id may be declared far larger than it ever gets, and than memory is.
+    // A hashed table may be declared far larger than it ever gets, and than memory is.
     let elements = dims.iter().try_fold(1, |all: usize, size| all.checked_mul(*size));
     if elements.is_none_or(|n| n > MOST_DENSE.max(4 * rows.value.numel())) {
         return Ok(Value::Rows(rows));
@@ -364,7 +364,7 @@ pub(crate) fn as_tensor(var: &Var, rows: SelectedRows) -> Result<Value> {
     Ok(Value::Dense(whole))
 }
 
-/// Reads a variable that the program declares as a tensor from files of rows by id: what servers keep by id is saved so.
+/// Reads a variable that the program declares as a tensor from files of a hashed table, as servers save it.
 pub(crate) fn read_rows_as(view: &dyn View, var: &Var) -> Result<Value> {
     check(var, read_table(view, &var.name, &|_| true)?)
 }
@@ -385,7 +385,7 @@ pub(crate) fn is_in_parts(view: &dyn View, name: &str) -> Result<bool> {
     Ok(view.has(&list_file(name)) && table_list(view, name)?.is_some_and(|list| list.width.is_some()))
 }
 
-/// Variables that are saved whole now, and were in parts before: says so, that nobody reads the parts of then.
+/// Variables that are saved whole now, and were in parts before: says so, so that the old parts are not read.
 pub(crate) fn stage_wholes<'a>(
     staging: &mut dyn Staging,
     before: &dyn View,

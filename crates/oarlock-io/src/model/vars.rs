@@ -170,8 +170,8 @@ pub fn set_all(values: &dyn Vars, loaded: Vec<(Name, Value)>) -> Result<()> {
     Ok(())
 }
 
-/// Sets variables of a program that were read and checked. One that is declared as a tensor and was saved as rows by id becomes a
-/// tensor, if its ids are rows of that, and unless it is a table of rows by id here, too.
+/// Sets variables of a program that were read and checked. One that is declared as a tensor and was saved as a hashed table becomes a
+/// tensor, if its ids are rows of that, and unless it is a hashed table here, too.
 pub fn set_vars(values: &dyn Vars, vars: &[&Var], loaded: Vec<(Name, Value)>) -> Result<()> {
     let tensor = |name: &Name| vars.iter().find(|var| var.name == *name && var.kind == VarKind::Tensor);
     let is_table = |name: &Name| values.find(name).is_some_and(|var| matches!(&*var.read(), Value::Table(_)));
@@ -203,7 +203,7 @@ fn read_one(view: &dyn View, var: &Var) -> Result<(Name, Value)> {
         ));
     }
     match read_var(view.open(&var.name)?, var) {
-        // What servers keep by id is saved as rows. No file is both.
+        // Servers save hashed tables as rows. No file is both.
         Err(e) if var.kind == VarKind::Tensor => read_one_as(view, var).unwrap_or(Err(e)),
         read => read,
     }
@@ -220,7 +220,7 @@ pub(crate) fn read_var(file: StoredFile, var: &Var) -> Result<Value> {
     value.map_err(|e| e.note(format!("while loading variable `{}`", var.name)))
 }
 
-/// What may follow the tensor in a file of its own: nothing, or the single element again. A distributed save of Fluid's
+/// Checks the end of a file behind its only tensor: nothing may follow, or the single element again. A distributed save of Fluid's
 /// writes a value of shape `[1]` once for every server that has it.
 fn repeats_or_nothing<R: Read>(r: &mut ByteCursor<'_, R>, value: &Value) -> Result<()> {
     if r.left() == 0 {

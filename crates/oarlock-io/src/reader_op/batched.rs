@@ -7,7 +7,7 @@ use oarlock_tensor::{Lod, Tensor};
 
 use super::{ReaderVar, TensorReader};
 
-/// Joins so many items along their first dimension.
+/// Joins `size` items along their first dimension.
 pub(crate) struct Batched {
     inner: ReaderVar,
     size: usize,

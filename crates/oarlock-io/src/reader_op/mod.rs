@@ -1,7 +1,9 @@
 //! Readers: variables that programs take batches from. The operator `read` asks one for the next tensors; others make them in a
-//! startup program, from files of records, from another reader, or from a queue that somebody else fills.
+//! startup program, from files of records, from another reader, or from a queue that is filled from outside.
 //!
-//! A reader knows tensors and files; it knows no program.
+//! The value of a reader variable is an opaque object in the scope ([`ReaderVar`]), made by operators of the startup program
+//! (`ops.rs`): `open_files` (`record_files.rs`), `create_py_reader` (`tensor_queue.rs`), and decorators of another reader:
+//! `batched.rs`, `shuffled.rs` and `double_buffer` in `prefetch.rs`. A reader knows tensors and files; it knows no program.
 
 mod batched;
 mod ops;
@@ -26,7 +28,7 @@ pub trait TensorReader: Send {
     /// The next tensors, one per variable; `None` at the end of the pass. Gives up soon when `stop` is set.
     fn next(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Tensor>>>;
 
-    /// Shows the next tensors if they are there already. They are given out later as if nobody had looked.
+    /// Shows the next tensors if they are there already. They are given out later all the same.
     fn peek(&mut self, look: &mut dyn FnMut(&[Tensor])) {
         let _ = look;
     }
@@ -68,7 +70,7 @@ impl ReaderVar {
     }
 }
 
-/// A reader, as long as somebody else has it.
+/// A reader, as long as another owner has it.
 struct WeakReader(Weak<Mutex<Box<dyn TensorReader>>>);
 
 impl WeakReader {

@@ -24,7 +24,7 @@ const SIDE_EFFECT: Traits = Traits::GRADIENT_FREE.side_effect();
 /// `read`.
 struct ReadOp;
 
-/// What the next `read` of a program gives.
+/// The next batch of a program's `read`.
 struct Read {
     /// Not kept alive by this: a reader ends with its variable.
     reader: WeakReader,
@@ -106,7 +106,7 @@ impl OpDef for ReadOp {
     }
 }
 
-/// What is read must be what the variable says, as what is fed must be.
+/// Checks a tensor against the declared variable, as for tensors that are fed.
 fn check(var: Option<&Var>, tensor: &Tensor) -> Result<()> {
     let Some(var) = var.filter(|v| v.need_check_feed) else { return Ok(()) };
     let wrong = |kind| {
@@ -124,7 +124,7 @@ fn check(var: Option<&Var>, tensor: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// What the reader variable of an operator says it reads.
+/// The types that the reader variable of an operator declares.
 fn reads_of(cx: &Infer<'_>) -> Vec<VarType> {
     let name = cx.op().inputs.get("Reader").first();
     name.and_then(|n| cx.program().global().var(n)).map(|v| v.reads.clone()).unwrap_or_default()

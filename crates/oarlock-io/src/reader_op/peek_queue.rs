@@ -9,7 +9,7 @@ use crate::dataset::GLANCE;
 
 pub(crate) struct PeekQueue<T> {
     items: Receiver<T>,
-    /// What somebody looked at who did not take it.
+    /// The item that was looked at and not taken.
     next: Option<T>,
 }
 

@@ -8,7 +8,7 @@ use oarlock_tensor::Tensor;
 use super::{ReaderVar, TensorReader};
 use crate::dataset::Random;
 
-/// Keeps so many items and gives them in random order, before it takes the next so many.
+/// Keeps `size` items and gives them in random order, before it takes the next `size`.
 pub(crate) struct Shuffled {
     inner: ReaderVar,
     size: usize,

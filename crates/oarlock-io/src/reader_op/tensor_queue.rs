@@ -1,4 +1,4 @@
-//! A queue of batches that somebody outside fills: what stands behind `py_reader` and loaders that are started.
+//! A queue of batches that is filled from outside: the reader behind `py_reader` and loaders that are started.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::TensorReader;
 use super::peek_queue::PeekQueue;
 
-/// A queue of at most so many batches. One thread fills it, pass by pass, and a program's `read` empties it. Copies are one queue.
+/// A bounded queue of batches. One thread fills it, pass by pass, and a program's `read` empties it. Copies are one queue.
 #[derive(Clone)]
 pub struct TensorQueue(Arc<Inner>);
 
@@ -43,7 +43,7 @@ impl TensorQueue {
         *self.0.take.lock() = Some(PeekQueue::new(take));
     }
 
-    /// Appends a batch, waiting for room; false if nobody wants it any more.
+    /// Appends a batch, waiting for room; false if it is not wanted any more.
     pub fn push(&self, batch: Vec<Tensor>) -> bool {
         let fill = self.0.fill.lock().clone();
         fill.is_some_and(|fill| fill.send(batch).is_ok())
@@ -54,13 +54,13 @@ impl TensorQueue {
         *self.0.fill.lock() = None;
     }
 
-    /// There will be no more batches because something went wrong: who misses one hears of it.
+    /// There will be no more batches because of an error, which the next `read` returns.
     pub fn fail(&self, why: Error) {
         *self.0.failure.lock() = Some(why);
         self.close();
     }
 
-    /// Ends the pass at once; whoever waits to append is told so.
+    /// Ends the pass at once; a thread that waits to append returns false.
     pub fn reset(&self) {
         self.close();
         *self.0.take.lock() = None;

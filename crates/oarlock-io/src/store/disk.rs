@@ -1,4 +1,4 @@
-//! What is done to a disk, one step at a time.
+//! Operations on a disk, one step at a time.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ impl Disk {
         let around = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         self.create_dir_all(around)?;
         match self.create_dir(path) {
-            // Somebody else was faster, which is as good.
+            // Another process was faster, which is as good.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
             made => made.and_then(|()| self.sync_dir(around)),
         }

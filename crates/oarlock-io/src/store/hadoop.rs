@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// How long to sleep between two looks whether a command has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is kept of what a command says on standard error.
+/// Bytes of a command's standard error that are kept.
 const TEXT: u64 = 64 << 10;
 
 /// Names that a command line takes at a time.
@@ -26,7 +26,7 @@ const NAMES: usize = 500;
 #[derive(Debug, Clone)]
 pub(super) struct Hadoop {
     program: PathBuf,
-    /// What makes it a client of files, and settings.
+    /// The arguments that make it a client of files, and settings.
     arguments: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Hadoop {
             thread::spawn(move || {
                 let mut text = Vec::new();
                 let mut err = err;
-                // What cannot be read was not said; the rest is taken, so that nobody waits to be heard.
+                // Text that cannot be read is left out; the rest is taken, so that the command does not block on writing.
                 err.by_ref().take(TEXT).read_to_end(&mut text).ok();
                 io::copy(&mut err, &mut io::sink()).ok();
                 String::from_utf8_lossy(&text).into_owned()

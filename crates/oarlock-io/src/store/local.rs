@@ -29,7 +29,7 @@ pub(super) const STAGING: &str = ".oarlock-staging-";
 /// The folder of a save that has taken effect but is not moved yet.
 pub(super) const COMMITTED: &str = ".oarlock-committed";
 
-/// How long to wait for a lock: a save waits for whoever loads a large model from the folder.
+/// How long to wait for a lock: a save waits for a process that loads a large model from the folder.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 const LOCK_ATTEMPTS: u32 = 60_000;
 
@@ -161,7 +161,7 @@ impl Local {
         self.disk.sync_dir(to)
     }
 
-    /// What the manifest says now about files that are still there.
+    /// The manifest's entries of files that are still there.
     fn manifest(&self) -> Manifest {
         // A manifest that cannot be read protects nothing; the save at hand writes a new one.
         let bytes = fs::read(self.root.join(MANIFEST)).unwrap_or_default();
@@ -171,7 +171,7 @@ impl Local {
     }
 }
 
-/// A name nobody else uses.
+/// A name that no other process uses.
 fn own_name() -> String {
     format!("{STAGING}{}-{}", std::process::id(), NEXT_STAGING.fetch_add(1, Ordering::Relaxed))
 }
@@ -196,7 +196,7 @@ impl Store for Local {
     fn begin(&self) -> Result<Box<dyn Staging>> {
         let fail = |e: io::Error| io_error("save into", self.root.display(), &e);
         self.disk.create_dir_all(&self.root).map_err(fail)?;
-        // Held until the new folder is locked: nobody may take it for a stale one.
+        // Held until the new folder is locked: no other save may take it for a stale one.
         let _lock = self.lock(File::try_lock)?;
         self.remove_stale().map_err(fail)?;
         let path = self.root.join(own_name());
@@ -246,7 +246,7 @@ impl Store for Local {
     }
 }
 
-/// The files of a folder while nobody moves any.
+/// The files of a folder while no save moves any.
 struct LocalView {
     root: PathBuf,
     manifest: Option<Manifest>,

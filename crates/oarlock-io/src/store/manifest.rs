@@ -1,4 +1,4 @@
-//! What a save notes about its files: sizes, checksums and the variables inside.
+//! The manifest of a save: sizes, checksums and variables of its files.
 //!
 //! The list is JSON inside a tensor of bytes: Fluid's `load_program_state` reads every file of a directory as a tensor, and
 //! must not stumble over this one.
@@ -17,7 +17,7 @@ pub const MANIFEST: &str = "oarlock.manifest";
 /// The version of the list's format.
 const FORMAT: u64 = 1;
 
-/// What is known about one file.
+/// The entry of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     /// Bytes.
@@ -33,7 +33,7 @@ pub struct Seal {
 /// The files that were saved, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// What is known about each file.
+    /// The entry of each file.
     pub files: BTreeMap<String, Seal>,
 }
 

@@ -55,7 +55,7 @@ pub trait View {
     /// The names of all files, those in folders inside too, sorted. The manifest is not among them.
     fn files(&self) -> Result<Vec<String>>;
 
-    /// What was noted about the files when they were saved; `None` for a folder that another system wrote.
+    /// The manifest, written when the files were saved; `None` for a folder that another system wrote.
     fn manifest(&self) -> Option<&Manifest>;
 
     /// How messages name the folder.

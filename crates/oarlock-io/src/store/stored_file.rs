@@ -53,7 +53,7 @@ impl StoredFile {
         self.len == 0
     }
 
-    /// What was noted about it when it was saved.
+    /// The entry of the manifest, written when it was saved.
     pub fn seal(&self) -> Option<&Seal> {
         self.seal.as_ref()
     }

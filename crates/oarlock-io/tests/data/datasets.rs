@@ -1,4 +1,4 @@
-//! Datasets against what the predecessor (PaddlePaddle 1.8.5) gave for the same files. The expected values were printed by
+//! Data sets against the batches of Fluid 1.8.5 for the same files. The expected values were printed by
 //! its `QueueDataset` and `InMemoryDataset`.
 
 use std::io::Write;
@@ -31,7 +31,7 @@ fn all(dataset: &InMemoryDataset) -> Vec<Vec<Tensor>> {
 }
 
 #[test]
-fn a_queue_gives_the_predecessors_batches() {
+fn a_queue_dataset_gives_the_batches_of_fluid() {
     let dir = Dir::new();
     let files = [dir.write("a", FIRST), dir.write("b", SECOND)];
     let expected = vec![
@@ -66,7 +66,7 @@ fn a_dense_slot_may_have_several_rows_in_a_line() {
 }
 
 #[test]
-fn memory_drops_zeros_of_sparse_slots_as_the_predecessor_does() {
+fn an_in_memory_dataset_drops_zeros_of_sparse_slots_as_fluid_does() {
     let dir = Dir::new();
     let mut dataset = memory(vec![dir.write("a", FIRST), dir.write("b", SECOND)], 2);
     load(&mut dataset);
@@ -81,7 +81,7 @@ fn memory_drops_zeros_of_sparse_slots_as_the_predecessor_does() {
 }
 
 #[test]
-fn samples_are_merged_by_line_id_as_in_the_predecessor() {
+fn samples_are_merged_by_line_id_as_in_fluid() {
     let text = "1 dd 1 0 3 0 0 0 1 0 1 1\n1 aa 1 1 3 1 2 3 1 7 1 0\n1 bb 1 1 3 1 2 3 1 7 1 0\n1 aa 1 0 3 0 0 0 1 0 1 2.5\n\
                 1 bb 1 1 3 0 0 0 1 8 1 0\n1 cc 1 1 3 1 1 1 1 3 1 1\n1 dd 1 0 3 4 5 6 1 9 1 0\n";
     let dir = Dir::new();
@@ -186,7 +186,7 @@ impl Exchange for Threads {
             got.parts[from] = part;
             got.more |= more;
         }
-        // Nobody starts the next round before all have received this one.
+        // No trainer starts the next exchange before all have received this one.
         self.barrier.wait();
         Ok(got)
     }
@@ -280,7 +280,7 @@ fn files_can_be_compressed_piped_and_matched_by_patterns() {
         assert_eq!(ids(&[dir.path(name)], "sed 's/4/9/' | head -n 3"), [1, 2, 3, 9]);
         assert_eq!(ids(&[dir.path(name)], "head -n 1"), [1]);
     }
-    // As with the predecessor, where there is a bash it is used.
+    // As in Fluid, where there is a bash it is used.
     if std::path::Path::new("/bin/bash").exists() {
         assert_eq!(ids(&[dir.path("c")], "[[ 1 == 1 ]] && cat"), [1, 2, 3, 4]);
     }

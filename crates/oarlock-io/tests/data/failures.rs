@@ -1,4 +1,4 @@
-//! What goes wrong: it must be said where and why, and nothing may hang or be left behind.
+//! Failures: the error says where and why, and nothing hangs or is left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,7 +143,7 @@ fn dropping_a_reader_early_ends_its_thread_and_its_command() {
         drop(readers);
         assert_gone("4712");
     }
-    // Nobody takes the readers at all.
+    // The readers are never taken.
     drop(piped(file, "sleep 4712").start(1, Arc::default()).unwrap());
     assert_gone("4712");
 }

@@ -77,7 +77,7 @@ pub(crate) fn first_ids(batches: &[Vec<Tensor>]) -> Vec<i64> {
     batches.iter().flat_map(|b| b[0].data::<i64>().unwrap().to_vec()).collect()
 }
 
-/// A tensor of a batch, with the offsets of samples as the predecessor has them: of values, which are kept where they are those of rows.
+/// A tensor of a batch, with the offsets of samples as Fluid has them: of values, which are kept where they are those of rows.
 pub(crate) fn tensor<T: oarlock_tensor::Element>(dims: &[usize], values: &[T], offsets: &[usize]) -> Tensor {
     let mut t = Tensor::from_slice(oarlock_tensor::Dims::new(dims), values).unwrap();
     if offsets.last() == Some(&t.rows()) {

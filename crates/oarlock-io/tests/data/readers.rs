@@ -157,7 +157,7 @@ fn a_queue_is_filled_from_outside() {
         filler.join().unwrap();
         queue.reset();
     }
-    // Nobody takes: whoever fills waits for room, and is let go by a reset.
+    // No batch is taken: the thread that fills waits for room, and a reset ends the wait.
     queue.start();
     let filling = queue.clone();
     let filler = std::thread::spawn(move || (0..).take_while(|v| filling.push(vec![one(*v)])).count());

@@ -1,7 +1,8 @@
-//! What these tests share.
+//! Fixtures of these tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,6 +47,19 @@ impl Drop for TempDir {
     fn drop(&mut self) {
         drop(std::fs::remove_dir_all(&self.0));
     }
+}
+
+/// A command that runs one test of this program again, in a process of its own with an order in a variable.
+pub(crate) fn own_process(test: &str, variable: &str, order: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(variable, order);
+    command
+}
+
+/// The standard error of such a process that sees no other variable of the environment.
+pub(crate) fn error_without_environment(test: &str, variable: &str, order: &str) -> String {
+    let out = own_process(test, variable, order).env_clear().env(variable, order).output().unwrap();
+    String::from_utf8_lossy(&out.stderr).into_owned()
 }
 
 pub(crate) fn names(dir: &Path) -> Vec<String> {

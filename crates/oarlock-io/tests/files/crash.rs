@@ -15,7 +15,7 @@ use oarlock_tensor::{Dims, Tensor, Value};
 
 use super::common::{TempDir, Values, names, small_program, small_values};
 
-/// What the child process is told: the form to save, the step to die at, where, and the value of all elements.
+/// The order to the child process: the form to save, the step to die at, where, and the value of all elements.
 const CHILD: &str = "OARLOCK_TEST_CRASH";
 
 /// Every form of a save.

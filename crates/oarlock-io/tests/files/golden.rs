@@ -1,4 +1,4 @@
-//! Files of the real predecessor, both ways: what is read and written again is the same, byte for byte.
+//! Files of Fluid 1.8, both ways: what is read and written again is the same, byte for byte.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -195,7 +195,7 @@ fn rename_outputs(model: &mut InferenceModel, to: &[Name]) {
 }
 
 #[test]
-fn exported_models_equal_the_predecessors() {
+fn exported_models_equal_those_of_fluid() {
     for net in nets() {
         let dir = golden().join(net);
         let store = Local::at(dir.join("infer_sep"));

@@ -5,14 +5,13 @@
 #![expect(clippy::print_stdout, reason = "child processes answer on standard output")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use oarlock_io::data::{Batch, BatchSource, Format, QueueDataset, SlotSpec, SlotType, Source};
 use oarlock_io::{open_around, open_store};
 use oarlock_ir::{Kind, Result};
 
-use super::common::{FORMS, TempDir, load_as, names, save_as};
+use super::common::{FORMS, TempDir, error_without_environment, load_as, names, own_process, save_as};
 
 /// Tells a child process what to do.
 const CHILD: &str = "OARLOCK_TEST_HDFS";
@@ -33,6 +32,14 @@ impl Cluster {
         self.dir.path().join("cluster")
     }
 
+    /// Makes a folder of the cluster with these files, and returns where it is.
+    fn folder(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let at = self.root().join(name);
+        std::fs::create_dir_all(&at).unwrap();
+        files.iter().for_each(|(file, text)| std::fs::write(at.join(file), text).unwrap());
+        at
+    }
+
     fn note(&self, name: &str) -> PathBuf {
         self.dir.path().join(format!("cluster.{name}"))
     }
@@ -47,8 +54,7 @@ impl Cluster {
     /// Does what `order` says in another process; from command `die_at` on the cluster answers no more.
     fn try_run(&self, order: &str, die_at: usize) -> std::result::Result<String, String> {
         let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hadoop");
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "files::hdfs::child", "--nocapture"]).env(CHILD, order);
+        let mut command = own_process("files::hdfs::child", CHILD, order);
         command.env("HADOOP_HOME", home).env("FAKE_HDFS", self.root()).env("TMPDIR", self.dir.path());
         if die_at > 0 {
             command.env("FAKE_DIE_AT", die_at.to_string());
@@ -62,7 +68,7 @@ impl Cluster {
         self.try_run(order, 0).unwrap_or_else(|text| panic!("{order}: {text}"))
     }
 
-    /// What a load of a form gives.
+    /// The values that a load of a form gives.
     fn loaded(&self, form: &str) -> f64 {
         let text = self.run(&format!("load {form}"));
         text.lines().find_map(|line| line.strip_prefix("loaded ")?.parse().ok()).unwrap()
@@ -171,9 +177,7 @@ fn cut_off_at_every_command_the_old_or_the_new_save_loads() {
 #[test]
 fn folders_files_and_damage() {
     let cluster = Cluster::new();
-    let at = cluster.root().join("user/models");
-    std::fs::create_dir_all(&at).unwrap();
-    std::fs::write(at.join("foreign file"), "stays").unwrap();
+    let at = cluster.folder("user/models", &[("foreign file", "stays")]);
     cluster.run("files");
     cluster.run("save separate 1");
     let mut w = std::fs::read(at.join("w")).unwrap();
@@ -186,10 +190,7 @@ fn folders_files_and_damage() {
 #[test]
 fn data_is_read_from_the_cluster() {
     let cluster = Cluster::new();
-    let at = cluster.root().join("user/data");
-    std::fs::create_dir_all(&at).unwrap();
-    std::fs::write(at.join("part-0"), "2 1 2\n").unwrap();
-    std::fs::write(at.join("part-1"), "1 3\n").unwrap();
+    cluster.folder("user/data", &[("part-0", "2 1 2\n"), ("part-1", "1 3\n")]);
     cluster.run("data");
     let settings = std::fs::read_to_string(cluster.note("settings")).unwrap();
     assert!(settings.lines().all(|line| line == "hadoop.job.ugi=me,secret"), "{settings}");
@@ -200,12 +201,6 @@ fn a_cluster_that_fails_and_a_missing_command_are_named() {
     let cluster = Cluster::new();
     let text = cluster.try_run("save separate 1", 1).unwrap_err();
     assert!(text.contains("`hadoop fs -mkdir -p") && text.contains("failed: Killed"), "{text}");
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "files::hdfs::child", "--nocapture"])
-        .env_clear()
-        .env(CHILD, "save separate 1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stderr).into_owned();
+    let text = error_without_environment("files::hdfs::child", CHILD, "save separate 1");
     assert!(text.contains(&format!("{URL} needs the command `hadoop`, which was not found")), "{text}");
 }

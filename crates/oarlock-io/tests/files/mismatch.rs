@@ -1,4 +1,4 @@
-//! What does not fit is refused, with a message that says what, where and what to do; and nothing is half loaded.
+//! Values that do not fit are refused, with a message that says what, where and what to do; and nothing is half loaded.
 
 use oarlock_io::{
     InferenceModel, Local, ModelFiles, Store, encode_vars, export_safetensors, import_safetensors, load_program,
@@ -158,15 +158,19 @@ fn flipped_bytes_are_found_and_nothing_is_set() {
     }
 }
 
+fn loaded_b(dir: &TempDir, program: &Program) -> Vec<f64> {
+    let values = Values::default();
+    load_vars(&dir.store(), None, &persistables(program), &values).unwrap();
+    values.tensor("b").to_f64()
+}
+
 #[test]
 fn without_a_manifest_files_load_unchecked() {
     let dir = TempDir::new();
     let program = small_program();
     save_vars(&dir.store(), None, &persistables(&program), &small_values(1.0)).unwrap();
     std::fs::remove_file(dir.path().join(oarlock_io::MANIFEST)).unwrap();
-    let values = Values::default();
-    load_vars(&dir.store(), None, &persistables(&program), &values).unwrap();
-    assert_eq!(values.tensor("b").to_f64(), [1.0; 2]);
+    assert_eq!(loaded_b(&dir, &program), [1.0; 2]);
 }
 
 #[test]
@@ -335,9 +339,7 @@ fn one_tensor_in_one_file() {
     let program = small_program();
     save_vars(&dir.store(), None, &persistables(&program), &small_values(1.0)).unwrap();
     write_tensor_file(&dir.path().join("b"), &Tensor::from_slice([2], &[9.0f32, 9.0]).unwrap()).unwrap();
-    let values = Values::default();
-    load_vars(&dir.store(), None, &persistables(&program), &values).unwrap();
-    assert_eq!(values.tensor("b").to_f64(), [9.0; 2]);
+    assert_eq!(loaded_b(&dir, &program), [9.0; 2]);
 }
 
 #[test]

@@ -3,12 +3,12 @@
 mod checkpoints;
 mod common;
 mod crash;
+mod fluid;
 mod golden;
 mod hdfs;
 mod hostile;
 mod mismatch;
 mod operators;
-mod predecessor;
 mod round_trip;
 #[cfg(feature = "storage")]
 mod storage;

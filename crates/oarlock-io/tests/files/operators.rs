@@ -54,7 +54,7 @@ fn what_is_saved_is_loaded() {
 }
 
 #[test]
-fn the_predecessors_files_are_loaded() {
+fn files_of_fluid_are_loaded() {
     let files = golden().join("ops/files");
     let scope = Scope::new();
     let at = |name: &str| format!("file_path: \"{}/{name}\"", files.display());

@@ -18,7 +18,9 @@ use oarlock_io::{Checkpoints, Position, load_vars, open_around, open_store, pers
 use oarlock_ir::{Kind, Result};
 use oarlock_testkit::skip;
 
-use super::common::{FORMS, Values, load_as, save_as, small_program, small_values};
+use super::common::{
+    FORMS, Values, error_without_environment, load_as, own_process, save_as, small_program, small_values,
+};
 
 /// Tells a child process what to do.
 const CHILD: &str = "OARLOCK_TEST_STORAGE";
@@ -82,8 +84,7 @@ impl Drop for Server {
 
 /// A process that knows how to reach the server and does what `order` says.
 fn child_command(port: u16, order: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "files::storage::child", "--nocapture"]).env(CHILD, order);
+    let mut command = own_process("files::storage::child", CHILD, order);
     command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").env("AWS_REGION", "us-east-1");
     command.env("AWS_ENDPOINT", format!("http://127.0.0.1:{port}")).env("AWS_ALLOW_HTTP", "true");
     command
@@ -371,18 +372,12 @@ fn what_fails_is_tried_again() {
 #[test]
 fn missing_credentials_and_unknown_schemes_are_named() {
     let error = |url: &str| open_store(url).err().unwrap().to_string();
-    // Which of them the environment of this test has is not known, but nobody names his bucket so.
+    // Which of them the environment of this test has is not known, but no bucket has this name.
     let text = error("s3://");
     assert!(text.contains("names no bucket"), "{text}");
     let text = error("ftp://host/dir");
     assert!(text.contains("there is no storage of that kind") && text.contains("s3://, gs://, az://"), "{text}");
-    let out = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "files::storage::child", "--nocapture"])
-        .env_clear()
-        .env(CHILD, "load s3://bucket/x")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    let text = error_without_environment("files::storage::child", CHILD, "load s3://bucket/x");
     assert!(text.contains("there are no credentials for s3://bucket"), "{text}");
     assert!(text.contains("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"), "{text}");
 }

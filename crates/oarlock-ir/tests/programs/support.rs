@@ -54,31 +54,10 @@ fn is_program(path: &Path) -> bool {
     path.ends_with("__model__") || path.extension().is_some_and(|e| endings.iter().any(|x| e == *x))
 }
 
-/// The arrays `program/*` of an uncompressed numpy archive: each is the bytes of a program.
+/// The arrays `program/*` of a numpy archive: each is the bytes of a program.
 fn collect_npz(path: &Path, found: &mut Vec<(String, Vec<u8>)>) {
-    let bytes = fs::read(path).expect("a readable file");
-    for name in ["program/main.npy", "program/startup.npy"] {
-        let array = stored_member(&bytes, name).unwrap_or_else(|| panic!("{}: no {name}", path.display()));
-        let header = u16::from_le_bytes([array[8], array[9]]) as usize;
-        found.push((format!("{}:{name}", path.display()), array[10 + header..].to_vec()));
+    let arrays = oarlock_testkit::Npz::read(path);
+    for name in ["program/main", "program/startup"] {
+        found.push((format!("{}:{name}", path.display()), arrays.array(name).bytes().to_vec()));
     }
-}
-
-/// A member of a zip archive that is stored without compression, found through the central directory.
-fn stored_member<'a>(zip: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let u16_at = |at: usize| u16::from_le_bytes([zip[at], zip[at + 1]]) as usize;
-    let u32_at = |at: usize| u32::from_le_bytes([zip[at], zip[at + 1], zip[at + 2], zip[at + 3]]) as usize;
-    let end = zip.windows(4).rposition(|w| w == b"PK\x05\x06")?;
-    let mut at = u32_at(end + 16);
-    while zip[at..].starts_with(b"PK\x01\x02") {
-        let (name_len, extra_len, comment_len) = (u16_at(at + 28), u16_at(at + 30), u16_at(at + 32));
-        if &zip[at + 46..at + 46 + name_len] == name.as_bytes() {
-            assert_eq!(u16_at(at + 10), 0, "{name} is compressed");
-            let (size, local) = (u32_at(at + 24), u32_at(at + 42));
-            let data = local + 30 + u16_at(local + 26) + u16_at(local + 28);
-            return Some(&zip[data..data + size]);
-        }
-        at += 46 + name_len + extra_len + comment_len;
-    }
-    None
 }

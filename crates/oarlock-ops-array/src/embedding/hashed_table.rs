@@ -3,7 +3,7 @@
 //! A startup program makes the table without rows; lookups and optimizers find it where they would find a tensor.
 
 use oarlock_ir::{Error, Io, Kernel, Kind, Prepare, Result, Var, fail, kernel};
-use oarlock_tensor::table::{Admission, Missing, Retention, RowInit, Rules, Spec, TableVar};
+use oarlock_tensor::table::{Admission, Missing, Retention, RowInit, RowPolicy, Spec, TableVar};
 use oarlock_tensor::{DType, Value};
 
 /// If `Out` is to be a table, or a state of its rows, the kernel that makes it: without rows, which start from `init` later.
@@ -50,7 +50,7 @@ fn width(var: &Var) -> Result<usize> {
 #[derive(Clone)]
 pub(crate) struct TableLookup {
     missing: Missing,
-    rules: Rules,
+    rules: RowPolicy,
     /// Each id once, and its row.
     ids: Vec<i64>,
     rows: Vec<f32>,
@@ -67,7 +67,7 @@ impl TableLookup {
         }
         let mut ops = p.program().blocks().iter().flat_map(|block| &block.ops);
         let trained = ops.any(|op| op.inputs.get("Param").contains(&table.name));
-        let rules = Rules::parse(attrs.str("entry")?, attrs.str("evict")?);
+        let rules = RowPolicy::parse(attrs.str("entry")?, attrs.str("evict")?);
         let rules = rules.map_err(|why| Error::new(Kind::Argument, format!("table `{}`: {why}", table.name)))?;
         let missing = if trained { Missing::Create } else { Missing::Zero };
         Ok(TableLookup { missing, rules, ids: Vec::new(), rows: Vec::new() })

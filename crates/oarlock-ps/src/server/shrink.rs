@@ -56,13 +56,13 @@ impl LastCall {
 
 #[cfg(test)]
 mod tests {
-    use oarlock_tensor::table::{Missing, RowInit, Rules, SHARDS, Shown, Spec};
+    use oarlock_tensor::table::{Missing, RowInit, RowPolicy, SHARDS, Shown, Spec};
 
     use super::*;
 
     fn table() -> HashedTable {
         let (name, init) = ("t".into(), RowInit::Constant(0.0));
-        let Rules { admission, retention } = Rules::parse("show_click_entry:show:click", "").unwrap();
+        let RowPolicy { admission, retention } = RowPolicy::parse("show_click_entry:show:click", "").unwrap();
         let (state, seed, max_rows, history) = (vec![], 0, None, 0);
         HashedTable::new(Spec { name, width: 1, state, init, seed, max_rows, admission, retention, history }).unwrap()
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Runtime, VarKind};
 use oarlock_tensor::table::{
-    HashedTable, Header, Missing, RowInit, Rules, SHARDS, SHOWN, Shown, Sightings, Spec, State,
+    AdmissionState, HashedTable, Header, Missing, RowInit, RowPolicy, SHARDS, SHOWN, Shown, Spec, State,
 };
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
@@ -237,14 +237,14 @@ impl Tables {
     /// Sets a fence in all tables: [`Tables::read_cut`] reads them as they are now.
     pub(super) fn begin_cut(&self, number: u64) -> Result<Vec<CutTable>> {
         for table in &self.tables {
-            if let Err(e) = table.rows.begin_cut(number) {
+            if let Err(e) = table.rows.begin_snapshot(number) {
                 self.end_cut();
                 return Err(in_table(e));
             }
         }
         let cut = |(at, table): (usize, &Table)| {
             let clock = table.update.lock().step;
-            CutTable { at, sightings: table.rows.sightings(), clock }
+            CutTable { at, sightings: table.rows.admission_state(), clock }
         };
         Ok(self.tables.iter().enumerate().map(cut).collect())
     }
@@ -261,7 +261,7 @@ impl Tables {
             for shard in group * SHARDS / CUT_GROUPS..(group + 1) * SHARDS / CUT_GROUPS {
                 table
                     .rows
-                    .cut_shard(shard, |id, header, weights, states| group_rows.add(id, header, weights, states))
+                    .snapshot_shard(shard, |id, header, weights, states| group_rows.add(id, header, weights, states))
                     .map_err(in_table)?;
             }
             if !group_rows.ids.is_empty() {
@@ -273,7 +273,7 @@ impl Tables {
 
     /// From now on [`Tables::read_before_round`] gives rows as they are now.
     pub(super) fn begin_round(&self) {
-        self.tables.iter().for_each(|table| table.rows.begin_round());
+        self.tables.iter().for_each(|table| table.rows.begin_step());
     }
 
     /// Rows of a table as they were when the last round began; those that did not exist, as they would start. Nothing is made.
@@ -281,12 +281,12 @@ impl Tables {
         let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
         into.clear();
         into.resize(ids.len() * table.rows.spec().width, 0.0);
-        table.rows.read_before_round(ids, into).map_err(in_table)
+        table.rows.read_before_step(ids, into).map_err(in_table)
     }
 
     /// Lets the fence go.
     pub(super) fn end_cut(&self) {
-        self.tables.iter().for_each(|table| table.rows.end_cut());
+        self.tables.iter().for_each(|table| table.rows.end_snapshot());
     }
 
     /// Takes stale rows away from all tables; returns how many.
@@ -310,7 +310,7 @@ pub(super) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> 
 /// A table whose cut is open, and what it knew of ids without a row.
 pub(super) struct CutTable {
     at: usize,
-    sightings: Sightings,
+    sightings: AdmissionState,
     /// Updates of the table.
     clock: u32,
 }
@@ -373,7 +373,7 @@ impl GroupRows {
 /// Returns how many updates the table had seen.
 fn restore(table: &HashedTable, limit: Limit, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
     let known = Known::take(scope, param);
-    table.set_sightings(&known.sightings);
+    table.set_admission_state(&known.sightings);
     table.set_clock(known.step);
     let Some(loaded) = take_rows(scope, param) else { return Ok(known.step) };
     let states: Vec<Option<ById>> =
@@ -403,7 +403,7 @@ fn restore(table: &HashedTable, limit: Limit, scope: &Scope, param: &Name, state
 struct Known {
     headers: HashMap<i64, Header>,
     shows: HashMap<i64, Shown>,
-    sightings: Sightings,
+    sightings: AdmissionState,
     /// The last update of all.
     step: u32,
 }
@@ -717,7 +717,7 @@ fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> 
         })?;
     let state = states.iter().map(|name| State { width, initial: initial.constant(name) }).collect();
     let (init, seed) = initial.row(param);
-    let Rules { admission, retention } = rules(program, param)?;
+    let RowPolicy { admission, retention } = rules(program, param)?;
     Ok(Spec {
         name: param.to_string(),
         width,
@@ -732,14 +732,14 @@ fn spec(program: &Program, param: &Name, states: &[Name], initial: &Initial) -> 
 }
 
 /// Which ids get a row and which rows go, as the program says.
-fn rules(program: &Program, table: &Name) -> Result<Rules> {
+fn rules(program: &Program, table: &Name) -> Result<RowPolicy> {
     let mut lookups = program.blocks().iter().flat_map(|b| &b.ops).filter(|op| op.op_type == "lookup_sparse_table");
     let op = lookups.find(|op| op.inputs.get("W").contains(table));
     let text = |name: &str| match op.and_then(|op| op.attrs.get(name)) {
         Some(Attr::String(text)) => text.as_str(),
         _ => "",
     };
-    let rules = Rules::parse(text("entry"), text("evict"));
+    let rules = RowPolicy::parse(text("entry"), text("evict"));
     rules.map_err(|why| Error::new(Kind::Argument, format!("table `{table}`: {why}")))
 }
 

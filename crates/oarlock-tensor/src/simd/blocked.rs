@@ -13,7 +13,7 @@ const PANEL: (usize, usize) = (512, 256);
 /// The result, shared by threads that each write a different rectangle of it.
 pub(super) struct Out<T>(pub(super) *mut T);
 
-// SAFETY: `product`, here and in `packed`, gives every panel to exactly one task, and panels do not overlap.
+// SAFETY: `each_panel` here and `product` in `packed` give every panel to exactly one task, and panels do not overlap.
 unsafe impl<T: Send> Sync for Out<T> {}
 
 /// `c = alpha a b + beta c`, then finished by `then`; `c` row-major of `a.rows() x b.cols()` elements. `beta` 0 does not read `c`.
@@ -27,53 +27,33 @@ pub(crate) fn product<T: GemmElem>(
     (alpha, beta): (T, T),
     then: Then<'_, T>,
 ) {
-    let (m, n, k) = (a.rows(), b.cols(), a.cols());
-    assert!(b.rows() == k && c.len() == m * n && then.fits(m, n), "shapes were checked by the caller");
+    let (m, n) = (a.rows(), b.cols());
+    assert!(b.rows() == a.cols() && c.len() == m * n && then.fits(m, n), "shapes were checked by the caller");
     if !tiles::fit() {
         by_crate(pool, c, a, b, (alpha, beta));
         return then.finish(c);
     }
-    let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
-    let (height, width) = if one { (m, n) } else { share(m, n, pool.threads()) };
-    let (down, across) = (m.div_ceil(height), n.div_ceil(width));
-    let out = Out(c.as_mut_ptr());
-    let out = &out;
-    pool.run(down * across, |i| {
-        let (top, left) = (i / across * height, i % across * width);
-        let (rows, cols) = (height.min(m - top), width.min(n - left));
-        let (a, b) = (a.view(top, rows, 0, k), b.view(0, k, left, cols));
-        // SAFETY: `c` has m x n elements and is borrowed for the whole of `run`; this task alone touches rows
-        // `top..top + rows` and columns `left..left + cols` of it, which lie inside, as they do in what `then` names. The views
+    let size = share(m, n, pool.threads());
+    each_panel(pool, c, (a, b), size, |to, a, b, (top, left)| {
+        // SAFETY: this task alone touches the panel at `to`, which lies inside `c`, as it does in what `then` names. The views
         // were checked against their slices when they were made.
-        unsafe {
-            let to = out.0.add(top * n + left);
-            tiles::compute(Panel { out: to, stride: n, a, b, alpha, beta, then: then.from(top, left, n) });
-        }
+        unsafe { tiles::compute(Panel { out: to, stride: n, a, b, alpha, beta, then: then.from(top, left, n) }) };
     });
 }
 
 /// The same by the `gemm` crate.
 fn by_crate<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, (alpha, beta): (T, T)) {
-    let (m, n, k) = (a.rows(), b.cols(), a.cols());
-    let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
-    let (height, width) = if one { (m, n) } else { (part(m, PANEL.0), part(n, PANEL.1)) };
-    let (down, across) = (m.div_ceil(height), n.div_ceil(width));
-    let out = Out(c.as_mut_ptr());
-    let out = &out;
-    pool.run(down * across, |i| {
-        let (top, left) = (i / across * height, i % across * width);
-        let (rows, cols) = (height.min(m - top), width.min(n - left));
-        let (a, b) = (a.view(top, rows, 0, k), b.view(0, k, left, cols));
-        // SAFETY: `c` has m x n elements and is borrowed for the whole of `run`; this task alone touches rows
-        // `top..top + rows` and columns `left..left + cols` of it, which lie inside. The views were checked against
-        // their slices when they were made. Strides within a slice fit an `isize`; one that does not belongs to a
-        // single row or column and is only ever multiplied by 0.
+    let (m, n) = (a.rows(), b.cols());
+    let size = (part(m, PANEL.0), part(n, PANEL.1));
+    each_panel(pool, c, (a, b), size, |to, a, b, _| {
+        // SAFETY: this task alone touches the panel at `to`, which lies inside `c`. The views were checked against their slices
+        // when they were made. Strides within a slice fit an `isize`; one that does not belongs to a single row or column
+        // and is only ever multiplied by 0.
         unsafe {
-            let to = out.0.add(top * n + left);
             gemm::gemm(
-                rows,
-                cols,
-                k,
+                a.rows(),
+                b.cols(),
+                a.cols(),
                 to,
                 1,
                 n as isize,
@@ -93,6 +73,31 @@ fn by_crate<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>,
                 gemm::Parallelism::None,
             );
         }
+    });
+}
+
+/// Calls `compute` for every panel of the result `c`, with its first element, the rows of `a` and the columns of `b` that it is
+/// the product of, and its place. Panels are of `size` at most, or one where the product is too small for several threads.
+/// `c` has a row of elements for each row of `a`, as many as `b` has columns; each panel is given to one task.
+fn each_panel<T: GemmElem>(
+    pool: &Pool,
+    c: &mut [T],
+    (a, b): (Mat<'_, T>, Mat<'_, T>),
+    size: (usize, usize),
+    compute: impl Fn(*mut T, Mat<'_, T>, Mat<'_, T>, (usize, usize)) + Sync,
+) {
+    let (m, n, k) = (a.rows(), b.cols(), a.cols());
+    assert!(c.len() == m * n, "shapes were checked by the caller");
+    let one = m.saturating_mul(n).saturating_mul(k) < PARALLEL;
+    let (height, width) = if one { (m, n) } else { size };
+    let (down, across) = (m.div_ceil(height), n.div_ceil(width));
+    let out = &Out(c.as_mut_ptr());
+    pool.run(down * across, |i| {
+        let (top, left) = (i / across * height, i % across * width);
+        let (rows, cols) = (height.min(m - top), width.min(n - left));
+        // SAFETY: `c` has m x n elements and is borrowed for the whole of `run`; the place lies inside.
+        let to = unsafe { out.0.add(top * n + left) };
+        compute(to, a.view(top, rows, 0, k), b.view(0, k, left, cols), (top, left));
     });
 }
 

@@ -66,7 +66,7 @@ struct Dots<'a, T> {
     count: usize,
 }
 
-/// So many sums at a time hide the latency of an addition.
+/// The number of sums at a time that hides the latency of an addition.
 const AT_ONCE: usize = 4;
 
 impl<T: GemmElem> Kernel<T> for Dots<'_, T> {

@@ -13,7 +13,7 @@ use crate::gemm::{GemmElem, Mat};
 struct Line(#[allow(dead_code, reason = "read and written through pointers")] [u8; 64]);
 
 thread_local! {
-    /// What the last product on this thread used.
+    /// The memory of the last product on this thread.
     static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 

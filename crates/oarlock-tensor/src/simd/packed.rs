@@ -73,7 +73,7 @@ pub(crate) fn product<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, pack
 
 /// Some strips of a product, which one thread makes.
 struct Columns<'a, T> {
-    /// The first element of the result. Of its columns only those of `strips` are touched, and by nobody else.
+    /// The first element of the result. Of its columns only those of `strips` are touched, and by no other task.
     out: *mut T,
     n: usize,
     a: Mat<'a, T>,
@@ -137,7 +137,7 @@ impl<T: GemmElem> Kernel<T> for Columns<'_, T> {
 /// Few rows take several strips at once, because two sums at a time would wait for each other's additions.
 ///
 /// # Safety
-/// The CPU must have the instructions of `V`, and the piece must have so many rows and strips.
+/// The CPU must have the instructions of `V`, and the piece must have this number of rows and strips.
 #[inline(always)]
 unsafe fn rows_of<V: Vector>(piece: Piece<V::Elem>, rows: usize, left: usize) -> usize {
     // SAFETY: passed on to the caller.

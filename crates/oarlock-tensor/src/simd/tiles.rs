@@ -18,7 +18,7 @@ pub(super) const WIDTH: usize = 2;
 /// The most terms summed in one go: a strip of the right matrix then fits the first cache.
 const DEPTH: usize = 512;
 
-/// Rows of a block. So many rows of `DEPTH` elements stay in the second cache while all columns pass by.
+/// Rows of a block. This number of rows of `DEPTH` elements stay in the second cache while all columns pass by.
 pub(super) const BLOCK: usize = 96;
 
 /// Elements of the right matrix packed at once, at most; they should stay in the last cache.
@@ -38,7 +38,7 @@ pub(crate) struct Panel<'a, T> {
     pub(crate) b: Mat<'a, T>,
     pub(crate) alpha: T,
     pub(crate) beta: T,
-    /// What becomes of a finished element: the bias from the panel's first column on, or the other matrix from its first element on,
+    /// The operation on a finished element: the bias from the panel's first column on, or the other matrix from its first element on,
     /// whose rows are `stride` elements apart, too.
     pub(crate) then: Then<'a, T>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Panel<'a, T> {
 /// Computes a panel on this thread.
 ///
 /// # Safety
-/// The matrices must fit each other, and nobody else may touch the `a.rows()` x `b.cols()` elements at `out` meanwhile,
+/// The matrices must fit each other, and no other task may touch the `a.rows()` x `b.cols()` elements at `out` meanwhile,
 /// all of which must be valid for reading and writing. What `then` names must be as large as the panel.
 pub(crate) unsafe fn compute<T: GemmElem>(panel: Panel<'_, T>) {
     vector::run(panel);
@@ -74,7 +74,7 @@ struct Terms<T> {
     last: bool,
 }
 
-/// What becomes of the elements of one tile: the bias at its columns, or the other matrix at its first element.
+/// The operation on the elements of one tile: the bias at its columns, or the other matrix at its first element.
 #[derive(Clone, Copy)]
 enum After<T> {
     Nothing,
@@ -234,7 +234,7 @@ impl<T: GemmElem> Panel<'_, T> {
     /// Adds to one strip of columns, tile by tile.
     ///
     /// # Safety
-    /// As for `run`; `left` has `rows` rows and `right`, at its stride, a whole strip for all terms; the panel has so many rows from
+    /// As for `run`; `left` has `rows` rows and `right`, at its stride, a whole strip for all terms; the panel has as many rows from
     /// `top` on and `cols` columns from `column` on.
     #[inline(always)]
     unsafe fn strip<V: Vector<Elem = T>>(

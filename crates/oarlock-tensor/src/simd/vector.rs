@@ -9,11 +9,11 @@ use crate::gemm::GemmElem;
 /// Every function requires that the CPU has the instructions of the implementing type. Implementations touch exactly
 /// `LANES` elements of memory.
 pub unsafe trait Vector: Copy {
-    /// What it holds.
+    /// The type of its elements.
     type Elem: GemmElem;
     /// How many.
     const LANES: usize;
-    /// Rows of a tile of a matrix product: with two registers of columns, so many leave room for the operands of one step.
+    /// Rows of a tile of a matrix product: with two registers of columns, this number leaves room for the operands of one step.
     const ROWS: usize;
 
     /// All lanes the same.

@@ -30,13 +30,13 @@ const FIRST: u32 = 4;
 /// Chunks grow to twice the size every `1 << STEPS` chunks: what a shard has and does not use yet is at most 1/16 of it.
 const STEPS: u32 = 4;
 
-/// A block is at least so many times as large as the chunk it is made for: what is left at its end is not used.
+/// How many times as large a block is at least as the chunk it is made for: what is left at its end is not used.
 const CHUNKS_PER_BLOCK: usize = 32;
 
 /// Words of a block of a large table: two huge pages, from which on memory is asked for in huge pages.
 const BLOCK: usize = 2 * oarlock_sys::HUGE_PAGE / size_of::<u32>();
 
-/// What a table knows about a row beside its numbers.
+/// The data of a row beside its numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Header {
     /// The step (or epoch: what the caller passes as `now`) of the last update, or of the time before the row was made.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{SHARDS, shard_of};
 
-/// So many rows are asked for at once before the first of them is used: more than memory serves at a time, few enough to stay
+/// The number of rows that are prefetched at once before the first of them is used: more than memory serves at a time, few enough to stay
 /// in the nearest cache.
 pub(super) const WINDOW: usize = 64;
 

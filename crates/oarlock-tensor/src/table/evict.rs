@@ -1,4 +1,4 @@
-//! Rows that leave a table: because somebody says so, or by themselves as [`Retention`] has it. There is one way out.
+//! Eviction: rows leave a table by a call, or by themselves as [`Retention`] has it. There is one way out.
 
 use std::sync::atomic::Ordering;
 
@@ -22,14 +22,14 @@ pub enum Evict<'a> {
     Where(&'a Judge<'a>),
 }
 
-/// What becomes of a row.
+/// Decides whether a row is evicted.
 type Gone<'a> = dyn Fn(i64, Header, &[f32], &[f32]) -> bool + 'a;
 
 impl HashedTable {
     /// Takes rows away; returns how many. Their memory serves new rows. Shard after shard: others can work meanwhile.
     pub fn evict(&self, which: Evict<'_>) -> u64 {
         let now = self.clock.load(Ordering::Relaxed);
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         let of_shard = |shard: usize| match which {
             Evict::UnseenSince(step) => self.remove(shard, Some(step), &|_, header, _, _| header.last < step),
             Evict::CountBelow(count) => self.remove(shard, None, &|_, header, _, _| header.count < count),
@@ -46,7 +46,7 @@ impl HashedTable {
     pub fn sweep(&self, now: u32) -> u64 {
         self.clock.fetch_max(now, Ordering::Relaxed);
         let retention = &self.spec.retention;
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         let of_shard = |shard: usize| {
             let old = retention.unseen.and_then(|n| now.checked_sub(n)).map(|old| old.saturating_add(1));
             self.remove(shard, old, &|_, header, _, _| retention.lets_go(shard, header, now))
@@ -70,7 +70,7 @@ impl HashedTable {
         if self.spec.retention.score.is_none() {
             return Ok(());
         }
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         self.grouped(ids, |batch| {
             self.make_room(batch)?;
             self.visit(batch, 0..SHARDS, Absent::Make, |shard, e, slot| {
@@ -83,7 +83,7 @@ impl HashedTable {
         Ok(())
     }
 
-    /// Takes rows of a shard away, and forgets ids without a row that were not seen since a step. The caller holds `fences`.
+    /// Takes rows of a shard away, and forgets ids without a row that were not seen since a step. The caller holds `fence`.
     fn remove(&self, shard: usize, waiting_since: Option<u32>, gone: &Gone<'_>) -> u64 {
         let mut shard = self.enter(shard);
         let removed = shard.remove(|row| {

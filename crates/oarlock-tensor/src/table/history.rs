@@ -38,7 +38,7 @@ impl History {
         self.lsn += 1;
     }
 
-    /// What changed after the sequence number was `lsn`.
+    /// The changes after the sequence number was `lsn`.
     pub(super) fn since(&self, lsn: u64) -> Changed {
         // A number from the future is one of another life of the table.
         match self.lsn.checked_sub(lsn) {

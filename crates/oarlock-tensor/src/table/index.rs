@@ -5,7 +5,7 @@
 
 use crate::simd;
 
-/// A shard has at most so many slots.
+/// The largest number of slots of a shard.
 pub(super) const SLOTS: u32 = (1 << 24) - 1;
 
 const SLOT: u32 = (1 << 24) - 1;
@@ -13,7 +13,7 @@ const SLOT: u32 = (1 << 24) - 1;
 const EMPTY: u32 = u32::MAX;
 /// The smallest index that is not empty.
 const LEAST: usize = 8;
-/// So many handles are asked for before a lookup: mostly it ends within them.
+/// The number of handles that are prefetched before a lookup: mostly it ends within them.
 const PROBES: usize = 8;
 
 /// Bits of the hash choose the shard (54 to 63), the place in the index (22 to 53) and the tag (0 to 6).

@@ -1,4 +1,4 @@
-//! What a table costs.
+//! The memory of a table.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Memory {
     pub index: usize,
     /// Rows that were evicted.
     pub evicted: u64,
-    /// The rest: shards, ids that wait for admission, ids of recent changes, rows kept for a cut or a round.
+    /// The rest: shards, ids that wait for admission, ids of recent changes, rows kept for a snapshot or a step.
     pub other: usize,
 }
 

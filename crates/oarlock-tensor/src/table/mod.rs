@@ -1,10 +1,28 @@
-//! Rows by id: the tables of parameter servers, whose rows are made when they are first asked for.
+//! Hashed embedding tables: rows of weights and optimizer state by id, made when they are first read for training.
 //!
-//! A [`HashedTable`] maps any `i64` to a row of weights and optimizer state. It is cut into [`SHARDS`] shards by a mix of the id; a
-//! shard has a lock, an index, its rows, and a count of its changes. Calls take many ids at once: they are grouped by shard, so
-//! that a shard is locked once, and memory is asked for before it is needed. No reference to a row outlives a call.
+//! A [`HashedTable`] maps any `i64` to a row: id, header, weights and optimizer state side by side.
 //!
-//! The table does arithmetic on rows only where it is told to, by a closure; it knows no optimizer, no file and no network.
+//! - **Shards.** A mix of the id chooses one of [`SHARDS`] shards, the same in every table and process. A shard has a lock,
+//!   an index of 32-bit handles (slot, seven bits of the hash), rows in chunks, and the number of its changes with the
+//!   latest ids (`shard.rs`, `index.rs`, `arena.rs`, `history.rs`).
+//! - **Calls** take many ids at once and group them by shard, then take some dozens at a time: lock their shards, prefetch
+//!   their part of the index, then their rows, and only then touch them (`batch.rs`, `visit.rs`). No reference to a row
+//!   outlives a call.
+//! - **Memory** grows by a sixteenth of a shard's rows and a quarter of its index. Chunks of all shards come from the same
+//!   blocks, which are on huge pages from 4 MiB on. A row costs its numbers, 16 bytes, and about 8 % for index and growth.
+//! - **First weights** are a function of seed, table and id (`spec.rs`): neither the order of rows nor the number of threads
+//!   changes them.
+//! - **Admission** decides which ids get a row (`admission.rs`). **Eviction** is the one way by which rows leave
+//!   (`evict.rs`), by a call or by themselves; which leave by themselves is a function of a row's header and the number of
+//!   the update (`retention.rs`). Shards take turns, so that an update looks at few of them. Shows and clicks lie at the end
+//!   of a row and come to it behind its gradient; servers and communicators, which average gradients, add them up instead.
+//! - **Snapshots** (`snapshot.rs`) and **rollback** of a step (`rollback.rs`) keep rows as they were before their first
+//!   change. Without an open one that costs two comparisons.
+//! - Where a program runs alone, the same table is the value of a variable (`var.rs`, `Value::Table`): a startup program
+//!   makes it without rows, lookups and optimizers find it where they would find a tensor, and states join the rows of their
+//!   parameter at the first update. No program is rewritten for it.
+//!
+//! The table does arithmetic on rows only by the closures it is called with; it knows no optimizer, no file and no network.
 //!
 //! ```
 //! use oarlock_tensor::table::{Admission, HashedTable, Missing, Retention, RowInit, Spec, State};
@@ -27,18 +45,18 @@
 //! # Ok::<(), oarlock_tensor::Error>(())
 //! ```
 
+mod admission;
 mod arena;
 mod batch;
 mod evict;
-mod fence;
 mod history;
 mod index;
 mod memory;
 mod retention;
-mod rules;
+mod rollback;
 mod saved;
 mod shard;
-mod sightings;
+mod snapshot;
 mod spec;
 mod var;
 mod visit;
@@ -58,14 +76,13 @@ use self::visit::{Absent, write};
 use crate::rng::mix;
 use crate::{Pool, Result};
 
+pub use self::admission::{Admission, AdmissionState, RowPolicy, SHOWN, show_click};
 pub use self::arena::{Header, Shown};
 pub use self::evict::{Evict, Judge};
 pub use self::history::Changed;
 pub use self::memory::Memory;
 pub use self::retention::{Retention, Score};
-pub use self::rules::{Rules, SHOWN, show_click};
-pub use self::sightings::Sightings;
-pub use self::spec::{Admission, RowInit, Spec, State};
+pub use self::spec::{RowInit, Spec, State};
 pub use self::var::{LocalTable, TableState, TableVar};
 
 /// The number of shards of every table.
@@ -79,7 +96,7 @@ pub fn shard_of(id: i64) -> usize {
     (mix(id as u64) >> (u64::BITS - SHARD_BITS)) as usize
 }
 
-/// What reading an id without a row does.
+/// The effect of reading an id without a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// Training: the row is made, if [`Admission`] lets it, and reads as it starts.
@@ -88,7 +105,7 @@ pub enum Missing {
     Zero,
 }
 
-/// What a call met.
+/// The ids without a row that a call met.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
     /// Rows that were made.
@@ -104,20 +121,20 @@ struct Column {
     width: usize,
 }
 
-/// What is going on in the table as a whole. Batches hold this lock for reading: a fence is between batches, never inside one.
+/// The open snapshot and the step of the whole table. Batches hold this lock for reading: a fence falls between batches.
 #[derive(Default)]
-struct Fences {
-    /// The epoch of the open cut.
-    cut: Option<u64>,
-    /// The rounds begun so far.
-    rounds: u64,
+struct SnapshotFence {
+    /// The epoch of the open snapshot.
+    snapshot: Option<u64>,
+    /// The steps begun so far.
+    steps: u64,
 }
 
 /// A lock to a cache line, so that neighbours do not disturb each other.
 #[repr(align(64))]
 struct Locked(Mutex<Shard>);
 
-/// A table of rows by id, to be shared between threads. The module says more.
+/// A hashed embedding table, to be shared between threads. The module says more.
 pub struct HashedTable {
     spec: Spec,
     initial: Initial,
@@ -131,9 +148,9 @@ pub struct HashedTable {
     evicted: AtomicU64,
     /// The latest step of any update: when a row is made by a reading, it is as old as this.
     clock: AtomicU32,
-    fences: RwLock<Fences>,
-    /// The number of the open round, 0 for none. Changed only while `fences` is held for writing.
-    round: AtomicU64,
+    fence: RwLock<SnapshotFence>,
+    /// The number of the open step, 0 for none. Changed only while `fence` is held for writing.
+    step: AtomicU64,
     /// Memory of earlier calls.
     batches: Mutex<Vec<Batch>>,
 }
@@ -158,14 +175,14 @@ impl HashedTable {
             rows: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             clock: AtomicU32::new(0),
-            fences: RwLock::default(),
-            round: AtomicU64::new(0),
+            fence: RwLock::default(),
+            step: AtomicU64::new(0),
             batches: Mutex::default(),
             spec,
         })
     }
 
-    /// What the table was made from.
+    /// The specification the table was made from.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -180,7 +197,7 @@ impl HashedTable {
         self.len() == 0
     }
 
-    /// What the table costs.
+    /// Returns the memory of the table.
     pub fn memory(&self) -> Memory {
         let size = |of: fn(&Shard) -> usize| self.shards.iter().map(|s| of(&s.0.lock())).sum::<usize>();
         let row = self.row_words * size_of::<u32>();
@@ -239,16 +256,11 @@ impl HashedTable {
     /// [`HashedTable::put`] with the threads of a pool.
     pub fn put_on(&self, pool: &Pool, ids: &[i64], now: u32, weights: &[f32], state: &[f32]) -> Result<Report> {
         self.same_parts(ids, weights, state)?;
-        let mut parts = vec![weights];
-        let mut rest = state;
-        for column in &self.columns[1..] {
-            let (part, more) = rest.split_at(ids.len() * column.width);
-            parts.push(part);
-            rest = more;
-        }
         self.change(pool, ids, now, |at, row| {
-            for (column, part) in self.columns.iter().zip(&parts) {
-                row[column.start..][..column.width].copy_from_slice(&part[at * column.width..][..column.width]);
+            for (i, column) in self.columns.iter().enumerate() {
+                // The states stand behind each other, each for all ids; columns count the weights, too.
+                let from = if i == 0 { weights } else { &state[ids.len() * (column.start - self.spec.width)..] };
+                row[column.start..][..column.width].copy_from_slice(&from[at * column.width..][..column.width]);
             }
         })
     }
@@ -271,7 +283,7 @@ impl HashedTable {
 
     /// Makes sure that the next update of these ids finds room: fails if the table cannot hold them all.
     pub fn reserve(&self, ids: &[i64]) -> Result<()> {
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         self.grouped(ids, |batch| self.make_room(batch))
     }
 
@@ -279,7 +291,7 @@ impl HashedTable {
     /// Ids are not repeated; in which order they come is not said. Absent rows as in [`HashedTable::put`]. `f` must not call the
     /// table. If the table is full, nothing is changed.
     pub fn update(&self, ids: &[i64], now: u32, mut f: impl FnMut(usize, &mut [f32], &mut [f32])) -> Result<Report> {
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         self.grouped(ids, |batch| {
             debug_assert!(batch.is_unique(), "table `{}`: ids of an update are repeated", self.spec.name);
             self.make_room(batch)?;
@@ -313,7 +325,7 @@ impl HashedTable {
     /// Sets row `id`, which is made if it is not there, admitted or not: for loading. `state` holds the states side by side.
     pub fn insert(&self, id: i64, header: Header, weights: &[f32], state: &[f32]) -> Result<()> {
         self.same_parts(&[id], weights, state)?;
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         let mut shard = self.enter(shard_of(id));
         if shard.find(id).is_none() {
             self.count_row()?;

@@ -14,14 +14,14 @@ use super::arena::{Header, Shown};
 /// Which rows a table keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Retention {
-    /// A row goes that was not updated in so many updates of its table, when it is next looked at: without a period after an eighth of
+    /// A row is evicted that was not updated in this number of updates of its table, when it is next looked at: without a period after an eighth of
     /// this number of updates, at most 1024.
     pub unseen: Option<u32>,
     /// Rows count how often they were shown and clicked.
     pub score: Option<Score>,
 }
 
-/// What shows and clicks of a row are worth: `(show - click) * nonclk_coeff + click * click_coeff`.
+/// The score of a row by its shows and clicks: `(show - click) * nonclk_coeff + click * click_coeff`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
     /// Worth of a show without a click.
@@ -45,7 +45,7 @@ impl Default for Score {
 }
 
 impl Score {
-    /// The score of a row after so many periods without an update.
+    /// The score of a row after this number of periods without an update.
     fn after(&self, shown: Shown, periods: u32) -> f64 {
         let (show, click) = (f64::from(shown.show), f64::from(shown.click));
         let now = (show - click) * f64::from(self.nonclk_coeff) + click * f64::from(self.click_coeff);
@@ -66,7 +66,7 @@ fn power(base: f64, mut exponent: u32) -> f64 {
     result
 }
 
-/// Each shard is looked at once in so many updates.
+/// The number of updates in which each shard is looked at once.
 #[derive(Clone, Copy)]
 struct Turns(u32);
 
@@ -119,7 +119,7 @@ impl Retention {
         self.score.map_or(0.0, |score| score.after(header.shown, self.periods(shard, header.last, now)))
     }
 
-    /// What remains of the shows and clicks of a row at update `now`, and those of that update.
+    /// The shows and clicks of a row at update `now` after decay, and those of that update.
     pub(super) fn count(&self, shard: usize, header: Header, now: u32, more: Shown) -> Shown {
         let decay = self.score.map_or(1.0, |score| f64::from(score.decay));
         let left = power(decay, self.periods(shard, header.last, now));
@@ -127,7 +127,7 @@ impl Retention {
         Shown { show: add(header.shown.show, more.show), click: add(header.shown.click, more.click) }
     }
 
-    /// What is wrong with it?
+    /// Returns the error in it, if there is one.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let score = self.score.unwrap_or_default();
         let numbers = [score.nonclk_coeff, score.click_coeff, score.below];

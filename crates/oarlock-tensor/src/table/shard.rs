@@ -1,4 +1,4 @@
-//! One of the parts that a table is cut into: the unit of locking, saving and moving. It knows its rows and nothing of other shards.
+//! A shard of a table: the unit of locking, saving and moving. It knows its rows and nothing of other shards.
 
 use super::arena::{Arena, Blocks, Header, header_of, id_of, set_head, set_header};
 use super::history::History;
@@ -13,11 +13,11 @@ struct Waiting {
     last: u32,
 }
 
-/// The state of a consistent cut in one shard.
-pub(super) struct Cut {
+/// The state of a consistent snapshot in one shard.
+pub(super) struct ShardSnapshot {
     /// The shard's sequence number at the fence.
     pub(super) lsn: u64,
-    /// What changed since the fence; `None` once the cut was read, from when on nothing needs to be kept.
+    /// The rows that changed since the fence, as they were; `None` once the snapshot was read, from when on nothing needs to be kept.
     pub(super) saved: Option<Saved>,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Shard {
     waiting: ById<Waiting>,
     /// How often a coin was tossed about an id without a row.
     tosses: u64,
-    pub(super) cut: Option<Cut>,
-    /// The round that the shard knows of, 0 for none.
-    round: u64,
-    /// The rows that changed in that round, as they were before it.
-    before_round: Saved,
+    pub(super) snapshot: Option<ShardSnapshot>,
+    /// The step that the shard knows of, 0 for none.
+    step: u64,
+    /// The rows that changed in that step, as they were before it.
+    before_step: Saved,
 }
 
 impl Shard {
@@ -44,9 +44,9 @@ impl Shard {
             history: History::new(history),
             waiting: ById::default(),
             tosses: 0,
-            cut: None,
-            round: 0,
-            before_round: Saved::new(row_words),
+            snapshot: None,
+            step: 0,
+            before_step: Saved::new(row_words),
         }
     }
 
@@ -160,19 +160,19 @@ impl Shard {
     #[inline]
     fn before_write(&mut self, id: i64, slot: Option<u32>) {
         self.history.push(id);
-        let cut = self.cut.as_mut().and_then(|cut| cut.saved.as_mut());
-        let round = (self.round != 0).then_some(&mut self.before_round);
-        for saved in cut.into_iter().chain(round) {
+        let snapshot = self.snapshot.as_mut().and_then(|snapshot| snapshot.saved.as_mut());
+        let step = (self.step != 0).then_some(&mut self.before_step);
+        for saved in snapshot.into_iter().chain(step) {
             saved.keep(id, slot.map(|slot| self.arena.row(slot)));
         }
     }
 
-    /// The table is in this round, 0 for none: what was kept for another is not needed any more.
+    /// The table is in this step, 0 for none: what was kept for another is not needed any more.
     #[inline]
-    pub(super) fn enter_round(&mut self, round: u64) {
-        if self.round != round {
-            self.round = round;
-            self.before_round.clear();
+    pub(super) fn enter_step(&mut self, step: u64) {
+        if self.step != step {
+            self.step = step;
+            self.before_step.clear();
         }
     }
 
@@ -181,24 +181,24 @@ impl Shard {
         self.arena.live().map(|(_, row)| row)
     }
 
-    /// Row `id` as it was before the open round, or as it is, if it did not change or no round is open.
-    pub(super) fn before_round(&self, id: i64) -> Option<&[u32]> {
-        self.before_round.get(id).unwrap_or_else(|| self.find(id).map(|slot| self.arena.row(slot)))
+    /// Row `id` as it was before the open step, or as it is, if it did not change or no step is open.
+    pub(super) fn before_step(&self, id: i64) -> Option<&[u32]> {
+        self.before_step.get(id).unwrap_or_else(|| self.find(id).map(|slot| self.arena.row(slot)))
     }
 
-    /// Puts all rows back to what they were before `round`, which ends. Returns how many rows were made and taken away.
-    pub(super) fn roll_back(&mut self, round: u64, blocks: &Blocks) -> (u64, u64) {
-        self.enter_round(round);
-        self.round = 0;
-        let round = std::mem::replace(&mut self.before_round, Saved::new(self.arena.row_words()));
-        let is_new = |row: &[u32]| matches!(round.get(id_of(row)), Some(None));
-        let any_new = round.iter().any(|(_, row)| row.is_none());
+    /// Puts all rows back to what they were before `step`, which ends. Returns how many rows were made and taken away.
+    pub(super) fn roll_back(&mut self, step: u64, blocks: &Blocks) -> (u64, u64) {
+        self.enter_step(step);
+        self.step = 0;
+        let step = std::mem::replace(&mut self.before_step, Saved::new(self.arena.row_words()));
+        let is_new = |row: &[u32]| matches!(step.get(id_of(row)), Some(None));
+        let any_new = step.iter().any(|(_, row)| row.is_none());
         let removed = if any_new { self.remove(is_new) } else { 0 };
         let mut made = 0;
-        for (id, row) in round.iter() {
+        for (id, row) in step.iter() {
             let Some(row) = row else { continue };
             made += u64::from(self.find(id).is_none());
-            // There were slots for all rows before the round, and those of newer rows are free again.
+            // There were slots for all rows before the step, and those of newer rows are free again.
             if let Some(words) = self.set(id, header_of(row), blocks) {
                 words.copy_from_slice(row);
             }
@@ -218,7 +218,7 @@ impl Shard {
         self.waiting.iter().map(|(id, w)| (*id, Header { last: w.last, count: w.count, ..Header::default() }))
     }
 
-    /// Row-less `id` was seen so often.
+    /// Sets how often row-less `id` was seen.
     pub(super) fn wait(&mut self, id: i64, seen: Header) {
         self.waiting.insert(id, Waiting { count: seen.count, last: seen.last });
     }
@@ -228,7 +228,7 @@ impl Shard {
         self.tosses
     }
 
-    /// So many coins were tossed.
+    /// Sets the number of coins that were tossed.
     pub(super) fn set_tosses(&mut self, tosses: u64) {
         self.tosses = tosses;
     }
@@ -257,8 +257,8 @@ impl Shard {
 
     /// Bytes of all but the index and the rows.
     pub(super) fn other_bytes(&self) -> usize {
-        let cut = self.cut.as_ref().and_then(|cut| cut.saved.as_ref());
-        let saved: usize = cut.into_iter().chain([&self.before_round]).map(Saved::bytes).sum();
+        let snapshot = self.snapshot.as_ref().and_then(|snapshot| snapshot.saved.as_ref());
+        let saved: usize = snapshot.into_iter().chain([&self.before_step]).map(Saved::bytes).sum();
         let waiting = self.waiting.capacity() * (size_of::<(i64, Waiting)>() + 1);
         size_of::<Shard>() + self.arena.bytes() + self.history.bytes() + waiting + saved
     }

@@ -1,19 +1,19 @@
-//! What a table is told when it is made, and how a new row starts.
+//! The specification of a table, and the first weights of a new row.
 
-use super::{Retention, SHOWN};
+use super::{Admission, Retention, SHOWN};
 use crate::rng::{BELOW, GOLDEN, mix, normal_quantile};
 use crate::{Error, Result};
 
-/// What a table holds and how it grows.
+/// The specification of a table: what it holds and how it grows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// Names the table in errors and, with the seed, the numbers that its rows start from.
     pub name: String,
     /// Weights per row.
     pub width: usize,
-    /// What an optimizer keeps per row, beside the weights.
+    /// The states of an optimizer per row, beside the weights.
     pub state: Vec<State>,
-    /// What weights start from.
+    /// The first weights of a row.
     pub init: RowInit,
     /// The weights of a new row depend on this, on the name and on the row's id, and on nothing else.
     pub seed: u64,
@@ -32,11 +32,11 @@ pub struct Spec {
 pub struct State {
     /// Elements per row.
     pub width: usize,
-    /// What each element starts from.
+    /// The first value of each element.
     pub initial: f32,
 }
 
-/// What the weights of a new row start from.
+/// The first weights of a new row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RowInit {
     /// Every weight the same.
@@ -62,30 +62,6 @@ pub enum RowInit {
         /// The standard deviation before the cut.
         std: f32,
     },
-}
-
-/// Which ids get a row when they are read for training. Until then an id reads as the row would start, and updates of it
-/// are dropped.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Admission {
-    /// Every id, at once.
-    Always,
-    /// An id that was read so many times, this time included. Ids that wait cost about 30 bytes each.
-    Count(u32),
-    /// An id gets its row with this probability each time it is read. Nothing is kept about ids without a row.
-    Probability(f64),
-}
-
-impl Admission {
-    /// What a program's text says: `count_filter_entry:N`, `probability_entry:P`, or nothing for every id.
-    pub fn parse(text: &str) -> Option<Admission> {
-        match text.split_once(':') {
-            None => text.is_empty().then_some(Admission::Always),
-            Some(("count_filter_entry", count)) => count.parse().ok().map(Admission::Count),
-            Some(("probability_entry", probability)) => probability.parse().ok().map(Admission::Probability),
-            Some(_) => None,
-        }
-    }
 }
 
 impl Spec {
@@ -135,7 +111,7 @@ impl Spec {
 pub(super) struct Initial {
     init: RowInit,
     key: u64,
-    /// What the state of one row starts from, states side by side.
+    /// The first state of a row, states side by side.
     pub(super) state: Vec<f32>,
 }
 

@@ -41,13 +41,13 @@ fn rows(table: &HashedTable) -> Rows {
     all
 }
 
-fn cut_rows(table: &HashedTable) -> Rows {
+fn snapshot_rows(table: &HashedTable) -> Rows {
     let mut all = Rows::new();
     for shard in 0..SHARDS {
         let visit = |id, header, weights: &[f32], state: &[f32]| {
             assert!(all.insert(id, (header, weights.to_vec(), state.to_vec())).is_none(), "{id} is there twice");
         };
-        table.cut_shard(shard, visit).unwrap();
+        table.snapshot_shard(shard, visit).unwrap();
     }
     all
 }
@@ -180,12 +180,15 @@ fn step(engine: &mut Mt19937x64, pool: &Pool, table: &HashedTable, model: &mut M
     }
 }
 
+fn table_and_model(seed: u64) -> (HashedTable, Model, Mt19937x64) {
+    let spec = spec(3, &[2, 1]);
+    (HashedTable::new(spec.clone()).unwrap(), Model::new(spec), Mt19937x64::new(seed))
+}
+
 #[test]
-fn behaves_like_a_map() {
+fn a_table_behaves_like_a_map() {
     for seed in 0..6 {
-        let spec = spec(3, &[2, 1]);
-        let (table, mut model) = (HashedTable::new(spec.clone()).unwrap(), Model::new(spec));
-        let mut engine = Mt19937x64::new(seed);
+        let (table, mut model, mut engine) = table_and_model(seed);
         let pool = Pool::new(1 + seed as usize % 3);
         for now in 1..150 {
             step(&mut engine, &pool, &table, &mut model, now);
@@ -197,11 +200,9 @@ fn behaves_like_a_map() {
 }
 
 #[test]
-fn cuts_and_rounds_remember_the_table_as_it_was() {
+fn snapshots_and_rollback_keep_the_table_as_it_was() {
     for seed in 0..6 {
-        let spec = spec(3, &[2, 1]);
-        let (table, mut model) = (HashedTable::new(spec.clone()).unwrap(), Model::new(spec));
-        let mut engine = Mt19937x64::new(seed);
+        let (table, mut model, mut engine) = table_and_model(seed);
         let pool = Pool::new(1);
         let mut now = 0;
         let mut steps = |n, model: &mut Model| {
@@ -212,31 +213,31 @@ fn cuts_and_rounds_remember_the_table_as_it_was() {
         };
         for turn in 0..12 {
             steps(10, &mut model);
-            table.begin_cut(turn).unwrap();
+            table.begin_snapshot(turn).unwrap();
             let fence = model.rows.clone();
             steps(3, &mut model);
-            table.begin_round();
+            table.begin_step();
             let (before, clock) = (model.rows.clone(), model.clock);
             steps(5, &mut model);
             let ids: Vec<i64> = before.keys().chain(model.rows.keys()).copied().collect();
             let mut old = vec![0.0; ids.len() * 3];
-            table.read_before_round(&ids, &mut old).unwrap();
+            table.read_before_step(&ids, &mut old).unwrap();
             let expected = |id: &i64| before.get(id).map_or_else(|| model.start(*id).1, |row| row.1.clone());
             assert_eq!(old, ids.iter().flat_map(expected).collect::<Vec<f32>>());
             if turn % 3 == 0 {
-                table.commit_round();
-                table.rollback_round();
+                table.commit_step();
+                table.rollback_step();
                 assert_eq!(rows(&table), model.rows);
             } else {
-                table.rollback_round();
+                table.rollback_step();
                 assert_eq!(rows(&table), before, "seed {seed}, turn {turn}");
                 model.rows = before;
                 // Time is not taken back: rows made by readings are as old as the last update.
                 assert!(model.clock >= clock);
             }
             steps(3, &mut model);
-            assert_eq!(cut_rows(&table), fence, "seed {seed}, turn {turn}");
-            table.end_cut();
+            assert_eq!(snapshot_rows(&table), fence, "seed {seed}, turn {turn}");
+            table.end_snapshot();
         }
     }
 }
@@ -328,21 +329,21 @@ fn impossible_tables_and_calls_are_refused() {
     let error = table.read(&[1, 2], &mut [0.0; 3], Missing::Zero).unwrap_err();
     assert_eq!(error.to_string(), "table `emb`: the ids need 4 weights, but 3 are given");
     assert!(table.for_each_row(SHARDS, |_, _, _, _| {}).is_err());
-    let error = table.cut_shard(0, |_, _, _, _| {}).unwrap_err();
-    assert_eq!(error.to_string(), "table `emb`: there is no cut to read; begin one first");
-    table.begin_cut(4).unwrap();
-    let error = table.begin_cut(5).unwrap_err();
-    assert_eq!(error.to_string(), "table `emb`: cut 5 cannot begin before cut 4 ends");
-    table.cut_shard(0, |_, _, _, _| {}).unwrap();
+    let error = table.snapshot_shard(0, |_, _, _, _| {}).unwrap_err();
+    assert_eq!(error.to_string(), "table `emb`: there is no snapshot to read; begin one first");
+    table.begin_snapshot(4).unwrap();
+    let error = table.begin_snapshot(5).unwrap_err();
+    assert_eq!(error.to_string(), "table `emb`: snapshot 5 cannot begin before snapshot 4 ends");
+    table.snapshot_shard(0, |_, _, _, _| {}).unwrap();
     assert_eq!(
-        table.cut_shard(0, |_, _, _, _| {}).unwrap_err().to_string(),
-        "table `emb`: the cut of shard 0 was read already"
+        table.snapshot_shard(0, |_, _, _, _| {}).unwrap_err().to_string(),
+        "table `emb`: the snapshot of shard 0 was read already"
     );
-    assert_eq!(table.cut(), Some(4));
+    assert_eq!(table.snapshot(), Some(4));
 }
 
 #[test]
-fn ids_earn_their_rows() {
+fn ids_are_admitted_by_count_or_probability() {
     let table = HashedTable::new(Spec { admission: Admission::Count(3), ..spec(2, &[]) }).unwrap();
     let start = read(&self::table(2, &[]), &[5], Missing::Create);
     let mut out = [0.0; 2];
@@ -370,7 +371,7 @@ fn ids_earn_their_rows() {
 }
 
 #[test]
-fn shards_know_what_changed() {
+fn shards_list_rows_changed_since_a_sequence_number() {
     let table = table(1, &[]);
     let shard = shard_of(1);
     assert_eq!(table.changed_since(shard, 0), Ok((0, Changed::Rows(vec![]))));
@@ -386,7 +387,7 @@ fn shards_know_what_changed() {
 }
 
 #[test]
-fn rows_go_by_time_count_or_score() {
+fn rows_are_evicted_by_time_count_or_score() {
     let table = table(1, &[]);
     table.put(&[1, 2, 3, 4], 1, &[1.0, 2.0, 3.0, 4.0], &[]).unwrap();
     table.add(&[2, 3, 4], 2, &[0.0; 3]).unwrap();
@@ -469,8 +470,8 @@ fn threads_lose_no_update() {
 }
 
 #[test]
-fn cuts_are_whole_batches_while_updates_go_on() {
-    // Every batch adds 1 to all rows, and makes one: in a cut all rows have the same value, and there are as many.
+fn snapshots_hold_whole_batches_while_updates_go_on() {
+    // Every batch adds 1 to all rows, and makes one: in a snapshot all rows have the same value, and there are as many.
     let table = HashedTable::new(Spec { init: RowInit::Constant(0.0), ..spec(1, &[]) }).unwrap();
     let ids: Vec<i64> = (0..3000).collect();
     table.add(&ids, 0, &[0.0; 3000]).unwrap();
@@ -488,9 +489,9 @@ fn cuts_are_whole_batches_while_updates_go_on() {
             }
         });
         for epoch in 0..15 {
-            table.begin_cut(epoch).unwrap();
-            let rows = cut_rows(&table);
-            table.end_cut();
+            table.begin_snapshot(epoch).unwrap();
+            let rows = snapshot_rows(&table);
+            table.end_snapshot();
             let batches = rows[&0].1[0];
             assert!(rows.iter().all(|(&id, row)| row.1[0] == if id < 3000 { batches } else { 0.0 }), "epoch {epoch}");
             assert_eq!(rows.len(), 3000 + batches as usize);
@@ -527,7 +528,7 @@ fn update_shown(table: &HashedTable, ids: &[i64], now: u32, shown: Shown) {
 const ONE_SHOW: Shown = Shown { show: 1.0, click: 0.0 };
 
 #[test]
-fn rows_go_by_themselves_when_they_were_not_updated_for_long() {
+fn rows_not_updated_for_long_are_evicted_by_sweeps() {
     let retention = Retention { unseen: Some(4), score: None };
     let table = HashedTable::new(Spec { retention, ..spec(1, &[1]) }).unwrap();
     for now in 1..=9 {
@@ -555,7 +556,7 @@ fn a_large_table_is_swept_some_shards_at_a_time() {
 }
 
 #[test]
-fn rows_go_by_their_score_and_come_back_with_their_round() {
+fn rows_evicted_by_score_return_when_their_step_is_rolled_back() {
     let score = Score { period: Some(5), decay: 0.5, below: 0.2, ..Score::default() };
     let retention = Retention { unseen: None, score: Some(score) };
     let table = HashedTable::new(Spec { retention, ..spec(2, &[2]) }).unwrap();
@@ -567,15 +568,15 @@ fn rows_go_by_their_score_and_come_back_with_their_round() {
             update_shown(&table, &[3], now, ONE_SHOW);
         }
         let before = rows(&table);
-        table.begin_round();
+        table.begin_step();
         table.sweep(now);
         let after = rows(&table);
         for (id, (_, weights, _)) in &before {
             let mut read = [0.0; 2];
-            table.read_before_round(&[*id], &mut read).unwrap();
+            table.read_before_step(&[*id], &mut read).unwrap();
             assert_eq!(read[..], weights[..], "{now}: {id} as it was");
         }
-        table.rollback_round();
+        table.rollback_step();
         assert_eq!(rows(&table), before, "{now}");
         table.sweep(now);
         assert_eq!(rows(&table), after, "{now}");
@@ -591,8 +592,8 @@ fn rows_go_by_their_score_and_come_back_with_their_round() {
 }
 
 #[test]
-fn somebody_can_say_which_score_is_too_low() {
-    let retention = Rules::parse("show_click_entry:show:click", "").unwrap().retention;
+fn rows_below_a_given_score_are_evicted() {
+    let retention = RowPolicy::parse("show_click_entry:show:click", "").unwrap().retention;
     let table = HashedTable::new(Spec { retention, ..spec(1, &[1]) }).unwrap();
     update_shown(&table, &[1], 1, Shown { show: 1.0, click: 1.0 });
     update_shown(&table, &[2], 1, Shown { show: 9.0, click: 0.0 });
@@ -604,7 +605,7 @@ fn somebody_can_say_which_score_is_too_low() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_said() {
+fn impossible_retention_is_refused() {
     let retention = Retention { unseen: Some(0), score: None };
     let error = HashedTable::new(Spec { retention, ..spec(1, &[]) }).err().unwrap().to_string();
     assert_eq!(error, "table `emb`: rows that were not updated in 0 updates are all rows: say 1 or more");

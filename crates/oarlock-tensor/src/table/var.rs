@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::RwLock;
 
-use super::{Evict, HashedTable, Header, Memory, Missing, Rules, SHARDS, Shown, Spec, State, shard_of};
+use super::{Evict, HashedTable, Header, Memory, Missing, RowPolicy, SHARDS, Shown, Spec, State, shard_of};
 use crate::{Result, SelectedRows, Tensor};
 
-/// The value of a variable that is a table of rows by id, or a state of its rows.
+/// The value of a variable that is a hashed table, or a state of its rows.
 pub enum TableVar {
     /// The weights, and with them the table.
     Weights(Arc<LocalTable>),
-    /// What an optimizer keeps per row.
+    /// A state of an optimizer, per row.
     State(TableState),
 }
 
@@ -38,7 +38,7 @@ pub struct TableState {
 /// Where the values of a state are.
 enum Owner {
     /// No optimizer used it yet.
-    Nobody,
+    None,
     /// Nor yet, but values were loaded.
     Loaded(SelectedRows),
     /// In a table: which of its states.
@@ -54,7 +54,7 @@ impl TableVar {
 
     /// A state whose rows start from this value.
     pub fn state(width: usize, initial: f32) -> TableVar {
-        TableVar::State(TableState { like: State { width, initial }, of: Owner::Nobody })
+        TableVar::State(TableState { like: State { width, initial }, of: Owner::None })
     }
 
     /// Elements per row.
@@ -79,7 +79,7 @@ impl TableVar {
             TableVar::Weights(table) => table.to_rows(None),
             TableVar::State(TableState { of: Owner::Table(table, at), .. }) => table.to_rows(Some(*at)),
             TableVar::State(TableState { of: Owner::Loaded(rows), .. }) => Ok(rows.clone()),
-            TableVar::State(TableState { like, of: Owner::Nobody }) => sorted(Vec::new(), like.width),
+            TableVar::State(TableState { like, of: Owner::None }) => sorted(Vec::new(), like.width),
         }
     }
 
@@ -119,8 +119,8 @@ impl LocalTable {
     }
 
     /// Which ids get a row, and which rows are kept.
-    pub fn follow(&self, rules: &Rules) -> Result<()> {
-        let Rules { admission, retention } = *rules;
+    pub fn follow(&self, rules: &RowPolicy) -> Result<()> {
+        let RowPolicy { admission, retention } = *rules;
         let same = |spec: &Spec| (spec.admission, spec.retention) == (admission, retention);
         if same(self.rows.read().spec()) {
             return Ok(());
@@ -149,7 +149,7 @@ impl LocalTable {
         self.rows.read().spec().max_rows
     }
 
-    /// What it costs.
+    /// Returns its memory.
     pub fn memory(&self) -> Memory {
         self.rows.read().memory()
     }
@@ -193,12 +193,12 @@ impl LocalTable {
     /// From now on [`LocalTable::undo`] brings back what is now.
     pub fn begin(&self) {
         self.step_then.store(self.step.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.rows.read().begin_round();
+        self.rows.read().begin_step();
     }
 
     /// Takes back all since [`LocalTable::begin`].
     pub fn undo(&self) {
-        self.rows.read().rollback_round();
+        self.rows.read().rollback_step();
         self.step.store(self.step_then.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
@@ -379,7 +379,7 @@ mod tests {
     fn so_can_one_that_took_rows_away() {
         let (weights, mut moment) = (table(), TableVar::state(2, 0.0));
         let kept = weights.table().unwrap();
-        kept.follow(&Rules::parse("", "unseen=2").unwrap()).unwrap();
+        kept.follow(&RowPolicy::parse("", "unseen=2").unwrap()).unwrap();
         step(&weights, &mut moment, &[1]);
         step(&weights, &mut moment, &[2]);
         let before = (weights.to_rows().unwrap(), moment.to_rows().unwrap());

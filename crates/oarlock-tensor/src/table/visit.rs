@@ -12,14 +12,14 @@ use super::shard::Shard;
 use super::{Admission, Column, HashedTable, Report, SHARDS};
 use crate::{Error, Pool, Result};
 
-/// A call locks at most so many shards at a time, in ascending order.
+/// The largest number of shards that a call locks at a time, in ascending order.
 const LOCKS: usize = 32;
 
-/// A call is split into parts of about so many ids, at most [`PARTS`], which threads share.
+/// The approximate number of ids of a part; a call is split into at most [`PARTS`], which threads share.
 const PART: usize = 1024;
 const PARTS: usize = 32;
 
-/// What to do about an id without a row.
+/// The treatment of an id without a row.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Absent {
     /// Nothing.
@@ -39,7 +39,7 @@ impl HashedTable {
         absent: Absent,
         mut parts: Vec<&mut [f32]>,
     ) -> Result<Report> {
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         self.grouped(ids, |batch| {
             if absent == Absent::Make {
                 self.make_room(batch)?;
@@ -94,7 +94,7 @@ impl HashedTable {
         now: u32,
         f: impl Fn(usize, &mut [f32]) + Sync,
     ) -> Result<Report> {
-        let _batch = self.fences.read();
+        let _batch = self.fence.read();
         self.grouped(ids, |batch| {
             self.make_room(batch)?;
             self.clock.fetch_max(now, Ordering::Relaxed);
@@ -206,10 +206,10 @@ impl HashedTable {
         }
     }
 
-    /// Locks a shard for a batch, which holds `fences`.
+    /// Locks a shard for a batch, which holds `fence`.
     pub(super) fn enter(&self, shard: usize) -> MutexGuard<'_, Shard> {
         let mut shard = self.shards[shard].0.lock();
-        shard.enter_round(self.round.load(Ordering::Relaxed));
+        shard.enter_step(self.step.load(Ordering::Relaxed));
         shard
     }
 
@@ -300,12 +300,12 @@ pub(super) fn write(shard: &mut Shard, e: &Entry, slot: Option<u32>, now: u32, f
     }
 }
 
-/// Into how many parts a call of so many ids is split. By size alone: nothing depends on the number of threads.
+/// The number of parts into which a call of `ids` ids is split. By size alone: nothing depends on the number of threads.
 fn tasks(ids: usize) -> usize {
     (ids / PART).clamp(1, PARTS)
 }
 
-/// The shards in so many ranges.
+/// The shards in `parts` ranges.
 fn ranges(tasks: usize) -> impl Iterator<Item = Range<usize>> + Send {
     (0..tasks).map(move |i| i * SHARDS / tasks..(i + 1) * SHARDS / tasks)
 }

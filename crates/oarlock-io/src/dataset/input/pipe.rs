@@ -44,11 +44,11 @@ impl PipeProcess {
     }
 }
 
-/// What a command reads.
+/// The standard input of a command.
 pub(crate) enum Stdin {
     /// A file, directly.
     File(File),
-    /// What has to be decompressed first.
+    /// Bytes that have to be decompressed first.
     Stream(Box<dyn Read + Send>),
 }
 
@@ -125,7 +125,7 @@ impl Drop for Pipe {
     }
 }
 
-/// The predecessor ran commands with bash, so scripts may use its syntax; where there is none, the plain shell must do.
+/// Fluid runs commands with bash, so scripts may use its syntax; where there is none, the plain shell must do.
 fn shell() -> &'static str {
     if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" }
 }

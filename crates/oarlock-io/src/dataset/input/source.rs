@@ -108,7 +108,7 @@ fn open_local(name: &str) -> Result<File> {
     Ok(file)
 }
 
-/// What to do about a file that is not there.
+/// Advice for a file that is missing.
 fn where_it_was_looked_for(name: &str) -> String {
     let list = "check the list of files";
     match std::env::current_dir() {

@@ -1,4 +1,4 @@
-//! How much memory a data set may take: noticed before the machine runs out, because afterwards nobody can say anything.
+//! How much memory a data set may take: noticed before the machine runs out, because afterwards there is no memory to report it.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use oarlock_ir::{Error, Kind, Result};
 /// How much memory a data set may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryLimit {
-    /// What the machine has, but for a reserve of a twentieth of it and no less than 256 MiB.
+    /// The memory of the machine, but for a reserve of a twentieth of it and no less than 256 MiB.
     Machine,
-    /// At most so many bytes, and no more than the machine has.
+    /// At most this number of bytes, and no more than the machine has.
     Bytes(u64),
 }
 

@@ -10,12 +10,12 @@ use crate::dataset::column::Columns;
 use crate::dataset::parse::multislot::Format;
 use crate::dataset::random::{Random, mix};
 
-/// Bytes that all trainers together send in one round, and the least that one of them sends: whoever passes them on holds them
+/// Bytes that all trainers together send in one round, and the least that one of them sends: a process that forwards them holds them
 /// all for some time.
 const ROUND: usize = 16 << 20;
 const SHARE: usize = 256 << 10;
 
-/// What one trainer gives and gets in a round of the exchange.
+/// The samples that one trainer sends or receives in one all-to-all exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleParts {
     /// Packed samples, by the trainer they go to or come from.
@@ -112,7 +112,7 @@ fn hash(id: &[u8]) -> u64 {
     id.iter().fold(0, |h, &b| mix(h ^ u64::from(b)))
 }
 
-/// What arrives. Nothing is believed before it was looked at.
+/// Received samples. They are checked before they are used.
 struct Inbox<'a> {
     format: &'a Format,
     packer: Packer<'a>,

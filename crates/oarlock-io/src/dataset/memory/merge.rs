@@ -9,7 +9,7 @@ use crate::dataset::column::Values;
 use crate::dataset::parse::multislot::{Format, Leading};
 use crate::dataset::slots::{SlotSpec, SlotType};
 
-/// What merging did.
+/// A summary of merging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
     /// Samples there are now.

@@ -31,12 +31,12 @@ use samples::{Address, Packer, Samples};
 /// Rows that are parsed before they are packed: enough to use the parser well, few enough to stay in the cache.
 const ROWS: usize = 256;
 
-/// A data set that is loaded before it is used. As in the predecessor, zeros in sparse slots are taken for padding and left
+/// A data set that is loaded before it is used. As in Fluid, zeros in sparse slots are taken for padding and left
 /// out; a slot that has nothing else gets a single 0.
 pub struct InMemoryDataset {
     /// Where it comes from.
     pub source: Source,
-    /// What its lines hold.
+    /// The format of its lines.
     pub format: Format,
     /// Samples per batch; the last batch can be smaller.
     pub batch_size: usize,
@@ -51,14 +51,14 @@ struct Preload {
     thread: JoinHandle<Result<(Samples, Loaded)>>,
 }
 
-/// What loading did. `Display` says it in a line.
+/// A summary of loading. `Display` prints it in a line.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// Samples in memory.
     pub samples: usize,
     /// Bytes they take.
     pub bytes: u64,
-    /// What was read, and what was wrong with it.
+    /// The progress of reading, and its errors.
     pub progress: Arc<Progress>,
 }
 
@@ -86,7 +86,7 @@ impl InMemoryDataset {
         InMemoryDataset { source, format, batch_size, limit, samples: Arc::default(), preload: None }
     }
 
-    /// Loads all files with so many threads, in place of what was loaded before. The order of the samples is that of the
+    /// Loads all files with `threads` threads, in place of what was loaded before. The order of the samples is that of the
     /// files, for any number of threads. Set `stop` to give up soon.
     pub fn load_into_memory(&mut self, threads: usize, stop: Arc<AtomicBool>) -> Result<Loaded> {
         self.release_memory();
@@ -197,7 +197,7 @@ impl InMemoryDataset {
         self.samples.bytes()
     }
 
-    /// Sources of batches for so many threads, for one pass. They take batches in turn; with one the order is always the
+    /// Sources of batches for `consumers` threads, for one pass. They take batches in turn; with one the order is always the
     /// same. Shuffling or loading in the meantime does not disturb them.
     pub fn readers(&self, consumers: usize) -> Vec<MemoryReader> {
         let next = Arc::new(AtomicUsize::new(0));
@@ -233,7 +233,7 @@ impl Drop for InMemoryDataset {
     fn drop(&mut self) {
         if let Some(preload) = self.preload.take() {
             preload.stop.store(true, Ordering::Relaxed);
-            // Nobody is left to hear what it says.
+            // No caller is left to report its error to.
             preload.thread.join().ok();
         }
     }
@@ -263,7 +263,7 @@ impl BatchSource for MemoryReader {
     }
 
     fn try_next(&mut self, batch: &mut Batch) -> Result<bool> {
-        // Nobody waits for what is in memory.
+        // Samples in memory need no waiting.
         self.next(batch)
     }
 }
@@ -276,7 +276,7 @@ struct Load {
     budget: Budget,
 }
 
-/// What a thread has loaded: the bytes, and for each of its files the samples in it.
+/// The samples that a thread has loaded: the bytes, and for each of its files the samples in it.
 type Share<'a> = (Packer<'a>, Vec<(usize, Vec<Address>)>);
 
 impl Load {
@@ -293,7 +293,7 @@ impl Load {
         let shares: Vec<Option<Share<'_>>> = thread::scope(|scope| {
             let threads: Vec<_> = cancels.iter().map(|cancel| scope.spawn(|| load(cancel))).collect();
             while working.threads.load(Ordering::Acquire) > 0 {
-                // A command may never write another byte, so somebody must be there to end it.
+                // A command may never write another byte, so another thread must be there to end it.
                 if self.job.check_stop().is_err() || failure.lock().is_some() {
                     cancels.iter().for_each(|cancel| cancel.cancel());
                 }

@@ -12,7 +12,7 @@ use oarlock_ir::{Error, Result};
 use crate::dataset::column::{Columns, Values};
 use crate::dataset::slots::SlotSpec;
 
-/// Which values of a sparse slot are left out: the predecessor takes zeros for padding.
+/// Which values of a sparse slot are left out: Fluid takes zeros for padding.
 const SMALLEST: f32 = 1e-6;
 
 /// Appends row `row` of `columns`. Zeros of sparse slots are left out.

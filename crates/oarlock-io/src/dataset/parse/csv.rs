@@ -1,6 +1,6 @@
 //! Rows of CSV text into columns. Knows no file: a mistake is a place in the row and what was expected there.
 
-use std::ops::Range;
+use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::multislot::{Fault, Format};
 use super::number;
@@ -9,70 +9,57 @@ use crate::dataset::column::{Columns, Values};
 use crate::dataset::slots::SlotSpec;
 
 /// Reads the rows of one file.
-#[derive(Default)]
 pub(super) struct CsvRows {
-    /// Which field each wanted column is; known after the header.
-    fields: Option<Vec<(String, usize)>>,
-    /// The fields of the present row.
-    row: Vec<Range<usize>>,
+    reader: Reader,
+    /// The fields that fill the slots, in the order in which a row asks for them; known after the header.
+    wanted: Option<Vec<usize>>,
+    row: Fields,
 }
 
-/// What became of the text at hand.
+/// The fields of one row, without quotes, one behind the other.
+#[derive(Default)]
+struct Fields {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    len: usize,
+}
+
+impl Fields {
+    fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends[..self.len].get(index)?;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        Some(&self.text[start..end])
+    }
+}
+
+/// The state of a row after all the text at hand was read.
 pub(super) enum Row {
-    /// A row ended after so many bytes.
+    /// The row ended after this number of bytes.
     Ends(usize),
     /// A quoted field goes on behind the text.
     GoesOn,
 }
 
-/// Cuts the row at the start of `text` into fields. `Err` is where a quoted field that never ends begins.
-fn cut(text: &[u8], delimiter: u8, fields: &mut Vec<Range<usize>>) -> Result<usize, usize> {
-    fields.clear();
-    let mut at = 0;
-    loop {
-        let start = at;
-        if text.get(at) == Some(&b'"') {
-            at = quoted_end(text, at + 1).ok_or(start)?;
-        }
-        let rest = text.get(at..).unwrap_or_default();
-        at += memchr::memchr2(delimiter, b'\n', rest).unwrap_or(rest.len());
-        if text.get(at) == Some(&delimiter) {
-            fields.push(start..at);
-            at += 1;
-            continue;
-        }
-        let end = if at > start && text[at - 1] == b'\r' { at - 1 } else { at };
-        fields.push(start..end);
-        return Ok((at + 1).min(text.len()));
-    }
-}
-
-/// Where a quoted field whose contents begin at `at` ends, behind its last quote.
-fn quoted_end(text: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at += memchr::memchr(b'"', text.get(at..)?)? + 1;
-        match text.get(at) {
-            Some(b'"') => at += 1,
-            _ => return Some(at),
-        }
-    }
-}
-
-/// A field without the quotes and the white space around it.
+/// A field without the white space and the quotes around it.
 fn bare(mut field: &[u8]) -> &[u8] {
     field = field.trim_ascii();
+    // Quotes behind a space are no quotes to the reader.
     if let [b'"', inner @ .., b'"'] = field {
         field = inner.trim_ascii();
     }
     field
 }
 
-/// A name in the header.
-fn name_of(field: &[u8]) -> String {
-    String::from_utf8_lossy(bare(field)).replace("\"\"", "\"")
+fn reader(delimiter: u8) -> Reader {
+    // A lone carriage return is white space at the end of a field, not a row's end.
+    ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(b'\n')).build()
 }
 
 impl CsvRows {
+    pub(super) fn new(csv: &Csv) -> CsvRows {
+        CsvRows { reader: reader(csv.delimiter), wanted: None, row: Fields::default() }
+    }
+
     /// Reads the row at the start of `text`; `ended` says that nothing follows the text. A blank line is no row.
     pub(super) fn read(
         &mut self,
@@ -82,71 +69,144 @@ impl CsvRows {
         ended: bool,
         columns: &mut Columns,
     ) -> Result<Row, (Fault, usize)> {
-        let used = match cut(text, csv.delimiter, &mut self.row) {
-            Ok(used) => used,
-            Err(_) if !ended => return Ok(Row::GoesOn),
-            Err(at) => return Err((Fault { at, what: "a field in quotes never ends".into() }, text.len())),
+        // The reader would pass over blank lines together with the row behind them, and no one would count them.
+        if text.first() == Some(&b'\n') {
+            return Ok(Row::Ends(1));
+        }
+        let Some(used) = self.split(text, ended) else {
+            self.reader.reset();
+            if !ended {
+                return Ok(Row::GoesOn);
+            }
+            let at = Places::of(csv, text).last().map_or(0, |start| start);
+            return Err((Fault { at, what: "a field in quotes never ends".into() }, text.len()));
         };
-        let blank = self.row.len() == 1 && bare(&text[self.row[0].clone()]).is_empty();
-        let done = match &self.fields {
+        let blank = self.row.len == 1 && self.row.get(0).is_some_and(|field| bare(field).is_empty());
+        let done = match &self.wanted {
             _ if blank => Ok(()),
-            None if csv.header => self.take_header(csv, format, text),
-            None => self.take_numbers(csv, format).and_then(|()| self.take_row(csv, format, text, columns)),
-            Some(_) => self.take_row(csv, format, text, columns),
+            None if csv.header => self.take_header(csv, format),
+            None => self.take_numbers(csv, format).and_then(|()| self.take_row(csv, format, &text[..used], columns)),
+            Some(_) => self.take_row(csv, format, &text[..used], columns),
         };
         done.map(|()| Row::Ends(used)).map_err(|fault| (fault, used))
     }
 
-    /// Is it known where the columns are? Before, nothing can be skipped.
-    pub(super) fn knows_columns(&self) -> bool {
-        self.fields.is_some()
+    /// Splits the row at the start of `text` into fields and returns its length. `None`: a quoted field goes on.
+    fn split(&mut self, text: &[u8], ended: bool) -> Option<usize> {
+        let Fields { text: out, ends, len } = &mut self.row;
+        let (mut used, mut filled) = (0, 0);
+        *len = 0;
+        // The last row of a file needs no newline.
+        let mut input = text;
+        loop {
+            let (result, read, written, fields) = self.reader.read_record(input, &mut out[filled..], &mut ends[*len..]);
+            (used, filled, *len) = (used + read, filled + written, *len + fields);
+            input = &input[read..];
+            match result {
+                ReadRecordResult::Record | ReadRecordResult::End => return Some(used.min(text.len())),
+                ReadRecordResult::OutputFull => out.resize((out.len() * 2).max(4096), 0),
+                ReadRecordResult::OutputEndsFull => ends.resize((ends.len() * 2).max(64), 0),
+                ReadRecordResult::InputEmpty if ended && used == text.len() && !text.ends_with(b"\n") => input = b"\n",
+                ReadRecordResult::InputEmpty => return None,
+            }
+        }
     }
 
-    fn take_header(&mut self, csv: &Csv, format: &Format, text: &[u8]) -> Result<(), Fault> {
-        // Some programs begin a file with a mark of its encoding.
-        let names: Vec<String> = self.row.iter().map(|f| name_of(&text[f.clone()])).collect();
-        let find = |wanted: &str| names.iter().position(|name| name.trim_start_matches('\u{feff}') == wanted);
-        let mut fields = Vec::new();
-        for wanted in csv.table.wanted(&format.slots) {
-            let Some(index) = find(wanted) else {
-                let what = format!("there is no column `{wanted}`; the columns are {}", names.join(", "));
-                return Err(Fault { at: 0, what });
-            };
-            fields.push((wanted.to_string(), index));
-        }
-        self.fields = Some(fields);
-        Ok(())
+    /// Is it known where the columns are? Before, nothing can be skipped.
+    pub(super) fn knows_columns(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    fn take_header(&mut self, csv: &Csv, format: &Format) -> Result<(), Fault> {
+        let names: Vec<String> = (0..self.row.len)
+            .filter_map(|index| self.row.get(index))
+            .map(|name| String::from_utf8_lossy(bare(name)).into_owned())
+            .collect();
+        self.find_columns(
+            csv,
+            format,
+            |wanted| names.iter().position(|name| name == wanted),
+            || format!("the columns are {}", names.join(", ")),
+        )
     }
 
     /// Without a header, columns are called by their numbers.
     fn take_numbers(&mut self, csv: &Csv, format: &Format) -> Result<(), Fault> {
-        let mut fields = Vec::new();
-        for wanted in csv.table.wanted(&format.slots) {
-            let Some(index) = wanted.parse().ok().filter(|index| *index < self.row.len()) else {
-                let what =
-                    format!("there is no column `{wanted}`; without a header they are 0 to {}", self.row.len() - 1);
-                return Err(Fault { at: 0, what });
-            };
-            fields.push((wanted.to_string(), index));
-        }
-        self.fields = Some(fields);
+        let len = self.row.len;
+        self.find_columns(
+            csv,
+            format,
+            |wanted| wanted.parse().ok().filter(|index| *index < len),
+            || format!("without a header they are 0 to {}", len - 1),
+        )
+    }
+
+    fn find_columns(
+        &mut self,
+        csv: &Csv,
+        format: &Format,
+        find: impl Fn(&str) -> Option<usize>,
+        known: impl Fn() -> String,
+    ) -> Result<(), Fault> {
+        let found = csv.table.columns_in_order(&format.slots).map(|name| {
+            find(name).ok_or_else(|| Fault { at: 0, what: format!("there is no column `{name}`; {}", known()) })
+        });
+        self.wanted = Some(found.collect::<Result<_, _>>()?);
         Ok(())
     }
 
-    fn take_row(&mut self, csv: &Csv, format: &Format, text: &[u8], columns: &mut Columns) -> Result<(), Fault> {
-        let (fields, row) = (self.fields.as_deref().unwrap_or_default(), &self.row);
+    fn take_row(&self, csv: &Csv, format: &Format, text: &[u8], columns: &mut Columns) -> Result<(), Fault> {
+        let mut wanted = self.wanted.iter().flatten();
         csv.table.fill_row(&format.slots, columns, |slot, name, values| {
-            let index = fields.iter().find(|(n, _)| n == name).map_or(usize::MAX, |(_, index)| *index);
-            let Some(range) = row.get(index) else {
-                let what = format!("column `{name}` is missing: the row has {} fields", row.len());
-                return Err(Fault { at: row.last().map_or(0, |last| last.end), what });
+            let index = wanted.next().copied().unwrap_or(usize::MAX);
+            let Some(field) = self.row.get(index) else {
+                let what = format!("column `{name}` is missing: the row has {} fields", self.row.len);
+                return Err(Fault { at: text.trim_ascii_end().len(), what });
             };
-            append(slot, name, &text[range.clone()], csv.list, values).map_err(|what| Fault { at: range.start, what })
+            append(slot, name, field, csv.list, values)
+                .map_err(|what| Fault { at: Places::of(csv, text).nth(index).unwrap_or(0), what })
         })
     }
 }
 
-/// Appends the values of a field; says how many there were.
+/// Where the fields of a row begin; only messages need it.
+struct Places<'a> {
+    reader: Reader,
+    text: &'a [u8],
+    at: usize,
+    ended: bool,
+}
+
+impl Places<'_> {
+    fn of<'a>(csv: &Csv, text: &'a [u8]) -> Places<'a> {
+        Places { reader: reader(csv.delimiter), text, at: 0, ended: false }
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.ended {
+            return None;
+        }
+        let (start, mut out) = (self.at, [0; 256]);
+        loop {
+            let (result, read, _) = self.reader.read_field(&self.text[self.at..], &mut out);
+            self.at += read;
+            match result {
+                ReadFieldResult::OutputFull => {}
+                ReadFieldResult::Field { record_end } => self.ended = record_end,
+                ReadFieldResult::InputEmpty | ReadFieldResult::End => self.ended = true,
+            }
+            if result != ReadFieldResult::OutputFull {
+                return Some(start);
+            }
+        }
+    }
+}
+
+/// Appends the values of a field; returns their number.
 fn append(slot: &SlotSpec, name: &str, field: &[u8], list: u8, values: &mut Values) -> Result<usize, String> {
     let field = bare(field);
     if field.is_empty() {

@@ -23,7 +23,7 @@ const BLOCK: usize = 1 << 20;
 /// No line is longer: a file without newlines must not take all memory.
 const LONGEST_LINE: usize = 1 << 28;
 
-/// What was read so far, counted over all threads.
+/// The progress of reading, counted over all threads.
 #[derive(Debug, Default)]
 pub struct Progress {
     samples: AtomicU64,
@@ -45,12 +45,12 @@ impl Progress {
         self.skipped.load(Ordering::Relaxed)
     }
 
-    /// What was wrong with the first of them.
+    /// The error of the first of them.
     pub fn first_skipped(&self) -> Option<Error> {
         self.first_skipped.lock().clone()
     }
 
-    /// How much of the files was read, from 0 to 1; `None` if nobody knows how large they are.
+    /// How much of the files was read, from 0 to 1; `None` if their size is not known.
     pub fn fraction(&self) -> Option<f64> {
         let total = self.total.load(Ordering::Relaxed);
         (total > 0).then(|| (self.bytes.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
@@ -69,7 +69,7 @@ impl Progress {
     }
 }
 
-/// What all threads that read one data set share.
+/// The state that all threads that read one data set share.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) source: Source,
@@ -92,7 +92,7 @@ impl Job {
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// What is not yet parsed: `start..lines` are whole lines, `lines..filled` the beginning of the next one.
+    /// The bytes not yet parsed: `start..lines` are whole lines, `lines..filled` the beginning of the next one.
     start: usize,
     lines: usize,
     filled: usize,
@@ -186,7 +186,7 @@ pub(crate) struct FileRows<'a> {
     counted: u64,
 }
 
-/// What is being read.
+/// The contents being read.
 enum From<'a> {
     Text(Text<'a>),
     #[cfg(feature = "parquet")]
@@ -212,7 +212,7 @@ impl<'a> FileRows<'a> {
         block.clear();
         let csv = match &job.format.records {
             Records::MultiSlot => None,
-            Records::Csv(csv) => Some((csv, CsvRows::default())),
+            Records::Csv(csv) => Some((csv, CsvRows::new(csv))),
             Records::Parquet(table) => {
                 return Ok(FileRows { job, name, from: open_parquet(job, name, table, cancel)?, counted: 0 });
             }

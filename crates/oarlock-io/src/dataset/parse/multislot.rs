@@ -15,7 +15,7 @@ use crate::dataset::slots::SlotSpec;
 /// A text that stands in front of the slots, as a group `1 text`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leading {
-    /// What identifies the sample; samples can be merged by it.
+    /// The line id of the sample; samples can be merged by it.
     LineId,
     /// Anything the user wants to find again next to the sample.
     Content,
@@ -23,7 +23,7 @@ pub enum Leading {
     LogKey,
 }
 
-/// What becomes of a line that is not as it should be.
+/// The treatment of a malformed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadLines {
     /// It ends the run.
@@ -32,25 +32,25 @@ pub enum BadLines {
     Skip,
 }
 
-/// What becomes of text behind the last slot.
+/// The treatment of text behind the last slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
     /// The line is a bad one: most likely the file has more slots than the program.
     Refuse,
-    /// It is read over, as the predecessor does.
+    /// It is ignored, as Fluid does.
     Ignore,
 }
 
-/// What the lines of a data set hold.
+/// The format of the lines of a data set.
 #[derive(Debug, Clone)]
 pub struct Format {
     /// Texts in front of the slots, in order.
     pub leading: Vec<Leading>,
     /// The slots, in order.
     pub slots: Vec<SlotSpec>,
-    /// What becomes of bad lines.
+    /// The treatment of bad lines.
     pub bad_lines: BadLines,
-    /// What becomes of text behind the last slot.
+    /// The treatment of text behind the last slot.
     pub extra: Extra,
     /// How files hold all this.
     pub records: Records,
@@ -87,7 +87,7 @@ impl Format {
     }
 }
 
-/// What is wrong with a line, and at which of its bytes.
+/// An error in a line, and the byte where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: usize,

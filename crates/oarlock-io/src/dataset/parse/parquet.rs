@@ -79,7 +79,7 @@ fn failed(name: &str, e: &ParquetError) -> Error {
         .help("is it complete? bad rows can be skipped, bad files cannot")
 }
 
-/// The library panics at some kinds of damage; for whoever reads a file they are damage like any other.
+/// The library panics at some kinds of damage; to a reader of the file they are damage like any other.
 fn guarded<T>(work: impl FnOnce() -> parquet::errors::Result<T>) -> parquet::errors::Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(ParquetError::General("it is damaged where its decoder does not expect it".into())))
@@ -95,9 +95,12 @@ impl ParquetRows {
                     .help("leave out set_pipe_command, or let it print MultiSlot lines"));
             }
         };
-        let mut columns = Vec::new();
-        for wanted in table.wanted(&format.slots) {
-            columns.push(leaf(&*file, name, wanted)?);
+        let mut columns: Vec<Leaf> = Vec::new();
+        for wanted in table.columns_in_order(&format.slots) {
+            // Several slots may be filled by one column.
+            if !columns.iter().any(|leaf| leaf.name == wanted) {
+                columns.push(leaf(&*file, name, wanted)?);
+            }
         }
         check_types(&columns, table, &format.slots, name)?;
         Ok(ParquetRows { file, group: 0, columns, ready: 0, row: 0 })
@@ -275,7 +278,7 @@ impl Leaf {
     }
 }
 
-/// What Parquet notes beside values: where lists begin, and which values are there.
+/// The levels of Parquet beside values: where lists begin, and which values are there.
 struct Levels {
     definition: Vec<i16>,
     repetition: Vec<i16>,

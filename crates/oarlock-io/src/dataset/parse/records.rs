@@ -22,7 +22,7 @@ pub enum Records {
 pub struct TableColumns {
     /// For each slot the columns that fill it, one behind the other. A column of lists gives all its values.
     pub columns: Vec<Vec<String>>,
-    /// What stands for a value that is not there. `None`: 0 in a sparse slot, and a dense slot must not lack any.
+    /// The replacement of a missing value. `None`: 0 in a sparse slot, and a dense slot must not lack any.
     pub missing: Option<f64>,
 }
 
@@ -31,9 +31,9 @@ pub struct TableColumns {
 pub struct Csv {
     /// Where the values stand.
     pub table: TableColumns,
-    /// What stands between fields, such as `,`.
+    /// The delimiter between fields, such as `,`.
     pub delimiter: u8,
-    /// What stands between the values of one field, such as `|` in `7|12|3`.
+    /// The delimiter between the values of one field, such as `|` in `7|12|3`.
     pub list: u8,
     /// Does the first row give the names of the columns? Without it they are `0`, `1` and so on.
     pub header: bool,
@@ -78,20 +78,13 @@ fn is_taken(byte: &u8) -> bool {
 }
 
 impl TableColumns {
-    /// The columns that are read, each once, in the order in which slots ask for them.
-    pub(super) fn wanted(&self, slots: &[SlotSpec]) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for (_, columns) in slots.iter().zip(&self.columns).filter(|(slot, _)| slot.is_used()) {
-            for column in columns {
-                if !names.contains(&column.as_str()) {
-                    names.push(column);
-                }
-            }
-        }
-        names
+    /// The columns that fill the used slots, in the order in which [`TableColumns::fill_row`] asks for them.
+    pub(super) fn columns_in_order<'a>(&'a self, slots: &'a [SlotSpec]) -> impl Iterator<Item = &'a str> {
+        let used = slots.iter().zip(&self.columns).filter(|(slot, _)| slot.is_used());
+        used.flat_map(|(_, columns)| columns.iter().map(String::as_str))
     }
 
-    /// Adds one row. `append` appends the values of a column, by its name, to those of a slot, and says how many there were.
+    /// Adds one row. `append` appends the values of a column, by its name, to those of a slot, and returns their number.
     pub(super) fn fill_row(
         &self,
         slots: &[SlotSpec],

@@ -10,7 +10,7 @@ pub use read::{Pickled, read_pickle};
 pub(crate) use write::check_pickle;
 pub use write::write_pickle;
 
-/// What a pickle does, byte by byte; the names are Python's.
+/// The opcodes of a pickle; the names are Python's.
 mod op {
     pub(super) const MARK: u8 = b'(';
     pub(super) const STOP: u8 = b'.';

@@ -9,7 +9,7 @@ use super::op;
 use crate::format::cursor::ByteCursor;
 use crate::format::dtype_names;
 
-/// What a pickled dictionary holds.
+/// A value of a pickled dictionary.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pickled {
     /// A numpy array.
@@ -55,7 +55,7 @@ enum KnownGlobal {
     OrderedDict,
 }
 
-/// What is on the stack. Texts and bytes stay in the file.
+/// An item on the stack. Texts and bytes stay in the file.
 #[derive(Clone)]
 enum StackItem<'a> {
     None,
@@ -99,7 +99,7 @@ struct Machine<'a> {
     marks: Vec<usize>,
     memo: HashMap<u32, StackItem<'a>>,
     objects: Vec<Object<'a>>,
-    /// What may still be made of the file. Few arrays of a real file are listed twice; a file that repeats
+    /// The bytes that may still be made of the file. Few arrays of a real file are listed twice; a file that repeats
     /// one array by reference over and over could otherwise ask for any amount of memory.
     budget: usize,
 }
@@ -397,7 +397,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What an item stands for, when all is done.
+    /// Returns the value of an item, when all is done.
     fn value(&mut self, item: &StackItem<'a>, depth: usize) -> Result<Pickled> {
         // References make it possible to say much in few bytes; all that is made is counted, the small things too.
         self.spend(1)?;

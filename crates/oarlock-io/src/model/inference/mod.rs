@@ -26,9 +26,9 @@ const FETCH: &str = "fetch";
 pub struct InferenceModel {
     /// The network, with its `feed` and `fetch` operators.
     pub program: Program,
-    /// What is fed, in order.
+    /// The variables that are fed, in order.
     pub feeds: Vec<Name>,
-    /// What is computed, in order.
+    /// The variables that are computed, in order.
     pub fetches: Vec<Name>,
 }
 

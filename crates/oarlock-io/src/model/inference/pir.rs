@@ -1,6 +1,6 @@
 //! Networks as 3.x writes them: JSON in place of a `ProgramDesc`, operators under other names.
 //!
-//! What 3.x holds as a constant operand (the axis of a sum) is an attribute in Fluid; so constants become operators
+//! A constant operand of 3.x (the axis of a sum) is an attribute in Fluid; so constants become operators
 //! only where a tensor is asked for.
 
 use std::collections::{BTreeSet, HashMap};
@@ -71,7 +71,7 @@ struct Rule {
     fixed: &'static [(&'static str, Fixed)],
 }
 
-/// What becomes of an operand.
+/// The treatment of an operand.
 enum Arg {
     Slot(&'static str),
     /// A constant that Fluid has as an attribute: one number.
@@ -148,7 +148,7 @@ const RULES: [Rule; 17] = [
     },
 ];
 
-/// What a numbered value of the file is.
+/// A numbered value of the file.
 #[derive(Clone)]
 enum KnownValue {
     Tensors(Vec<Name>),

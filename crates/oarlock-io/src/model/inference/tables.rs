@@ -45,7 +45,7 @@ impl ModelTables {
         }
     }
 
-    /// Makes a tensor of the rows that `fetch` hands over piece by piece; `None` if the table is to be stored as rows.
+    /// Makes a tensor of the rows that `fetch` gives piece by piece; `None` if the table is to be stored as rows.
     pub fn dense(self, var: &Var, fetch: &mut dyn FnMut(TakeRows<'_>) -> Result<()>) -> Result<Option<Tensor>> {
         if self == ModelTables::Rows {
             return Ok(None);

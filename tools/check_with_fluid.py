@@ -1,10 +1,10 @@
 """Loads files that Oarlock wrote with PaddlePaddle 1.8, and compares what it makes of them with known results.
 
-Usage: python check_with_predecessor.py WRITTEN GOLDEN
+Usage: python check_with_fluid.py WRITTEN GOLDEN
 
 WRITTEN holds, for each network: `sep` and `comb` (inference models), `final` and `all` (all variables, separate and
 combined), and for some `save` (a program with its state); and beside them a pickle of many element types. GOLDEN is
-the predecessor's own data for the same networks. The tests of `oarlock-io` write the files and run this script;
+Fluid's own data for the same networks. The tests of `oarlock-io` write the files and run this script;
 it needs a Python in which `import paddle.fluid` works.
 """
 
@@ -46,7 +46,7 @@ def predict(model, params, fed):
 
 
 def check_inference(written, golden):
-    """Predicts the same bits as the predecessor's own model, which another machine rounds differently."""
+    """Predicts the same bits as Fluid's own model, which another machine rounds differently."""
     fed = feeds(os.path.join(golden, "infer_in.npz"))
     expected = predict(os.path.join(golden, "infer_sep"), None, fed)
     known = np.load(os.path.join(golden, "infer_out.npy"))
@@ -71,7 +71,7 @@ def values(program, load):
 
 
 def check_variables(written, golden):
-    """Separate and combined files hold what the predecessor's own files hold."""
+    """Separate and combined files hold what Fluid's own files hold."""
     program = program_of(os.path.join(golden, "main.program"))
 
     def loader(directory, filename=None):
@@ -91,7 +91,7 @@ def check_variables(written, golden):
 
 
 def check_state(written, golden):
-    """A program's state is read as the predecessor's own."""
+    """A program's state is read as Fluid's own."""
     found = fluid.io.load_program_state(os.path.join(written, "model"))
     expected = fluid.io.load_program_state(os.path.join(golden, "model"))
     assert sorted(found) == sorted(expected)

@@ -1,4 +1,4 @@
-//! What we write, the real predecessor loads and computes the same with. Runs where PaddlePaddle 1.8 is installed:
+//! Fluid 1.8 loads the files we write, and computes the same with them. Runs where PaddlePaddle 1.8 is installed:
 //! `OARLOCK_PREDECESSOR` names a Python that has it, else `python3` is asked.
 
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use oarlock_tensor::{DType, Dims, Element, Tensor, by_element};
 
 use super::common::{TempDir, Values, golden, nets, program, read};
 
-#[expect(clippy::disallowed_methods, reason = "the place where these tests look for the predecessor")]
+#[expect(clippy::disallowed_methods, reason = "the place where these tests look for Fluid 1.8")]
 fn python() -> String {
     std::env::var("OARLOCK_PREDECESSOR").unwrap_or_else(|_| "python3".into())
 }
 
 /// Does this Python have PaddlePaddle 1.8?
-fn has_predecessor() -> bool {
+fn has_fluid() -> bool {
     let code = "import paddle, paddle.fluid; assert paddle.__version__.startswith('1.8')";
     Command::new(python()).args(["-c", code]).output().is_ok_and(|out| out.status.success())
 }
@@ -94,8 +94,8 @@ fn write_operator_files(out: &Path) {
 }
 
 #[test]
-fn the_predecessor_loads_what_we_write() {
-    if !has_predecessor() {
+fn fluid_loads_the_files_we_write() {
+    if !has_fluid() {
         return oarlock_testkit::skip("no Python with PaddlePaddle 1.8 (name one in OARLOCK_PREDECESSOR)");
     }
     let out = TempDir::new();
@@ -106,7 +106,7 @@ fn the_predecessor_loads_what_we_write() {
     // More than the thousand items that Python writes at a time, and more than the 255 objects a byte can number.
     write_mixed(&out.path().join("many.pickle"), 30);
     write_operator_files(&out.path().join("ops"));
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tools/check_with_predecessor.py");
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tools/check_with_fluid.py");
     let ran = Command::new(python()).arg(script).arg(out.path()).arg(golden()).output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{text}");
