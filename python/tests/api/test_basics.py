@@ -27,6 +27,7 @@ def batch(rows=20):
 def test_training_and_a_test_clone():
     _, _, predicted, loss = linear()
     test = fluid.default_main_program().clone(for_test=True)
+    fluid.default_startup_program().random_seed = 1
     _, pairs = fluid.optimizer.SGD(0.05).minimize(loss)
     assert [(p.name, g.name) for p, g in pairs] == [("fc_0.w_0", "fc_0.w_0@GRAD"), ("fc_0.b_0", "fc_0.b_0@GRAD")]
     exe = fluid.Executor(fluid.CPUPlace())
