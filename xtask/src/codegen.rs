@@ -23,8 +23,11 @@ struct Kind {
 
 const OPERATORS: Kind =
     Kind { name: "OpDef", list: "OPS", doc: "The operators of every file, in the order of the files." };
-const FUSIONS: Kind =
-    Kind { name: "Fusion", list: "FUSIONS", doc: "The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run." };
+const FUSIONS: Kind = Kind {
+    name: "Fusion",
+    list: "FUSIONS",
+    doc: "The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run.",
+};
 
 /// All tables: the directory and the kind of things its files define.
 fn tables() -> Result<Vec<(PathBuf, &'static Kind)>> {

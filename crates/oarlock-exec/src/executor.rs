@@ -43,11 +43,11 @@ pub struct Hosts(pub Vec<Box<dyn ProgramHost>>);
 
 /// Puts variables in order before a program runs on them: what happened elsewhere since the last run may concern them.
 pub trait BeforeRun: Send + Sync {
-    /// A program is about to run on the variables of a scope, of which nobody holds any.
+    /// A program is about to run on the variables of a scope, none of which is locked.
     fn before(&self, executor: &Executor, program: &Program, scope: &Scope) -> Result<()>;
 }
 
-/// What an executor finds in its runtime to be done before every run.
+/// The work that an executor finds in its runtime and does before every run.
 pub struct BeforeRuns(pub Box<dyn BeforeRun>);
 
 /// Runs programs.
@@ -60,7 +60,7 @@ pub struct Executor {
     warn: Mutex<Warn>,
 }
 
-/// Who is told what is worth a warning.
+/// Receives warnings.
 type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Memory of temporaries, as one program's runs used it.
@@ -137,7 +137,7 @@ impl Executor {
         result
     }
 
-    /// Does what is to be done before a run, while nobody holds a variable.
+    /// Does the work before a run, while no variable is locked.
     pub(crate) fn before_run(&self, program: &Program, scope: &Scope) -> Result<()> {
         if let Some(before) = self.runtime.get::<BeforeRuns>() {
             before.0.before(self, program, scope)?;
@@ -168,8 +168,8 @@ impl Executor {
         self.plans.take(&key, compile, |plan| Instance::new(plan, &self.options))
     }
 
-    /// Workers that run a program at the same time on one scope, for `count` threads. A single one does exactly what
-    /// [`Executor::run`] does; of several, each computes on its own thread alone and [`HogwildThread`] tells how they share.
+    /// Makes `count` Hogwild threads that run a program at the same time on one scope. A single one does exactly what
+    /// [`Executor::run`] does; of several, each computes on its own thread alone, and [`HogwildThread`] says how they share.
     pub fn hogwild_threads(
         &self,
         program: &Program,
@@ -181,7 +181,7 @@ impl Executor {
         self.before_run(program, scope)?;
         let plan = Arc::new(Plan::compile(program, feeds, fetches, &self.options)?);
         let recorder = self.recorder.lock().clone();
-        let worker = |_| {
+        let thread = |_| {
             let instance = Instance::new(plan.clone(), &self.options)?;
             let resources = Resources {
                 runtime: if count > 1 { Arc::new(self.runtime.inline()) } else { self.runtime.clone() },
@@ -194,7 +194,7 @@ impl Executor {
                 Ok(HogwildThread::alone(instance, resources, scope))
             }
         };
-        (0..count.max(1)).map(worker).collect()
+        (0..count.max(1)).map(thread).collect()
     }
 
     /// How much memory temporaries of a program took, over all its plans that are idle now; `None` if it did not run.
@@ -229,7 +229,7 @@ impl Executor {
         Ok(Plan::compile(program, feeds, fetches, &self.options)?.program)
     }
 
-    /// Tells `warn` what is worth a warning, instead of writing it to standard error.
+    /// Calls `warn` with every warning, instead of writing it to standard error.
     pub fn on_warning(&self, warn: impl Fn(&str) + Send + Sync + 'static) {
         *self.warn.lock() = Arc::new(warn);
     }

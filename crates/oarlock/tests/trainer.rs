@@ -198,7 +198,7 @@ fn workers_learn_from_parameters_that_others_change() {
     memory.load_into_memory(2, Arc::default()).expect("samples");
     let t = Trained::new();
     let names = ["ids", "dense", "label"];
-    let mut workers = t.exe.workers(&t.net.main, &names, &[], &t.scope, 3).expect("workers");
+    let mut workers = t.exe.hogwild_threads(&t.net.main, &names, &[], &t.scope, 3).expect("workers");
     for _ in 0..5 {
         let mut source = memory.readers(1).remove(0);
         let mut batch = oarlock::data::Batch::new();
@@ -236,7 +236,7 @@ fn a_worker_among_idle_others_is_the_plain_executor() {
             let names: Vec<&str> = feed.iter().map(|(n, _)| *n).collect();
             let count = if shared { 2 } else { 1 };
             let mut workers = exe
-                .workers(&net.main, &names, &["mean_0.tmp_0"], &scope, count)
+                .hogwild_threads(&net.main, &names, &["mean_0.tmp_0"], &scope, count)
                 .unwrap_or_else(|e| panic!("{name}: {e}"));
             let mut losses = Vec::new();
             for _ in 0..4 {
