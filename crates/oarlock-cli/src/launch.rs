@@ -304,7 +304,7 @@ impl Doctor {
     pub(crate) fn run(self) -> Result<(String, bool)> {
         let plan = self.job.plan(self.program.as_deref())?;
         let memory = match &self.program {
-            Some(file) => launch::server_bytes(&plan, file)?,
+            Some(file) => launch::server_bytes(&plan, file, &oarlock::registry())?,
             None => Vec::new(),
         };
         // Launchers with --master have met already.

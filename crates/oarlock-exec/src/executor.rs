@@ -40,7 +40,7 @@ pub struct Executor {
     warn: Mutex<Warn>,
 }
 
-/// Who is told what is worth a warning.
+/// Receives warnings.
 type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Memory of temporaries, as one program's runs used it.
@@ -134,8 +134,8 @@ impl Executor {
         self.plans.take(&key, compile, |plan| Instance::new(plan, &self.options))
     }
 
-    /// Workers that run a program at the same time on one scope, for `count` threads. A single one does exactly what
-    /// [`Executor::run`] does; of several, each computes on its own thread alone and [`HogwildThread`] tells how they share.
+    /// Makes `count` Hogwild threads that run a program at the same time on one scope. A single one does exactly what
+    /// [`Executor::run`] does; of several, each computes on its own thread alone, and [`HogwildThread`] says how they share.
     pub fn hogwild_threads(
         &self,
         program: &Program,
@@ -146,7 +146,7 @@ impl Executor {
     ) -> Result<Vec<HogwildThread>> {
         let plan = Arc::new(Plan::compile(program, feeds, fetches, &self.options)?);
         let recorder = self.recorder.lock().clone();
-        let worker = |_| {
+        let thread = |_| {
             let instance = Instance::new(plan.clone(), &self.options)?;
             let resources = Resources {
                 runtime: if count > 1 { Arc::new(self.runtime.inline()) } else { self.runtime.clone() },
@@ -159,7 +159,7 @@ impl Executor {
                 Ok(HogwildThread::alone(instance, resources, scope))
             }
         };
-        (0..count.max(1)).map(worker).collect()
+        (0..count.max(1)).map(thread).collect()
     }
 
     /// How much memory temporaries of a program took, over all its plans that are idle now; `None` if it did not run.
@@ -195,7 +195,7 @@ impl Executor {
         Ok(Plan::compile(program, feeds, fetches, &self.options)?.program)
     }
 
-    /// Tells `warn` what is worth a warning, instead of writing it to standard error.
+    /// Calls `warn` with every warning, instead of writing it to standard error.
     pub fn on_warning(&self, warn: impl Fn(&str) + Send + Sync + 'static) {
         *self.warn.lock() = Arc::new(warn);
     }

@@ -1,8 +1,22 @@
-//! Threads that train one scope together.
+//! Hogwild threads: threads that train one scope together without waiting for each other's steps.
 //!
-//! Every worker runs the whole program in a frame of its own. How it reaches a variable of the scope follows from who reads and
-//! writes it, so it holds for any operators, optimizers and exchanges with other machines alike. Nothing here is a data race:
-//! whatever is shared is locked while it is touched, and never for longer than one operator.
+//! Every thread runs the whole program in a frame of its own. The operators of the plan that read and write a variable of the scope
+//! decide how threads share it, so the rules hold for all operators, optimizers and exchanges with other machines:
+//!
+//! | operators of the plan | variable | sharing |
+//! |---|---|---|
+//! | none writes it | inputs, frozen parameters | read in the scope, locked for the step |
+//! | one writes it, others read it | parameters | the writer updates the scope's value under a lock; the readers see the thread's copy, which is refreshed before the lock is released |
+//! | it is updated from rows | tables | read and updated in the scope, locked for one operator |
+//! | only its writers read it | optimizer state, statistics, counters | updated in the scope, locked for one operator: totals are exact |
+//! | one writes it without reading it | values that a server sends | computed in the thread's copy, then copied to the scope |
+//!
+//! An operator that multiplies rows of a table reads them in the table, so with several threads a gradient may see a later row than
+//! the product did.
+//!
+//! Nothing here is a data race: a shared variable is locked while it is used, and never for longer than one operator. The locks of
+//! one operator are taken in one order, so threads cannot wait for each other in a circle. A single thread is a plain run: it can be
+//! undone, and its kernels use the compute pool.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,13 +29,7 @@ use crate::plan::{Plan, PlanOp};
 use crate::profile::Recorder;
 use crate::scope::Scope;
 
-/// One of several threads that run a program on one scope.
-///
-/// - What the program does not write is read where it is.
-/// - What an operator updates while others read it, such as a parameter, is updated in the scope under a lock; the others read
-///   this worker's own copy, which is refreshed by the worker's own update. So a step sees one set of parameters.
-/// - A table whose gradients are rows is too large for copies: it is read and updated in place, locked for one operator at a time.
-/// - What only its own operator reads and writes (optimizer state, metrics, statistics) is updated in place, too: totals are exact.
+/// One of several threads that run a program on one scope. The module says how they share its variables.
 ///
 /// Unlike a run of the executor, a step of one among several cannot be undone: others may have built on what it wrote.
 pub struct HogwildThread {
@@ -30,7 +38,7 @@ pub struct HogwildThread {
     mode: Mode,
 }
 
-/// What a worker computes with.
+/// Resources that a thread computes with.
 pub(crate) struct Resources {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) check_nan_inf: bool,
@@ -48,27 +56,27 @@ enum Mode {
     Among(Shared),
 }
 
-/// How the workers of a program share a variable.
+/// How the threads of a program share a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     /// No operator writes it.
     Fixed,
-    /// Operators that do not write it read it: they get the worker's copy.
+    /// Operators that do not write it read it: they get the thread's copy.
     Copied,
-    /// Only those who write it read it, or it is a table.
+    /// Only operators that write it read it, or it is a table.
     InPlace,
 }
 
-/// What an operator does with a variable of the scope.
+/// How an operator uses a variable of the scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     /// Reads it in place.
     Read,
     /// Changes it in place.
     Change,
-    /// Changes it in place; then the worker's copy becomes what it is now.
+    /// Changes it in place; then its new value is copied into the thread's copy.
     ChangeCopied,
-    /// Writes it without looking at it: into the worker's copy, which then replaces it. So nothing is locked while the operator
+    /// Writes it without looking at it: into the thread's copy, which then replaces it. So nothing is locked while the operator
     /// waits, for another machine perhaps.
     Replace,
 }
@@ -79,17 +87,17 @@ struct Hold {
     name: oarlock_ir::Name,
     var: SharedVar,
     how: How,
-    /// The worker's copy while the operator works on the scope's.
+    /// The thread's copy while the operator works on the scope's.
     copy: Option<Cell>,
 }
 
-/// What a worker among others knows of the scope.
+/// The variables of the scope that a thread among others uses.
 struct Shared {
-    /// What no operator writes, in the order in which it is locked.
+    /// Variables that no operator writes, in the order in which it is locked.
     fixed: Vec<Hold>,
-    /// What each operator of block 0 touches, in the order in which it is locked.
+    /// Variables that each operator of block 0 uses, in the order in which it is locked.
     ops: Vec<Vec<Hold>>,
-    /// What is fetched from the scope after a step.
+    /// Variables that are fetched from the scope after a step.
     fetched: Vec<Hold>,
 }
 
@@ -209,7 +217,7 @@ fn enter(instance: &mut Instance, holds: &mut [Hold]) -> Result<()> {
     Ok(())
 }
 
-/// Lets go of what an operator has touched, and brings the worker's copies and the scope together.
+/// Lets go of what an operator has touched, and copies values between the thread's copies and the scope.
 fn leave(instance: &mut Instance, holds: &mut [Hold]) -> Result<()> {
     let cannot = |e| oarlock_ir::Error::internal(format!("{e}"));
     for hold in &mut *holds {
@@ -237,7 +245,7 @@ impl Hold {
     }
 }
 
-/// How the workers share the variable at a position of `Plan::bound`.
+/// How the threads share the variable at a position of `Plan::bound`.
 fn sharing(plan: &Plan, i: usize) -> Sharing {
     let ops = &plan.blocks[0].ops;
     let writes = |p: &&PlanOp| p.updates.contains(&i);
@@ -257,7 +265,7 @@ fn reads_rows(plan: &Plan, p: &PlanOp) -> bool {
     p.by_rows || p.op.inputs.args().any(|name| is_rows(name))
 }
 
-/// What an operator does with a variable; `None` if it only reads what it has at hand anyway.
+/// How an operator uses a variable; `None` if it only reads the thread's copy.
 fn how(p: &PlanOp, i: usize, sharing: Sharing) -> Option<How> {
     let (reads, writes) = (p.reads.contains(&i), p.updates.contains(&i));
     match sharing {

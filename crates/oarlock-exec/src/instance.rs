@@ -1,4 +1,9 @@
-//! One copy of a plan that can run: kernels, values, and what a failed run needs to undo.
+//! One copy of a plan that can run: kernels, a frame of values, and the values that a failed run restores.
+//!
+//! A run locks the variables of the scope, always in one order and with a deadline, copies feeds into their slots and runs the
+//! kernels. Buffers grow to their high-water mark, so a warmed-up step allocates nothing. Control-flow kernels run their block on the
+//! same frame. Variables of the scope that an operator is about to change are saved before; optimizer kernels at the end are all
+//! checked first and then cannot fail. So a run changes all parameters or none.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -15,7 +20,7 @@ use crate::plan::{FeedSlot, Plan, PlanOp};
 use crate::profile::Recorder;
 use crate::scope::Scope;
 
-/// How long a run waits for a variable that somebody else holds.
+/// How long a run waits for a variable that another thread holds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A plan with kernels and values of its own. One thread runs it at a time.
@@ -38,7 +43,7 @@ struct Binding {
     vars: Vec<(usize, SharedVar)>,
 }
 
-/// What a run needs besides the plan.
+/// The resources of a run.
 pub(crate) struct RunCx<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) check_nan_inf: bool,
@@ -134,7 +139,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Moves what is fetched out of the frame, which gets the values of the run before in return. What others need too is copied.
+    /// Moves what is fetched out of the frame, which gets the values of the run before in return. A value that is needed elsewhere is copied.
     fn take_outputs(&mut self, outputs: &mut [Value]) -> Result<()> {
         for (i, ((name, slot), to)) in self.plan.fetches.iter().zip(outputs).enumerate() {
             let needed = self.plan.bound.iter().any(|b| b.slot == *slot)
@@ -195,7 +200,7 @@ impl Instance {
         check_feed(f, value.dense_mut())
     }
 
-    /// What is read before anything writes it must have a value.
+    /// Variables that are read before they are written must have a value.
     fn require(&self) -> Result<()> {
         for b in self.plan.bound.iter().filter(|b| b.required) {
             if self.frame.read(b.slot).is_some_and(|v| v.is_empty()) {
@@ -205,7 +210,7 @@ impl Instance {
         Ok(())
     }
 
-    /// What is to be said about a variable without value.
+    /// The error about a variable without value.
     #[cold]
     pub(crate) fn missing(&self, b: &crate::plan::Bound) -> Error {
         let who = b.needed_by.as_ref().map_or("the fetch list".to_string(), |p| format!("`{}`", p.op_type));
@@ -291,11 +296,11 @@ pub(crate) fn copy_fetched(frame: &Frame, name: &Name, slot: usize, to: &mut Val
     }
 }
 
-/// How often a lock is tried without letting go of the processor, some ten microseconds in all: so long do most operators of other
-/// workers hold a table.
+/// How often a lock is tried without letting go of the processor, some ten microseconds in all: most operators of other
+/// threads hold a table no longer.
 const SPINS: usize = 1000;
 
-/// How often it is tried further before a thread goes to sleep over it, with whoever else can run going first: updates of wide rows hold a
+/// How often it is tried further before a thread goes to sleep over it, and lets other threads run first: updates of wide rows hold a
 /// table for a hundred microseconds, and waking a thread takes as long.
 const YIELDS: usize = 500;
 
@@ -307,7 +312,7 @@ pub(crate) fn acquire(var: &SharedVar, name: &Name, write: bool) -> Result<Cell>
         insist(|| var.try_read_arc()).or_else(|| var.try_read_arc_for(LOCK_PATIENCE)).map(Cell::Read)
     };
     cell.ok_or_else(|| {
-        let what = format!("variable `{name}` is in use by somebody else for {} s", LOCK_PATIENCE.as_secs());
+        let what = format!("variable `{name}` is in use by another run for {} s", LOCK_PATIENCE.as_secs());
         Error::new(Kind::Argument, what).help("let go of the variable before the run, or give each run its own scope")
     })
 }
@@ -421,7 +426,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Gives memory back that nobody uses any more; notes how much there was before.
+    /// Releases memory that is unused from here on; notes how much there was before.
     fn release(&self, p: &PlanOp, frame: &Frame) {
         if p.release.is_empty() {
             return;

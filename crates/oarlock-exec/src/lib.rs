@@ -1,6 +1,6 @@
 //! From a Program to a Plan to a run.
 //!
-//! An [`Executor`] compiles a program once for each set of feeds and fetches ([`plan`]), binds what live_ranges longer than a run from a
+//! An [`Executor`] compiles a program once for each set of feeds and fetches ([`plan`]), binds the variables that outlive a run from a
 //! [`Scope`], and runs it. This crate knows no concrete operator, no file and no network.
 #![forbid(unsafe_code)]
 

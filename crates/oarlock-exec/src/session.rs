@@ -66,12 +66,12 @@ impl Session {
         self.instance.run_in_place(&cx, &self.scope, &mut self.outputs)
     }
 
-    /// What the last run computed. Panics if there is no such output.
+    /// The value that the last run computed. Panics if there is no such output.
     pub fn output(&self, output: usize) -> &Value {
         &self.outputs[output]
     }
 
-    /// What the last run computed, to change or to take away. Panics if there is no such output.
+    /// The value that the last run computed, to change or to take away. Panics if there is no such output.
     pub fn output_mut(&mut self, output: usize) -> &mut Value {
         &mut self.outputs[output]
     }

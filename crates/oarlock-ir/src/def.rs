@@ -67,6 +67,21 @@ pub struct Traits {
     pub once: bool,
     /// Changes some rows of what it updates and leaves the others alone, although no input is row-sparse.
     pub by_rows: bool,
+    /// The rows of a parameter and its state that a row-sparse gradient changes.
+    pub sparse_update: SparseUpdate,
+    /// Its result depends on all elements of a tensor together, as a norm does: a part of the tensor would give another result.
+    pub whole_tensor: bool,
+}
+
+/// The rows of a parameter and its state that an optimizer changes when the gradient lists some rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SparseUpdate {
+    /// All rows, those not listed as if their gradient were zero; or the operator takes no row-sparse gradient.
+    AllRows,
+    /// The listed rows; all others keep every bit.
+    ListedRows,
+    /// The listed rows if this attribute is true, else all.
+    ListedRowsIf(&'static str),
 }
 
 /// The two operators that stand for the outside in a saved inference program.
@@ -95,6 +110,8 @@ impl Traits {
         synchronized: None,
         once: false,
         by_rows: false,
+        sparse_update: SparseUpdate::AllRows,
+        whole_tensor: false,
     };
 
     /// No gradient, on purpose.
@@ -141,6 +158,30 @@ impl Traits {
     /// Changes some rows of what it updates.
     pub const fn by_rows(self) -> Traits {
         Traits { by_rows: true, ..self }
+    }
+
+    /// Changes only the rows that a row-sparse gradient lists.
+    pub const fn listed_rows(self) -> Traits {
+        Traits { sparse_update: SparseUpdate::ListedRows, ..self }
+    }
+
+    /// Changes only the rows that a row-sparse gradient lists if this attribute is true.
+    pub const fn listed_rows_if(self, attr: &'static str) -> Traits {
+        Traits { sparse_update: SparseUpdate::ListedRowsIf(attr), ..self }
+    }
+
+    /// Depends on all elements of a tensor together.
+    pub const fn whole_tensor(self) -> Traits {
+        Traits { whole_tensor: true, ..self }
+    }
+
+    /// Does `op`, which has these traits, change only the rows that its row-sparse gradient lists?
+    pub fn updates_listed_rows_only(&self, op: &crate::Op) -> bool {
+        match self.sparse_update {
+            SparseUpdate::AllRows => false,
+            SparseUpdate::ListedRows => true,
+            SparseUpdate::ListedRowsIf(attr) => op.attrs.get(attr) == Some(&Attr::Bool(true)),
+        }
     }
 
     /// Never pruned.

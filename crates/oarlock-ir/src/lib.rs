@@ -33,7 +33,7 @@ pub use attr::{Attr, Attrs};
 pub use attr_view::AttrView;
 pub use build::{append_op, infer, insert_op};
 pub use carry::{Explicit, UnknownInside};
-pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, Traits, nearest};
+pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, SparseUpdate, Traits, nearest};
 pub use diff::diff;
 pub use error::{Error, Kind, Place, Report, Result};
 pub use frame::{Cell, Frame, SharedVar, Vars};

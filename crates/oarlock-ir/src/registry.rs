@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::def::{OpDef, Sig, nearest};
+use crate::def::{OpDef, Sig, Traits, nearest};
 use crate::error::{Error, Kind, Result};
 use crate::fusion::Fusion;
 
@@ -74,6 +74,11 @@ impl Registry {
     /// An operator, if known.
     pub fn get(&self, op_type: &str) -> Option<&Entry> {
         self.ops.get(op_type)
+    }
+
+    /// The traits of an operator; none if it is not known.
+    pub fn traits(&self, op_type: &str) -> Traits {
+        self.get(op_type).map_or(Traits::NONE, |entry| entry.def.traits())
     }
 
     /// An operator, or an error that says why it is refused or names the nearest known one.

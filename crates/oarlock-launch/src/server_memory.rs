@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use oarlock_ir::{Error, Kind, Program, Result, Var, VarKind};
+use oarlock_ir::{Error, Kind, Program, Registry, Result, Var, VarKind};
 use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 use super::plan::Plan;
 
 /// Bytes of parameters and of what the optimizer keeps of them, for each server of the plan, if the training program in `file`
-/// (with its optimizer) is cut as Fluid's default settings say. Hashed tables grow as ids appear and are not counted.
-pub fn server_bytes(plan: &Plan, file: &Path) -> Result<Vec<u64>> {
+/// (with its optimizer) is cut as Fluid's default settings say; `registry` knows its operators. Hashed tables grow as ids appear and are not counted.
+pub fn server_bytes(plan: &Plan, file: &Path, registry: &Registry) -> Result<Vec<u64>> {
     let Some(cluster) = plan.ranks.first().filter(|cluster| !cluster.servers.is_empty()) else { return Ok(Vec::new()) };
     let bytes = fs::read(file)
         .map_err(|e| Error::new(Kind::Io, format!("the program {} cannot be read: {e}", file.display())))?;
@@ -18,6 +18,7 @@ pub fn server_bytes(plan: &Plan, file: &Path) -> Result<Vec<u64>> {
     let mut startup_program = declarations(&program);
     let mut transpiler = DistributeTranspiler::new(Config::fluid());
     transpiler.transpile(Arguments {
+        registry,
         trainer_id: 0,
         program: &mut program,
         startup_program: &mut startup_program,

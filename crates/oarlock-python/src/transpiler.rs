@@ -66,6 +66,7 @@ impl Transpiler {
         let split_method = if split_method.is_none() { None } else { Some(split_method_of(split_method)?) };
         let (mut main, mut startup) = ((*program.get()).clone(), (*startup_program.get()).clone());
         let arguments = Arguments {
+            registry: &crate::builder::registry(),
             trainer_id,
             program: &mut main,
             startup_program: &mut startup,

@@ -1,6 +1,6 @@
 //! How to transpile: the fields of `DistributeTranspilerConfig` and the arguments of `transpile`.
 
-use oarlock_ir::{Error, Kind, Program, Result};
+use oarlock_ir::{Error, Kind, Program, Registry, Result};
 
 use crate::placement::SplitMethod;
 
@@ -112,8 +112,9 @@ pub enum Trainers {
 }
 
 /// The arguments of `transpile`.
-#[derive(Debug)]
 pub struct Arguments<'a> {
+    /// The operators: their definitions say which need a whole tensor.
+    pub registry: &'a Registry,
     /// Which trainer this is, counted from 0. Servers pass any.
     pub trainer_id: usize,
     /// The program for one machine. With parameter servers it stays as it is; equal workers train it after it was rewritten.

@@ -31,7 +31,7 @@ mod workers;
 
 use std::collections::BTreeSet;
 
-use oarlock_ir::{Error, Kind, Name, Program, Result, verify};
+use oarlock_ir::{Error, Kind, Name, Program, Registry, Result, verify};
 
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
@@ -110,8 +110,8 @@ impl DistributeTranspiler {
         let (mut program, mut startup) = (arguments.program.clone(), arguments.startup_program.clone());
         verify(&program, None)?;
         match self.config.mode {
-            Mode::Collective => self.collective(&workers, &mut program, &mut startup)?,
-            _ => self.nccl2(&workers, &program, &mut startup)?,
+            Mode::Collective => self.collective(&workers, &mut program, &mut startup, arguments.registry)?,
+            _ => self.nccl2(&workers, &program, &mut startup, arguments.registry)?,
         }
         verify(&program, None)?;
         verify(&startup, None)?;
@@ -121,16 +121,22 @@ impl DistributeTranspiler {
     }
 
     /// The program stays as it is: whoever runs it on all workers ([`exchange_gradients`]) adds what it needs.
-    fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program) -> Result<()> {
-        let updates = find_updates(program)?;
+    fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program, registry: &Registry) -> Result<()> {
+        let updates = find_updates(program, registry)?;
         let params = trained(program, &updates);
         set_up_rings(&self.config, workers, startup, in_common(program, &updates, &params)?);
         share_parameters(workers, startup, &params);
         Ok(())
     }
 
-    fn collective(&self, workers: &Workers, program: &mut Program, startup: &mut Program) -> Result<()> {
-        let updates = find_updates(program)?;
+    fn collective(
+        &self,
+        workers: &Workers,
+        program: &mut Program,
+        startup: &mut Program,
+        registry: &Registry,
+    ) -> Result<()> {
+        let updates = find_updates(program, registry)?;
         let params = trained(program, &updates);
         let Some(mode) = self.config.collective_mode else {
             return Err(Error::new(Kind::Argument, "mode \"collective\" needs a `collective_mode`")
@@ -164,7 +170,7 @@ impl DistributeTranspiler {
         let traffic = Traffic::new(&self.config, arguments.sync_mode, trainers)?;
         let main = arguments.program.clone();
         verify(&main, None)?;
-        let updates = find_updates(&main)?;
+        let updates = find_updates(&main, arguments.registry)?;
         if updates.updates.is_empty() {
             return Err(Error::new(
                 Kind::Missing,

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Role, VarKind};
+use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Registry, Result, Role, VarKind};
 
 use super::table::hashed_tables;
 
@@ -40,14 +40,6 @@ pub(super) struct Updates {
     pub(super) on_trainer: BTreeSet<usize>,
 }
 
-/// These look at the norm of a whole parameter or gradient, so it must not be cut.
-const WHOLE: [&str; 7] =
-    ["lars_momentum", "lamb", "dgc_momentum", "dpsgd", "clip_by_norm", "reduce_sum", "squared_l2_norm"];
-
-fn is_whole(op: &Op) -> bool {
-    WHOLE.contains(&op.op_type.as_str())
-}
-
 pub(super) fn is_lr(op: &Op) -> bool {
     op.role().has(Role::LR_SCHED)
 }
@@ -66,9 +58,9 @@ pub(super) fn is_clip(op: &Op) -> bool {
 }
 
 /// Sorts the operators of block 0.
-pub(super) fn find_updates(program: &Program) -> Result<Updates> {
+pub(super) fn find_updates(program: &Program, registry: &Registry) -> Result<Updates> {
     let ops = &program.global().ops;
-    let flow = Flow::new(ops, &hashed_tables(program));
+    let flow = Flow::new(ops, &hashed_tables(program), registry);
     let mut server: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let (mut placed, mut on_trainer) = (BTreeSet::new(), BTreeSet::new());
     for (i, op) in ops.iter().enumerate().filter(|(_, op)| is_optimize(op)) {
@@ -120,7 +112,7 @@ fn describe(program: &Program, flow: &Flow, update_op: usize, ops: Vec<usize>) -
             .help("use an optimizer whose state depends on one gradient"));
     };
     let sparse = program.expect_var(0, grad).map_err(|e| e.at(place))?.kind == VarKind::SelectedRows;
-    let divisible = ops.iter().all(|i| !is_whole(&all[*i]));
+    let divisible = ops.iter().all(|i| !flow.whole[*i]);
     Ok(Update { param, grad: (*grad).clone(), sparse, ops, update_op, divisible })
 }
 
@@ -128,6 +120,8 @@ fn describe(program: &Program, flow: &Flow, update_op: usize, ops: Vec<usize>) -
 struct Flow {
     /// For each operator: what it reads, and which operator wrote it.
     reads: Vec<Vec<(Name, usize)>>,
+    /// For each operator: does it need a whole parameter or gradient, as for a norm? Then neither may be partitioned.
+    whole: Vec<bool>,
     /// For each operator: does it compute the learning rate?
     lr: Vec<bool>,
     /// For each operator of the optimizer: the updates it leads to.
@@ -139,18 +133,19 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(ops: &[Op], hashed: &BTreeSet<Name>) -> Flow {
+    fn new(ops: &[Op], hashed: &BTreeSet<Name>, registry: &Registry) -> Flow {
         let mut written: BTreeMap<&Name, usize> = BTreeMap::new();
         let mut reads = Vec::new();
         for (i, op) in ops.iter().enumerate() {
             reads.push(op.inputs.args().filter_map(|n| written.get(n).map(|w| (n.clone(), *w))).collect::<Vec<_>>());
             written.extend(op.outputs.args().map(|n| (n, i)));
         }
+        let whole = ops.iter().map(|op| registry.traits(&op.op_type).whole_tensor).collect();
         let lr = ops.iter().map(is_lr).collect();
         let (leads_to, follows) = (vec![BTreeSet::new(); ops.len()], vec![BTreeSet::new(); ops.len()]);
         let of_table = |op: &Op| is_update(op) && hashed.contains(&op.inputs.get("Param")[0]);
         let spread = (0..ops.len()).filter(|i| of_table(&ops[*i])).collect();
-        let mut flow = Flow { reads, lr, leads_to, follows, spread };
+        let mut flow = Flow { reads, whole, lr, leads_to, follows, spread };
         flow.follow(ops);
         flow
     }
@@ -210,7 +205,7 @@ impl Flow {
         let joined: BTreeSet<&Name> =
             self.reads[i].iter().filter(|(_, writer)| of_trainer(writer)).map(|(name, _)| name).collect();
         // Nor does any server see the whole gradient of a table that is spread over all.
-        let sees_part = |update: &usize| self.spread.contains(update) && is_whole(op);
+        let sees_part = |update: &usize| self.spread.contains(update) && self.whole[i];
         Ok(only(&self.leads_to[i]).filter(|update| !is_clip(op) && joined.len() < 2 && !sees_part(update)))
     }
 }
@@ -222,7 +217,8 @@ mod tests {
     fn updates(ops: &str) -> Result<Updates> {
         let vars = ["a", "b", "ga", "gb", "da", "sa", "sb", "s", "ca", "cb", "lr", "step", "e"];
         let vars: String = vars.iter().map(|v| format!("var {v}: f32[1]\n")).collect();
-        find_updates(&Program::from_text(&format!("block 0 {{\n{vars}{ops}\n}}")).unwrap())
+        let program = Program::from_text(&format!("block 0 {{\n{vars}{ops}\n}}")).unwrap();
+        find_updates(&program, &Registry::new(oarlock_ops::ops(), []))
     }
 
     #[test]

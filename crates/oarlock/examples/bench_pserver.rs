@@ -171,6 +171,7 @@ fn transpile(what: &str, rows: usize, endpoint: &str) -> Result<(DistributeTrans
     let mut transpiler = DistributeTranspiler::new(config);
     let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
     transpiler.transpile(Arguments {
+        registry: &oarlock::registry(),
         trainer_id: 0,
         program: &mut main,
         startup_program: &mut startup,

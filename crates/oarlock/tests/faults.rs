@@ -173,6 +173,7 @@ fn transpiled(net: &Net, mode: Mode, trainer: usize, servers: &str) -> (Distribu
     };
     let mut transpiler = DistributeTranspiler::new(config);
     let arguments = Arguments {
+        registry: &oarlock::registry(),
         trainer_id: trainer,
         program: &mut main,
         startup_program: &mut startup,

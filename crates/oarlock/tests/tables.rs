@@ -118,6 +118,7 @@ fn transpiled(net: &Net, trainer: usize, trainers: usize, servers: &str) -> (Dis
     let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
     let mut transpiler = DistributeTranspiler::new(Config { min_block_size: 4, ..Config::fluid() });
     let arguments = Arguments {
+        registry: &oarlock::registry(),
         trainer_id: trainer,
         program: &mut main,
         startup_program: &mut startup,

@@ -57,6 +57,7 @@ fn transpiled(
     let mut transpiler = DistributeTranspiler::new(config);
     let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
     transpiler.transpile(Arguments {
+        registry: &registry(),
         trainer_id: 0,
         program: &mut main,
         startup_program: &mut startup,

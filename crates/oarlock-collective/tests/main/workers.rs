@@ -69,6 +69,7 @@ impl Worker {
         }
         let nccl2 = config.mode == Mode::Nccl2;
         DistributeTranspiler::new(config).transpile(Arguments {
+            registry: &oarlock_ir::Registry::new(oarlock_ops::ops(), []),
             trainer_id: rank,
             program: &mut program,
             startup_program: &mut startup,

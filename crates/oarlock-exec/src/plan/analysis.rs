@@ -1,4 +1,4 @@
-//! Who reads and writes what, and when.
+//! The variables that each operator reads and writes, and when they are in use.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,19 +10,19 @@ pub(crate) type Key = (usize, Name);
 /// The input slots of an operator whose variables may have no value.
 pub(crate) type MaybeEmpty<'a> = &'a dyn Fn(&Op) -> &'static [&'static str];
 
-/// What an operator reads and writes, its sub-blocks included.
+/// The variables that an operator reads and writes, its sub-blocks included.
 #[derive(Default, Clone)]
 pub(crate) struct Access {
-    /// What it reads; of what its sub-blocks read, only what they do not surely write before.
+    /// Variables it reads; of those that its sub-blocks read, only those that they do not surely write before.
     pub(crate) reads: Vec<Key>,
     pub(crate) writes: Vec<Key>,
     /// Reads and writes by operators of sub-blocks alone.
     pub(crate) nested: HashSet<Key>,
-    /// What it reads but can do without.
+    /// Variables it reads that may be empty.
     pub(crate) lenient: HashSet<Key>,
 }
 
-/// What each operator of a block reads and writes.
+/// The variables that each operator of a block reads and writes.
 pub(crate) fn accesses(program: &Program, block: usize, maybe_empty: MaybeEmpty<'_>) -> Result<Vec<Access>> {
     let one = |(i, op): (usize, &Op)| {
         let found = access(program, block, op, maybe_empty);

@@ -39,7 +39,7 @@ pub(crate) fn compile(
     Ok(plan)
 }
 
-/// Notes which operator of the program, as its author wrote it, needs what live_ranges in the scope first.
+/// Notes for each variable of the scope the first operator of the original program that reads it.
 fn name_users(plan: &mut Plan, written: &Program) {
     let mut users: HashMap<&Name, usize> = HashMap::new();
     let ops = &written.global().ops;
@@ -98,7 +98,7 @@ fn unknown_var(program: &Program, name: &str, done: &str) -> Error {
     }
 }
 
-/// What the layer of this name wrote last: `fc_0.tmp_1` for `fc_0`.
+/// The last variable that the layer of this name wrote: `fc_0.tmp_1` for `fc_0`.
 fn written_by<'a>(program: &'a Program, layer: &str) -> Option<&'a str> {
     let of_layer =
         |name: &&str| name.strip_prefix(layer).is_some_and(|rest| rest.starts_with('.')) && !name.ends_with(GRAD);
@@ -108,7 +108,7 @@ fn written_by<'a>(program: &'a Program, layer: &str) -> Option<&'a str> {
 
 /// The input slots of an operator whose variables may have no value.
 fn maybe_empty(options: &ExecOptions, op: &Op) -> &'static [&'static str] {
-    memory::traits_of(options.registry.get(&op.op_type).map(|e| e.def)).maybe_empty
+    options.registry.traits(&op.op_type).maybe_empty
 }
 
 /// A compilation under way.
@@ -168,7 +168,7 @@ impl<'a> Compiler<'a> {
         self.slots - 1
     }
 
-    /// Finds what live_ranges in the scope: persistables, and what block 0 reads before it writes it.
+    /// Finds the variables of the scope: persistables, and those that block 0 reads before it writes them.
     fn bind(&mut self) {
         let written: HashSet<&Key> = self.accesses.iter().flat_map(|a| &a.writes).collect();
         let fed: HashSet<&Name> = self.feeds.iter().map(|f| &f.name).collect();
@@ -220,14 +220,14 @@ impl<'a> Compiler<'a> {
     fn colour(&self, roots: &HashSet<Name>) -> Colours {
         let registry = &self.options.registry;
         let bound: HashSet<&Key> = self.map.slots.keys().collect();
-        // What must be found empty when nothing was written must not find what another variable left there.
+        // A variable that must be empty when nothing was written must not see a value that another left in its slot.
         let maybe = analysis::maybe_written(&self.accesses);
         memory::colour(&Rules {
             program: &self.program,
             accesses: &self.accesses,
             live_ranges: &self.live_ranges,
             private: &|k| bound.contains(k) || maybe.contains(k) || (k.0 == 0 && roots.contains(&k.1)),
-            traits: &|op_type| memory::traits_of(registry.get(op_type).map(|e| e.def)),
+            traits: &|op_type| registry.traits(op_type),
         })
     }
 
@@ -307,7 +307,7 @@ impl<'a> Compiler<'a> {
         let updates = self.bound_at(&writes.difference(&kept).copied().collect());
         let mut writes: Vec<usize> = writes.into_iter().collect();
         writes.sort_unstable();
-        let by_rows = memory::traits_of(self.options.registry.get(&op.op_type).map(|e| e.def)).by_rows;
+        let by_rows = self.options.registry.traits(&op.op_type).by_rows;
         Ok(PlanOp { op: op.clone(), names, swaps, writes, updates, reads, by_rows, release: Vec::new() })
     }
 
@@ -316,16 +316,16 @@ impl<'a> Compiler<'a> {
         (0..self.bound.len()).filter(|&i| slots.contains(&self.bound[i].slot)).collect()
     }
 
-    /// Outputs that an operator only hands on, into the variable it takes them from.
+    /// Outputs that are an input unchanged, in the same variable.
     fn unchanged(&self, block: usize, op: &Op) -> Result<HashSet<usize>> {
-        let pairs = memory::traits_of(self.options.registry.get(&op.op_type).map(|e| e.def)).unchanged;
+        let pairs = self.options.registry.traits(&op.op_type).unchanged;
         let same = pairs.iter().filter(|(input, output)| op.inputs.get(input) == op.outputs.get(output));
         same.flat_map(|(input, _)| op.inputs.get(input)).map(|name| self.slot(block, name)).collect()
     }
 
     /// Outputs that are inputs too, of an operator that cannot work in place: the kernel writes elsewhere, then both are exchanged.
     fn swaps(&mut self, block: usize, op: &Op) -> Result<Vec<(usize, usize)>> {
-        let pairs = memory::traits_of(self.options.registry.get(&op.op_type).map(|e| e.def)).in_place;
+        let pairs = self.options.registry.traits(&op.op_type).in_place;
         let mut swaps = Vec::new();
         let mut seen = HashSet::new();
         for (slot, args) in op.outputs.iter() {
@@ -347,7 +347,7 @@ impl<'a> Compiler<'a> {
         Ok(swaps)
     }
 
-    /// What a block must find empty: arrays, and what an operator of a sub-block may or may not write.
+    /// Slots that a block must find empty: arrays, and variables that an operator of a sub-block may or may not write.
     fn clear_list(&self, block: usize, accesses: &[Access]) -> Vec<usize> {
         let maybe = analysis::maybe_written(accesses);
         let fed: HashSet<&Name> = self.feeds.iter().map(|f| &f.name).collect();

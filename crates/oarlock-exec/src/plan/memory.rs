@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Dim, Name, OpDef, Program, Traits, Var, VarKind};
+use oarlock_ir::{Dim, Name, Program, Traits, Var, VarKind};
 
 use super::analysis::{Access, Key, LiveRange};
 
@@ -19,7 +19,7 @@ struct Candidate {
     size: usize,
 }
 
-/// What must be equal for two variables to share.
+/// Properties that must be equal for two variables to share.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Class {
     kind: VarKind,
@@ -34,7 +34,7 @@ pub(crate) struct Colours {
     pub(crate) count: usize,
 }
 
-/// What decides whether a variable may share.
+/// The facts that decide whether a variable may share.
 pub(crate) struct Rules<'a> {
     pub(crate) program: &'a Program,
     pub(crate) accesses: &'a [Access],
@@ -131,9 +131,4 @@ fn take(free: &mut Vec<(usize, Class, usize)>, c: &Candidate) -> Option<usize> {
     let fits = free.iter().enumerate().filter(|(_, f)| f.1 == c.class);
     let (at, _) = fits.min_by_key(|(_, f)| f.2.abs_diff(c.size))?;
     Some(free.swap_remove(at).0)
-}
-
-/// The traits of an operator of the registry; none for one it does not know.
-pub(crate) fn traits_of(def: Option<&'static dyn OpDef>) -> Traits {
-    def.map_or(Traits::NONE, |d| d.traits())
 }

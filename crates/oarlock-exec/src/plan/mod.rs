@@ -1,7 +1,8 @@
 //! Plans: a program compiled for one set of feeds and fetches.
 //!
-//! Names become slots of a frame, neighbours are fused, temporaries share memory, and it is settled what a run must lock,
-//! clear, check and be able to undo. A plan knows no sizes: they may change from run to run.
+//! Passes and fusions rewrite a private copy of the program. Every variable gets a slot of one flat frame; temporaries that are never
+//! alive together share a slot. The plan says which variables a run must lock, clear, check and be able to restore. `OpDef::prepare`
+//! then parses attributes, resolves slots to indices and returns a kernel. A plan knows no sizes: they may change from run to run.
 
 mod analysis;
 mod compile;
@@ -16,12 +17,11 @@ use crate::executor::ExecOptions;
 
 pub(crate) use analysis::{Access, Key, accesses};
 pub(crate) use compile::compile;
-pub(crate) use memory::traits_of;
 pub use passes::plan_passes;
 
 /// A program compiled for one set of feeds and fetches.
 pub(crate) struct Plan {
-    /// What was compiled: the program's blocks after fusion.
+    /// The program after passes and fusions.
     pub(crate) program: Program,
     pub(crate) blocks: Vec<PlanBlock>,
     pub(crate) slots: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) bound: Vec<Bound>,
     /// From this operator of block 0 on, every kernel can be checked beforehand and then cannot fail.
     pub(crate) commit_from: usize,
-    /// What a startup program gives first values: it is fed nothing and reads nothing that was there before.
+    /// Variables that a startup program initialises: it is fed nothing and reads nothing of the scope.
     pub(crate) initializes: Vec<Name>,
     layout: SlotMap,
 }
@@ -57,7 +57,7 @@ pub(crate) struct PlanOp {
     pub(crate) reads: Vec<usize>,
     /// It changes some rows of what it updates ([`Traits::by_rows`](oarlock_ir::Traits)).
     pub(crate) by_rows: bool,
-    /// Slots nobody uses after it; emptied if the program wants memory back.
+    /// Slots unused after it; emptied if the program wants memory back.
     pub(crate) release: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct FeedSlot {
     pub(crate) var: Var,
 }
 
-/// A variable that live_ranges in a scope.
+/// A variable of a scope.
 pub(crate) struct Bound {
     pub(crate) name: Name,
     pub(crate) slot: usize,

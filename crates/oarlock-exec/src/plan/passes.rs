@@ -1,12 +1,12 @@
 //! The passes that make a program ready to be planned, and the fusions that follow them.
 //!
-//! They work on a copy of the program. What each is for and why it stands where it does is said in `oarlock::pipeline`, the one list
-//! of everything that runs when a program is compiled.
+//! They work on a copy of the program. `oarlock::pipeline`, the one list of everything that runs when a program is compiled, says what
+//! each is for and why it stands where it does.
 
 use std::collections::HashSet;
 
 use oarlock_ir::{
-    EMPTY, Error, FuseBlock, GRAD, Kind, Name, Op, PassRun, Port, Program, Result, Shape, Var, VarKind, VarType,
+    EMPTY, Error, FuseBlock, GRAD, Kind, Name, Op, PassRun, Program, Result, Shape, Var, VarKind, VarType,
 };
 use oarlock_tensor::DType;
 
@@ -27,10 +27,7 @@ pub fn plan_passes() -> [&'static str; PASSES.len()] {
 
 /// Drops the operators that stand for feeding and fetching: the executor does that by name.
 fn drop_ports(program: &mut Program, _: &[FeedSlot], options: &ExecOptions) -> Result<()> {
-    let is_port = |op: &Op| {
-        let port = options.registry.get(&op.op_type).and_then(|e| e.def.traits().port);
-        matches!(port, Some(Port::Feed | Port::Fetch))
-    };
+    let is_port = |op: &Op| options.registry.traits(&op.op_type).port.is_some();
     program.global_mut().ops.retain(|op| !is_port(op));
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! Batches cut into the parts of replicas, and what replicas computed put together again.
+//! Splitting a batch among replicas, and joining the values that they computed.
 
 use std::ops::Range;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{Lod, SelectedRows, Tensor, TensorArray, Value};
 
-/// What the replicas of a run are fed.
+/// The feeds of the replicas of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Feeds<'a> {
     /// A batch, whose samples are dealt out: sequences of the outermost level, or rows.
@@ -14,7 +14,7 @@ pub enum Feeds<'a> {
     Each(&'a [Vec<(&'a str, &'a Tensor)>]),
 }
 
-/// What one replica is fed in one variable.
+/// The feed of one replica in one variable.
 pub(crate) struct Part<'a> {
     pub(crate) tensor: &'a Tensor,
     /// Which samples; all if `None`.
@@ -31,8 +31,8 @@ impl<'a> Feeds<'a> {
         }
     }
 
-    /// What each replica gets: as many lists as there are replicas, or fewer if `partial` allows it and there are not so many
-    /// samples. A single sample of what `is_shared` is for everybody.
+    /// The feeds of each replica: one list per replica, or fewer if `partial` allows it and there are fewer samples. A single
+    /// sample of a variable that `is_shared` goes to all replicas.
     pub(crate) fn parts(
         &self,
         count: usize,

@@ -1,4 +1,4 @@
-//! Data parallel on one machine: replicas of a program on threads, each with its own samples, which learn together.
+//! Data parallelism on one machine: replicas of a program on threads, each with its own samples, train one set of parameters.
 //!
 //! There is one executor: replicas are instances of one plan ([`run`]). The program is rewritten so that its operators stand in two
 //! parts, those that every replica runs and those that run once for all ([`stages`]); between them gradients are added up.
@@ -24,7 +24,7 @@ use crate::scope::Scope;
 /// How a program runs on several replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replicas {
-    /// How many: each has a thread, and its samples.
+    /// The number of replicas: each has a thread, and its samples.
     pub count: usize,
     /// How the loss of a replica counts.
     pub scale: LossScale,
@@ -34,7 +34,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// So many, which together compute what one would on all samples.
+    /// `count` replicas, which together compute what one would on all samples.
     pub const fn new(count: usize) -> Replicas {
         Replicas { count, scale: LossScale::Mean, sync_batch_norm: false }
     }
@@ -47,7 +47,7 @@ pub enum LossScale {
     Mean,
     /// 1: the gradient of the sum of losses (Fluid's One).
     Sum,
-    /// What the user feeds as the loss's gradient (Fluid's Customized).
+    /// The gradient of the loss is fed by the user (Fluid's Customized).
     Fed,
 }
 

@@ -1,8 +1,12 @@
-//! Instances of one plan that compute a step together.
+//! Running a step on replicas: instances of one plan, cut into segments by stage.
 //!
-//! Replica 0 works on the scope as a plain run does: it holds the locks, and it can undo. The others read the same parameters
-//! where they are, lent to them while replicas run, and write into copies of their own. Sums are made in the order of replicas, so
-//! a step gives the same bits however threads are scheduled.
+//! Replica 0 works on the scope as a plain run does: it locks the scope, saves values that may have to be restored, checks and commits
+//! updates. While a segment of replicas runs, the other frames borrow the variables of the scope that no replica writes
+//! (`Cell::Borrowed`): parameters are neither copied nor locked again. Variables that replicas write (running statistics) are copied
+//! for the others in every step. Each replica has a thread, and its kernels run on that thread alone; batches are split where they
+//! are copied into the frames. Gradients are added into replica 0's frame in the order of replicas, in pieces on the compute pool, so
+//! a step gives the same bits however threads are scheduled. Operators that take batches from a reader run replica by replica before
+//! the threads start.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,7 +24,7 @@ use crate::plan::{Plan, PlanOp};
 use crate::scope::Scope;
 use crate::state::ExecState;
 
-/// A plan, and who runs what of it.
+/// A plan, and which of its operators every replica runs.
 pub(crate) struct StagedPlan {
     pub(crate) plan: Arc<Plan>,
     segments: Vec<Segment>,
@@ -34,14 +38,14 @@ pub(crate) struct StagedPlan {
     joins: bool,
 }
 
-/// Operators of block 0 that are run by the same.
+/// Operators of block 0 that run in every replica, or once.
 struct Segment {
     ops: Range<usize>,
     once: bool,
     /// Slots of the gradients to add up after it.
     join: Vec<(Name, usize)>,
-    /// Slots of what was computed once before it, and that every replica needs.
-    hand_out: Vec<usize>,
+    /// Slots computed once before it that every replica needs.
+    copied: Vec<usize>,
 }
 
 impl StagedPlan {
@@ -55,7 +59,7 @@ impl StagedPlan {
             let once = runs_once(&p.op);
             match segments.last_mut().filter(|s| s.once == once) {
                 Some(segment) => segment.ops.end = i + 1,
-                None => segments.push(Segment { ops: i..i + 1, once, join: Vec::new(), hand_out: Vec::new() }),
+                None => segments.push(Segment { ops: i..i + 1, once, join: Vec::new(), copied: Vec::new() }),
             }
         }
         let turns = ops.iter().take_while(|p| !runs_once(&p.op) && takes_batches(&plan, &p.op)).count();
@@ -66,7 +70,7 @@ impl StagedPlan {
         staged
     }
 
-    /// Finds where each gradient is complete. One that nobody looks at is not added up.
+    /// Finds where each gradient is complete. A gradient that nothing reads is not added up.
     fn find_joins(&mut self, joined: &[Name]) {
         let ops = &self.plan.blocks[0].ops;
         for name in joined {
@@ -94,7 +98,7 @@ impl StagedPlan {
                 self.common.extend(written);
                 continue;
             }
-            segment.hand_out = self.common.difference(&shared).copied().collect();
+            segment.copied = self.common.difference(&shared).copied().collect();
             for slot in written {
                 self.common.remove(&slot);
             }
@@ -120,8 +124,8 @@ fn takes_batches(plan: &Plan, op: &Op) -> bool {
 pub(crate) struct ThreadPools(Mutex<Vec<Arc<Mutex<Pool>>>>);
 
 impl ThreadPools {
-    /// The threads for so many replicas. Whoever uses them locks them: replicas may wait for each other, so those of two runs
-    /// must not take threads from each other.
+    /// The threads for `count` replicas. A run locks them: replicas may wait for each other, so those of two runs must not take
+    /// threads from each other.
     pub(crate) fn of(&self, count: usize) -> Arc<Mutex<Pool>> {
         let mut pools = self.0.lock();
         while pools.len() <= count {
@@ -142,7 +146,7 @@ pub(crate) struct ReplicaSet {
     threads: Arc<Mutex<Pool>>,
 }
 
-/// What a step needs besides the set.
+/// The inputs of a step.
 pub(crate) struct Step<'a> {
     pub(crate) main: RunCx<'a>,
     pub(crate) parts: &'a [Vec<Part<'a>>],
@@ -177,7 +181,7 @@ impl ReplicaSet {
         self.draw_seeds(step.main.runtime);
         let ReplicaSet { staged, instances, runtimes, sums, threads } = self;
         let (first, others) = instances.split_at_mut(1);
-        let Some(first) = first.first_mut() else { return Err(Error::internal("a set without replicas")) };
+        let Some(first) = first.first_mut() else { return Err(Error::internal("a replica set without replicas")) };
         let mut work = Work { staged, others: &mut others[..count - 1], runtimes, sums, threads, step };
         let mut fetched = Vec::new();
         first.locked(scope, |first| {
@@ -244,10 +248,10 @@ impl Work<'_> {
         let turns = self.staged.turns.min(segment.ops.len()) * usize::from(feed_now);
         let rest = segment.ops.start + turns..segment.ops.end;
         let done = self
-            .hand_out(first, segment, feed_now)
+            .share(first, segment, feed_now)
             .and_then(|()| self.take_turns(first, turns))
             .and_then(|()| self.at_once(first, rest, feed_now && turns == 0));
-        // Whatever happened, nobody keeps what is the scope's.
+        // After an error, too, no replica keeps a variable of the scope.
         for (b, own) in self.staged.plan.bound.iter().zip(&self.staged.own) {
             if !own {
                 self.others.iter_mut().for_each(|other| other.frame.put(b.slot, Cell::Vacant));
@@ -257,8 +261,9 @@ impl Work<'_> {
         done
     }
 
-    /// Gives the other replicas what they read: what they only read is lent; what they write is copied when a step begins.
-    fn hand_out(&mut self, first: &mut Instance, segment: &Segment, begins: bool) -> Result<()> {
+    /// Gives the other replicas their variables: those that they only read are borrowed, those that they write are copied when a
+    /// step begins.
+    fn share(&mut self, first: &mut Instance, segment: &Segment, begins: bool) -> Result<()> {
         for (b, own) in self.staged.plan.bound.iter().zip(&self.staged.own) {
             for other in self.others.iter_mut() {
                 match own {
@@ -268,13 +273,13 @@ impl Work<'_> {
                 }
             }
         }
-        for &slot in &segment.hand_out {
+        for &slot in &segment.copied {
             self.others.iter_mut().try_for_each(|other| copy_cell(first, other, slot))?;
         }
         Ok(())
     }
 
-    /// Feeds, and takes batches from readers, in the order of replicas: who gets which batch must not be chance.
+    /// Feeds, and takes batches from readers, in the order of replicas: which replica gets which batch must not depend on time.
     fn take_turns(&mut self, first: &mut Instance, turns: usize) -> Result<()> {
         if turns == 0 {
             return Ok(());
@@ -327,7 +332,7 @@ impl Work<'_> {
     }
 }
 
-/// Lets nobody wait for a replica that ends, in an error or a panic.
+/// Wakes the replicas that wait for one that ends in an error or a panic.
 struct GiveUp<'a>(&'a ReplicaSums);
 
 impl Drop for GiveUp<'_> {
@@ -336,7 +341,7 @@ impl Drop for GiveUp<'_> {
     }
 }
 
-/// What a replica runs with.
+/// The resources of a replica.
 fn cx<'a>(main: &RunCx<'a>, own: Option<&'a Runtime>) -> RunCx<'a> {
     RunCx { runtime: own.unwrap_or(main.runtime), check_nan_inf: main.check_nan_inf, recorder: main.recorder }
 }
@@ -364,7 +369,7 @@ fn feed(instance: &mut Instance, parts: &[Part<'_>]) -> Result<()> {
     })
 }
 
-/// Gives one replica its own copy of what another has. What cannot be copied, it does without.
+/// Copies a value of one replica to another. A value that cannot be copied stays empty there.
 fn copy_cell(from: &mut Instance, to: &mut Instance, slot: usize) -> Result<()> {
     let from = from.frame.cell_mut(slot).value();
     match to.frame.cell_mut(slot).value_mut() {

@@ -1,9 +1,11 @@
-//! Rewrites a program for replicas: which operators every replica runs on its own samples, and which run once for all.
+//! Rewrites a program for replicas: some operators run in every replica on its own samples, the others run once for all.
 //!
-//! The boundary is where gradients of parameters are complete: there those of all replicas are added up. What follows from the sums
-//! and from nothing of a replica's own (clipping, decay, updates, exchange with servers, averages) runs once. Learning-rate schedules
-//! run once, too. Operators are sorted such that those of a kind stand together as far as what they read and write allows:
-//! usually everything up to the gradients, then everything from there on.
+//! An operator runs once if its role says so (optimizer, schedule, communication), if it exchanges values with other processes
+//! (`Traits::once`), or if it reads values that are common to all replicas and none of a replica's own (clipping, decay, averages).
+//! A gradient of a parameter (`op_role_var`) is common from the operator on that completes it: there the gradients of all replicas
+//! are summed. Operators are sorted into alternating stages as far as their inputs and outputs allow, usually two: everything up to
+//! the gradients, everything from there on. Gradients of the loss are scaled here, and operators are replaced by those that their
+//! traits name as `synchronized`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +13,7 @@ use oarlock_ir::{Attr, Error, Kind, Name, Op, PassRun, Program, Result, Role, Va
 
 use super::{LossScale, Replicas};
 use crate::executor::ExecOptions;
-use crate::plan::{Access, Key, accesses, traits_of};
+use crate::plan::{Access, Key, accesses};
 
 /// A program for replicas.
 pub(crate) struct StagedProgram {
@@ -59,7 +61,7 @@ pub(crate) fn assign(
 
 /// Sorts the operators by stages and marks those that run once. Returns the gradients to add up.
 fn assign_stages(program: &mut Program, feeds: &[&str], options: &ExecOptions) -> Result<Vec<Name>> {
-    let traits = |op: &Op| traits_of(options.registry.get(&op.op_type).map(|e| e.def));
+    let traits = |op: &Op| options.registry.traits(&op.op_type);
     let accesses = accesses(program, 0, &|op| traits(op).maybe_empty)?;
     let is_reader = |key: &Key| program.find_var(key.0, &key.1).is_some_and(|v| v.kind == VarKind::Reader);
     let mut flow = Flow::new(feeds);
@@ -96,7 +98,7 @@ fn scale_loss(program: &mut Program, how: &Replicas) {
                 }
             }),
             LossScale::Sum => {}
-            // What divides it among workers of other processes stays.
+            // The operator that divides it among collective workers stays.
             LossScale::Fed => block.ops.retain(|op| !starts_gradient(op) || op.attrs.get("value").is_none()),
         }
     }
@@ -105,8 +107,7 @@ fn scale_loss(program: &mut Program, how: &Replicas) {
 /// Replaces operators by those that do the same over the samples of all replicas.
 fn synchronize(program: &mut Program, options: &ExecOptions) {
     for op in program.blocks_mut().iter_mut().flat_map(|b| &mut b.ops) {
-        let def = options.registry.get(&op.op_type).map(|e| e.def);
-        if let Some(other) = traits_of(def).synchronized {
+        if let Some(other) = options.registry.traits(&op.op_type).synchronized {
             op.op_type = other.into();
         }
     }
@@ -128,7 +129,7 @@ fn check_branches(program: &Program, op: &Op) -> Result<()> {
     Ok(())
 }
 
-/// Whose value a variable has at some point of the program. What nobody wrote yet is the scope's, the same for all replicas.
+/// Whose value a variable has at some point of the program. Before any operator writes it, it is the scope's, the same for all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Owner {
     /// Each replica's own: it depends on samples or on chance.
@@ -139,7 +140,7 @@ enum Owner {
     All,
 }
 
-/// What is known of the variables while the operators are passed in order.
+/// State of the variables while the operators are visited in order.
 ///
 /// Stages alternate: replicas (even), once (odd). An operator comes as early as what it needs allows.
 struct Flow {
@@ -147,7 +148,7 @@ struct Flow {
     /// The stage in which a variable was written last, and the latest in which it was read since.
     written: HashMap<Key, usize>,
     read: HashMap<Key, usize>,
-    /// What operators of the backward pass wrote last.
+    /// Variables that operators of the backward pass wrote last.
     of_backward: HashSet<Name>,
     joined: Vec<Name>,
 }
@@ -193,7 +194,7 @@ impl Flow {
         stage
     }
 
-    /// An operator that speaks for the process needs what is the same for all replicas, or their sum.
+    /// An operator that exchanges values with other processes needs values that are common to all replicas, or their sum.
     fn check_common(&self, op: &Op, access: &Access) -> Result<()> {
         let own = |key: &&Key| self.owner.get(&key.1) == Some(&Owner::Replica) && !self.of_backward.contains(&key.1);
         let Some((_, name)) = access.reads.iter().find(own) else { return Ok(()) };
@@ -220,7 +221,7 @@ impl Flow {
         }
     }
 
-    /// What crosses from the backward pass to an operator that runs once is a gradient, although nothing says so.
+    /// A variable that goes from the backward pass to an operator that runs once is a gradient, although no attribute says so.
     fn join_unmarked(&mut self, access: &Access) {
         let is_unmarked =
             |key: &&Key| self.owner.get(&key.1) == Some(&Owner::Replica) && self.of_backward.contains(&key.1);

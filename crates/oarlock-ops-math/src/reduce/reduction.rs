@@ -147,6 +147,10 @@ fn asked_dtype(attrs: AttrView<'_>, name: &str) -> Result<Option<DType>> {
 }
 
 impl<R: Reduction> OpDef for Reduce<R> {
+    fn traits(&self) -> Traits {
+        Traits::NONE.whole_tensor()
+    }
+
     fn sig(&self) -> Sig {
         forward_sig(R::TYPE, R::DOC, "any tensor of numbers")
     }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_ops_support::equal_sizes;
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::Float;
@@ -36,6 +36,10 @@ impl<S> TotalledGrad<S> {
 }
 
 impl<S: Total> OpDef for Totalled<S> {
+    fn traits(&self) -> Traits {
+        Traits::NONE.whole_tensor()
+    }
+
     fn sig(&self) -> Sig {
         Sig::new(S::TYPES[0], S::DOCS[0]).input("X", "f32 or f64").output("Out", "[1]")
     }

@@ -47,7 +47,7 @@ impl OpDef for ClipByNorm {
     }
 
     fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
+        Traits::X_TO_OUT.whole_tensor()
     }
 }
 

@@ -40,7 +40,7 @@ impl OpDef for Adagrad {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT])
+        Traits::NONE.in_place(&[PARAM, MOMENT]).listed_rows()
     }
 }
 

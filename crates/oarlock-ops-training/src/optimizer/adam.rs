@@ -69,7 +69,7 @@ impl OpDef for Adam {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2, BETA1_POW, BETA2_POW])
+        Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2, BETA1_POW, BETA2_POW]).listed_rows_if("lazy_mode")
     }
 }
 

@@ -60,7 +60,7 @@ impl OpDef for DgcMomentum {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, GRAD, VELOCITY])
+        Traits::NONE.in_place(&[PARAM, GRAD, VELOCITY]).whole_tensor()
     }
 }
 

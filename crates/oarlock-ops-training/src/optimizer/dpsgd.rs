@@ -58,7 +58,7 @@ impl OpDef for Dpsgd {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM])
+        Traits::NONE.in_place(&[PARAM]).whole_tensor()
     }
 }
 

@@ -50,7 +50,7 @@ impl OpDef for Ftrl {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, SQUARED, LINEAR])
+        Traits::NONE.in_place(&[PARAM, SQUARED, LINEAR]).listed_rows()
     }
 }
 

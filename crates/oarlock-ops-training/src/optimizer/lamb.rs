@@ -62,7 +62,7 @@ impl OpDef for Lamb {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2])
+        Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2]).whole_tensor()
     }
 }
 

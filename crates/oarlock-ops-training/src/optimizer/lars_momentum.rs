@@ -57,7 +57,7 @@ impl OpDef for LarsMomentum {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, VELOCITY])
+        Traits::NONE.in_place(&[PARAM, VELOCITY]).whole_tensor()
     }
 }
 

@@ -29,7 +29,7 @@ impl OpDef for Sgd {
     }
 
     fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM])
+        Traits::NONE.in_place(&[PARAM]).listed_rows()
     }
 }
 

@@ -79,12 +79,6 @@ struct Update {
     runner: Mutex<Runner>,
 }
 
-/// Does an update of a row-sparse gradient change only the rows of the gradient? The other optimizers go on with all rows, as if
-/// their gradients were zero.
-fn changes_named_rows(op: &Op) -> bool {
-    ["sgd", "adagrad"].contains(&op.op_type.as_str()) || op.attrs.get("lazy_mode") == Some(&Attr::Bool(true))
-}
-
 /// A block as a program, and an executor for it.
 pub(super) struct Runner {
     executor: Executor,
@@ -195,7 +189,11 @@ impl Updates {
         self.updates.push(Update {
             from,
             param,
-            by_rows: block.global().ops.iter().any(changes_named_rows),
+            by_rows: block
+                .global()
+                .ops
+                .iter()
+                .any(|op| options.registry.traits(&op.op_type).updates_listed_rows_only(op)),
             runner: Mutex::new(Runner::new(block, Executor::with_runtime(options.clone(), runtime.clone()))),
         });
         Ok(())

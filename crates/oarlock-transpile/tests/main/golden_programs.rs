@@ -59,6 +59,7 @@ impl Case {
         program.random_seed = 90;
         let mut transpiler = DistributeTranspiler::new(self.config.clone());
         let arguments = Arguments {
+            registry: &registry(),
             trainer_id: self.trainer_id,
             program: &mut program,
             startup_program: &mut startup,

@@ -30,6 +30,7 @@ fn transpile(
     let (mut main, mut startup) = (main.clone(), startup.clone());
     let mut transpiler = DistributeTranspiler::new(config);
     transpiler.transpile(Arguments {
+        registry: &registry(),
         trainer_id: 0,
         program: &mut main,
         startup_program: &mut startup,
@@ -383,6 +384,7 @@ fn a_hashed_table_that_cannot_be() {
 fn worker(config: Config) -> Result<(Program, Program)> {
     let (mut main, mut startup) = local("dc_asgd");
     DistributeTranspiler::new(config).transpile(Arguments {
+        registry: &registry(),
         trainer_id: 1,
         program: &mut main,
         startup_program: &mut startup,
@@ -513,6 +515,7 @@ fn arguments_come_before_the_config() {
     let (mut main, mut startup) = local("half_async");
     let mut transpiler = DistributeTranspiler::new(small_blocks());
     let arguments = Arguments {
+        registry: &registry(),
         trainer_id: 0,
         program: &mut main,
         startup_program: &mut startup,

@@ -54,6 +54,7 @@ pub(crate) fn join(net: &mut Net, rank: usize, endpoints: &str) -> Result<()> {
     let grad_allreduce = Some(CollectiveMode::GradAllreduce);
     let config = Config { mode: Mode::Collective, collective_mode: grad_allreduce, ..Config::fluid() };
     DistributeTranspiler::new(config).transpile(Arguments {
+        registry: &oarlock::registry(),
         trainer_id: rank,
         program: &mut net.main,
         startup_program: &mut net.startup,

@@ -33,6 +33,7 @@ impl Member {
         let mut transpiler = DistributeTranspiler::new(strategy.config(config));
         let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
         transpiler.transpile(Arguments {
+            registry: &crate::registry(),
             trainer_id: if place.role == Role::Worker { place.index } else { 0 },
             program: &mut main,
             startup_program: &mut startup,

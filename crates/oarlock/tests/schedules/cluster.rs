@@ -176,6 +176,7 @@ fn transpile(case: &Case, model: &Model, trainer: usize, servers: &str) -> Resul
     let sync_mode = config.sync_mode;
     let mut transpiler = DistributeTranspiler::new(config);
     transpiler.transpile(Arguments {
+        registry: &oarlock::registry(),
         trainer_id: trainer,
         program: &mut main,
         startup_program: &mut startup,

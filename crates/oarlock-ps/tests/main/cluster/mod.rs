@@ -58,6 +58,7 @@ impl Job {
         let (mut main, mut startup) = (self.main.clone(), self.startup.clone());
         let mut transpiler = DistributeTranspiler::new(self.config.clone());
         let arguments = Arguments {
+            registry: &oarlock_ir::Registry::new(oarlock_ops::ops(), []),
             trainer_id: trainer,
             program: &mut main,
             startup_program: &mut startup,

@@ -119,6 +119,7 @@ impl Run<'_> {
         let mut transpiler = DistributeTranspiler::new(config);
         let (mut main, mut startup) = (built.net.main.clone(), built.net.startup.clone());
         transpiler.transpile(Arguments {
+            registry: &oarlock::registry(),
             trainer_id: trainer,
             program: &mut main,
             startup_program: &mut startup,
