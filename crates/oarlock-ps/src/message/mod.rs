@@ -9,6 +9,8 @@ mod failure;
 mod hello;
 #[cfg(test)]
 pub(crate) mod hostile;
+#[cfg(test)]
+mod recorded;
 mod leave;
 mod lookup;
 mod meet;
