@@ -17,7 +17,6 @@ use super::fate::Fate;
 use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
 use super::watch::Watch;
-use oarlock_net::Log;
 use oarlock_net::{Listener, NetOptions, now};
 
 /// Who works together, and how.
@@ -53,8 +52,6 @@ pub struct GroupOptions {
     pub program: Vec<String>,
     /// Set to make exchanges that wait give up.
     pub interrupted: Option<Arc<AtomicBool>>,
-    /// Notes for whoever runs the job.
-    pub log: Log,
 }
 
 impl GroupOptions {
@@ -86,7 +83,6 @@ impl GroupOptions {
             finished: None,
             program: Vec::new(),
             interrupted: None,
-            log: Log::stderr(),
         }
     }
 

@@ -34,7 +34,7 @@ mod var_ref;
 mod weight_norm;
 
 pub use backward::Backward;
-pub use env::{Options, check_environment, equip, model_tables_from_env};
+pub use env::{Options, check_environment, equip, init_logging, model_tables_from_env};
 pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};
 pub use layer::Act;

@@ -8,6 +8,7 @@ use oarlock_ir::{Result, Runtime};
 use oarlock_ps::client::Client;
 use oarlock_sys::at_exit;
 use parking_lot::Mutex;
+use tracing::warn;
 
 use super::leave;
 
@@ -51,16 +52,16 @@ impl Ending {
             return;
         }
         if status != 0 {
-            eprintln!("oarlock: this process ends with status {status}: for the others of its job it is lost");
+            warn!(status, "this process ends with status {status}: for the others of its job it is lost");
             return self.abandon();
         }
         if trains && !self.quiet.load(Ordering::Relaxed) {
-            eprintln!("oarlock: warning: this trainer ends without exe.close(); it leaves its servers now");
+            warn!("this trainer ends without exe.close(); it leaves its servers now");
         }
         let finish = self.finish.lock().take();
         let finished = finish.map_or(Ok(()), |finish| finish());
         if let Err(e) = finished.and(leave(&self.runtime).map(drop)) {
-            eprintln!("oarlock: warning: {e}");
+            warn!("{e}");
         }
     }
 
