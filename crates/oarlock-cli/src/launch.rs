@@ -7,8 +7,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use oarlock::collective::Backend as Carrier;
 use oarlock::launch::{self, Ask, Plan, Program, Rendezvous};
-use oarlock::net::fingerprint;
+use oarlock::net::{fingerprint, logging};
 use oarlock::{Error, Kind, Result};
+use tracing::info;
 
 /// The level of the notes that say what is being done, as Python counts levels.
 const INFO: u32 = 20;
@@ -157,7 +158,7 @@ impl Job {
             let rendezvous =
                 Rendezvous { program: bytes.map_or(String::new(), |bytes| fingerprint(&bytes)), ..rendezvous };
             let ask = self.with_mode(ask);
-            return launch::plan(&launch::gather_nodes(ask, &rendezvous, |text| eprintln!("oarlock: {text}"))?);
+            return launch::plan(&launch::gather_nodes(ask, &rendezvous)?);
         }
         let ask = self.with_mode(ask);
         if ask == (Ask { node: ask.node.clone(), first_port: ask.first_port, ..Ask::default() })
@@ -250,9 +251,12 @@ impl Launch {
         let file = PathBuf::from(&name);
         let program = Program::find(name, words.collect(), &self.job.python)?;
         let notes = self.print_config && self.log_level <= INFO;
-        if notes && !self.job.gpus.is_empty() {
+        if !notes {
+            logging::warnings_only();
+        }
+        if !self.job.gpus.is_empty() {
             let count = self.job.gpus.len();
-            eprintln!("oarlock: --gpus lists {count}: this build computes on CPUs, and starts {count} CPU workers");
+            info!("--gpus lists {count}: this build computes on CPUs, and starts {count} CPU workers");
         }
         let plan = self.job.plan(Some(&file))?;
         let equal = plan.ranks.iter().all(|rank| rank.servers.is_empty());
@@ -272,7 +276,7 @@ impl Launch {
             max_restart: self.max_restart.unwrap_or(if self.elastic { 3 } else { 0 }),
             elastic: self.elastic,
             ready: Duration::from_secs(self.ready_timeout),
-            notes,
+            progress: notes,
             job: self.job.job_id,
         };
         if mpirun { launch::run_mpi(&job) } else { launch::run(&job) }
@@ -320,7 +324,7 @@ impl Doctor {
     fn compare(&self, plan: &Plan) -> Option<launch::Finding> {
         let bytes = self.program.as_ref().and_then(|file| std::fs::read(file).ok());
         let program = bytes.map_or(String::new(), |bytes| fingerprint(&bytes));
-        launch::compare_hosts(plan, &program, self.wait.map(Duration::from_secs), |text| eprintln!("oarlock: {text}"))
+        launch::compare_hosts(plan, &program, self.wait.map(Duration::from_secs))
     }
 }
 

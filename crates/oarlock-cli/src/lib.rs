@@ -49,6 +49,7 @@ enum Command {
 impl Command {
     /// Does it; returns what to print, and the exit code.
     fn run(self) -> oarlock::Result<(String, u8)> {
+        oarlock::init_logging()?;
         oarlock::check_environment()?;
         let text = match self {
             Command::Data(command) => command.run(),

@@ -142,6 +142,24 @@ fn every_process_is_told_who_it_is() {
 }
 
 #[test]
+fn the_log_is_json_if_asked_for_and_has_no_token() {
+    let place = Place::new("json");
+    let mut launcher = place.launcher("--nproc_per_node 1 --job_id j7", "exit 3");
+    launcher.env("OARLOCK_LOG_FORMAT", "json").env("OARLOCK_LOG", "trace").env("OARLOCK_TOKEN", "open sesame");
+    let ended = Ended::from(launcher.output().unwrap());
+    assert_eq!(ended.code, Some(3), "{}", ended.err);
+    let records: Vec<serde_json::Value> = ended.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(records.iter().all(|record| record["role"] == "launcher" && record["job"] == "j7"), "{}", ended.err);
+    let failure = records.last().unwrap();
+    assert_eq!((&failure["level"], &failure["process"]), (&"error".into(), &"worker 0".into()));
+    assert!(!ended.err.contains("open sesame"), "{}", ended.err);
+    let mut launcher = place.launcher("--nproc_per_node 1", "exit 0");
+    let ended = Ended::from(launcher.env("OARLOCK_LOG", "loud=er").output().unwrap());
+    assert_eq!(ended.code, Some(1));
+    ended.says(&["OARLOCK_LOG must be levels by module", "help: levels are off, error"]);
+}
+
+#[test]
 fn equal_workers_know_each_other() {
     let place = Place::new("equal");
     let ended =

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use oarlock_ir::{Error, Result};
 use parking_lot::Mutex;
-
-use oarlock_net::Log;
+use tracing::warn;
 
 /// How long until a listener that failed is tried again.
 const RETRY: Duration = Duration::from_millis(100);
@@ -14,22 +13,21 @@ const RETRY: Duration = Duration::from_millis(100);
 /// What keeps others from being let in.
 #[derive(Clone)]
 pub(super) struct Trouble {
-    /// Who is in trouble, for people.
-    who: String,
-    log: Log,
+    rank: usize,
+    endpoint: String,
     last: Arc<Mutex<Option<Error>>>,
 }
 
 impl Trouble {
-    pub(super) fn new(rank: usize, log: Log) -> Trouble {
-        Trouble { who: format!("rank {rank}"), log, last: Arc::default() }
+    pub(super) fn new(rank: usize, endpoint: &str) -> Trouble {
+        Trouble { rank, endpoint: endpoint.to_string(), last: Arc::default() }
     }
 
     /// Notes what is wrong; it is said once, however long it lasts.
     pub(super) fn note(&self, error: Error) {
         let mut last = self.last.lock();
         if last.as_ref().is_none_or(|before| before.report().what != error.report().what) {
-            self.log.line(format!("{}: {error}", self.who));
+            warn!(rank = self.rank, endpoint = self.endpoint, "rank {}: {error}", self.rank);
         }
         *last = Some(error);
     }
@@ -37,7 +35,7 @@ impl Trouble {
     /// Adds to the error of one who waited in vain what kept others from being let in.
     pub(super) fn explain(&self, error: Error) -> Error {
         match &*self.last.lock() {
-            Some(cause) => error.note(format!("{} could not let others in: {}", self.who, cause.report().what)),
+            Some(cause) => error.note(format!("rank {} could not let others in: {}", self.rank, cause.report().what)),
             None => error,
         }
     }
@@ -59,14 +57,14 @@ pub(super) fn accept_all<C>(mut next: impl FnMut() -> Result<Option<C>>, trouble
 
 #[test]
 fn a_listener_that_fails_is_tried_again_and_said_once() {
-    let (lines, greeted) = (Arc::<Mutex<Vec<String>>>::default(), Mutex::new(Vec::new()));
-    let said = lines.clone();
-    let trouble = Trouble::new(3, Log::new(move |line| said.lock().push(line.to_string())));
+    let (endpoint, greeted) = ("a listener without files", Mutex::new(Vec::new()));
+    let logged = oarlock_net::testing::Logged::with("endpoint", endpoint);
+    let trouble = Trouble::new(3, endpoint);
     let failure = || Err(Error::internal("no files are left"));
     let mut comes = [Ok(Some(1)), failure(), failure(), Ok(Some(2)), Ok(None)].into_iter();
     accept_all(|| comes.next().unwrap_or(Ok(None)), &trouble, |who| greeted.lock().push(who));
     assert_eq!(*greeted.lock(), [1, 2]);
-    assert_eq!(lines.lock().len(), 1, "{:?}", lines.lock());
+    assert_eq!(logged.lines().len(), 1, "{:?}", logged.lines());
     let late = trouble.explain(Error::internal("nobody came")).to_string();
     assert!(late.contains("rank 3 could not let others in: no files are left"), "{late}");
 }

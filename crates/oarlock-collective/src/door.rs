@@ -31,7 +31,7 @@ impl Door {
         let listener = Listener::bind(&options.endpoints[options.rank], &options.net)?;
         let (knocked, stop) = (Arc::<Mutex<BTreeSet<usize>>>::default(), Arc::<AtomicBool>::default());
         let (heard, stopping) = (knocked.clone(), stop.clone());
-        let trouble = Trouble::new(options.rank, options.log.clone());
+        let trouble = Trouble::new(options.rank, &options.endpoints[options.rank]);
         let thread = spawn("oarlock-door", "workers that come back", move || {
             accept_all(
                 || listener.accept(&stopping),

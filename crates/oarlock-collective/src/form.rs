@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
+use tracing::{info, warn};
 
 use super::arrivals::{Trouble, accept_all};
 use super::backend::Backend;
@@ -266,7 +267,7 @@ impl Forming<'_> {
             if now() > said + SAY {
                 said = now();
                 let names: Vec<String> = missing().map(|rank| self.name(rank)).collect();
-                self.options.log.line(format!("rank {} waits for {}", self.own.rank, names.join(", ")));
+                info!(rank = self.own.rank, "rank {} waits for {}", self.own.rank, names.join(", "));
             }
         }
         Ok(table.into_values().collect())
@@ -280,7 +281,8 @@ impl Forming<'_> {
         }
         let dead = now() > *refused.entry(rank).or_insert_with(now) + DEAD;
         if dead {
-            self.options.log.line(format!("{} does not listen any more: it is lost, too", self.name(rank)));
+            let peer = self.name(rank);
+            warn!(rank = self.own.rank, peer, "{peer} does not listen any more: it is lost, too");
         }
         !dead
     }
@@ -649,7 +651,7 @@ impl Reception {
         let ((join, joins), (link, links)) = (channel(), channel());
         let stopping = stop.clone();
         let until = now() + options.deadline;
-        let trouble = Trouble::new(options.rank, options.log.clone());
+        let trouble = Trouble::new(options.rank, listener.endpoint());
         let noted = trouble.clone();
         let greet = move |conn| {
             let (join, link) = (join.clone(), link.clone());

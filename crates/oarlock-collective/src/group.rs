@@ -18,7 +18,6 @@ use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
 use super::rings::Rings;
 use super::watch::Watch;
-use oarlock_net::Log;
 use oarlock_net::{Listener, NetOptions, now};
 
 /// Who works together, and how.
@@ -54,8 +53,6 @@ pub struct GroupOptions {
     pub program: Vec<String>,
     /// Set to make exchanges that wait give up.
     pub interrupted: Option<Arc<AtomicBool>>,
-    /// Notes for whoever runs the job.
-    pub log: Log,
 }
 
 impl GroupOptions {
@@ -87,7 +84,6 @@ impl GroupOptions {
             finished: None,
             program: Vec::new(),
             interrupted: None,
-            log: Log::stderr(),
         }
     }
 

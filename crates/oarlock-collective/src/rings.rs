@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_tensor::DType;
 use parking_lot::Mutex;
+use tracing::warn;
 
 use super::form::{Expected, programs_differ};
 use super::group::{Group, GroupOptions};
@@ -131,8 +132,8 @@ impl Rings {
             match Group::form(options.clone(), &Expected::These(wanted.clone())) {
                 Ok(group) => {
                     let who: Vec<String> = group.ranks().iter().map(ToString::to_string).collect();
-                    let left = format!("{why}; after step {steps} ranks {} go on", who.join(", "));
-                    options.log.line(left);
+                    let (rank, ranks) = (options.rank, who.join(", "));
+                    warn!(rank, step = steps, "{why}; after step {steps} ranks {ranks} go on");
                     let stream = Arc::new(Stream::new(group, steps)?);
                     self.rings.lock().values_mut().for_each(|ring| *ring = stream.clone());
                     *self.joined.lock() = Some(stream);

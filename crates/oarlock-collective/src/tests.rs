@@ -4,7 +4,6 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use super::*;
-use oarlock_net::Log;
 use oarlock_net::{Listener, NetOptions, now};
 
 fn endpoints(count: usize) -> Vec<String> {
@@ -43,7 +42,6 @@ fn run_with<R: Send>(
         let worker = |rank: usize| {
             let mut options = GroupOptions::new(rank, endpoints.clone());
             options.deadline = Duration::from_secs(60);
-            options.log = Log::silent();
             set(&mut options);
             let work = &work;
             threads.spawn(move || {
@@ -238,7 +236,6 @@ fn refused(set: impl Fn(&mut GroupOptions) + Sync) -> Vec<String> {
         let worker = |rank: usize| {
             let mut options = GroupOptions::new(rank, endpoints.clone());
             options.deadline = Duration::from_secs(20);
-            options.log = Log::silent();
             set(&mut options);
             threads.spawn(move || Group::join(options).map(|_| ()).unwrap_err().to_string())
         };
@@ -264,7 +261,7 @@ fn programs_that_differ_are_refused_by_name() {
 fn one_who_does_not_come_is_named() {
     let endpoints = endpoints(2);
     let mut options = GroupOptions::new(0, endpoints.clone());
-    (options.deadline, options.log) = (Duration::from_millis(300), Log::silent());
+    options.deadline = Duration::from_millis(300);
     let error = Group::join(options).unwrap_err().to_string();
     let what = format!("not all 2 workers came within 0 s: rank 1 ({}) did not", endpoints[1]);
     assert!(error.contains(&what), "{error}");

@@ -58,9 +58,8 @@ pub fn check(plan: &Plan, memory: &[u64], python: &str) -> Vec<Finding> {
 }
 
 /// Compares the release of Oarlock and the program (a digest; empty if there is none) with those of the other hosts of a plan, if it has
-/// some: whoever checks there meets this one within `patience`, where the first process of the job will listen. `say` is told for
-/// whom this host waits. Before the ports are checked, one of which is used here.
-pub fn compare_hosts(plan: &Plan, program: &str, patience: Option<Duration>, say: impl Fn(String)) -> Option<Finding> {
+/// some: whoever checks there meets this one within `patience`, where the first process of the job will listen. Before the ports are checked, one of which is used here.
+pub fn compare_hosts(plan: &Plan, program: &str, patience: Option<Duration>) -> Option<Finding> {
     let cluster = plan.ranks.first()?;
     let nodes = names(cluster).len();
     let master = cluster.servers.iter().chain(&cluster.worker_endpoints).next()?.clone();
@@ -72,7 +71,7 @@ pub fn compare_hosts(plan: &Plan, program: &str, patience: Option<Duration>, say
         return Some(Finding::Unknown(format!("{text}: add `--wait 60` and run this on all of them at a time")));
     };
     let rendezvous = Rendezvous { master, nodes, patience, program: program.to_string(), ..Rendezvous::default() };
-    let met = gather_nodes(Ask::default(), &rendezvous, say);
+    let met = gather_nodes(Ask::default(), &rendezvous);
     let_go(&rendezvous.master);
     Some(match met {
         Ok(_) => {

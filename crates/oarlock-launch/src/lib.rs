@@ -16,7 +16,6 @@ mod plan;
 mod process;
 mod program;
 mod rendezvous;
-mod screen;
 mod server_memory;
 mod supervise;
 

@@ -5,16 +5,15 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::{Caught, Signals};
 use rustix::process::{Signal, getuid};
+use tracing::{error, info};
 
 use super::cluster::{Cluster, Role, VARIABLES, split};
 use super::guard::Guard;
 use super::process::{Process, exit_code, how};
-use super::screen::Screen;
 use super::supervise::{GRACE, Launch, TICK, variables};
 use super::{now, var};
 
@@ -36,16 +35,15 @@ pub fn run_mpi(launch: &Launch) -> Result<u8> {
     });
     let failed = |e| Error::new(Kind::Io, format!("signals cannot be held back: {e}"));
     let signals = Signals::hold().map_err(failed)?;
-    let screen = Arc::new(Screen::new(launch.notes));
-    screen.note(format!("mpirun starts {} workers; each runs {}", launch.plan.ranks[0].workers, launch.program));
+    info!("mpirun starts {} workers; each runs {}", launch.plan.ranks[0].workers, launch.program);
     let guard = Guard::start();
-    let process = Process::start(command, log.transpose()?, "mpirun".to_string(), screen.clone(), guard.as_ref());
+    let process = Process::start(command, log.transpose()?, "mpirun".to_string(), guard.as_ref());
     let process = process.map_err(|e| Error::new(Kind::Io, format!("mpirun cannot be started: {e}")))?;
-    Ok(watch(process, guard, &signals, &screen))
+    Ok(watch(process, guard, &signals))
 }
 
 /// Waits for the end; passes on the wish to end before.
-fn watch(mut process: Process, mut guard: Option<Guard>, signals: &Signals, screen: &Screen) -> u8 {
+fn watch(mut process: Process, mut guard: Option<Guard>, signals: &Signals) -> u8 {
     let (mut asked, mut limit) = (None, None);
     loop {
         if let Some(Caught::End(signal)) = signals.wait(TICK) {
@@ -65,8 +63,8 @@ fn watch(mut process: Process, mut guard: Option<Guard>, signals: &Signals, scre
             return u8::try_from(128 + signal).unwrap_or(1);
         }
         match status.success() {
-            true => screen.note(format!("the job is done after {:.1} s", process.since.elapsed().as_secs_f64())),
-            false => screen.alert(format!("mpirun {}", how(status))),
+            true => info!("the job is done after {:.1} s", process.since.elapsed().as_secs_f64()),
+            false => error!("mpirun {}", how(status)),
         }
         return exit_code(status);
     }

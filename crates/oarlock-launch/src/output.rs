@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::screen::Screen;
+use oarlock_net::logging::clear_status;
+use tracing::warn;
 
 /// Lines that are kept to be shown if the process fails.
 const KEPT: usize = 20;
@@ -25,10 +26,10 @@ pub(super) struct Output {
 
 impl Output {
     /// Reads the pipe in a thread of its own, until it is closed.
-    pub(super) fn follow(pipe: PipeReader, log: Option<File>, name: String, screen: Arc<Screen>) -> io::Result<Output> {
+    pub(super) fn follow(pipe: PipeReader, log: Option<File>, name: String) -> io::Result<Output> {
         let tail = Arc::<Mutex<VecDeque<String>>>::default();
         let (alive, open) = mpsc::channel::<()>();
-        let mut copy = Copy { log, name, screen, tail: tail.clone(), line: Vec::new() };
+        let mut copy = Copy { log, name, tail: tail.clone(), line: Vec::new() };
         thread::Builder::new().name("oarlock-output".into()).spawn(move || {
             copy.all(pipe);
             drop(alive);
@@ -50,7 +51,6 @@ impl Output {
 struct Copy {
     log: Option<File>,
     name: String,
-    screen: Arc<Screen>,
     tail: Arc<Mutex<VecDeque<String>>>,
     /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,
@@ -65,7 +65,7 @@ impl Copy {
                 Ok(bytes) => self.chunk(&chunk[..bytes]),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => {
-                    self.screen.alert(format!("the output of {} cannot be read: {e}", self.name));
+                    warn!(process = self.name, "the output of {} cannot be read: {e}", self.name);
                     break;
                 }
             }
@@ -77,7 +77,7 @@ impl Copy {
 
     fn chunk(&mut self, bytes: &[u8]) {
         if let Some(Err(e)) = self.log.as_mut().map(|log| log.write_all(bytes)) {
-            self.screen.alert(format!("the log of {} cannot be written, it goes on without: {e}", self.name));
+            warn!(process = self.name, "the log of {} cannot be written, it goes on without: {e}", self.name);
             self.log = None;
         }
         for byte in bytes {
@@ -94,7 +94,7 @@ impl Copy {
     }
 
     fn end_line(&mut self) {
-        self.screen.line(&self.name, &self.line);
+        show(&self.name, &self.line);
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         if tail.len() == KEPT {
             tail.pop_front();
@@ -102,4 +102,12 @@ impl Copy {
         tail.push_back(String::from_utf8_lossy(&self.line).into_owned());
         self.line.clear();
     }
+}
+
+/// Prints a line of a process.
+fn show(name: &str, line: &[u8]) {
+    let _cleared = clear_status();
+    let mut out = io::stdout().lock();
+    // The reader of the output may be gone; the logs have all of it.
+    let _ = write!(out, "[{name}] ").and_then(|()| out.write_all(line)).and_then(|()| out.write_all(b"\n"));
 }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -11,7 +10,6 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::guard::Guard;
 use super::now;
 use super::output::Output;
-use super::screen::Screen;
 
 /// How long the output of a process that ended may take to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -30,7 +28,6 @@ impl Process {
         mut command: Command,
         log: Option<File>,
         name: String,
-        screen: Arc<Screen>,
         guard: Option<&Guard>,
     ) -> io::Result<Process> {
         let (read, write) = io::pipe()?;
@@ -39,7 +36,7 @@ impl Process {
         // The command holds this process' ends of the pipe, which would keep it open.
         drop(command);
         let group = Pid::from_child(&child);
-        Ok(Process { child, group, output: Output::follow(read, log, name, screen)?, since: now() })
+        Ok(Process { child, group, output: Output::follow(read, log, name)?, since: now() })
     }
 
     /// The number of its process group.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::{nonce, same_seal, seal};
+use tracing::{info, warn};
 
 use super::cluster::split;
 use super::plan::Ask;
@@ -128,9 +129,8 @@ fn open(text: &str, token: Option<&str>, said: &str) -> Option<String> {
     same_seal(proof, &seal(token, &[said.as_bytes(), line.as_bytes()])).then(|| line.to_string())
 }
 
-/// Agrees with the other nodes: `ask` says how many servers and workers this node runs, the result lists those of all. `say` is told
-/// now and then for whom this node waits.
-pub fn gather_nodes(ask: Ask, rendezvous: &Rendezvous, say: impl Fn(String)) -> Result<Ask> {
+/// Agrees with the other nodes: `ask` says how many servers and workers this node runs, the result lists those of all.
+pub fn gather_nodes(ask: Ask, rendezvous: &Rendezvous) -> Result<Ask> {
     let deadline = now() + rendezvous.patience;
     let own = host::addresses()?;
     let (point, _) = split(&rendezvous.master);
@@ -138,7 +138,7 @@ pub fn gather_nodes(ask: Ask, rendezvous: &Rendezvous, say: impl Fn(String)) -> 
     let node = match &ask.node {
         Some(node) => node.clone(),
         None if listener.is_some() => point.to_string(),
-        None => own_address(rendezvous, deadline, &say)?,
+        None => own_address(rendezvous, deadline)?,
     };
     let (servers, workers) = match ask.per_node {
         Some(equals) => (0, equals),
@@ -160,8 +160,8 @@ pub fn gather_nodes(ask: Ask, rendezvous: &Rendezvous, say: impl Fn(String)) -> 
         workers: workers.to_vec(),
     };
     let all = match listener {
-        Some(listener) => gather(&listener, this, rendezvous, deadline, &say)?,
-        None => join(&this, rendezvous, deadline, &say)?,
+        Some(listener) => gather(&listener, this, rendezvous, deadline)?,
+        None => join(&this, rendezvous, deadline)?,
     };
     let node = Some(node);
     Ok(match all.servers.is_empty() {
@@ -190,20 +190,14 @@ fn address(master: &str) -> Result<SocketAddr> {
 }
 
 /// The address by which this machine reaches the rendezvous point, and so probably the other nodes reach it.
-fn own_address(rendezvous: &Rendezvous, deadline: Instant, say: &impl Fn(String)) -> Result<String> {
-    let stream = reach(rendezvous, deadline, say)?;
+fn own_address(rendezvous: &Rendezvous, deadline: Instant) -> Result<String> {
+    let stream = reach(rendezvous, deadline)?;
     let address = stream.local_addr().map_err(|e| broken(rendezvous, &e))?;
     Ok(address.ip().to_string())
 }
 
 /// Hears all nodes, and tells each of all.
-fn gather(
-    listener: &TcpListener,
-    this: Node,
-    rendezvous: &Rendezvous,
-    deadline: Instant,
-    say: &impl Fn(String),
-) -> Result<Node> {
+fn gather(listener: &TcpListener, this: Node, rendezvous: &Rendezvous, deadline: Instant) -> Result<Node> {
     listener.set_nonblocking(true).map_err(|e| broken(rendezvous, &e))?;
     let first = this.clone();
     let mut nodes: Vec<(Node, Option<(TcpStream, String)>)> = vec![(this, None)];
@@ -211,7 +205,7 @@ fn gather(
     while nodes.len() < rendezvous.nodes {
         match listener.accept() {
             Ok((stream, _)) => {
-                nodes.extend(hear(stream, &first, rendezvous, say).map(|(node, end)| (node, Some(end))));
+                nodes.extend(hear(stream, &first, rendezvous).map(|(node, end)| (node, Some(end))));
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
             Err(e) => return Err(broken(rendezvous, &e)),
@@ -223,7 +217,7 @@ fn gather(
         }
         if now() >= remind {
             remind += REMIND;
-            say(format!("waiting: {came}"));
+            info!("waiting: {came}");
         }
     }
     // Nodes without a rank come after those with one, in the order of their arrival.
@@ -243,12 +237,7 @@ fn gather(
 
 /// What a node says, if it is one of this job. Others are hung up on: they try until their deadline and then say so. One that could
 /// not work with the others is told why.
-fn hear(
-    stream: TcpStream,
-    first: &Node,
-    rendezvous: &Rendezvous,
-    say: &impl Fn(String),
-) -> Option<(Node, (TcpStream, String))> {
+fn hear(stream: TcpStream, first: &Node, rendezvous: &Rendezvous) -> Option<(Node, (TcpStream, String))> {
     stream.set_nonblocking(false).ok()?;
     let (token, nonce) = (rendezvous.token.as_deref(), nonce());
     (&stream).write_all(format!("{WORD} {nonce}\n").as_bytes()).ok()?;
@@ -256,7 +245,7 @@ fn hear(
     let Some(line) = open(&said, token, &nonce) else {
         if said.starts_with(WORD) {
             let peer = stream.peer_addr().map_or_else(|_| "somebody".to_string(), |peer| peer.ip().to_string());
-            say(format!("{peer} came to {} without the token of this job, and was turned away", rendezvous.master));
+            warn!(peer, "{peer} came to {} without the token of this job, and was turned away", rendezvous.master);
         }
         return None;
     };
@@ -264,7 +253,7 @@ fn hear(
     if let Some(why) = first.differs(&node) {
         let refusal = format!("{REFUSED} {}", why.replace(' ', "_"));
         let _ = (&stream).write_all(sealed(&refusal, token, &said).as_bytes());
-        say(format!("a node was refused: {why}"));
+        warn!("a node was refused: {why}");
         return None;
     }
     Some((node, (stream, said)))
@@ -274,10 +263,10 @@ fn hear(
 const REFUSED: &str = "oarlock-refused";
 
 /// Tells the rendezvous point what this node runs, and hears what all run.
-fn join(this: &Node, rendezvous: &Rendezvous, deadline: Instant, say: &impl Fn(String)) -> Result<Node> {
+fn join(this: &Node, rendezvous: &Rendezvous, deadline: Instant) -> Result<Node> {
     loop {
-        let stream = reach(rendezvous, deadline, say)?;
-        match ask(&stream, this, rendezvous, deadline, say) {
+        let stream = reach(rendezvous, deadline)?;
+        match ask(&stream, this, rendezvous, deadline) {
             Ok(answer) if answer.starts_with(REFUSED) => {
                 let why = answer[REFUSED.len()..].trim().replace('_', " ");
                 return Err(Error::new(
@@ -298,30 +287,24 @@ fn join(this: &Node, rendezvous: &Rendezvous, deadline: Instant, say: &impl Fn(S
             return Err(Error::new(Kind::Timeout, what)
                 .help("start the launcher on every node, with the same --master, --nnodes and --job-id"));
         }
-        say(format!("{} does not answer as a launcher of this job does; trying again", rendezvous.master));
+        info!("{} does not answer as a launcher of this job does; trying again", rendezvous.master);
         thread::sleep(SPEAK);
     }
 }
 
 /// Says who this node is, with the proof that it knows the token; returns the answer, if that has such a proof.
-fn ask(
-    stream: &TcpStream,
-    this: &Node,
-    rendezvous: &Rendezvous,
-    deadline: Instant,
-    say: &impl Fn(String),
-) -> io::Result<String> {
+fn ask(stream: &TcpStream, this: &Node, rendezvous: &Rendezvous, deadline: Instant) -> io::Result<String> {
     let token = rendezvous.token.as_deref();
     let greeting = read_line(stream, now() + SPEAK, || {})?;
     let nonce = greeting.strip_prefix(WORD).map(str::trim).unwrap_or_default();
     let said = sealed(&this.line(), token, nonce);
     (&*stream).write_all(said.as_bytes())?;
-    let answer = read_line(stream, deadline, || say(format!("waiting at {} for the other nodes", rendezvous.master)))?;
+    let answer = read_line(stream, deadline, || info!("waiting at {} for the other nodes", rendezvous.master))?;
     open(&answer, token, &said).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 /// A connection to the rendezvous point, as soon as somebody is there.
-fn reach(rendezvous: &Rendezvous, deadline: Instant, say: &impl Fn(String)) -> Result<TcpStream> {
+fn reach(rendezvous: &Rendezvous, deadline: Instant) -> Result<TcpStream> {
     let mut remind = now() + REMIND;
     loop {
         // A name may become known while nodes are being started.
@@ -338,7 +321,7 @@ fn reach(rendezvous: &Rendezvous, deadline: Instant, say: &impl Fn(String)) -> R
         }
         if now() >= remind {
             remind += REMIND;
-            say(format!("waiting for the node at {}: {}", rendezvous.master, failure.report().what));
+            info!("waiting for the node at {}: {}", rendezvous.master, failure.report().what);
         }
         thread::sleep(PAUSE);
     }
@@ -419,7 +402,7 @@ mod tests {
             let node = Some(format!("127.0.0.{}", rank + 1));
             let ask = Ask { per_node: Some(1), node, ..Ask::default() };
             thread::sleep(Duration::from_millis(100));
-            thread::spawn(move || gather_nodes(ask, &rendezvous, |_| {}))
+            thread::spawn(move || gather_nodes(ask, &rendezvous))
         };
         let nodes: Vec<_> = (0..2).map(start).collect();
         nodes.into_iter().map(|node| node.join().unwrap()).collect()
@@ -461,7 +444,7 @@ mod tests {
                     ..Ask::default()
                 };
                 thread::sleep(Duration::from_millis(50));
-                thread::spawn(move || (rank, plan(&gather_nodes(ask, &rendezvous, |_| {}).unwrap()).unwrap()))
+                thread::spawn(move || (rank, plan(&gather_nodes(ask, &rendezvous).unwrap()).unwrap()))
             };
             let nodes: Vec<_> = (0..3).map(node).collect();
             for (rank, plan) in nodes.into_iter().map(|node| node.join().unwrap()) {
@@ -487,7 +470,7 @@ mod tests {
             token: None,
             program: String::new(),
         };
-        let e = gather_nodes(Ask { per_node: Some(1), ..Ask::default() }, &rendezvous, |_| {}).unwrap_err();
+        let e = gather_nodes(Ask { per_node: Some(1), ..Ask::default() }, &rendezvous).unwrap_err();
         assert_eq!(e.report().what, format!("1 of 2 nodes have come to 127.0.0.1:{port} in 0 s"));
     }
 }

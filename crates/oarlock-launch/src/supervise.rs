@@ -6,19 +6,19 @@ use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
+use oarlock_net::logging::{self, set_status};
 use oarlock_sys::{Caught, Signals};
 use rustix::process::Signal;
+use tracing::{error, info, warn};
 
 use super::cluster::{Cluster, Role, VARIABLES, split};
 use super::guard::Guard;
 use super::plan::Plan;
 use super::process::{Process, exit_code, how};
 use super::program::Program;
-use super::screen::Screen;
 use super::{host, now, var};
 
 /// How often processes are looked at when no signal says that something happened.
@@ -45,8 +45,8 @@ pub struct Launch {
     pub elastic: bool,
     /// How long servers may take until they listen; workers are started then. Zero: nobody waits for them.
     pub ready: Duration,
-    /// Whether to say what is being done. Failures are always told.
-    pub notes: bool,
+    /// Show a line of progress, if there is a terminal.
+    pub progress: bool,
     /// Variables that every process gets besides, by name.
     pub settings: Vec<(String, String)>,
     /// The name of the job, which keeps it apart from others; made up if the job has one host only.
@@ -120,7 +120,6 @@ type Step<T> = std::result::Result<T, Stop>;
 struct Supervisor<'a> {
     launch: &'a Launch,
     signals: Signals,
-    screen: Arc<Screen>,
     guard: Option<Guard>,
     members: Vec<Member<'a>>,
     start: Instant,
@@ -145,7 +144,6 @@ impl<'a> Supervisor<'a> {
         Supervisor {
             launch,
             signals,
-            screen: Arc::new(Screen::new(launch.notes)),
             guard: Guard::start(),
             members: launch.plan.ranks.iter().map(member).collect(),
             start: now(),
@@ -157,16 +155,17 @@ impl<'a> Supervisor<'a> {
     }
 
     fn run(mut self) -> Result<u8> {
+        logging::set_process(logging::Process { job: self.job.clone(), role: Some("launcher".into()), rank: None });
         self.introduce();
         let end = self.whole_job();
-        self.screen.progress(String::new());
+        set_status(String::new());
         match end {
             Ok(()) => {
-                self.screen.note(format!("the job is done after {}", seconds(self.start.elapsed())));
+                info!("the job is done after {}", seconds(self.start.elapsed()));
                 Ok(0)
             }
             Err(Stop::Signal(signal)) => {
-                self.screen.alert(format!("ended by signal {signal}; stopping all processes"));
+                warn!(signal, "ended by signal {signal}; stopping all processes");
                 self.stop(Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
                 Ok(u8::try_from(128 + signal).unwrap_or(1))
             }
@@ -214,9 +213,9 @@ impl<'a> Supervisor<'a> {
             }
         };
         let job = self.job.as_ref().map_or(String::new(), |job| format!("job {job}: "));
-        self.screen.note(format!("{job}{what}{here}; each runs {}", self.launch.program));
+        info!("{job}{what}{here}; each runs {}", self.launch.program);
         if let Some(dir) = &self.launch.log_dir {
-            self.screen.note(format!("logs are in {}", dir.display()));
+            info!("logs are in {}", dir.display());
         }
     }
 
@@ -233,9 +232,9 @@ impl<'a> Supervisor<'a> {
         let member = &self.members[index];
         let command = self.command(member);
         let log = self.log_path(member).map(|path| open_log(&path, member.restarts)).transpose()?;
-        let (name, screen) = (member.cluster.role.to_string(), self.screen.clone());
-        let process = Process::start(command, log, name, screen, self.guard.as_ref())
-            .map_err(|e| self.launch.program.not_started(&e))?;
+        let name = member.cluster.role.to_string();
+        let process =
+            Process::start(command, log, name, self.guard.as_ref()).map_err(|e| self.launch.program.not_started(&e))?;
         let member = &mut self.members[index];
         member.process = Some(process);
         member.end = None;
@@ -281,11 +280,12 @@ impl<'a> Supervisor<'a> {
             if now() >= remind {
                 remind += REMIND;
                 let limit = self.launch.ready.as_secs();
-                self.screen.note(format!("waiting for {} to listen (until {limit} s)", self.names(&waiting)));
+                info!("waiting for {} to listen (until {limit} s)", self.names(&waiting));
             }
             self.tick()?;
             if let Some(index) = waiting.iter().find(|index| !self.members[**index].is_running()) {
-                self.screen.alert(format!("{} ended before it listened", self.members[*index].cluster.role));
+                let process = self.members[*index].cluster.role;
+                error!(%process, "{process} ended before it listened");
                 return Err(Stop::Failed(vec![*index]));
             }
         }
@@ -295,9 +295,9 @@ impl<'a> Supervisor<'a> {
     fn listens(&self, index: usize) -> bool {
         let cluster = self.members[index].cluster;
         let Some(endpoint) = listens_on(cluster) else { return true };
-        let listens = answers(endpoint);
+        let (listens, process) = (answers(endpoint), cluster.role);
         if listens {
-            self.screen.note(format!("{} listens on {endpoint}", cluster.role));
+            info!(%process, endpoint, "{process} listens on {endpoint}");
         }
         listens
     }
@@ -308,12 +308,12 @@ impl<'a> Supervisor<'a> {
         let deadline = now() + GRACE;
         let stay = var("OARLOCK_STAY").is_some_and(|value| value != "0");
         if stay && self.members.iter().any(Member::is_running) {
-            self.screen.note("no worker is left, and servers stay (OARLOCK_STAY): Ctrl-C ends them".to_string());
+            info!("no worker is left, and servers stay (OARLOCK_STAY): Ctrl-C ends them");
         }
         while self.members.iter().any(Member::is_running) {
             if !stay && self.launch.plan.complete && now() >= deadline {
                 let left: Vec<usize> = (0..self.members.len()).filter(|i| self.members[*i].is_running()).collect();
-                self.screen.note(format!("{} did not end with the last worker and is stopped", self.names(&left)));
+                info!("{} did not end with the last worker and is stopped", self.names(&left));
                 self.stop(Signal::TERM);
                 return Ok(());
             }
@@ -332,7 +332,8 @@ impl<'a> Supervisor<'a> {
         for index in self.reap() {
             let member = &self.members[index];
             if member.end.is_some_and(|end| end.success()) {
-                self.screen.note(format!("{} is done", member.cluster.role));
+                let process = member.cluster.role;
+                info!(%process, "{process} is done");
                 if let Some(file) = self.done.as_ref().filter(|_| member.cluster.servers.is_empty()) {
                     // Without it a worker that is started again only waits longer.
                     let _ = File::create(file);
@@ -375,8 +376,8 @@ impl<'a> Supervisor<'a> {
         let finished = self.launch.elastic && member.cluster.servers.is_empty() && self.members.iter().any(done);
         if finished {
             let end = member.end.map_or(String::new(), how);
-            let role = member.cluster.role;
-            self.screen.alert(format!("{role} {end}; it is not started again: the others have finished without it"));
+            let process = member.cluster.role;
+            warn!(%process, "{process} {end}; it is not started again: the others have finished without it");
         }
         finished
     }
@@ -388,8 +389,8 @@ impl<'a> Supervisor<'a> {
             return Ok(false);
         }
         member.restarts += 1;
-        let (role, end) = (member.cluster.role, member.end.map_or(String::new(), how));
-        self.screen.alert(format!("{role} {end}; it is started again ({} of {most})", member.restarts));
+        let (process, end) = (member.cluster.role, member.end.map_or(String::new(), how));
+        warn!(%process, "{process} {end}; it is started again ({} of {most})", member.restarts);
         self.start(index)?;
         Ok(true)
     }
@@ -400,20 +401,23 @@ impl<'a> Supervisor<'a> {
         let others = self.members.iter().any(|other| !other.is_server() && other.is_running());
         let goes_on = self.launch.elastic && !member.is_server() && others;
         if goes_on {
-            let end = member.end.map_or(String::new(), how);
-            self.screen.alert(format!("{} {end}; the others go on without it", member.cluster.role));
+            let (process, end) = (member.cluster.role, member.end.map_or(String::new(), how));
+            warn!(%process, "{process} {end}; the others go on without it");
         }
         goes_on
     }
 
     fn show_progress(&self) {
+        if !self.launch.progress {
+            return;
+        }
         let number = |which: &dyn Fn(&Member<'_>) -> bool| self.members.iter().filter(|member| which(member)).count();
         let servers = count(number(&|member| member.is_server() && member.is_running()), "server");
         let workers = count(number(&|member| !member.is_server() && member.is_running()), "worker");
         let done = number(&|member| !member.is_server() && member.end.is_some());
         let time = self.start.elapsed().as_secs();
         let clock = format!("{}:{:02}", time / 60, time % 60);
-        self.screen.progress(format!("oarlock: {servers} and {workers} running, {done} done  {clock}"));
+        set_status(format!("oarlock: {servers} and {workers} running, {done} done  {clock}"));
     }
 
     /// Tells which processes failed, and the last lines of the first.
@@ -424,29 +428,16 @@ impl<'a> Supervisor<'a> {
             let time = seconds(process.since.elapsed());
             let log = self.log_path(member).map_or(String::new(), |path| format!("; its log is {}", path.display()));
             let end = if end.success() { "ended with exit code 0".to_string() } else { how(end) };
-            self.screen.alert(format!("{} {end} after {time}{log}", member.cluster.role));
-            if place == 0 {
-                self.show_tail(process);
-            }
-        }
-    }
-
-    fn show_tail(&self, process: &Process) {
-        let tail = process.tail();
-        match tail.as_slice() {
-            [] => self.screen.alert("it wrote nothing"),
-            lines => self.screen.alert(format!("its last lines:\n    {}", lines.join("\n    "))),
-        }
-        if tail.iter().any(|line| line.contains("No module named 'paddle'")) {
-            self.screen
-                .alert("help: start it with `fleetrun` in place of `oarlock launch`: there `import paddle` is Oarlock");
+            let role = member.cluster.role;
+            let lines = if place == 0 { last_lines(process) } else { String::new() };
+            error!(process = %role, "{role} {end} after {time}{log}{lines}");
         }
     }
 
     fn late(&self, late: &[usize]) -> Error {
-        let first = late.first().and_then(|index| self.members[*index].process.as_ref());
-        if let Some(process) = first {
-            self.show_tail(process);
+        let first = late.first().map(|index| &self.members[*index]);
+        if let Some((process, role)) = first.and_then(|member| Some((member.process.as_ref()?, member.cluster.role))) {
+            error!(process = %role, "{role} does not listen{}", last_lines(process));
         }
         let time = seconds(self.launch.ready);
         Error::new(Kind::Timeout, format!("{} did not listen within {time}", self.names(late)))
@@ -528,6 +519,19 @@ fn answers(endpoint: &str) -> bool {
         // A connection to a port where nobody listens can be given that very port, and reach itself.
         socket.is_ok_and(|socket| socket.local_addr().ok() != socket.peer_addr().ok())
     })
+}
+
+/// The last lines that a failed process wrote, to be put below its failure.
+fn last_lines(process: &Process) -> String {
+    let tail = process.tail();
+    let mut text = match tail.as_slice() {
+        [] => "\n  it wrote nothing".to_string(),
+        lines => format!("\n  its last lines:\n    {}", lines.join("\n    ")),
+    };
+    if tail.iter().any(|line| line.contains("No module named 'paddle'")) {
+        text += "\n  help: start it with `fleetrun` in place of `oarlock launch`: there `import paddle` is Oarlock";
+    }
+    text
 }
 
 fn count(number: usize, what: &str) -> String {

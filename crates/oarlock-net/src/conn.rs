@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use oarlock_ir::Result;
+use tracing::debug;
 
 use super::connect;
 use super::endpoint::Endpoint;
@@ -83,8 +84,12 @@ impl Conn {
             let outcome = self.welcome(&options, deadline);
             self.left = matches!(outcome, Outcome::Gone(_));
             match outcome.into_result() {
-                Ok(hello) => self.known(hello),
+                Ok(hello) => {
+                    debug!(peer = self.peer(), "accepted");
+                    self.known(hello);
+                }
                 Err(e) => {
+                    debug!(peer = self.peer(), "not accepted: {}", e.report().what);
                     self.closer().close();
                     return Err(e);
                 }

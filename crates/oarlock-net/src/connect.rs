@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_ir::Error;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use tracing::{debug, trace};
 
 use super::conn::Conn;
 use super::endpoint::{Endpoint, device_addresses};
@@ -36,7 +37,10 @@ pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> st
     let mut pause = FIRST_PAUSE;
     loop {
         let failure = match attempt(&endpoint, from.as_deref(), options, deadline) {
-            Ok(conn) => return Ok(conn),
+            Ok(conn) => {
+                debug!(peer = conn.peer(), "connected");
+                return Ok(conn);
+            }
             Err(Failure::Unknown(e)) if now() >= start + UNKNOWN_NAME => return Err(Failure::Unknown(e)),
             Err(failure) => failure,
         };
@@ -46,7 +50,7 @@ pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> st
             Failure::Final(_) => return Err(failure),
             Failure::Unknown(e) if left <= pause => return Err(Failure::Unknown(tried(e))),
             Failure::Absent(e) if left <= pause => return Err(Failure::Absent(tried(e))),
-            Failure::Unknown(_) | Failure::Absent(_) => {}
+            Failure::Unknown(e) | Failure::Absent(e) => trace!(peer = text, "not connected yet: {}", e.report().what),
         }
         thread::sleep(pause);
         pause = (pause * 2).min(LAST_PAUSE);

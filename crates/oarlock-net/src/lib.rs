@@ -23,6 +23,7 @@ mod handshake;
 mod hostile;
 mod listen;
 mod log;
+pub mod logging;
 mod options;
 mod receive;
 mod seal;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes one line at a time. Libraries never print by themselves: whoever starts a server or a client says where lines go.
+/// Takes one line at a time. Parameter servers and their clients use it until they emit events themselves.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -13,9 +13,12 @@ impl Log {
         Log(Arc::new(sink))
     }
 
-    /// Lines go to the standard error output.
+    /// Lines become events (see [`crate::logging`]), those that begin with `warning: ` of that level.
     pub fn stderr() -> Log {
-        Log::new(|line| eprintln!("oarlock: {line}"))
+        Log::new(|line| match line.strip_prefix("warning: ") {
+            Some(text) => tracing::warn!(target: "oarlock_ps", "{text}"),
+            None => tracing::info!(target: "oarlock_ps", "{line}"),
+        })
     }
 
     /// Lines are dropped.

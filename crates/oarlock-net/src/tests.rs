@@ -222,6 +222,21 @@ fn a_closer_wakes_who_waits() {
 }
 
 #[test]
+fn no_token_and_no_proof_is_logged_at_any_level() {
+    let logged = testing::Logged::all();
+    let (client, server) = meet(&with_token("open sesame 7319"), &with_token("open sesame 7319"));
+    assert!(client.is_ok() && server.is_ok());
+    let (client, server) = meet(&with_token("a guess 8421"), &with_token("open sesame 7319"));
+    assert!(client.is_err() && server.is_err());
+    let lines = logged.lines().join("\n");
+    assert!(lines.contains("accepted") && lines.contains("does not know the token"), "{lines}");
+    let options = format!("{:?}", with_token("open sesame 7319"));
+    for text in [lines, options] {
+        assert!(!text.contains("7319") && !text.contains("8421"), "{text}");
+    }
+}
+
+#[test]
 fn those_who_share_token_and_job_know_each_other() {
     let (client, server) = meet(&with_token("open sesame"), &with_token("open sesame"));
     assert_eq!((client.unwrap(), server.unwrap()), (b"11".to_vec(), b"11".to_vec()));

@@ -35,6 +35,7 @@ use pyo3::prelude::*;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(m)?;
+    error::IntoPy::py(oarlock::init_logging())?;
     m.add_function(wrap_pyfunction!(command::check_environment, m)?)?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_function(wrap_pyfunction!(command::launcher, m)?)?;

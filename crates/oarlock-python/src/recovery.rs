@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use oarlock::high_level::{CheckpointConfig, Recovery as Core};
-use oarlock::net::Log;
 use pyo3::prelude::*;
 
 use crate::error::IntoPy;
@@ -36,8 +35,7 @@ impl Recovery {
         first_seed: u64,
     ) -> PyResult<Option<Place>> {
         let program = program.get();
-        let found =
-            py.detach(|| self.0.restore(&program, &scope.inner, executor.inner(), first_seed, &Log::stderr())).py()?;
+        let found = py.detach(|| self.0.restore(&program, &scope.inner, executor.inner(), first_seed)).py()?;
         Ok(found.map(|position| (position.epoch, position.step, position.notes)))
     }
 

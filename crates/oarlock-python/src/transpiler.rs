@@ -6,7 +6,6 @@ use std::sync::Arc;
 use oarlock::fleet::{self, JobSaves};
 use oarlock::io::{self, InferenceModel, ParamFiles, Position};
 use oarlock::ir::Var;
-use oarlock::net::Log;
 use oarlock::ps::checkpoint::JobCheckpoints;
 use oarlock::ps::client::{Client, ClientOptions, Stale, wait_for_servers};
 use oarlock::ps::saving::{self, Saver};
@@ -237,7 +236,7 @@ impl Transpiler {
         let wanted: Vec<Kept> = kept.iter().filter(asked).cloned().collect();
         let load = || {
             let store = io::open_store(dirname)?;
-            if let Some(checkpoint) = fleet::newest_checkpoint(dirname, &Log::stderr())? {
+            if let Some(checkpoint) = fleet::newest_checkpoint(dirname)? {
                 return checkpoint.load(&wanted, server, servers.len(), &scope.inner).map(|()| Vec::new());
             }
             saving::load_parts(&*store, filename.as_deref(), &kept, server, names.as_deref(), &scope.inner)

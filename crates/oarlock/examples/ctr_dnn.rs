@@ -16,6 +16,7 @@ const TRAIN: usize = 400;
 const TEST: usize = 60;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    oarlock::init_logging()?;
     let epochs: usize = match std::env::args().nth(1) {
         Some(n) => n.parse().map_err(|_| format!("the number of epochs must be a number, not {n:?}"))?,
         None => 1,

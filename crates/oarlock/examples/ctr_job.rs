@@ -30,6 +30,7 @@ const IDS: usize = 1_000_001;
 type Outcome<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
+    oarlock::init_logging()?;
     match Cluster::from_env()? {
         None => whole_job(),
         Some(_) => one_process(),
@@ -56,7 +57,7 @@ fn whole_job() -> Outcome<()> {
         log_dir: Some(PathBuf::from("target/ctr_job/log")),
         max_restart: 0,
         ready: Duration::from_secs(60),
-        notes: true,
+        progress: true,
         job: None,
         elastic: false,
         settings: Vec::new(),

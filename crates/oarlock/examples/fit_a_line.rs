@@ -16,6 +16,7 @@ const EPOCHS: usize = 40;
 const BATCH: usize = 20;
 
 fn main() -> Result<()> {
+    oarlock::init_logging()?;
     println!("metric: test_mse {:.6}", train()?);
     Ok(())
 }

@@ -15,6 +15,7 @@ const BATCH: usize = 64;
 const EPOCHS: usize = 6;
 
 fn main() -> Result<()> {
+    oarlock::init_logging()?;
     println!("metric: test_accuracy {:.6}", train()?);
     Ok(())
 }

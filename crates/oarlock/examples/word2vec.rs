@@ -18,6 +18,7 @@ const EPOCHS: usize = 8;
 const NAMES: [&str; N] = ["firstw", "secondw", "thirdw", "fourthw", "nextw"];
 
 fn main() -> Result<()> {
+    oarlock::init_logging()?;
     println!("metric: test_cross_entropy {:.6}", train()?);
     Ok(())
 }

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex};
 use oarlock_exec::ExecOptions;
 use oarlock_io::ModelTables;
 use oarlock_ir::{Error, Kind, Registry, Result, fail};
+use oarlock_launch::{Cluster, Role};
+use oarlock_net::{NetOptions, logging};
+use tracing::warn;
 
 use crate::trainer::Show;
 use crate::{Executor, JobOptions, JobRuntime};
@@ -74,6 +77,26 @@ pub(crate) fn verify_from_env() -> bool {
     std::env::var(VERIFY).is_ok_and(|value| flag(VERIFY, &value).unwrap_or(false))
 }
 
+/// Starts logging as `OARLOCK_LOG` and `OARLOCK_LOG_FORMAT` say (see [`logging`]), with the job, role and rank that the environment
+/// gives this process. To be called first in a program; calls after the first have no effect.
+pub fn init_logging() -> Result<()> {
+    logging::init()?;
+    let job = NetOptions::from_env()?.job;
+    // An environment that describes half a job is an error where the job is joined.
+    let cluster = Cluster::from_env().ok().flatten();
+    let role = cluster.as_ref().map(|cluster| match cluster.role {
+        Role::Server(index) => ("server", index),
+        Role::Worker(index) if cluster.servers.is_empty() => ("worker", index),
+        Role::Worker(index) => ("trainer", index),
+    });
+    logging::set_process(logging::Process {
+        job: (!job.is_empty()).then_some(job),
+        role: role.map(|(role, _)| role.to_string()),
+        rank: role.map(|(_, rank)| rank),
+    });
+    Ok(())
+}
+
 /// Refuses the environment if a variable `OARLOCK_...` is misspelt, and warns, once in a process, of others that nothing reads.
 pub fn check_environment() -> Result<()> {
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -81,7 +104,7 @@ pub fn check_environment() -> Result<()> {
     for warning in crate::settings::check_variables(names.iter().map(String::as_str))? {
         let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if !told.contains(&warning) {
-            eprintln!("oarlock: warning: {warning}");
+            warn!("{warning}");
             told.push(warning);
         }
     }

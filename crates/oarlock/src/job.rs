@@ -15,6 +15,7 @@ use oarlock_ps::server::{ServerOptions, serve};
 use oarlock_sys::at_exit;
 use oarlock_transpile::ops::{WEIGHT, is_exchange};
 use parking_lot::Mutex;
+use tracing::warn;
 
 use crate::fleet::{finish_checkpoint, stop_communicator};
 
@@ -196,14 +197,14 @@ impl JobRuntime {
             return;
         }
         if status != 0 {
-            eprintln!("oarlock: this process ends with status {status}: for the others of its job it is lost");
+            warn!("this process ends with status {status}: for the others of its job it is lost");
             return self.abandon();
         }
         if trains && !self.quiet.load(Ordering::Relaxed) {
-            eprintln!("oarlock: warning: this trainer ends without exe.close(); it leaves its servers now");
+            warn!("this trainer ends without exe.close(); it leaves its servers now");
         }
         if let Err(e) = self.close() {
-            eprintln!("oarlock: warning: {e}");
+            warn!("{e}");
         }
     }
 }

@@ -37,7 +37,7 @@ mod var_ref;
 mod weight_norm;
 
 pub use backward::Backward;
-pub use env::{Options, check_environment, model_tables_from_env};
+pub use env::{Options, check_environment, init_logging, model_tables_from_env};
 pub use executor::Executor;
 pub use initializer::Initializer;
 pub use ints::{IntOrVar, Ints};

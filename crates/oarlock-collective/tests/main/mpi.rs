@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use oarlock_collective::{Backend, Group, GroupOptions, Reduce};
-use oarlock_net::Log;
 
 use crate::workers::{Process, free_endpoints, output};
 
@@ -43,7 +42,7 @@ fn one_process() {
     let (Some(rank), Some(endpoints)) = (var("OMPI_COMM_WORLD_RANK"), var("OARLOCK_TEST_MPI")) else { return };
     let mut options =
         GroupOptions::new(rank.parse().unwrap(), endpoints.split(',').map(str::to_string).collect::<Vec<_>>());
-    (options.backend, options.log) = (Backend::Mpi, Log::silent());
+    options.backend = Backend::Mpi;
     (options.deadline, options.hierarchical) = (Duration::from_secs(30), var("OARLOCK_TEST_MACHINES").is_some());
     options.machine = var("OARLOCK_TEST_MACHINES").map(|_| format!("m{}", options.rank / 2));
     let group = Group::join(options).unwrap();
@@ -108,7 +107,7 @@ fn one_process_that_fails() {
     let (Some(rank), Some(endpoints)) = (var("OMPI_COMM_WORLD_RANK"), var("OARLOCK_TEST_FAILS")) else { return };
     let mut options =
         GroupOptions::new(rank.parse().unwrap(), endpoints.split(',').map(str::to_string).collect::<Vec<_>>());
-    (options.backend, options.log) = (Backend::Mpi, Log::silent());
+    options.backend = Backend::Mpi;
     let group = Group::join(options).unwrap();
     group.barrier().unwrap();
     if group.rank() == 1 {

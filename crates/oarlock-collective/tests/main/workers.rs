@@ -10,7 +10,6 @@ use oarlock_collective::{elastic, finish};
 use oarlock_exec::replicas::{Feeds, Replicas};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result};
-use oarlock_net::Log;
 use oarlock_tensor::Tensor;
 use oarlock_testkit::{Tolerance, assert_close};
 use oarlock_transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers, exchange_gradients};
@@ -47,7 +46,7 @@ fn collective(mode: CollectiveMode) -> Config {
 
 fn options() -> GroupOptions {
     let mut options = GroupOptions::new(0, Vec::new());
-    (options.deadline, options.log) = (Duration::from_secs(60), Log::silent());
+    options.deadline = Duration::from_secs(60);
     options
 }
 

@@ -9,8 +9,6 @@ mod failure;
 mod hello;
 #[cfg(test)]
 pub(crate) mod hostile;
-#[cfg(test)]
-mod recorded;
 mod leave;
 mod lookup;
 mod meet;
@@ -18,6 +16,8 @@ mod note;
 mod pause;
 mod pull;
 mod push;
+#[cfg(test)]
+mod recorded;
 mod rows;
 mod save_table;
 mod shrink;

@@ -11,13 +11,13 @@ use std::thread::JoinHandle;
 use oarlock_exec::Scope;
 use oarlock_io::{Position, encode_vars, load_vars_from_bytes, persistables};
 use oarlock_ir::{Error, Kind, Name, Result, Runtime, Var};
-use oarlock_net::Log;
 use oarlock_ps::PsState;
 use oarlock_ps::checkpoint::{JobCheckpoint, JobCheckpoints};
-use oarlock_ps::client::{Client, ClientOptions, CutRequest};
+use oarlock_ps::client::{Client, CutRequest};
 use oarlock_transpile::DistributeTranspiler;
 
 use serde_json::{Value as Json, json};
+use tracing::{info, warn};
 
 use crate::high_level::resumed;
 
@@ -109,8 +109,7 @@ impl JobSaves<'_> {
     /// Brings a worker back to where the newest checkpoint was taken: after its startup program, which fetches what servers keep.
     /// `None` if there is no checkpoint, or the worker left no note before it was taken.
     pub fn restore(&self, runtime: &Runtime, scope: &Scope) -> Result<Option<Position>> {
-        let log = ClientOptions::of(runtime).log;
-        let found = JobCheckpoints::at(self.dir)?.latest_intact(&mut |line| log.line(format!("warning: {line}")))?;
+        let found = JobCheckpoints::at(self.dir)?.latest_intact(&mut |line| warn!("{line}"))?;
         let Some(checkpoint) = found else { return Ok(None) };
         let (trainer, trainers) = (self.transpiler.trainer_id()?, self.transpiler.trainers()?);
         if checkpoint.trainers != trainers {
@@ -136,16 +135,17 @@ impl JobSaves<'_> {
             names.iter().filter_map(|name| program.vars().find(|var| var.name.as_str() == name)).collect();
         load_vars_from_bytes(rest, &vars, scope)?;
         runtime.set_seeds(seeds);
-        log.line(format!("trainer {trainer}: {}", resumed(checkpoint.number, self.dir, &position)));
+        let what = resumed(checkpoint.number, self.dir, &position);
+        info!(rank = trainer, step = position.step, "trainer {trainer}: {what}");
         Ok(Some(position))
     }
 }
 
-/// The newest intact checkpoint of a job, from which a server is made ready. `log` says which it is, and which are damaged.
-pub fn newest_checkpoint(dir: &str, log: &Log) -> Result<Option<JobCheckpoint>> {
-    let found = JobCheckpoints::at(dir)?.latest_intact(&mut |line| log.line(format!("warning: {line}")))?;
+/// The newest intact checkpoint of a job, from which a server is made ready. Logs which it is, and which are damaged.
+pub fn newest_checkpoint(dir: &str) -> Result<Option<JobCheckpoint>> {
+    let found = JobCheckpoints::at(dir)?.latest_intact(&mut |line| warn!("{line}"))?;
     if let Some(JobCheckpoint { number, step, .. }) = &found {
-        log.line(format!("this server resumes from checkpoint {number} in {dir}: after {step} steps"));
+        info!(step, "this server resumes from checkpoint {number} in {dir}: after {step} steps");
     }
     Ok(found)
 }

@@ -77,7 +77,7 @@ impl Member {
     /// Makes a server ready as it was at the newest checkpoint of the job in a folder, a path or a URL; true if there is one.
     pub fn resume_server(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<bool> {
         exe.run(&self.startup, &[], &[], scope)?;
-        let Some(checkpoint) = newest_checkpoint(dir, &ClientOptions::of(exe.runtime()).log)? else { return Ok(false) };
+        let Some(checkpoint) = newest_checkpoint(dir)? else { return Ok(false) };
         checkpoint.load(&self.transpiler.kept()?, self.place.index, self.place.servers.len(), scope)?;
         Ok(true)
     }

@@ -9,7 +9,7 @@ use crate::Executor;
 use oarlock_exec::Scope;
 use oarlock_io::{Checkpoints, Position, open_store};
 use oarlock_ir::{Error, Kind, Program, Result};
-use oarlock_net::Log;
+use tracing::{info, warn};
 
 /// The note of a checkpoint that tells where the sequence of seeds stands.
 const SEEDS: &str = "seeds";
@@ -68,17 +68,17 @@ impl Recovery {
     }
 
     /// Brings everything back to where the newest checkpoint was saved; `None` if there is none. The sequence of seeds then
-    /// stands where it stood, or starts at `first_seed`. A damaged checkpoint is passed over; `log` says so, and where the run goes on.
+    /// stands where it stood, or starts at `first_seed`. A damaged checkpoint is passed over, with a
+    /// warning.
     pub fn restore(
         &self,
         program: &Program,
         scope: &Scope,
         executor: &Executor,
         first_seed: u64,
-        log: &Log,
     ) -> Result<Option<Position>> {
         executor.runtime().set_seeds(Some(first_seed));
-        let found = self.checkpoints.latest_intact(&mut |line| log.line(format!("warning: {line}")))?;
+        let found = self.checkpoints.latest_intact(&mut |line| warn!("{line}"))?;
         let Some(number) = found else { return Ok(None) };
         let position = self.checkpoints.load(number, program, scope)?;
         let seeds = position.notes.get(SEEDS).and_then(|text| text.parse().ok()).ok_or_else(|| {
@@ -87,7 +87,7 @@ impl Recovery {
             Error::new(Kind::Format, what).help("it was not saved by a trainer; delete it, or choose another folder")
         })?;
         executor.runtime().set_seeds(Some(seeds));
-        log.line(resumed(number, &self.config.dir, &position));
+        info!(step = position.step, "{}", resumed(number, &self.config.dir, &position));
         Ok(Some(position))
     }
 

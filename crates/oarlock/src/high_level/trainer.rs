@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use oarlock_exec::Scope;
 use oarlock_io::{InferenceModel, ModelFiles, Position, Store, load_vars, parameters, persistables, save_vars};
 use oarlock_ir::{Error, Kind, Program, Result, clone_for_test};
-use oarlock_net::Log;
 use oarlock_tensor::{Tensor, rng};
 
 use super::recovery::{CheckpointConfig, Recovery};
@@ -97,7 +96,7 @@ impl Trainer {
         let recovery = setup.checkpoints.map(Recovery::new).transpose()?;
         let seed = first_seed(&main);
         let resume = match &recovery {
-            Some(recovery) => recovery.restore(&main, &scope, &executor, seed, &Log::stderr())?,
+            Some(recovery) => recovery.restore(&main, &scope, &executor, seed)?,
             None => None,
         };
         Ok(Trainer { main, test, outputs, executor, scope, recovery, resume })

@@ -10,6 +10,12 @@ pub(super) const VARIABLES: &[Setting] = &[
     on("OARLOCK_VERIFY", Value::Bool(false), "1: verifies a program after every pass of its compilation"),
     on("OARLOCK_PROGRESS", Value::Text("auto"), "progress of `train_from_dataset`: auto, lines or off"),
     on(
+        "OARLOCK_LOG",
+        Value::Text("info"),
+        "levels of log lines by module, for example `warn,oarlock_ps=debug`: off, error, warn, info, debug, trace",
+    ),
+    on("OARLOCK_LOG_FORMAT", Value::Text("text"), "log lines for people (text) or for machines (json)"),
+    on(
         "OARLOCK_SYNTHETIC_DATA",
         Value::Bool(false),
         "1: `paddle.dataset` gives made samples of the same shapes, and downloads nothing",
