@@ -233,7 +233,7 @@ impl fmt::Debug for Buf {
 }
 
 #[test]
-fn stays_at_its_high_water_mark() {
+fn a_buffer_keeps_its_largest_capacity() {
     let mut b = Buf::new();
     b.resize(1000);
     let cap = b.capacity();

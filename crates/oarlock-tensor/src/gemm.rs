@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_product_is_the_same_bits() {
+    fn fused_and_separate_operations_on_a_product_give_the_same_bits() {
         let pool = Pool::new(3);
         for (m, n, k) in [(5, 9, 7), (100, 400, 30), (260, 273, 1100), (33, 2, 40), (300, 48, 2), (12, 17, 0)] {
             let (a, b) = (uniform(m * k, 1), uniform(k * n, 2));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_shapes_and_views() {
+    fn products_of_empty_shapes_and_views_are_right() {
         let pool = Pool::new(1);
         let none: [f32; 0] = [];
         gemm(&pool, &mut [], Mat::new(&none, 0, 3), Mat::new(&[0.0; 6], 3, 2), 1.0, 0.0);

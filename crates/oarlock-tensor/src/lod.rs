@@ -128,7 +128,7 @@ impl fmt::Debug for Lod {
 }
 
 #[test]
-fn checks_name_the_level() {
+fn lod_checks_name_the_level() {
     let lod = Lod::new(vec![vec![0, 1, 3], vec![0, 2, 2, 5]]);
     assert_eq!(lod.check(5), Ok(()));
     assert_eq!(lod.check(4).unwrap_err().to_string(), "LoD level 1 ends at 5, but there are 4 rows");

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sorts_agree() {
+    fn both_sorts_of_rows_agree() {
         let ids = |n: usize| (0..n as i64).map(|i| i * 2_654_435_761 % 100_003 % 977);
         let rows: Vec<i64> = ids(3 * FEW).collect();
         let mut expected: Vec<(i64, u32)> = rows.iter().zip(0..).map(|(&r, i)| (r, i)).collect();

@@ -119,7 +119,7 @@ fn every_task_runs_once() {
 }
 
 #[test]
-fn what_runs_at_once_can_wait_for_each_other() {
+fn tasks_that_run_at_once_can_wait_for_each_other() {
     let pool = Pool::new(3);
     let barrier = std::sync::Barrier::new(3);
     let mut items = [0; 3];

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_area_is_that_of_pairs() {
+    fn auc_equals_the_share_of_ordered_pairs() {
         let mut auc = AucHistogram::new();
         for (score, positive) in [(0.1, false), (0.4, false), (0.35, true), (0.8, true), (99.0, true), (-99.0, false)] {
             auc.add(score, positive);

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn unsupported_numpy_headers_are_named() {
         assert_eq!(
             head_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"),
             Ok((DType::F32, vec![2, 3]))

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_says_where() {
+    fn a_malformed_tensor_is_reported_with_its_byte() {
         let bytes = encoded(&sample());
         let e = decode_tensor(&bytes[..bytes.len() - 4], "fc_0.w_0").unwrap_err();
         assert_eq!(

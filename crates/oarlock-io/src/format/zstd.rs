@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed() {
+    fn damaged_zstd_frames_are_refused() {
         let frame = compress_to_vec(&b"some text, some text, some text"[..], CompressionLevel::Fastest);
         assert!(decompress(&frame[..frame.len() - 5]).is_err());
         assert!(decompress(b"not a frame").is_err());

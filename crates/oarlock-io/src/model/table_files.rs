@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_damaged_is_named() {
+    fn missing_and_damaged_parts_of_a_table_are_named() {
         let folder = Folder::new("damage");
         assert_eq!(
             folder.read(&|_| true).unwrap_err().report().what,

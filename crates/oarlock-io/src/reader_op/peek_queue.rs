@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_looks_takes_nothing() {
+    fn peeking_takes_nothing() {
         let (fill, take) = sync_channel(2);
         let (mut items, stop) = (PeekQueue::new(take), AtomicBool::new(false));
         assert_eq!(items.peek(), None);

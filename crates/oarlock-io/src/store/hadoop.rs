@@ -249,7 +249,7 @@ fn lines_of_listings_are_read() {
 }
 
 #[test]
-fn paths_of_urls() {
+fn hdfs_urls_have_paths() {
     for (url, path) in [
         ("hdfs://host:9000/a/b", "/a/b"),
         ("hdfs:///a", "/a"),

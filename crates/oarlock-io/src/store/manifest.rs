@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_comes_back() {
+    fn a_manifest_is_read_as_it_was_written() {
         let mut manifest = Manifest::default();
         let seal = Seal { size: 28, crc32: 0xbeef, variables: vec!["a".into(), "b\"".into()], at: None };
         manifest.files.insert("__params__".into(), seal.clone());

@@ -121,7 +121,7 @@ fn files_are_read_shuffled_and_batched() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn mistakes_in_the_use_of_readers_are_named() {
     let dir = Dir::new();
     let open = |files: Vec<String>| vec![Op::new("open_files").output("Out", ["files"]).attr("file_names", files)];
     let job = Job::new(open(vec![dir.path("nothing")]), &["files"], Scope::new()).unwrap();
@@ -167,7 +167,7 @@ fn a_queue_is_filled_from_outside() {
 }
 
 #[test]
-fn a_stop_ends_a_wait() {
+fn a_stop_flag_ends_the_wait_for_a_batch() {
     let queue = TensorQueue::new(1);
     queue.start();
     let scope = Scope::new();

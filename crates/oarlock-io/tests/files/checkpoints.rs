@@ -17,7 +17,7 @@ fn checkpoints(dir: &TempDir) -> Checkpoints {
 }
 
 #[test]
-fn the_newest_are_kept_and_come_back() {
+fn the_newest_checkpoints_are_kept_and_load() {
     let dir = TempDir::new();
     let (program, all) = (small_program(), checkpoints(&dir));
     assert_eq!((all.latest().unwrap(), all.list().unwrap()), (None, vec![]));
@@ -38,7 +38,7 @@ fn the_newest_are_kept_and_come_back() {
 }
 
 #[test]
-fn what_a_killed_save_left_does_not_count() {
+fn files_of_a_killed_save_are_no_checkpoint() {
     let dir = TempDir::new();
     let (program, all) = (small_program(), checkpoints(&dir));
     all.save(&program, &small_values(1.0), &position(1), 3).unwrap();

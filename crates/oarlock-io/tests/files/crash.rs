@@ -248,7 +248,7 @@ fn several_saves_share_a_folder() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_named_before_anything_changes() {
+fn an_obstacle_to_a_save_is_named_before_anything_changes() {
     let dir = TempDir::new();
     save("separate", dir.store(), 1.0).unwrap();
     std::fs::remove_file(dir.path().join("w")).unwrap();

@@ -175,7 +175,7 @@ fn cut_off_at_every_command_the_old_or_the_new_save_loads() {
 }
 
 #[test]
-fn folders_files_and_damage() {
+fn hdfs_folders_and_files_are_listed_and_damage_is_found() {
     let cluster = Cluster::new();
     let at = cluster.folder("user/models", &[("foreign file", "stays")]);
     cluster.run("files");

@@ -35,7 +35,7 @@ fn values() -> Scope {
 }
 
 #[test]
-fn what_is_saved_is_loaded() {
+fn saved_variables_are_loaded_by_operators() {
     let dir = TempDir::new();
     let at = |name: &str| format!("file_path: \"{}/deep/{name}\"", dir.path().display());
     run(&format!("save(X: w) {{{}}}\nsave_combine(X: [w, b]) {{{}}}", at("w"), at("all")), &values()).unwrap();
@@ -94,7 +94,7 @@ fn halves_are_converted_on_the_way() {
 }
 
 #[test]
-fn what_cannot_be_saved_is_an_error() {
+fn a_value_that_cannot_be_saved_is_an_error() {
     let dir = TempDir::new();
     let path = dir.path().join("w");
     let save = format!("save(X: w) {{file_path: \"{}\", overwrite: false}}", path.display());

@@ -224,7 +224,7 @@ fn saves_and_checkpoints_come_back() {
 }
 
 #[test]
-fn what_was_replaced_behind_our_back_is_noticed() {
+fn an_object_replaced_by_another_program_is_noticed() {
     let Some(server) = Server::start() else { return };
     for form in FORMS {
         let url = format!("s3://bucket/damaged-{form}");
@@ -364,7 +364,7 @@ fn bad_line_to(port: u16) -> u16 {
 }
 
 #[test]
-fn what_fails_is_tried_again() {
+fn failed_requests_are_tried_again() {
     let Some(server) = Server::start() else { return };
     run(bad_line_to(server.port), "round s3://bucket/bad-line");
 }

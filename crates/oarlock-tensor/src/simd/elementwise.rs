@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_by_outputs() {
+    fn gradients_are_computed_from_outputs() {
         let mut d = [2.0f32, -1.0];
         sigmoid_grad_assign(&mut d, &[0.5, 0.25]);
         assert_eq!(d, [0.5, -0.1875]);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_must_match() {
+    fn slices_of_other_lengths_are_refused() {
         assert!(std::panic::catch_unwind(|| add(&mut [0.0; 2], &[0.0; 3], &[0.0; 3])).is_err());
         assert!(std::panic::catch_unwind(|| add_bias(&mut [0.0; 4], &[0.0; 3])).is_err());
     }

@@ -214,7 +214,7 @@ mod tests {
 
     /// Of rows copied out, by `gemm`.
     #[test]
-    fn as_products_of_copied_rows() {
+    fn lookup_products_equal_products_of_copied_rows() {
         for (samples, count, width) in [(1, 1, 5), (3, 5, 300), (7, 1, 300), (5, 9, 37), (2, 13, 64), (4, 2, 7)] {
             let (table, x) = (numbers(20 * width, 0.7), numbers(samples * width, 0.3));
             let ids: Vec<i64> = (0..samples * count).map(|i| (i * i % 20) as i64).collect();

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_small() {
+    fn fast_math_has_small_errors() {
         assert!(error(f32::fast_exp, f64::exp, -87.0, 88.7) < 1.5e-7);
         assert!(error(f32::fast_ln, f64::ln, 1e-3, 0.9) < 2e-7);
         assert!(error(f32::fast_ln, f64::ln, 0.9, 1.1) < 2e-7);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_range() {
+    fn vector_math_is_right_at_the_ends_of_its_range() {
         assert_eq!(0f32.fast_exp(), 1.0);
         assert_eq!(89f32.fast_exp(), f32::INFINITY);
         assert_eq!(f32::INFINITY.fast_exp(), f32::INFINITY);

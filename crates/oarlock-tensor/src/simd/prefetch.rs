@@ -35,7 +35,7 @@ pub(super) fn prefetch_at<T>(at: *const T) {
 pub(super) fn prefetch_at<T>(_: *const T) {}
 
 #[test]
-fn any_range_is_fine() {
+fn any_range_can_be_prefetched() {
     let data = [0f32; 100];
     for (start, len) in [(0, 0), (0, 100), (99, 1), (100, 5), (usize::MAX, 2), (90, usize::MAX)] {
         prefetch(&data, start, len);

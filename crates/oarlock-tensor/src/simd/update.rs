@@ -131,7 +131,7 @@ mod tests {
     const G: [f64; 3] = [0.5, 0.25, -1.0];
 
     #[test]
-    fn two_steps_by_hand() {
+    fn optimizer_loops_equal_steps_by_hand() {
         let mut p = P;
         sgd(&mut p, &G, 0.1);
         assert_eq!(p, [0.95, -2.025, 3.1]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_do_not_depend_on_the_cut() {
+    fn bits_of_an_update_do_not_depend_on_its_partition() {
         let numbers = |scale: f32| (0..101).map(|i| (i as f32 * scale).sin()).collect::<Vec<f32>>();
         let (g, p) = (numbers(0.31), numbers(0.77));
         let step = Adam::new(0.01f32, (0.9, 0.999), (0.9, 0.999), 1e-8);

@@ -54,7 +54,7 @@ impl fmt::Display for Memory {
 }
 
 #[test]
-fn one_line_says_it_all() {
+fn the_memory_of_a_table_prints_as_one_line() {
     let (arena, index) = (100 << 20, 6 << 20);
     let m = Memory { name: "emb".into(), rows: 1 << 20, row: 96, raw: 88, arena, index, evicted: 0, other: 0 };
     let line = "table `emb`: 1048576 rows in 106.0 MiB, 106.0 bytes per row (id, weights and state 88, header 8); \

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read() {
+    fn printed_retention_is_parsed_again() {
         for retention in [
             Retention::default(),
             Retention { unseen: Some(1000), score: None },

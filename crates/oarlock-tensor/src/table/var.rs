@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_loaded_in_any_order() {
+    fn saved_rows_are_loaded_in_any_order() {
         let (weights, mut moment) = (table(), TableVar::state(2, 0.5));
         step(&weights, &mut moment, &[1, 2]);
         let saved = (weights.to_rows().unwrap(), moment.to_rows().unwrap());
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_can_be_taken_back() {
+    fn a_step_of_a_local_table_can_be_rolled_back() {
         let (weights, mut moment) = (table(), TableVar::state(2, 0.0));
         step(&weights, &mut moment, &[1]);
         let before = (weights.to_rows().unwrap(), moment.to_rows().unwrap());
@@ -376,7 +376,7 @@ mod tests {
 
     /// Rows that the step took away come back, and it is no update.
     #[test]
-    fn so_can_one_that_took_rows_away() {
+    fn a_step_that_evicted_rows_can_be_rolled_back() {
         let (weights, mut moment) = (table(), TableVar::state(2, 0.0));
         let kept = weights.table().unwrap();
         kept.follow(&RowPolicy::parse("", "unseen=2").unwrap()).unwrap();

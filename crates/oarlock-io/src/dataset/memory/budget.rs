@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_kept_and_explained() {
+    fn a_memory_limit_is_kept_and_explained() {
         let budget = Budget::new(MemoryLimit::Bytes(3 << 20), 0);
         assert!(budget.take(2 << 20).is_ok());
         assert_eq!(
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_says_what_it_has() {
+    fn the_memory_of_the_machine_is_found() {
         let text = "MemTotal:       24000000 kB\nMemFree:  1 kB\nMemAvailable:   12000000 kB\n";
         assert_eq!(Memory::from_meminfo(text), Some(Memory { total: 24_000_000 << 10, left: 12_000_000 << 10 }));
         assert_eq!(Memory::from_meminfo("nonsense"), None);
