@@ -4,7 +4,7 @@ use std::fmt;
 
 use oarlock_ir::{Error, Kind, Result};
 
-use super::group::GroupOptions;
+use crate::group::GroupOptions;
 
 /// What carries the values that workers exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ impl fmt::Display for Backend {
 
 impl GroupOptions {
     /// Do processes of one machine exchange values through memory? Over MPI only where the user asks for machines first.
-    pub(super) fn uses_memory(&self) -> bool {
+    pub(crate) fn uses_memory(&self) -> bool {
         match self.backend {
             Backend::Auto => true,
             Backend::Tcp => false,

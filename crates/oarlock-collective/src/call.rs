@@ -7,24 +7,24 @@ use std::time::Instant;
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::DType;
 
-use super::fate::Fate;
-use super::reduce::Reduce;
+use crate::failure::Fate;
+use crate::reduce::Reduce;
 use oarlock_net::now;
 
 /// What a worker does. All workers must do the same at the same time, so they compare these.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Call<'a> {
-    pub(super) what: What,
-    pub(super) dtype: DType,
+pub(crate) struct Call<'a> {
+    pub(crate) what: What,
+    pub(crate) dtype: DType,
     /// Elements that this worker gives.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// The variable, for messages.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
 }
 
 /// The kind of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum What {
+pub(crate) enum What {
     AllReduce(Reduce),
     ReduceScatter(Reduce),
     AllGather,
@@ -45,16 +45,16 @@ impl fmt::Display for Call<'_> {
 }
 
 /// How long to wait, and what ends the wait before.
-pub(super) struct Wait<'a> {
-    pub(super) fate: &'a Fate,
-    pub(super) until: Instant,
-    pub(super) interrupted: Option<&'a AtomicBool>,
-    pub(super) call: Call<'a>,
+pub(crate) struct Wait<'a> {
+    pub(crate) fate: &'a Fate,
+    pub(crate) until: Instant,
+    pub(crate) interrupted: Option<&'a AtomicBool>,
+    pub(crate) call: Call<'a>,
 }
 
 impl Wait<'_> {
     /// Fails if there is no use in waiting any longer for `rank`.
-    pub(super) fn look(&self, rank: usize) -> Result<()> {
+    pub(crate) fn look(&self, rank: usize) -> Result<()> {
         self.fate.check(rank, &self.call)?;
         if self.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(Error::new(
@@ -69,7 +69,7 @@ impl Wait<'_> {
     }
 
     /// Fails if another worker does something else.
-    pub(super) fn same(&self, rank: usize, mine: &[u8], theirs: &[u8]) -> Result<()> {
+    pub(crate) fn same(&self, rank: usize, mine: &[u8], theirs: &[u8]) -> Result<()> {
         if mine == theirs {
             return Ok(());
         }

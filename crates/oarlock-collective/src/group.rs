@@ -9,6 +9,7 @@ use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_tensor::{DType, Element};
 use parking_lot::Mutex;
 
+<<<<<<< HEAD
 use super::backend::Backend;
 use super::call::{Call, Wait, What};
 use super::door::{Door, find_first};
@@ -18,6 +19,16 @@ use super::form::{Expected, Formed, form};
 use super::reduce::Reduce;
 use super::rings::Rings;
 use super::watch::Watch;
+=======
+use crate::backend::Backend;
+use crate::call::{Call, Wait, What};
+use crate::engine::Engine;
+use crate::failure::Fate;
+use crate::failure_detector::Watch;
+use crate::reduce::Reduce;
+use crate::rejoin::{Door, find_first};
+use crate::rendezvous::{Expected, Formed, form};
+>>>>>>> coll
 use oarlock_net::{Listener, NetOptions, now};
 
 /// Who works together, and how.
@@ -57,7 +68,7 @@ pub struct GroupOptions {
 
 impl GroupOptions {
     /// Fails if this process was started again, and the others have finished meanwhile.
-    pub(super) fn check_unfinished(&self) -> Result<()> {
+    pub(crate) fn check_unfinished(&self) -> Result<()> {
         let finished = || self.finished.as_ref().is_some_and(|file| file.exists());
         if self.elastic && self.late && finished() {
             let what = format!("rank {} was started again, and the other workers have finished without it", self.rank);
@@ -94,7 +105,7 @@ impl GroupOptions {
     }
 
     /// What must be the same everywhere for all to do the same.
-    pub(super) fn settings(&self) -> String {
+    pub(crate) fn settings(&self) -> String {
         format!(
             "OARLOCK_FUSE_MB={:.3}, hierarchical={}, backend={}, elastic={}",
             self.fuse_bytes as f64 / f64::from(1 << 20),
@@ -173,7 +184,7 @@ impl Group {
     }
 
     /// Joins those who are expected.
-    pub(super) fn form(options: GroupOptions, expected: &Expected) -> Result<Group> {
+    pub(crate) fn form(options: GroupOptions, expected: &Expected) -> Result<Group> {
         let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
         let Formed { engine, control, memory, closers, route, ranks, first } = form(&options, expected)?;
         fate.wakes(memory, closers);
@@ -194,12 +205,12 @@ impl Group {
     }
 
     /// Who died, and who left before the others.
-    pub(super) fn lost(&self) -> Vec<usize> {
+    pub(crate) fn lost(&self) -> Vec<usize> {
         self.fate.lost()
     }
 
     /// Who has knocked: workers that came back. Only the first worker of a group knows.
-    pub(super) fn knocked(&self) -> Vec<usize> {
+    pub(crate) fn knocked(&self) -> Vec<usize> {
         match &*self.door.lock() {
             Some(Entrance::Door(door)) => door.knocked(),
             _ => Vec::new(),
@@ -269,7 +280,7 @@ impl Group {
     }
 
     /// Ends this group because another is formed of those who are left, or of more.
-    pub(super) fn part(&self) {
+    pub(crate) fn part(&self) {
         if let Some(mut state) = self.state.lock().take() {
             state.watch.part();
         }

@@ -9,37 +9,31 @@
 
 #![forbid(unsafe_code)]
 
-mod arrivals;
 mod backend;
 mod call;
-mod door;
 pub mod elastic;
 mod engine;
-mod fate;
+mod failure;
+mod failure_detector;
 mod finish;
-mod form;
 mod group;
-mod layered;
-#[cfg(feature = "mpi")]
-mod mpi;
+mod groups;
+mod listener;
 mod op;
 mod reduce;
-mod rings;
-mod samples;
+mod rejoin;
+mod rendezvous;
 mod settings;
-mod shared;
+mod shuffle;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod transport;
-mod watch;
-mod wired;
 
 pub use backend::Backend;
 pub use finish::finish;
 pub use group::{Group, GroupOptions};
+pub use groups::Rings;
 pub use op::ops;
 pub use reduce::Reduce;
-pub use rings::Rings;
-pub use samples::Circle;
+pub use shuffle::Circle;
 pub(crate) use stream::{Item, Stream};

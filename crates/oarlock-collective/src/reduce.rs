@@ -77,14 +77,14 @@ floats!(
 );
 
 /// Joins `more` into `into`, number by number.
-pub(super) type Fold = fn(&mut [u8], &[u8]);
+pub(crate) type Fold = fn(&mut [u8], &[u8]);
 
 /// Joins what shared memory has at a place into `into`, number by number.
-pub(super) type FoldShared = fn(&SharedMemory, usize, &mut [u8]);
+pub(crate) type FoldShared = fn(&SharedMemory, usize, &mut [u8]);
 
 impl Reduce {
     /// The function for numbers of this type; true and false cannot be reduced.
-    pub(super) fn fold(self, dtype: DType) -> Result<Fold> {
+    pub(crate) fn fold(self, dtype: DType) -> Result<Fold> {
         Ok(match dtype {
             DType::F32 => self.of::<f32>(),
             DType::F64 => self.of::<f64>(),
@@ -103,7 +103,7 @@ impl Reduce {
     }
 
     /// The same for what is in shared memory.
-    pub(super) fn fold_shared(self, dtype: DType) -> Result<FoldShared> {
+    pub(crate) fn fold_shared(self, dtype: DType) -> Result<FoldShared> {
         Ok(match dtype {
             DType::F32 => self.shared_of::<f32>(),
             DType::F64 => self.shared_of::<f64>(),

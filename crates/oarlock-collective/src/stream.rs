@@ -14,8 +14,8 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::{Buf, DType, Tensor};
 use parking_lot::{Condvar, Mutex};
 
-use super::group::Group;
-use super::reduce::Reduce;
+use crate::group::Group;
+use crate::reduce::Reduce;
 
 /// A value that is being exchanged.
 pub(crate) struct Item {
@@ -105,12 +105,12 @@ impl Stream {
     }
 
     /// Counts steps from here: what this worker has is what another had after so many.
-    pub(super) fn set_steps(&self, steps: u64) {
+    pub(crate) fn set_steps(&self, steps: u64) {
         self.open.lock().steps = steps;
     }
 
     /// Does somebody want to come back? All workers know it after the same step.
-    pub(super) fn knocked(&self) -> bool {
+    pub(crate) fn knocked(&self) -> bool {
         self.open.lock().knocked
     }
 

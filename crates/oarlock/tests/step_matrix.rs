@@ -124,7 +124,7 @@ impl Runner {
 
 fn executor(elastic: bool) -> Executor {
     let mut group = GroupOptions::new(0, Vec::new());
-    (group.deadline, group.log, group.elastic) = (PATIENCE, Log::silent(), elastic);
+    (group.deadline, group.elastic) = (PATIENCE, elastic);
     let server = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
     let client = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
     Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions { server, client, group })
@@ -197,6 +197,7 @@ fn transpile(net: &mut Net, rank: usize, endpoints: &[String]) {
         current_endpoint: &endpoints[rank],
         slice_var_up: None,
         split_method: None,
+        registry: &oarlock::registry(),
     };
     DistributeTranspiler::new(config).transpile(arguments).unwrap();
 }

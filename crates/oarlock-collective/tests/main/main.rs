@@ -4,7 +4,7 @@ mod mpi;
 #[allow(dead_code, reason = "shared with the tests of servers")]
 #[path = "../../../oarlock-transpile/tests/programs/mod.rs"]
 mod programs;
-mod workers;
+mod training;
 
 /// The operators of programs for one machine, and those that communicate.
 fn registry() -> oarlock_ir::Registry {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oarlock_collective::{Backend, Group, GroupOptions, Reduce};
 
-use crate::workers::{Process, free_endpoints, output};
+use crate::training::{Process, free_endpoints, output};
 
 /// Runs a test of this binary in so many processes, and returns what they wrote; nothing where MPI is not installed.
 pub(crate) fn mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<String> {

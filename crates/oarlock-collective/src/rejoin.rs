@@ -10,9 +10,9 @@ use std::time::Duration;
 use oarlock_ir::Result;
 use parking_lot::Mutex;
 
-use super::arrivals::{Trouble, accept_all};
-use super::form::{FOR_KNOCK, rank_of};
-use super::group::GroupOptions;
+use crate::group::GroupOptions;
+use crate::listener::{Trouble, accept_all};
+use crate::rendezvous::{FOR_KNOCK, rank_of};
 use oarlock_net::spawn;
 use oarlock_net::{Conn, Listener, now};
 
@@ -20,14 +20,14 @@ use oarlock_net::{Conn, Listener, now};
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// Where those who come late knock.
-pub(super) struct Door {
+pub(crate) struct Door {
     knocked: Arc<Mutex<BTreeSet<usize>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Door {
-    pub(super) fn open(options: &GroupOptions) -> Result<Door> {
+    pub(crate) fn open(options: &GroupOptions) -> Result<Door> {
         let listener = Listener::bind(&options.endpoints[options.rank], &options.net)?;
         let (knocked, stop) = (Arc::<Mutex<BTreeSet<usize>>>::default(), Arc::<AtomicBool>::default());
         let (heard, stopping) = (knocked.clone(), stop.clone());
@@ -47,7 +47,7 @@ impl Door {
         Ok(Door { knocked, stop, thread: Some(thread) })
     }
 
-    pub(super) fn knocked(&self) -> Vec<usize> {
+    pub(crate) fn knocked(&self) -> Vec<usize> {
         self.knocked.lock().iter().copied().collect()
     }
 }
@@ -64,7 +64,7 @@ impl Drop for Door {
 
 /// The rank of the worker that decides in a group that is at work; none if there is no such group. While a group is being formed
 /// anew any of its workers may answer; then the caller is not let in, and asks again.
-pub(super) fn find_first(options: &GroupOptions) -> Option<usize> {
+pub(crate) fn find_first(options: &GroupOptions) -> Option<usize> {
     let net = options.net_for(FOR_KNOCK, &[0; 16]);
     let until = now() + options.silence * 2;
     while now() < until && options.check_unfinished().is_ok() {

@@ -17,8 +17,8 @@ use oarlock_ir::Result;
 use oarlock_sys::{SharedMemory, sleep_while, wake_all};
 use oarlock_tensor::Buf;
 
-use super::call::{Call, Wait};
-use super::engine::{Engine, fold_of, fold_shared_of};
+use crate::call::{Call, Wait};
+use crate::engine::{Engine, fold_of, fold_shared_of};
 use oarlock_net::now;
 
 /// Rounds that an area holds.
@@ -56,30 +56,30 @@ const CALLS: usize = 256;
 const CALL: usize = 256;
 
 /// Bytes that so many workers need.
-pub(super) fn size(workers: usize) -> usize {
+pub(crate) fn size(workers: usize) -> usize {
     PAGE + workers * (PAGE + ROUNDS * PART)
 }
 
 /// Wakes all who sleep.
-pub(super) fn ring_bell(memory: &SharedMemory) {
+pub(crate) fn ring_bell(memory: &SharedMemory) {
     memory.word(BELL).fetch_add(1, Ordering::SeqCst);
     wake_all(memory.word(BELL));
 }
 
 /// Marks memory as that of a group.
-pub(super) fn mark(memory: &SharedMemory, group: &[u8; 16]) {
+pub(crate) fn mark(memory: &SharedMemory, group: &[u8; 16]) {
     memory.write(MARK, group);
 }
 
 /// Is it the memory of this group?
-pub(super) fn is_of(memory: &SharedMemory, group: &[u8; 16]) -> bool {
+pub(crate) fn is_of(memory: &SharedMemory, group: &[u8; 16]) -> bool {
     let mut mark = [0; 16];
     memory.read(MARK, &mut mark);
     mark == *group
 }
 
 /// The workers of one machine.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     memory: Arc<SharedMemory>,
     /// Ranks of the workers, ascending.
     members: Vec<usize>,
@@ -93,7 +93,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(memory: Arc<SharedMemory>, members: Vec<usize>, me: usize) -> Shared {
+    pub(crate) fn new(memory: Arc<SharedMemory>, members: Vec<usize>, me: usize) -> Shared {
         let mut scratch = Buf::new();
         scratch.resize(PIECE);
         Shared { memory, members, me, rounds: 0, scratch, text: Vec::new() }

@@ -2,11 +2,11 @@
 
 use oarlock_ir::Result;
 
-use super::call::Wait;
-use super::engine::Engine;
+use crate::call::Wait;
+use crate::engine::Engine;
 
 /// A worker's place in a group of several machines.
-pub(super) struct Layered {
+pub(crate) struct Layered {
     /// Places of workers, by machine; the first of each speaks for it.
     hosts: Vec<Vec<usize>>,
     me: usize,
@@ -18,7 +18,7 @@ pub(super) struct Layered {
 }
 
 impl Layered {
-    pub(super) fn new(
+    pub(crate) fn new(
         hosts: Vec<Vec<usize>>,
         me: usize,
         near: Option<Box<dyn Engine>>,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 
-use super::fate::{End, Fate};
+use crate::failure::{End, Fate};
 use oarlock_net::codec::{Reader, Writer};
 use oarlock_net::{Closer, Conn, Incoming, Outgoing, Received, Receiver, Sender, now};
 
@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const SEND: Duration = Duration::from_secs(2);
 
 /// Watches the workers of a group.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -57,7 +57,7 @@ struct Line {
 
 impl Watch {
     /// Watches over these connections. One that is silent for `silence` is lost.
-    pub(super) fn new(
+    pub(crate) fn new(
         me: usize,
         hub: usize,
         fate: Arc<Fate>,
@@ -90,7 +90,7 @@ impl Watch {
     }
 
     /// Tells the others that this worker leaves, and waits until they heard it.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if self.shared.leaving.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -117,14 +117,14 @@ impl Watch {
 
 impl Watch {
     /// Ends because the group is formed anew: nobody takes this worker for dead.
-    pub(super) fn part(&mut self) {
+    pub(crate) fn part(&mut self) {
         self.shared.leaving.store(true, Ordering::Release);
         self.shared.tell(PART, |_| {});
         self.end();
     }
 
     /// Ends without a word, as a process does that is killed.
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         self.shared.leaving.store(true, Ordering::Release);
         self.end();
     }

@@ -12,19 +12,19 @@ const RETRY: Duration = Duration::from_millis(100);
 
 /// What keeps others from being let in.
 #[derive(Clone)]
-pub(super) struct Trouble {
+pub(crate) struct Trouble {
     rank: usize,
     endpoint: String,
     last: Arc<Mutex<Option<Error>>>,
 }
 
 impl Trouble {
-    pub(super) fn new(rank: usize, endpoint: &str) -> Trouble {
+    pub(crate) fn new(rank: usize, endpoint: &str) -> Trouble {
         Trouble { rank, endpoint: endpoint.to_string(), last: Arc::default() }
     }
 
     /// Notes what is wrong; it is said once, however long it lasts.
-    pub(super) fn note(&self, error: Error) {
+    pub(crate) fn note(&self, error: Error) {
         let mut last = self.last.lock();
         if last.as_ref().is_none_or(|before| before.report().what != error.report().what) {
             warn!(rank = self.rank, endpoint = self.endpoint, "rank {}: {error}", self.rank);
@@ -33,7 +33,7 @@ impl Trouble {
     }
 
     /// Adds to the error of one who waited in vain what kept others from being let in.
-    pub(super) fn explain(&self, error: Error) -> Error {
+    pub(crate) fn explain(&self, error: Error) -> Error {
         match &*self.last.lock() {
             Some(cause) => error.note(format!("rank {} could not let others in: {}", self.rank, cause.report().what)),
             None => error,
@@ -42,7 +42,7 @@ impl Trouble {
 }
 
 /// Hands over whoever comes, until `next` has nobody more.
-pub(super) fn accept_all<C>(mut next: impl FnMut() -> Result<Option<C>>, trouble: &Trouble, mut greet: impl FnMut(C)) {
+pub(crate) fn accept_all<C>(mut next: impl FnMut() -> Result<Option<C>>, trouble: &Trouble, mut greet: impl FnMut(C)) {
     loop {
         match next() {
             Ok(Some(conn)) => greet(conn),

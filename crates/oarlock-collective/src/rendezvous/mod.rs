@@ -20,15 +20,15 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 use tracing::{info, warn};
 
-use super::arrivals::{Trouble, accept_all};
-use super::backend::Backend;
-use super::door::find_first;
-use super::engine::{Alone, Engine};
-use super::group::GroupOptions;
-use super::layered::Layered;
-use super::shared::{self, Shared};
-use super::transport::Tcp;
-use super::wired::{Wired, linked};
+use crate::backend::Backend;
+use crate::engine::hierarchical::Layered;
+use crate::engine::message::{Wired, linked};
+use crate::engine::shared_memory::{self as shared, Shared};
+use crate::engine::transport::Tcp;
+use crate::engine::{Alone, Engine};
+use crate::group::GroupOptions;
+use crate::listener::{Trouble, accept_all};
+use crate::rejoin::find_first;
 use oarlock_net::codec::{Reader, Writer};
 use oarlock_net::spawn;
 use oarlock_net::{Closer, Conn, Incoming, Listener, NetOptions, Outgoing, Received, is_bound, now};
@@ -44,7 +44,7 @@ const REFUSED: u16 = 7;
 /// What a connection is for.
 const FOR_JOIN: u8 = 1;
 const FOR_LINK: u8 = 2;
-pub(super) const FOR_KNOCK: u8 = 3;
+pub(crate) const FOR_KNOCK: u8 = 3;
 
 /// How long one who should decide has to answer where a group is formed anew; then it counts as dead.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -63,23 +63,23 @@ const SAY: Duration = Duration::from_secs(5);
 type Id = [u8; 16];
 
 /// A group that has been formed.
-pub(super) struct Formed {
-    pub(super) engine: Box<dyn Engine>,
+pub(crate) struct Formed {
+    pub(crate) engine: Box<dyn Engine>,
     /// From rank 0 to all others, or from another to rank 0.
-    pub(super) control: Vec<(usize, Conn)>,
-    pub(super) memory: Option<Arc<SharedMemory>>,
-    pub(super) closers: Vec<Closer>,
+    pub(crate) control: Vec<(usize, Conn)>,
+    pub(crate) memory: Option<Arc<SharedMemory>>,
+    pub(crate) closers: Vec<Closer>,
     /// How values travel, for people.
-    pub(super) route: &'static str,
+    pub(crate) route: &'static str,
     /// Who has come, ascending.
-    pub(super) ranks: Vec<usize>,
+    pub(crate) ranks: Vec<usize>,
     /// Who decides.
-    pub(super) first: usize,
+    pub(crate) first: usize,
 }
 
 /// Who is expected.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Expected {
+pub(crate) enum Expected {
     /// Everybody.
     All,
     /// These, who were there before, and whoever comes besides; the first of them decides. After a while it goes on without
@@ -147,7 +147,7 @@ impl Member {
 }
 
 /// Forms the group; all of its workers call this.
-pub(super) fn form(options: &GroupOptions, expected: &Expected) -> Result<Formed> {
+pub(crate) fn form(options: &GroupOptions, expected: &Expected) -> Result<Formed> {
     let until = now() + options.deadline;
     let memory = options.uses_memory().then(|| SharedMemory::create(shared::size(options.endpoints.len())));
     // Without shared memory values go through sockets.
@@ -376,7 +376,7 @@ impl Forming<'_> {
     fn process(&self) -> Result<(usize, usize)> {
         let process = match self.options.backend {
             #[cfg(feature = "mpi")]
-            Backend::Mpi => super::mpi::start(self.options)?,
+            Backend::Mpi => crate::engine::mpi::start(self.options)?,
             _ => 0,
         };
         Ok((self.options.rank, process))
@@ -392,7 +392,7 @@ impl Forming<'_> {
     ) -> Result<Ways> {
         #[cfg(feature = "mpi")]
         if self.options.backend == Backend::Mpi {
-            super::mpi::check(&processes)?;
+            crate::engine::mpi::check(&processes)?;
         }
         Ok(Ways { memory: memory.filter(|_| mapped), mapped, processes: processes.into_iter().collect(), id })
     }
@@ -450,7 +450,7 @@ impl Forming<'_> {
             let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
             let process = |rank: usize| (rank, ways.processes.get(&rank).copied().unwrap_or(rank));
             let members = members.into_iter().map(process).collect();
-            let messages = super::mpi::Messages::new(self.options, members, me, id)?;
+            let messages = crate::engine::mpi::Messages::new(self.options, members, me, id)?;
             return Ok((Some(Box::new(Wired::new(messages))), Vec::new()));
         }
         let me = members.iter().position(|rank| *rank == self.options.rank).unwrap_or(0);
@@ -580,7 +580,7 @@ fn differs(first: &Member, other: &Member) -> Option<Error> {
 }
 
 /// The first line in which the program of a worker differs from that of rank 0.
-pub(super) fn programs_differ(first: &[String], rank: usize, other: &[String]) -> Option<Error> {
+pub(crate) fn programs_differ(first: &[String], rank: usize, other: &[String]) -> Option<Error> {
     let line = |program: &[String], i: usize| program.get(i).map_or("nothing more", String::as_str).to_owned();
     let at = (0..first.len().max(other.len())).find(|i| first.get(*i) != other.get(*i))?;
     let what =
@@ -620,7 +620,7 @@ fn fresh_id() -> Result<Id> {
 
 impl GroupOptions {
     /// Sockets for a purpose.
-    pub(super) fn net_for(&self, purpose: u8, group: &Id) -> NetOptions {
+    pub(crate) fn net_for(&self, purpose: u8, group: &Id) -> NetOptions {
         let mut hello = Writer::new();
         hello.u8(purpose).u32(self.rank as u32).bytes(group);
         NetOptions { hello: hello.into_bytes(), ..self.net.clone() }
@@ -628,7 +628,7 @@ impl GroupOptions {
 }
 
 /// Who greets.
-pub(super) fn rank_of(hello: &[u8]) -> Result<usize> {
+pub(crate) fn rank_of(hello: &[u8]) -> Result<usize> {
     let mut hello = Reader::new(hello, "the greeting of a worker");
     hello.u8()?;
     Ok(hello.u32()? as usize)

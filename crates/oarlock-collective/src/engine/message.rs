@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use oarlock_ir::Result;
 
-use super::call::Wait;
-use super::engine::{Engine, fold_of};
-use super::transport::Transport;
+use crate::call::Wait;
+use crate::engine::transport::Transport;
+use crate::engine::{Engine, fold_of};
 
 /// Up to so many bytes, doubling.
 const SHORT: usize = 32 << 10;
@@ -22,18 +22,18 @@ const PART: usize = 256 << 10;
 const ALIGN: usize = 64;
 
 /// Workers that send messages to each other.
-pub(super) struct Wired<T> {
+pub(crate) struct Wired<T> {
     transport: T,
 }
 
 /// Is there a connection between workers `a` and `b` of `count`? Their distance is a power of two, one way round or the other.
-pub(super) fn linked(a: usize, b: usize, count: usize) -> bool {
+pub(crate) fn linked(a: usize, b: usize, count: usize) -> bool {
     let distance = a.abs_diff(b);
     distance != 0 && (distance.is_power_of_two() || (count - distance).is_power_of_two())
 }
 
 impl<T: Transport> Wired<T> {
-    pub(super) fn new(transport: T) -> Wired<T> {
+    pub(crate) fn new(transport: T) -> Wired<T> {
         Wired { transport }
     }
 

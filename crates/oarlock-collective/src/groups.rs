@@ -9,9 +9,9 @@ use oarlock_tensor::DType;
 use parking_lot::Mutex;
 use tracing::warn;
 
-use super::form::{Expected, programs_differ};
-use super::group::{Group, GroupOptions};
-use super::stream::Stream;
+use crate::group::{Group, GroupOptions};
+use crate::rendezvous::{Expected, programs_differ};
+use crate::stream::Stream;
 
 /// Rings by number. Fluid's rings are for devices that work side by side; here all rings of a job are one group, because one
 /// stream of exchanges already uses the whole memory or network.

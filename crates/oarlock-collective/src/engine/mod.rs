@@ -1,13 +1,20 @@
 //! What moves and joins values: through shared memory, over a network, or both.
 
+pub(crate) mod hierarchical;
+pub(crate) mod message;
+#[cfg(feature = "mpi")]
+pub(crate) mod mpi;
+pub(crate) mod shared_memory;
+pub(crate) mod transport;
+
 use oarlock_ir::Result;
 
-use super::call::{Call, Wait, What};
-use super::reduce::{Fold, FoldShared, Reduce};
+use crate::call::{Call, Wait, What};
+use crate::reduce::{Fold, FoldShared, Reduce};
 
 /// Moves and joins values of all workers of a group. All of them call the same functions in the same order, with as many bytes.
 /// Every worker ends up with the same bits, and they do not depend on who comes first.
-pub(super) trait Engine: Send {
+pub(crate) trait Engine: Send {
     /// Every worker's values, joined.
     fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()>;
 
@@ -25,7 +32,7 @@ pub(super) trait Engine: Send {
 }
 
 /// The only worker that is left.
-pub(super) struct Alone;
+pub(crate) struct Alone;
 
 impl Engine for Alone {
     fn all_reduce(&mut self, _: &Wait<'_>, _: &mut [u8]) -> Result<()> {
@@ -48,7 +55,7 @@ impl Engine for Alone {
 }
 
 /// How a call joins values that are in shared memory.
-pub(super) fn fold_shared_of(call: &Call<'_>) -> Result<FoldShared> {
+pub(crate) fn fold_shared_of(call: &Call<'_>) -> Result<FoldShared> {
     match call.what {
         What::AllReduce(how) | What::ReduceScatter(how) => how.fold_shared(call.dtype),
         // Nothing is joined; any function will do.
@@ -57,7 +64,7 @@ pub(super) fn fold_shared_of(call: &Call<'_>) -> Result<FoldShared> {
 }
 
 /// How a call joins values.
-pub(super) fn fold_of(call: &Call<'_>) -> Result<Fold> {
+pub(crate) fn fold_of(call: &Call<'_>) -> Result<Fold> {
     match call.what {
         What::AllReduce(how) | What::ReduceScatter(how) => how.fold(call.dtype),
         // Nothing is joined; any function will do.

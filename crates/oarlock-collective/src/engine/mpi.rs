@@ -8,9 +8,9 @@ use std::time::Duration;
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::{Mpi, Transit};
 
-use super::call::Wait;
-use super::group::GroupOptions;
-use super::transport::Transport;
+use crate::call::Wait;
+use crate::engine::transport::Transport;
+use crate::group::GroupOptions;
 use oarlock_net::now;
 
 /// Bytes of the message before each: what the sender is in, as text with its length in front.
@@ -29,14 +29,14 @@ const LOOK: u32 = 64;
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// Starts MPI, and says which of its processes this is.
-pub(super) fn start(options: &GroupOptions) -> Result<usize> {
+pub(crate) fn start(options: &GroupOptions) -> Result<usize> {
     let help = "install Open MPI (Debian: openmpi-bin) or MPICH, or name its library with OARLOCK_MPI_LIBRARY";
     let failed = |why| Error::new(Kind::Unsupported, format!("MPI cannot be used: {why}")).help(help);
     Mpi::start(options.mpi_library.as_deref()).map(Mpi::rank).map_err(failed)
 }
 
 /// Fails if these processes of MPI, by rank of the group, are not as many as workers.
-pub(super) fn check(processes: &[(usize, usize)]) -> Result<()> {
+pub(crate) fn check(processes: &[(usize, usize)]) -> Result<()> {
     for (i, (rank, process)) in processes.iter().enumerate() {
         if let Some((other, _)) = processes[..i].iter().find(|(_, before)| before == process) {
             let what = format!(
@@ -50,7 +50,7 @@ pub(super) fn check(processes: &[(usize, usize)]) -> Result<()> {
 }
 
 /// Workers that are processes of one `mpirun`.
-pub(super) struct Messages {
+pub(crate) struct Messages {
     mpi: &'static Mpi,
     /// Ranks of the workers and their processes of MPI, by place.
     members: Vec<(usize, usize)>,
@@ -63,7 +63,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(
+    pub(crate) fn new(
         options: &GroupOptions,
         members: Vec<(usize, usize)>,
         me: usize,

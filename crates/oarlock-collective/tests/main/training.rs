@@ -391,7 +391,7 @@ fn start(rank: usize, endpoints: &[String], steps: usize, tcp: bool) -> Process 
 
 fn start_with(rank: usize, endpoints: &[String], steps: usize, tcp: bool, more: &[(&str, &str)]) -> Process {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "workers::one_process", "--nocapture"]);
+    command.args(["--exact", "training::one_process", "--nocapture"]);
     command.env("OARLOCK_TEST_RANK", rank.to_string()).env("OARLOCK_TEST_ENDPOINTS", endpoints.join(","));
     command.env("OARLOCK_TEST_STEPS", steps.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env("OARLOCK_TEST_BACKEND", if tcp { "tcp" } else { "auto" });
@@ -439,7 +439,7 @@ fn so_they_do_over_mpi() {
     let sums: Vec<String> = tcp.into_iter().map(sum_of).collect();
     let endpoints = free_endpoints(2).join(",");
     let vars = [("OARLOCK_TEST_ENDPOINTS", &*endpoints), ("OARLOCK_TEST_STEPS", "6"), ("OARLOCK_TEST_BACKEND", "mpi")];
-    let Some(text) = mpirun(2, "workers::one_process", &vars) else { return };
+    let Some(text) = mpirun(2, "training::one_process", &vars) else { return };
     let found: Vec<&str> = text.lines().filter(|line| line.starts_with("sum")).collect();
     assert_eq!(found, sums, "{text}");
 }

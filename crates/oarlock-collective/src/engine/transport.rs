@@ -11,12 +11,12 @@ use oarlock_ir::{Error, Result};
 use oarlock_tensor::Buf;
 use parking_lot::{Condvar, Mutex};
 
-use super::call::Wait;
+use crate::call::Wait;
 use oarlock_net::{Conn, Incoming, Outgoing, Received, Receiver, Sender, now};
 
 /// Carries messages between the workers of a group; workers are given by their places in it. Messages between two workers arrive
 /// in the order in which they were sent.
-pub(super) trait Transport: Send {
+pub(crate) trait Transport: Send {
     /// How many workers there are.
     fn count(&self) -> usize;
 
@@ -54,7 +54,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// Workers that are connected by TCP. A thread of its own sends: if all workers only sent, nobody would receive.
-pub(super) struct Tcp {
+pub(crate) struct Tcp {
     /// Ranks of the workers, by place.
     members: Vec<usize>,
     me: usize,
@@ -95,7 +95,7 @@ struct Spare {
 
 impl Tcp {
     /// `conns` are the connections to other workers, by place.
-    pub(super) fn new(members: Vec<usize>, me: usize, conns: Vec<(usize, Conn)>) -> Result<Tcp> {
+    pub(crate) fn new(members: Vec<usize>, me: usize, conns: Vec<(usize, Conn)>) -> Result<Tcp> {
         let mut links = HashMap::new();
         for (place, conn) in conns {
             let (sender, receiver) = conn.split()?;

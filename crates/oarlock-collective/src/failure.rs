@@ -8,8 +8,8 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 use parking_lot::{Condvar, Mutex};
 
-use super::call::Call;
-use super::shared::ring_bell;
+use crate::call::Call;
+use crate::engine::shared_memory::ring_bell;
 use oarlock_net::{Closer, now};
 
 /// How long one who lost a connection waits to hear who died: the neighbour that broke off may only be the first to have noticed.
@@ -17,7 +17,7 @@ const VERDICT: Duration = Duration::from_secs(3);
 
 /// How a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// Its process ended.
     Died,
     /// Nothing was heard of it for so long.
@@ -27,7 +27,7 @@ pub(super) enum End {
 }
 
 /// What became of the workers of a group.
-pub(super) struct Fate {
+pub(crate) struct Fate {
     me: usize,
     endpoints: Vec<String>,
     verdict: Mutex<Option<(usize, End)>>,
@@ -39,7 +39,7 @@ pub(super) struct Fate {
     /// In the order in which they left: the others leave because the first did.
     left: Mutex<Vec<usize>>,
     /// Exchanges that this worker has begun.
-    pub(super) calls: AtomicU64,
+    pub(crate) calls: AtomicU64,
     /// The worker that has begun the fewest, and how many.
     slowest: Mutex<Option<(usize, u64)>>,
     closers: Mutex<Vec<Closer>>,
@@ -47,7 +47,7 @@ pub(super) struct Fate {
 }
 
 impl Fate {
-    pub(super) fn new(me: usize, endpoints: Vec<String>) -> Fate {
+    pub(crate) fn new(me: usize, endpoints: Vec<String>) -> Fate {
         Fate {
             me,
             endpoints,
@@ -64,29 +64,29 @@ impl Fate {
     }
 
     /// Who waits in this memory, or for this connection, is woken when somebody dies.
-    pub(super) fn wakes(&self, memory: Option<Arc<SharedMemory>>, closers: Vec<Closer>) {
+    pub(crate) fn wakes(&self, memory: Option<Arc<SharedMemory>>, closers: Vec<Closer>) {
         *self.memory.lock() = memory;
         *self.closers.lock() = closers;
     }
 
     /// A worker, as messages name it.
-    pub(super) fn name(&self, rank: usize) -> String {
+    pub(crate) fn name(&self, rank: usize) -> String {
         format!("rank {rank} ({})", self.endpoints.get(rank).map_or("?", String::as_str))
     }
 
     /// This worker.
-    pub(super) fn own(&self) -> String {
+    pub(crate) fn own(&self) -> String {
         format!("rank {}", self.me)
     }
 
     /// A worker ended. The first that dies is the one that everybody names.
-    pub(super) fn ended(&self, rank: usize, end: End) {
+    pub(crate) fn ended(&self, rank: usize, end: End) {
         self.decide(rank, end);
         self.publish(end);
     }
 
     /// Notes that a worker ended; nobody who waits here learns it before [`Fate::publish`]. False if another died before.
-    pub(super) fn decide(&self, rank: usize, end: End) -> bool {
+    pub(crate) fn decide(&self, rank: usize, end: End) -> bool {
         if end == End::Left {
             self.left.lock().push(rank);
             return true;
@@ -99,7 +99,7 @@ impl Fate {
     }
 
     /// Wakes those who wait here.
-    pub(super) fn publish(&self, end: End) {
+    pub(crate) fn publish(&self, end: End) {
         self.news.store(true, Ordering::Release);
         if end != End::Left {
             let _verdict = self.verdict.lock();
@@ -115,27 +115,27 @@ impl Fate {
     }
 
     /// Who died, if somebody did.
-    pub(super) fn verdict(&self) -> Option<(usize, End)> {
+    pub(crate) fn verdict(&self) -> Option<(usize, End)> {
         *self.verdict.lock()
     }
 
     /// Who died, and who left.
-    pub(super) fn lost(&self) -> Vec<usize> {
+    pub(crate) fn lost(&self) -> Vec<usize> {
         let mut lost = self.dead.lock().clone();
         lost.extend(self.left.lock().iter());
         lost
     }
 
-    pub(super) fn has_left(&self, rank: usize) -> bool {
+    pub(crate) fn has_left(&self, rank: usize) -> bool {
         self.left.lock().contains(&rank)
     }
 
-    pub(super) fn note_slowest(&self, rank: usize, calls: u64) {
+    pub(crate) fn note_slowest(&self, rank: usize, calls: u64) {
         *self.slowest.lock() = Some((rank, calls));
     }
 
     /// Fails if somebody died, or if `rank`, for whom this worker waits, has left.
-    pub(super) fn check(&self, rank: usize, call: &Call<'_>) -> Result<()> {
+    pub(crate) fn check(&self, rank: usize, call: &Call<'_>) -> Result<()> {
         if !self.news.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl Fate {
     }
 
     /// The connection to `rank` broke: who is to blame?
-    pub(super) fn broken(&self, rank: usize, call: &Call<'_>) -> Error {
+    pub(crate) fn broken(&self, rank: usize, call: &Call<'_>) -> Error {
         if self.has_left(rank) {
             return self.gone(rank, End::Left, call);
         }
@@ -183,7 +183,7 @@ impl Fate {
     }
 
     #[cold]
-    pub(super) fn too_late(&self, rank: usize, call: &Call<'_>) -> Error {
+    pub(crate) fn too_late(&self, rank: usize, call: &Call<'_>) -> Error {
         let begun = self.calls.load(Ordering::Relaxed);
         let who = match *self.slowest.lock() {
             Some((slowest, calls)) if calls < begun => slowest,
