@@ -9,17 +9,6 @@ use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_tensor::{DType, Element};
 use parking_lot::Mutex;
 
-<<<<<<< HEAD
-use super::backend::Backend;
-use super::call::{Call, Wait, What};
-use super::door::{Door, find_first};
-use super::engine::Engine;
-use super::fate::Fate;
-use super::form::{Expected, Formed, form};
-use super::reduce::Reduce;
-use super::rings::Rings;
-use super::watch::Watch;
-=======
 use crate::backend::Backend;
 use crate::call::{Call, Wait, What};
 use crate::engine::Engine;
@@ -28,7 +17,7 @@ use crate::failure_detector::Watch;
 use crate::reduce::Reduce;
 use crate::rejoin::{Door, find_first};
 use crate::rendezvous::{Expected, Formed, form};
->>>>>>> coll
+use crate::rings::Rings;
 use oarlock_net::{Listener, NetOptions, now};
 
 /// Who works together, and how.
