@@ -14,10 +14,10 @@ use crate::call::{Call, Wait, What};
 use crate::engine::Engine;
 use crate::failure::Fate;
 use crate::failure_detector::Watch;
+use crate::groups::Rings;
 use crate::reduce::Reduce;
 use crate::rejoin::{Door, find_first};
 use crate::rendezvous::{Expected, Formed, form};
-use crate::rings::Rings;
 use oarlock_net::{Listener, NetOptions, now};
 
 /// Who works together, and how.
