@@ -64,6 +64,9 @@ fn generate(mode: &Mode) -> Result<()> {
         let path = format!("{}/mod.rs", table.dir);
         put(mode, &path, &rustfmt(&module(table, &entries(table)?))?, &mut stale)?;
     }
+    for (path, text) in crate::codegen_requests::files()? {
+        put(mode, &path, &text, &mut stale)?;
+    }
     // The documentation is printed by what it documents, compiled, so it comes after the tables.
     process::run(
         process::cargo()
