@@ -10,10 +10,12 @@
 mod bench;
 mod check;
 mod codegen;
+mod codegen_requests;
 mod files;
 mod fuzz;
 mod integration;
 mod licences;
+mod new_request;
 mod process;
 mod soak;
 mod test;
@@ -27,7 +29,7 @@ use anyhow::{Context, Result, bail};
 /// A command: its name, its arguments, what it does, and how.
 type Task = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 10] = [
     ("check", "", "formatting, lints, tidy, generated files, licences: what a change must pass", |_| check::run()),
     ("test", "[ARGS...]", "every test, Rust and Python; ARGS go to `cargo test`, then only Rust's run", test::run),
     ("bench", "[NAME...]", "all or the named benchmarks (crates/oarlock/examples/bench_NAME.rs)", bench::run),
@@ -41,6 +43,7 @@ const TASKS: [Task; 9] = [
         fuzz::run,
     ),
     ("integration", "[NAME...]", "all or the named checks with other people's programs, unchanged", integration::run),
+    ("new", "request NAME", "writes a request of parameter servers with a failing test", new_request::task),
     ("soak", "[ARGS...]", "the Rust tests in release mode with OARLOCK_SOAK=1: longer runs, more cases", soak::run),
 ];
 
@@ -93,6 +96,6 @@ fn an_unknown_command_lists_the_known_ones() {
     let error = dispatch(&["chekc".to_string()]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, soak"
+        "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, new, soak"
     );
 }

@@ -5,7 +5,7 @@ use oarlock_ir::{Program, Result};
 
 use crate::Rings;
 use crate::elastic::run_step;
-use oarlock_transpile::{LAST_AVERAGED, LOCAL_STEPS, idle};
+use oarlock_transpile::{LAST_AVERAGED, LOCAL_STEPS, zero_weight_step};
 
 /// Takes part in the steps of the other workers of a group, without data and without weight, until all have come to the end of
 /// their data. Parameters stay equal everywhere. `program` is what this worker trained in `scope`. Returns after how many steps
@@ -15,7 +15,7 @@ pub fn finish(executor: &Executor, program: &Program, scope: &Scope) -> Result<u
     if rings.active().is_none() {
         return Ok(0);
     }
-    let Some(step) = idle(program)? else { return Ok(0) };
+    let Some(step) = zero_weight_step(program)? else { return Ok(0) };
     let mut steps = 0;
     // What this worker learned since parameters were averaged last counts once.
     let mut own = step.catch_up.as_ref().filter(|_| has_steps_to_average(scope));

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::saving::join;
 use oarlock_transpile::placement::server_of_id;
-use oarlock_transpile::{Kept, Part};
+use oarlock_transpile::{Part, VarLocations};
 
 const STEM: &str = "checkpoint_";
 const JOB: &str = "job.json";
@@ -176,7 +176,7 @@ impl JobCheckpoints {
     pub fn complete(
         &self,
         number: u64,
-        kept: &[Kept],
+        kept: &[VarLocations],
         servers: usize,
         trainers: &[Vec<u8>],
         keep: usize,
@@ -269,7 +269,7 @@ impl JobCheckpoint {
     }
 
     /// Sets the parts of server `server` of `servers` in its scope, before it starts. All are set, or none.
-    pub fn load(&self, kept: &[Kept], server: usize, servers: usize, scope: &Scope) -> Result<()> {
+    pub fn load(&self, kept: &[VarLocations], server: usize, servers: usize, scope: &Scope) -> Result<()> {
         let mut loaded: Vec<(Name, Value)> = Vec::new();
         for kept in kept {
             for part in kept.parts.iter().filter(|part| part.server == server) {
@@ -291,7 +291,7 @@ impl JobCheckpoint {
         Ok(())
     }
 
-    fn read(&self, then: &KeptThen, kept: &Kept, part: &Part, servers: usize) -> Result<Value> {
+    fn read(&self, then: &KeptThen, kept: &VarLocations, part: &Part, servers: usize) -> Result<Value> {
         if then.hashed != kept.hashed {
             let what =
                 format!("`{}` was {} when it was saved", then.name, if then.hashed { "hashed" } else { "not hashed" });
@@ -436,14 +436,14 @@ fn read_step(view: &dyn View) -> Result<u64> {
     step.ok_or_else(|| Error::new(Kind::Format, format!("{origin} does not hold a number of steps")))
 }
 
-fn describe(step: u64, servers: usize, trainers: usize, kept: &[Kept]) -> Json {
+fn describe(step: u64, servers: usize, trainers: usize, kept: &[VarLocations]) -> Json {
     let part = |part: &Part| PartThen {
         server: part.server,
         name: part.name.to_string(),
         first_row: part.first_row,
         rows: part.rows,
     };
-    let then = |kept: &Kept| KeptThen {
+    let then = |kept: &VarLocations| KeptThen {
         name: kept.var.name.to_string(),
         hashed: kept.hashed,
         parts: kept.parts.iter().map(part).collect(),
@@ -517,7 +517,7 @@ mod tests {
     }
 
     /// A variable of six rows that two servers keep four and two rows of, a table, and a rate that both have.
-    fn kept(first: usize) -> Vec<Kept> {
+    fn var_locations(first: usize) -> Vec<VarLocations> {
         let var = |name: &str, dims: &[i64]| Var::new(name, VarType::tensor(DType::F32, Shape::from_i64(dims)));
         let part = |server: usize, name: &str, first_row, rows| {
             let endpoint = format!("s{server}:1");
@@ -525,14 +525,14 @@ mod tests {
         };
         let each = |name: &str| vec![part(0, name, 0, None), part(1, name, 0, None)];
         vec![
-            Kept {
+            VarLocations {
                 var: var("w", &[6, 1]),
                 parts: vec![part(0, "w.block0", 0, Some(first)), part(1, "w.block1", first, Some(6 - first))],
                 hashed: false,
                 updated: true,
             },
-            Kept { var: var("table", &[100, 1]), parts: each("table"), hashed: true, updated: true },
-            Kept { var: var("rate", &[1]), parts: each("rate"), hashed: false, updated: false },
+            VarLocations { var: var("table", &[100, 1]), parts: each("table"), hashed: true, updated: true },
+            VarLocations { var: var("rate", &[1]), parts: each("rate"), hashed: false, updated: false },
         ]
     }
 
@@ -564,7 +564,7 @@ mod tests {
         let checkpoints = folder.checkpoints();
         save(&checkpoints, 0);
         assert!(checkpoints.latest().unwrap().is_none());
-        checkpoints.complete(0, &kept(4), 2, &[b"here".to_vec(), Vec::new()], 1).unwrap();
+        checkpoints.complete(0, &var_locations(4), 2, &[b"here".to_vec(), Vec::new()], 1).unwrap();
         let found = checkpoints.latest().unwrap().unwrap();
         assert_eq!((found.number, found.step, found.servers, found.trainers), (0, 7, 2, 2));
         assert_eq!(found.trainer(0).unwrap(), b"here");
@@ -572,7 +572,7 @@ mod tests {
         // The next one replaces it; one that was never completed is in nobody's way.
         save(&checkpoints, 1);
         save(&checkpoints, 2);
-        checkpoints.complete(2, &kept(4), 2, &[Vec::new()], 1).unwrap();
+        checkpoints.complete(2, &var_locations(4), 2, &[Vec::new()], 1).unwrap();
         assert_eq!(checkpoints.list().unwrap().iter().map(|c| c.number).collect::<Vec<_>>(), [2]);
         assert_eq!(checkpoints.next_number().unwrap(), 3);
     }
@@ -582,7 +582,7 @@ mod tests {
         let folder = Folder::new("load");
         let checkpoints = folder.checkpoints();
         save(&checkpoints, 0);
-        checkpoints.complete(0, &kept(4), 2, &[Vec::new()], 1).unwrap();
+        checkpoints.complete(0, &var_locations(4), 2, &[Vec::new()], 1).unwrap();
         let three = checkpoints.reshard(&checkpoints.latest().unwrap().unwrap(), 3).unwrap();
         for number in [0, three] {
             let found = checkpoints.open(number).unwrap().unwrap();
@@ -590,7 +590,7 @@ mod tests {
             for server in 0..2 {
                 let scope = Scope::new();
                 // Cut elsewhere than it was saved.
-                found.load(&kept(1), server, 2, &scope).unwrap();
+                found.load(&var_locations(1), server, 2, &scope).unwrap();
                 let expected: &[f64] = if server == 0 { &[0.0] } else { &[1.0, 2.0, 3.0, 4.0, 5.0] };
                 assert_eq!(numbers(&scope, &format!("w.block{server}")), expected);
                 assert_eq!((numbers(&scope, "rate"), steps_before(&scope)), (vec![0.5], 7));
@@ -622,8 +622,8 @@ mod tests {
         let folder = Folder::new("lacks");
         let checkpoints = folder.checkpoints();
         save(&checkpoints, 0);
-        checkpoints.complete(0, &kept(4)[1..], 2, &[Vec::new()], 1).unwrap();
-        let error = checkpoints.latest().unwrap().unwrap().load(&kept(4), 0, 2, &Scope::new()).unwrap_err();
+        checkpoints.complete(0, &var_locations(4)[1..], 2, &[Vec::new()], 1).unwrap();
+        let error = checkpoints.latest().unwrap().unwrap().load(&var_locations(4), 0, 2, &Scope::new()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "error[missing]: checkpoint 0 does not hold `w`\n  help: go on with the program that the checkpoint was saved from"

@@ -3,7 +3,7 @@
 
 use oarlock_testkit::{Counting, in_own_process};
 
-use crate::message;
+use crate::protocol::samples;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -14,7 +14,7 @@ const CHILD: &str = "OARLOCK_TEST_HOSTILE";
 #[expect(clippy::disallowed_methods, reason = "how a test tells its child process what to do")]
 fn child() {
     if std::env::var_os(CHILD).is_some() {
-        message::hostile::attack_messages();
+        samples::attack_all();
     }
 }
 

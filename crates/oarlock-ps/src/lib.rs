@@ -10,9 +10,10 @@ pub mod communicator;
 mod fusion;
 #[cfg(test)]
 mod hostile;
-mod message;
 mod op;
+mod protocol;
 mod refresh;
+mod request;
 mod rowset;
 pub mod saving;
 pub mod server;

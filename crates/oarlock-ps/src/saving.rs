@@ -1,6 +1,6 @@
 //! Saving and loading what servers keep, as files of whole variables: the same that training on one machine writes.
 //!
-//! A trainer fetches the parts and joins them; a server cuts its parts out of whole variables. Tables that servers keep by id go to
+//! A trainer fetches the parts and joins them; a server snapshots its parts out of whole variables. Tables that servers keep by id go to
 //! their files some rows after the other. Must not know how trainers and servers work together in a step.
 
 use oarlock_exec::Scope;
@@ -11,14 +11,14 @@ use oarlock_io::{
 use oarlock_ir::{Error, Kind, Name, Program, Result, Var};
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
-use crate::client::{Client, Inbox};
+use crate::client::{Client, ReceivedVars};
 use oarlock_transpile::placement::server_of_id;
-use oarlock_transpile::{Kept, Part};
+use oarlock_transpile::{Part, VarLocations};
 
 /// A trainer that saves what the job has.
 pub struct Saver<'a> {
     /// What servers keep and this trainer has to fetch.
-    pub away: &'a [Kept],
+    pub away: &'a [VarLocations],
     /// The connection to them.
     pub client: &'a Client,
     /// The trainer's number.
@@ -70,7 +70,7 @@ impl Saver<'_> {
         Ok(whole)
     }
 
-    fn fetch_table(&self, kept: &Kept, take: &mut dyn FnMut(&SelectedRows) -> Result<()>) -> Result<()> {
+    fn fetch_table(&self, kept: &VarLocations, take: &mut dyn FnMut(&SelectedRows) -> Result<()>) -> Result<()> {
         let fetch = |part: &Part| self.client.fetch_rows(self.trainer as u32, &part.endpoint, &part.name, take);
         kept.parts.iter().try_for_each(fetch)
     }
@@ -92,7 +92,7 @@ impl Saver<'_> {
             return Err(not_combined(&table.name, file));
         }
         let remote = vars.iter().filter_map(|var| away(&var.name)).filter(|kept| !kept.hashed);
-        let remote: Vec<&Kept> = remote.collect();
+        let remote: Vec<&VarLocations> = remote.collect();
         fetch_into(&remote, self.client, self.trainer, whole)?;
         // A folder that does not exist yet holds nothing. One that cannot be read may hold lists that would stand for this save.
         let before = match store.view() {
@@ -106,7 +106,7 @@ impl Saver<'_> {
         Ok(())
     }
 
-    fn stage_table(&self, staging: &mut dyn Staging, before: Option<&dyn View>, kept: &Kept) -> Result<()> {
+    fn stage_table(&self, staging: &mut dyn Staging, before: Option<&dyn View>, kept: &VarLocations) -> Result<()> {
         let sizes: Option<Vec<usize>> = kept.var.shape.iter().map(|size| size.known()).collect();
         let Some([height, row @ ..]) = sizes.as_deref() else {
             return Err(Error::internal(format!("table `{}` does not say how long its rows are", kept.var.name)));
@@ -124,13 +124,13 @@ fn not_combined(table: &Name, file: &str) -> Error {
 }
 
 /// Fetches variables from the servers, whole, into a new scope inside `scope`. What no server keeps is found in `scope`.
-pub fn fetch_whole(kept: &[&Kept], client: &Client, trainer: usize, scope: &Scope) -> Result<Scope> {
+pub fn fetch_whole(kept: &[&VarLocations], client: &Client, trainer: usize, scope: &Scope) -> Result<Scope> {
     let whole = scope.child();
     fetch_into(kept, client, trainer, &whole)?;
     Ok(whole)
 }
 
-fn fetch_into(kept: &[&Kept], client: &Client, trainer: usize, whole: &Scope) -> Result<()> {
+fn fetch_into(kept: &[&VarLocations], client: &Client, trainer: usize, whole: &Scope) -> Result<()> {
     for kept in kept {
         let parts = fetch_parts(kept, client, trainer)?;
         let value = if kept.hashed { join_hashed(parts)? } else { Value::Dense(join(&kept.var.name, parts)?) };
@@ -139,7 +139,7 @@ fn fetch_into(kept: &[&Kept], client: &Client, trainer: usize, whole: &Scope) ->
     Ok(())
 }
 
-fn fetch_parts(kept: &Kept, client: &Client, trainer: usize) -> Result<Vec<Value>> {
+fn fetch_parts(kept: &VarLocations, client: &Client, trainer: usize) -> Result<Vec<Value>> {
     // Where every server has the whole, one is asked.
     let wanted = match kept.parts.first() {
         Some(first) if first.rows.is_none() && !kept.hashed => std::slice::from_ref(first),
@@ -150,10 +150,10 @@ fn fetch_parts(kept: &Kept, client: &Client, trainer: usize) -> Result<Vec<Value
 
 fn fetch(part: &Part, client: &Client, trainer: usize) -> Result<Value> {
     // Servers may use one name for different parts: each is asked alone.
-    let mut inbox = Inbox::default();
-    client.pull(trainer as u32, &[(part.endpoint.clone(), part.name.to_string())], &mut inbox)?;
+    let mut received = ReceivedVars::default();
+    client.pull(trainer as u32, &[(part.endpoint.clone(), part.name.to_string())], &mut received)?;
     let mut value = Value::Empty;
-    if inbox.take(&part.name, &mut value) {
+    if received.take(&part.name, &mut value) {
         return Ok(value);
     }
     let what = format!("server {} was asked for `{}` and did not send it", part.endpoint, part.name);
@@ -207,14 +207,15 @@ fn join_hashed(parts: Vec<Value>) -> Result<Value> {
 pub fn load_parts(
     store: &dyn Store,
     combined: Option<&str>,
-    kept: &[Kept],
+    kept: &[VarLocations],
     server: usize,
     names: Option<&[String]>,
     scope: &Scope,
 ) -> Result<Vec<String>> {
     let view = store.view()?;
-    let asked = |kept: &&Kept| names.is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
-    let mine: Vec<&Kept> = kept.iter().filter(|k| k.parts.iter().any(|p| p.server == server)).filter(asked).collect();
+    let asked = |kept: &&VarLocations| names.is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
+    let mine: Vec<&VarLocations> =
+        kept.iter().filter(|k| k.parts.iter().any(|p| p.server == server)).filter(asked).collect();
     let servers = kept.iter().flat_map(|kept| &kept.parts).map(|part| part.server + 1).max().unwrap_or(1);
     if let (Some(table), Some(file)) = (mine.iter().find(|kept| kept.hashed), combined) {
         return Err(not_combined(&table.var.name, file));

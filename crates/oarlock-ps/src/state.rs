@@ -7,7 +7,7 @@ use oarlock_exec::{Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
 use parking_lot::Mutex;
 
-use crate::client::{Client, ClientOptions, Onlooker};
+use crate::client::{Client, ClientOptions, ReadOnlyClient};
 use crate::communicator::Communicator;
 use crate::refresh::Refresh;
 
@@ -16,7 +16,7 @@ use crate::refresh::Refresh;
 pub struct PsState {
     options: Mutex<Option<ClientOptions>>,
     client: Mutex<Option<Arc<Client>>>,
-    onlooker: Mutex<Option<Arc<Onlooker>>>,
+    reader: Mutex<Option<Arc<ReadOnlyClient>>>,
     communicator: Mutex<Option<Arc<Communicator>>>,
     refresh: Refresh,
     /// The thread that completes a checkpoint beside training.
@@ -52,8 +52,8 @@ impl PsState {
         self.client.lock().get_or_insert_with(|| Arc::new(make())).clone()
     }
 
-    pub(crate) fn onlooker_or_make(&self, make: impl FnOnce() -> Onlooker) -> Arc<Onlooker> {
-        self.onlooker.lock().get_or_insert_with(|| Arc::new(make())).clone()
+    pub(crate) fn reader_or_make(&self, make: impl FnOnce() -> ReadOnlyClient) -> Arc<ReadOnlyClient> {
+        self.reader.lock().get_or_insert_with(|| Arc::new(make())).clone()
     }
 
     /// The communicator, if there is one.

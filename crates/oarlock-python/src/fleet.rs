@@ -187,7 +187,7 @@ fn area_under_curve(positive: Vec<f64>, negative: Vec<f64>) -> f64 {
 /// The workers of a job, as one of them meets the others at the servers.
 #[pyclass(frozen)]
 pub(crate) struct Partners {
-    pub(crate) inner: Mutex<client::Partners>,
+    pub(crate) inner: Mutex<client::TrainerGroup>,
     pub(crate) runtime: Py<Runtime>,
 }
 
@@ -203,13 +203,13 @@ impl Partners {
         workers: usize,
     ) -> PyResult<Partners> {
         let client = Client::of(&runtime.borrow(py).inner);
-        let inner = client::Partners::new(client, servers, index, workers).py()?;
+        let inner = client::TrainerGroup::new(client, servers, index, workers).py()?;
         Ok(Partners { inner: Mutex::new(inner), runtime })
     }
 
     /// The bytes of all workers, in their order, once all have given theirs.
     fn gather<'py>(&self, py: Python<'py>, mine: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let all = self.runtime.borrow(py).compute(py, || self.inner.lock().gather(mine))?;
+        let all = self.runtime.borrow(py).compute(py, || self.inner.lock().all_gather(mine))?;
         Ok(all.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 }

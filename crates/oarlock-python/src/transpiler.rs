@@ -10,7 +10,7 @@ use oarlock::ps::checkpoint::JobCheckpoints;
 use oarlock::ps::client::{Client, ClientOptions, Stale, wait_for_servers};
 use oarlock::ps::saving::{self, Saver};
 use oarlock::transpile::placement::{self, Dispatcher, SplitMethod};
-use oarlock::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Kept, Mode, Trainers};
+use oarlock::transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers, VarLocations};
 use oarlock::{Error, Kind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -227,13 +227,14 @@ impl Transpiler {
         names: Option<Vec<String>>,
         scope: &Scope,
     ) -> PyResult<Vec<String>> {
-        let kept = self.inner.kept().py()?;
+        let kept = self.inner.var_locations().py()?;
         let servers = self.inner.placement().py()?.servers();
         let server = servers.iter().position(|s| s == endpoint).ok_or_else(|| {
             PyValueError::new_err(format!("{endpoint} is not one of the servers: {}", servers.join(", ")))
         })?;
-        let asked = |kept: &&Kept| names.as_ref().is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
-        let wanted: Vec<Kept> = kept.iter().filter(asked).cloned().collect();
+        let asked =
+            |kept: &&VarLocations| names.as_ref().is_none_or(|names| names.iter().any(|n| *kept.var.name == **n));
+        let wanted: Vec<VarLocations> = kept.iter().filter(asked).cloned().collect();
         let load = || {
             let store = io::open_store(dirname)?;
             if let Some(checkpoint) = fleet::newest_checkpoint(dirname)? {

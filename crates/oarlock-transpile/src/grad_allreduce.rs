@@ -3,8 +3,8 @@
 
 use oarlock_ir::{Attr, Name, Op, Program, Result, Role};
 
+use super::collective_workers::{Workers, check_dense, ring_id, scale};
 use super::updates::Updates;
-use super::workers::{Workers, check_dense, ring_id, scale};
 use crate::ops::{FUSE, HIERARCHICAL, NO_VARS, PROGRAM, WEIGHT, WORKERS, collective, sync_stream, with_role};
 
 /// Joins the rings, and gives every worker the first one's parameters.

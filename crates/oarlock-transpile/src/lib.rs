@@ -8,14 +8,13 @@
 
 #![forbid(unsafe_code)]
 
+mod collective_workers;
 mod config;
 mod dc_asgd;
 mod geo;
 mod geo_vars;
 mod grad_allreduce;
-mod idle;
 mod job;
-mod kept;
 mod local_sgd;
 mod lookup;
 mod norm;
@@ -27,29 +26,30 @@ mod table;
 mod trainer;
 mod trainer_startup;
 mod updates;
-mod workers;
+mod var_locations;
+mod zero_weight_step;
 
 use std::collections::BTreeSet;
 
 use oarlock_ir::{Error, Kind, Name, Program, Registry, Result, verify};
 
+use collective_workers::{Workers, in_common, set_up_rings};
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
 use dc_asgd::check_dense;
 pub use dc_asgd::{TRAINER_ID, backup};
 pub use geo_vars::{GeoBlock, GeoVar};
 use grad_allreduce::{allreduce_gradients, share_parameters, start_workers, trained};
-pub use idle::{Idle, idle};
 pub use job::empty_dead_blocks;
 use job::{Job, known_dims};
-pub use kept::{Kept, Part};
 use local_sgd::{Averaging, average_parameters, average_sometimes, take_snapshots};
 pub use local_sgd::{LAST_AVERAGED, LOCAL_STEPS};
 use lookup::remote_tables;
 pub use lookup::{RemoteTable, predict_with_servers, tables_on_servers};
 use table::distributed_tables;
 use updates::{Update, find_updates};
-use workers::{Workers, in_common, set_up_rings};
+pub use var_locations::{Part, VarLocations};
+pub use zero_weight_step::{ZeroWeightStep, zero_weight_step};
 
 use crate::placement::{Cut, Placeable, Placed, Placement, SplitMethod, shuffle};
 
@@ -227,17 +227,17 @@ impl DistributeTranspiler {
         Ok(job.updates().iter().map(share).collect())
     }
 
-    /// Where every variable is that servers keep.
-    pub fn kept(&self) -> Result<Vec<Kept>> {
+    /// The location of every variable that servers have.
+    pub fn var_locations(&self) -> Result<Vec<VarLocations>> {
         let job = self.job()?;
         let servers = job.placement.servers();
         let programs = servers.iter().map(|e| self.get_pserver_program(e)).collect::<Result<Vec<_>>>()?;
-        kept::kept(job, &programs)
+        var_locations::var_locations(job, &programs)
     }
 
-    /// What a trainer has to fetch before it can save it. With GEO trainers have everything, and newer than servers.
-    pub fn away(&self) -> Result<Vec<Kept>> {
-        if self.config.geo_sgd_mode { Ok(Vec::new()) } else { self.kept() }
+    /// The variables that a trainer must fetch before it can save them. With GEO, trainers have all, and newer than servers.
+    pub fn away(&self) -> Result<Vec<VarLocations>> {
+        if self.config.geo_sgd_mode { Ok(Vec::new()) } else { self.var_locations() }
     }
 
     /// The program for one machine, as it was before it was transpiled.

@@ -4,11 +4,11 @@
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Role, Var, VarKind, VarType};
 use oarlock_tensor::DType;
 
+use super::collective_workers::{Workers, scale};
 use super::config::Config;
 use super::grad_allreduce::wait_for_rings;
 use super::job::like;
 use super::updates::Updates;
-use super::workers::{Workers, scale};
 use crate::ops::{NO_VARS, WEIGHT, collective, sync_stream, with_role};
 
 fn snapshot(param: &Name) -> Name {

@@ -46,7 +46,7 @@ impl Trainer<'_> {
         for (i, op) in job.main.global().ops.iter().enumerate() {
             ops.extend(norms.exchange_before(i, job, &mut self.program)?);
             if !leaving.contains(&i) {
-                ops.push(norms.seen_by(i, self.kept(i, op)));
+                ops.push(norms.seen_by(i, self.staying(i, op)));
             }
             for (n, update) in job.updates().iter().enumerate().filter(|(n, _)| finished[*n] == Some(i)) {
                 ops.extend(self.send_gradient(update, &self.sent[n].clone())?);
@@ -57,7 +57,7 @@ impl Trainer<'_> {
     }
 
     /// An operator that stays; one of the optimizer counts as part of the gradient from now on.
-    fn kept(&self, i: usize, op: &Op) -> Op {
+    fn staying(&self, i: usize, op: &Op) -> Op {
         let mut op = op.clone();
         if self.job.updates.on_trainer.contains(&i) {
             op.set_role(Role::BACKWARD);

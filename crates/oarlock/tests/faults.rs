@@ -20,7 +20,7 @@ use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::communicator::{Communicator, CommunicatorOptions, Merge};
 use oarlock::ps::saving::fetch_whole;
 use oarlock::ps::server::{Policy, Server, ServerOptions, Summary};
-use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Trainers, VarLocations};
 
 const WIDTH: usize = 4;
 const BATCH: usize = 6;
@@ -193,7 +193,7 @@ struct Trainer {
     exe: Executor,
     scope: Scope,
     program: Program,
-    kept: Vec<Kept>,
+    kept: Vec<VarLocations>,
 }
 
 impl Trainer {
@@ -204,7 +204,7 @@ impl Trainer {
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let program = transpiler.get_trainer_program().unwrap();
-        Trainer { exe, scope, program, kept: transpiler.kept().unwrap() }
+        Trainer { exe, scope, program, kept: transpiler.var_locations().unwrap() }
     }
 
     fn client(&self) -> Arc<Client> {
@@ -288,7 +288,7 @@ fn play(mode: Mode, seed: u64) -> (Vec<Summary>, u64) {
 
 /// What servers hold is what was pushed.
 fn check(mode: Mode, trainer: &Trainer) {
-    let all: Vec<&Kept> = trainer.kept.iter().collect();
+    let all: Vec<&VarLocations> = trainer.kept.iter().collect();
     let whole = fetch_whole(&all, &trainer.client(), 0, &trainer.scope).unwrap();
     let (rows, w) = expected(mode);
     assert_eq!(whole.tensor("w").unwrap().to_f64(), w, "w");
@@ -318,7 +318,7 @@ fn rows_are_the_sum_of_the_pushes_whatever_becomes_of_connections() {
                 panic!("replay with OARLOCK_FAULT_SEED={seed} (mode {mode:?})");
             };
             slams += slammed;
-            repeats += summaries.iter().map(|s| s.repeats).sum::<u64>();
+            repeats += summaries.iter().map(|s| s.duplicates).sum::<u64>();
         }
     }
     // Otherwise nothing was tested.

@@ -14,7 +14,7 @@ use oarlock::ps::server::{Server, ServerOptions};
 use oarlock::replicas::{Feeds, Replicas};
 use oarlock::tensor::table::{Retention, Score};
 use oarlock::tensor::{SelectedRows, Value};
-use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock::transpile::{Arguments, Config, DistributeTranspiler, Trainers, VarLocations};
 use oarlock_testkit::{Tolerance, assert_close};
 
 const WIDTH: usize = 4;
@@ -162,8 +162,8 @@ fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
             run(&exe, &program, &scope, &feed(ids, step, trainer * count, count), &[]).unwrap();
         }
         let client = Client::of(exe.runtime());
-        let all = transpiler.kept().unwrap();
-        let whole = fetch_whole(&all.iter().collect::<Vec<&Kept>>(), &client, trainer, &scope).unwrap();
+        let all = transpiler.var_locations().unwrap();
+        let whole = fetch_whole(&all.iter().collect::<Vec<&VarLocations>>(), &client, trainer, &scope).unwrap();
         client.leave().unwrap();
         whole
     };

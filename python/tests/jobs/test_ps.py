@@ -288,7 +288,7 @@ def test_jobs_with_tls_train_the_same_and_refuse_plain_connections(tmp_path):
     losses, _ = run(net="fit_a_line", env=tls)
     np.testing.assert_allclose(together(losses), local(), rtol=1e-5)
     trainer, server = refused(tls, {})
-    assert "ConnectionError" in trainer and "was turned away" in server, (trainer, server)
+    assert "ConnectionError" in trainer and "was rejected" in server, (trainer, server)
 
 
 def test_any_role_of_one_transpiler():

@@ -1,4 +1,4 @@
-//! One server as a trainer sees it: connections, requests, and repeats of those whose reply was lost.
+//! One server as a trainer sees it: its connections, and requests, which are retried over a new connection while the reply is missing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -7,8 +7,10 @@ use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
 
 use super::ClientOptions;
-use crate::message::{Hello, Purpose, Welcome, decode_failure, kind};
-use oarlock_net::codec::{Reader, Writer};
+use crate::protocol::error::decode_error;
+use crate::protocol::reply;
+use crate::request::hello::{Hello, Purpose, Welcome};
+use oarlock_net::codec::Reader;
 use oarlock_net::{Conn, Failure, Incoming, Outgoing, Received, now};
 
 /// A request, ready to be sent as often as needed.
@@ -16,20 +18,20 @@ pub(crate) struct Request<'a> {
     pub(crate) kind: u16,
     pub(crate) meta: &'a [u8],
     pub(crate) sections: &'a [&'a [u8]],
-    /// What it is about, for messages: `the push of step 7`.
+    /// Its subject, for error messages: `the push of step 7`.
     pub(crate) about: &'a dyn Fn() -> String,
 }
 
-/// How often somebody who waits for a reply looks whether he is to stop.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a wait for a reply checks for an interruption.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(200);
 
-/// Who asks.
+/// The process that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) trainer: u32,
     pub(crate) incarnation: u64,
     /// Reads only: never counted as a trainer.
-    pub(crate) looks: bool,
+    pub(crate) read_only: bool,
 }
 
 /// A server.
@@ -45,7 +47,7 @@ pub(crate) struct Peer {
 pub(crate) struct Link {
     conn: Option<Conn>,
     stream: u32,
-    /// The number of the request under way; a repeat keeps it, so that the server knows it again.
+    /// The number of the request under way; a retry keeps it, so that the server recognizes the duplicate.
     sequence: u64,
     /// The last reply.
     pub(crate) reply: Incoming,
@@ -64,7 +66,7 @@ impl Peer {
         }
     }
 
-    /// A stream that nobody uses now.
+    /// Takes a stream that no request uses now.
     pub(crate) fn take(&self) -> Link {
         let idle = self.idle.lock().pop();
         idle.unwrap_or_else(|| Link {
@@ -86,12 +88,18 @@ impl Peer {
         self.idle.lock().iter_mut().for_each(|link| link.reply = Incoming::new());
     }
 
-    /// Sends a request for the first time. A failure shows when the reply is awaited, and the request is then repeated.
+    /// Sends a request, and waits for its reply.
+    pub(crate) fn ask(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
+        self.begin(link, request, deadline)?;
+        self.finish(link, request, deadline)
+    }
+
+    /// Sends a request for the first time. A failure shows when the reply is awaited, and the request is then sent again.
     pub(crate) fn begin(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
         link.sequence += 1;
         if link.conn.is_none() {
-            // Who only reads does not wait for a server to be started.
-            let until = if self.identity.looks { self.options.reconnect_until(deadline) } else { deadline };
+            // A reader does not wait for a server to be started.
+            let until = if self.identity.read_only { self.options.reconnect_until(deadline) } else { deadline };
             self.connect(link, request, until)?;
         }
         if self.send(link, request, deadline).is_err() {
@@ -108,7 +116,7 @@ impl Peer {
         }
     }
 
-    /// Waits for the reply; sends the request again over a new connection as often as the connection breaks.
+    /// WaitReport for the reply; sends the request again over a new connection as often as the connection breaks.
     pub(crate) fn finish(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
         loop {
             match self.receive(link, deadline) {
@@ -127,8 +135,8 @@ impl Peer {
                 }
             }
         }
-        if link.reply.kind() == kind::FAILED {
-            let error = decode_failure(&mut Reader::new(link.reply.meta(), "a message"), &self.endpoint)?;
+        if link.reply.kind() == reply::FAILED {
+            let error = decode_error(&mut Reader::new(link.reply.meta(), "a message"), &self.endpoint)?;
             return Err(self.about(error, request));
         }
         Ok(())
@@ -138,8 +146,8 @@ impl Peer {
         let broken = |what: &str| Error::new(Kind::Network, format!("{what} by server {}", self.endpoint));
         let Some(conn) = &mut link.conn else { return Err(broken("the connection was closed")) };
         loop {
-            match conn.recv(&mut link.reply, deadline.min(now() + LOOK))? {
-                // A late reply to a request that was repeated meanwhile is not the one that is awaited.
+            match conn.recv(&mut link.reply, deadline.min(now() + INTERRUPT_CHECK))? {
+                // A late reply to a request that was retried meanwhile is not the one that is awaited.
                 Received::Frame if link.reply.id() != link.sequence => {}
                 Received::Frame => return Ok(()),
                 Received::Closed => return Err(broken("the connection was closed")),
@@ -157,9 +165,9 @@ impl Peer {
     }
 
     fn connect(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
-        let purpose = if self.identity.looks { Purpose::Look } else { Purpose::Work };
+        let purpose = if self.identity.read_only { Purpose::ReadOnly } else { Purpose::Requests };
         let (conn, welcome) = self.open(purpose, link.stream, deadline).map_err(|e| self.about(e, request))?;
-        if self.identity.looks
+        if self.identity.read_only
             && let Err(e) = conn.watch_closely()
         {
             self.options.log.line(format!("warning: the loss of {} would be noticed late: {e}", self.endpoint));
@@ -169,54 +177,38 @@ impl Peer {
         Ok(())
     }
 
-    /// A new connection, introduced.
+    /// Opens a connection and introduces this process.
     pub(crate) fn open(&self, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
-        self.introduce(Conn::connect(&self.endpoint, &self.options.net, deadline)?, purpose, stream, deadline)
+        self.say_hello(Conn::connect(&self.endpoint, &self.options.net, deadline)?, purpose, stream, deadline)
     }
 
-    /// Does the server answer? It may not be there yet: the error says so, or that waiting cannot help.
-    pub(super) fn look(&self, deadline: Instant) -> std::result::Result<(), Failure> {
+    /// Checks that the server answers. The error tells whether it may not be there yet, or waiting cannot help.
+    pub(super) fn probe(&self, deadline: Instant) -> std::result::Result<(), Failure> {
         let conn = Conn::reach(&self.endpoint, &self.options.net, deadline)?;
-        match self.introduce(conn, Purpose::Look, 0, deadline) {
+        match self.say_hello(conn, Purpose::ReadOnly, 0, deadline) {
             Ok(_) => Ok(()),
             Err(e) if matches!(e.kind(), Kind::Network | Kind::Timeout) => Err(Failure::Absent(e)),
             Err(e) => Err(Failure::Final(e)),
         }
     }
 
-    fn introduce(&self, mut conn: Conn, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
-        let hello = Hello {
+    /// The hello of this process for a new connection.
+    pub(crate) fn hello(&self, purpose: Purpose, stream: u32) -> Hello {
+        Hello {
             purpose,
             trainer: self.identity.trainer,
             incarnation: self.identity.incarnation,
             stream,
             fingerprint: self.options.fingerprint.clone(),
-        };
-        let mut meta = Writer::new();
-        hello.encode(&mut meta);
-        conn.send(&Outgoing { kind: kind::HELLO, id: 0, meta: meta.as_bytes(), sections: &[] }, deadline)?;
-        let mut reply = Incoming::new();
-        match conn.recv(&mut reply, deadline)? {
-            Received::Frame if reply.kind() == kind::WELCOME => {
-                Ok((conn, Welcome::decode(&mut Reader::new(reply.meta(), "a message"))?))
-            }
-            Received::Frame if reply.kind() == kind::FAILED => {
-                Err(decode_failure(&mut Reader::new(reply.meta(), "a message"), &self.endpoint)?)
-            }
-            Received::Frame | Received::Closed => {
-                Err(Error::new(Kind::Network, format!("{} closed the connection instead of a greeting", self.endpoint)))
-            }
-            Received::TimedOut => Err(Error::new(Kind::Timeout, format!("{} sent no greeting", self.endpoint))
-                .help("is it a parameter server of Oarlock? look at its log")),
         }
     }
 
-    /// Adds what the request was about.
+    /// Adds the subject of the request.
     fn about(&self, error: Error, request: &Request<'_>) -> Error {
-        let who = match self.identity {
-            Identity { looks: true, .. } => "somebody who only reads".to_string(),
+        let process = match self.identity {
+            Identity { read_only: true, .. } => "a reader".to_string(),
             Identity { trainer, .. } => format!("trainer {trainer}"),
         };
-        error.note(format!("while {who} waited for {}", (request.about)()))
+        error.note(format!("while {process} waited for {}", (request.about)()))
     }
 }

@@ -7,8 +7,8 @@ use oarlock_ir::Result;
 use oarlock_tensor::Value;
 use parking_lot::Mutex;
 
-use super::{Fetch, Inbox};
-use crate::message::Named;
+use super::{ReceivedVars, RowFetch};
+use crate::protocol::Named;
 
 /// The exchange of one thread, from its first `send` to its last `recv`.
 #[derive(Default)]
@@ -16,11 +16,11 @@ pub(crate) struct Step {
     /// By server; entries keep their memory from step to step.
     pub(crate) outgoing: Vec<Outbox>,
     /// What the last exchange brought and no `recv` has taken yet.
-    pub(crate) inbox: Inbox,
+    pub(crate) received: ReceivedVars,
     /// Servers for which what waits is only a part of what the thread pushes: more follows.
     pub(crate) more: Vec<String>,
     /// The lookups that the thread made: it will make them again in its next step.
-    pub(crate) lookups: Vec<Arc<Mutex<Fetch>>>,
+    pub(crate) lookups: Vec<Arc<Mutex<RowFetch>>>,
 }
 
 /// What waits for one server.
@@ -49,7 +49,7 @@ impl Step {
     }
 
     /// A lookup was made.
-    pub(crate) fn looked_up(&mut self, fetch: &Arc<Mutex<Fetch>>) {
+    pub(crate) fn looked_up(&mut self, fetch: &Arc<Mutex<RowFetch>>) {
         if !self.lookups.iter().any(|known| Arc::ptr_eq(known, fetch)) {
             self.lookups.push(fetch.clone());
         }

@@ -7,18 +7,18 @@ use oarlock_ir::{Error, Kind, Result};
 use super::{ClientOptions, Identity, Peer, incarnation};
 use oarlock_net::{Failure, UNKNOWN_NAME, now};
 
-/// How long one question to a server takes at most.
+/// How long one request to a server takes at most.
 const ASK: Duration = Duration::from_millis(500);
 
 /// How often it is said for whom a trainer waits.
 const SAY: Duration = Duration::from_secs(3);
 
-/// Waits until every server answers. Says every few seconds which ones do not, and gives up at the deadline of the options; at
+/// WaitReport until every server answers. Says every few seconds which ones do not, and gives up at the deadline of the options; at
 /// once if a server refuses this process.
 pub fn wait_for_servers(endpoints: &[String], options: &ClientOptions) -> Result<()> {
     let start = now();
     let deadline = start + options.deadline;
-    let identity = Identity { trainer: 0, incarnation: incarnation(), looks: true };
+    let identity = Identity { trainer: 0, incarnation: incarnation(), read_only: true };
     let mut missing: Vec<Peer> = endpoints.iter().map(|e| Peer::new(e, identity, options)).collect();
     let mut say = start + SAY;
     loop {
@@ -26,9 +26,9 @@ pub fn wait_for_servers(endpoints: &[String], options: &ClientOptions) -> Result
         let mut still = Vec::new();
         for peer in missing {
             let until = deadline.min(now() + ASK);
-            match peer.look(until) {
+            match peer.probe(until) {
                 Ok(()) => continue,
-                // A busy server may take longer than one question for its part of the handshake.
+                // A busy server may take longer than one request for its part of the handshake.
                 Err(Failure::Final(e)) if now() < until => return Err(e),
                 Err(Failure::Unknown(e)) if start.elapsed() > UNKNOWN_NAME => return Err(e),
                 Err(failure) => last = Some(failure.into_error()),

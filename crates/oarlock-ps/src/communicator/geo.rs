@@ -15,9 +15,9 @@ use oarlock_tensor::{DType, Dims, Tensor, Value, simd};
 use parking_lot::{Condvar, Mutex};
 
 use super::CommunicatorOptions;
-use crate::client::{Client, Inbox};
-use crate::message::rows_in;
+use crate::client::{Client, ReceivedVars};
 use crate::op::Sends;
+use crate::request::pull::rows_in;
 use crate::rowset::RowSet;
 use oarlock_net::spawn;
 use oarlock_transpile::{GeoBlock, GeoVar};
@@ -86,7 +86,7 @@ const OF_FRAME: u64 = 16;
 /// Where an exchange is.
 enum Exchange {
     /// None is under way.
-    Idle,
+    ZeroWeightStep,
     /// How far parameters went waits to be sent.
     Ready(Moves),
     /// The thread is talking to servers.
@@ -127,7 +127,7 @@ impl Geo {
             steps: 0,
             running: false,
             stopping: false,
-            exchange: Exchange::Idle,
+            exchange: Exchange::ZeroWeightStep,
             spare_moves: Moves::new(),
             spare_pulled: Pulls::new(),
             failed: None,
@@ -236,7 +236,7 @@ impl Geo {
         if matches!(state.exchange, Exchange::Back(_)) {
             shared.take_in(&mut state)?;
         }
-        if state.steps >= shared.push_nums && matches!(state.exchange, Exchange::Idle) {
+        if state.steps >= shared.push_nums && matches!(state.exchange, Exchange::ZeroWeightStep) {
             shared.prepare(&mut state)?;
             shared.changed.notify_all();
         }
@@ -301,7 +301,9 @@ impl Shared {
         if !matches!(state.exchange, Exchange::Back(_)) {
             return Ok(());
         }
-        let Exchange::Back(pulled) = std::mem::replace(&mut state.exchange, Exchange::Idle) else { return Ok(()) };
+        let Exchange::Back(pulled) = std::mem::replace(&mut state.exchange, Exchange::ZeroWeightStep) else {
+            return Ok(());
+        };
         for (tracked, parts) in state.vars.iter_mut().zip(&pulled) {
             let name = tracked.var.param.clone();
             let mut done = Ok(());
@@ -312,7 +314,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits until no exchange is under way and takes in the last.
+    /// WaitReport until no exchange is under way and takes in the last.
     fn finish_exchange(&self) -> Result<()> {
         let mut state = self.state.lock();
         while matches!(state.exchange, Exchange::Ready(_) | Exchange::UnderWay) {
@@ -325,7 +327,7 @@ impl Shared {
     }
 
     fn exchange_loop(&self) {
-        let mut inbox = Inbox::default();
+        let mut received = ReceivedVars::default();
         loop {
             let (mut moves, mut pulled, vars) = {
                 let mut state = self.state.lock();
@@ -342,7 +344,7 @@ impl Shared {
                 let vars: Vec<(GeoVar, Dims)> = state.vars.iter().map(|t| (t.var.clone(), t.dims)).collect();
                 (moves, std::mem::take(&mut state.spare_pulled), vars)
             };
-            let result = self.talk(&mut moves, &vars, &mut inbox, &mut pulled);
+            let result = self.talk(&mut moves, &vars, &mut received, &mut pulled);
             let mut state = self.state.lock();
             state.spare_moves = moves;
             match result {
@@ -358,7 +360,13 @@ impl Shared {
     }
 
     /// Sends the moves, and fetches what the servers have then. The memory of both serves the next exchange.
-    fn talk(&self, moves: &mut Moves, vars: &[(GeoVar, Dims)], inbox: &mut Inbox, pulled: &mut Pulls) -> Result<()> {
+    fn talk(
+        &self,
+        moves: &mut Moves,
+        vars: &[(GeoVar, Dims)],
+        received: &mut ReceivedVars,
+        pulled: &mut Pulls,
+    ) -> Result<()> {
         let rounds = moves.iter().flatten().map(|way| way.used).max().unwrap_or(0);
         for round in 0..rounds {
             self.lend(moves, vars, round)?;
@@ -372,8 +380,8 @@ impl Shared {
         for ((var, dims), parts) in vars.iter().zip(pulled) {
             parts.resize_with(var.blocks.len(), Pulled::default);
             match var.sparse {
-                true => self.pull_rows(var, dims, inbox, parts)?,
-                false => self.pull_whole(var, dims, inbox, parts)?,
+                true => self.pull_rows(var, dims, received, parts)?,
+                false => self.pull_whole(var, dims, received, parts)?,
             }
         }
         Ok(())
@@ -396,33 +404,33 @@ impl Shared {
         Ok(())
     }
 
-    fn pull_whole(&self, var: &GeoVar, dims: &Dims, inbox: &mut Inbox, parts: &mut [Pulled]) -> Result<()> {
+    fn pull_whole(&self, var: &GeoVar, dims: &Dims, received: &mut ReceivedVars, parts: &mut [Pulled]) -> Result<()> {
         let names: Vec<(String, String)> = var.blocks.iter().map(|b| (b.endpoint.clone(), b.name.clone())).collect();
         for (block, part) in var.blocks.iter().zip(&mut *parts) {
-            inbox.give_back(&block.name, &mut part.whole);
+            received.give_back(&block.name, &mut part.whole);
         }
-        self.client.pull(self.trainer, &names, inbox)?;
+        self.client.pull(self.trainer, &names, received)?;
         for (block, part) in var.blocks.iter().zip(parts) {
-            take(inbox, block, &mut part.whole)?;
+            take(received, block, &mut part.whole)?;
             check_pulled(var, block, dims, &part.whole)?;
         }
         Ok(())
     }
 
     /// Fetches the rows that others changed, some at a time.
-    fn pull_rows(&self, var: &GeoVar, dims: &Dims, inbox: &mut Inbox, parts: &mut [Pulled]) -> Result<()> {
+    fn pull_rows(&self, var: &GeoVar, dims: &Dims, received: &mut ReceivedVars, parts: &mut [Pulled]) -> Result<()> {
         let most = rows_in(self.at_once, width(dims));
         parts.iter_mut().for_each(Pulled::clear);
         let mut left: Vec<usize> = (0..var.blocks.len()).collect();
         while !left.is_empty() {
             let blocks = left.iter().map(|at| &var.blocks[*at]);
             let names: Vec<(String, String)> = blocks.map(|b| (b.endpoint.clone(), b.name.clone())).collect();
-            self.client.pull_changed(self.trainer, &names, self.at_once, inbox)?;
+            self.client.pull_changed(self.trainer, &names, self.at_once, received)?;
             let mut more = Vec::new();
             for at in left {
                 let (block, part) = (&var.blocks[at], &mut parts[at]);
                 let mut came = Value::Empty;
-                take(inbox, block, &mut came)?;
+                take(received, block, &mut came)?;
                 check_pulled(var, block, dims, &came)?;
                 // Others go on changing rows: who has as many as the block has, waits for the next exchange.
                 if part.add(&came)? == most && part.rows.len() < block.rows {
@@ -442,8 +450,8 @@ fn endpoints_after(round: usize, moves: &Moves, vars: &[(GeoVar, Dims)]) -> Vec<
 }
 
 /// Takes what a server sent of a block.
-fn take(inbox: &mut Inbox, block: &GeoBlock, into: &mut Value) -> Result<()> {
-    if inbox.take(&block.name, into) {
+fn take(received: &mut ReceivedVars, block: &GeoBlock, into: &mut Value) -> Result<()> {
+    if received.take(&block.name, into) {
         return Ok(());
     }
     Err(Error::new(Kind::Missing, format!("server {} did not send `{}`", block.endpoint, block.name)))

@@ -1,12 +1,12 @@
 //! Sends gradients and fetches parameters beside the computation, for trainers that do not wait for each other.
 //!
-//! `send` operators hand their variables over and go on. What happens then depends on the mode: [`background`] (async) merges
-//! what waits and exchanges it in a thread of its own; [`gather`] (half-async and sync with several threads) lets the
+//! `send` operators hand their variables over and go on. What happens then depends on the mode: [`async_queues`] (async) merges
+//! what waits and exchanges it in a thread of its own; [`half_async`] (half-async and sync with several threads) lets the
 //! threads of a trainer meet, and makes one exchange of their mean; [`geo`] exchanges how far parameters moved.
 
-mod background;
-mod gather;
+mod async_queues;
 mod geo;
+mod half_async;
 mod merge;
 
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use oarlock_exec::Scope;
 use oarlock_ir::{Attr, Io, Op, Program, Result, Runtime};
 use oarlock_transpile::GeoVar;
 
-use background::Background;
-use gather::Gather;
+use async_queues::AsyncQueues;
 use geo::Geo;
+use half_async::HalfAsync;
 
 pub use merge::Merge;
 pub(crate) use merge::{add, divide};
 
 use crate::PsState;
-use crate::client::{Client, Inbox};
+use crate::client::{Client, ReceivedVars};
 use crate::op::Sends;
 
 /// How a trainer exchanges what it learned.
@@ -94,8 +94,8 @@ const WAIT: Duration = Duration::from_millis(10);
 pub struct Communicator(Form);
 
 enum Form {
-    Background(Background),
-    Gather(Box<Gather>),
+    AsyncQueues(AsyncQueues),
+    HalfAsync(Box<HalfAsync>),
     Geo(Geo),
 }
 
@@ -103,9 +103,9 @@ impl Communicator {
     /// For a trainer's program, whose parameters are in `scope`. Threads start with [`Communicator::start`].
     pub fn new(program: &Program, scope: &Scope, client: Arc<Client>, options: CommunicatorOptions) -> Communicator {
         Communicator(match options.mode.clone() {
-            CommunicatorMode::Async => Form::Background(Background::new(program, client, options)),
+            CommunicatorMode::Async => Form::AsyncQueues(AsyncQueues::new(program, client, options)),
             CommunicatorMode::HalfAsync | CommunicatorMode::Sync => {
-                Form::Gather(Box::new(Gather::new(program, client, options)))
+                Form::HalfAsync(Box::new(HalfAsync::new(program, client, options)))
             }
             CommunicatorMode::Geo { push_nums, vars } => Form::Geo(Geo::new(vars, scope, client, &options, push_nums)),
         })
@@ -114,8 +114,8 @@ impl Communicator {
     /// Starts to exchange.
     pub fn start(&self) -> Result<()> {
         match &self.0 {
-            Form::Background(background) => background.start(),
-            Form::Gather(_) => Ok(()),
+            Form::AsyncQueues(background) => background.start(),
+            Form::HalfAsync(_) => Ok(()),
             Form::Geo(geo) => geo.start(),
         }
     }
@@ -123,8 +123,8 @@ impl Communicator {
     /// Sends what waits, then stops. An error that a thread met is returned here, if no step has seen it.
     pub fn stop(&self) -> Result<()> {
         match &self.0 {
-            Form::Background(background) => background.stop(),
-            Form::Gather(_) => Ok(()),
+            Form::AsyncQueues(background) => background.stop(),
+            Form::HalfAsync(_) => Ok(()),
             Form::Geo(geo) => geo.stop(),
         }
     }
@@ -132,15 +132,15 @@ impl Communicator {
     /// Is it exchanging?
     pub fn is_running(&self) -> bool {
         match &self.0 {
-            Form::Background(background) => background.is_running(),
-            Form::Gather(_) => true,
+            Form::AsyncQueues(background) => background.is_running(),
+            Form::HalfAsync(_) => true,
             Form::Geo(geo) => geo.is_running(),
         }
     }
 
     /// So many threads of this trainer train from now on, and meet at the end of a step. Called while none of them runs.
     pub fn set_threads(&self, threads: usize) {
-        if let Form::Gather(gather) = &self.0 {
+        if let Form::HalfAsync(gather) = &self.0 {
             gather.set_threads(threads);
         }
     }
@@ -148,14 +148,14 @@ impl Communicator {
     /// The threads of this trainer that meet at the end of a step.
     pub(crate) fn threads(&self) -> usize {
         match &self.0 {
-            Form::Gather(gather) => gather.threads(),
-            Form::Background(_) | Form::Geo(_) => 1,
+            Form::HalfAsync(gather) => gather.threads(),
+            Form::AsyncQueues(_) | Form::Geo(_) => 1,
         }
     }
 
     /// Do the threads of this trainer meet at the end of a step that waits for the other trainers?
     pub(crate) fn meets_in_sync(&self) -> bool {
-        matches!(&self.0, Form::Gather(gather) if gather.is_sync())
+        matches!(&self.0, Form::HalfAsync(gather) if gather.is_sync())
     }
 
     /// For a program whose steps wait for the other trainers by themselves, so many threads of which are to make these together.
@@ -177,16 +177,16 @@ impl Communicator {
     /// One thread of this trainer has no more data: the others no longer wait for it.
     pub fn thread_done(&self) -> Result<()> {
         match &self.0 {
-            Form::Gather(gather) => gather.thread_done(),
-            Form::Background(_) | Form::Geo(_) => Ok(()),
+            Form::HalfAsync(gather) => gather.thread_done(),
+            Form::AsyncQueues(_) | Form::Geo(_) => Ok(()),
         }
     }
 
     /// Takes what an operator sends.
     pub(crate) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
         match &self.0 {
-            Form::Background(background) => background.take(io, sends),
-            Form::Gather(gather) => gather.take(io, sends),
+            Form::AsyncQueues(background) => background.take(io, sends),
+            Form::HalfAsync(gather) => gather.take(io, sends),
             Form::Geo(geo) => geo.take(io, sends),
         }
     }
@@ -195,24 +195,24 @@ impl Communicator {
     pub fn settle(&self) -> Result<()> {
         match &self.0 {
             Form::Geo(geo) => geo.settle(),
-            Form::Background(_) | Form::Gather(_) => Ok(()),
+            Form::AsyncQueues(_) | Form::HalfAsync(_) => Ok(()),
         }
     }
 
     /// The end of a step of one thread.
     pub(crate) fn barrier(&self, runtime: &Runtime) -> Result<()> {
         match &self.0 {
-            Form::Gather(gather) => gather.barrier(runtime),
-            Form::Background(_) | Form::Geo(_) => Ok(()),
+            Form::HalfAsync(gather) => gather.barrier(runtime),
+            Form::AsyncQueues(_) | Form::Geo(_) => Ok(()),
         }
     }
 
-    /// Lays the newest parameters of these names into the inbox, if there are newer ones than the last. True if this
+    /// Lays the newest parameters of these names into the received, if there are newer ones than the last. True if this
     /// communicator brings such variables at all.
-    pub(crate) fn bring(&self, names: &[String], inbox: &mut Inbox) -> Result<bool> {
+    pub(crate) fn bring(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
         match &self.0 {
-            Form::Background(background) => background.bring(names, inbox),
-            Form::Gather(_) => Ok(false),
+            Form::AsyncQueues(background) => background.bring(names, received),
+            Form::HalfAsync(_) => Ok(false),
             Form::Geo(_) => Ok(false),
         }
     }

@@ -30,7 +30,7 @@ impl Fusion for HandOver {
     }
 }
 
-/// Is it a `send` of one variable that a communicator cuts?
+/// Is it a `send` of one variable that a communicator snapshots?
 fn is_for_communicator(op: &Op) -> bool {
     let filled = |name: &str| matches!(op.attrs.get(name), Some(Attr::Strings(list)) if !list.is_empty());
     let cut_before = matches!(op.attrs.get(CUT_HERE), Some(Attr::Bool(true)));

@@ -30,7 +30,7 @@ impl Fusion for SplitSend {
     }
 }
 
-/// The operator at `i`, if it cuts a gradient for one `send`: where that is, and what does both.
+/// The operator at `i`, if it snapshots a gradient for one `send`: where that is, and what does both.
 fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
     let split = g.op(i)?;
     let sections: Vec<i64> = match (&*split.op_type, split.attrs.get("sections"), split.attrs.get("height_sections")) {

@@ -11,7 +11,7 @@ use oarlock_transpile::ops::{LOOKUP, READ_ONLY};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{COMMUNICATES, fingerprint, servers};
-use crate::client::{Client, Fetch, Onlooker, Question, Route};
+use crate::client::{Client, ReadOnlyClient, Route, RowFetch, RowRequest};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&DistributedLookupTable];
 
@@ -85,7 +85,7 @@ impl TableAttrs {
     }
 }
 
-/// Lookups in one table or several, ready to run: a question to each server, whatever their number.
+/// Lookups in one table or several, ready to run: a request to each server, whatever their number.
 pub(crate) struct RemoteLookup {
     tables: Vec<OfTable>,
     trainer: u32,
@@ -100,7 +100,7 @@ struct OfTable {
     ids: Vec<In>,
     outs: Vec<Out>,
     drops_last: bool,
-    fetch: Arc<Mutex<Fetch>>,
+    fetch: Arc<Mutex<RowFetch>>,
 }
 
 impl RemoteLookup {
@@ -132,7 +132,7 @@ impl RemoteLookup {
     }
 
     pub(crate) fn run(&self, io: &Io<'_>) -> Result<()> {
-        let mut fetches: Vec<MutexGuard<'_, Fetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
+        let mut fetches: Vec<MutexGuard<'_, RowFetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
         self.bring(io, &mut fetches)?;
         if !self.read_only {
             fetches.iter_mut().try_for_each(|fetch| self.check_limit(io, fetch))?;
@@ -143,7 +143,7 @@ impl RemoteLookup {
     }
 
     /// Are there no more rows than the table was declared for? Servers that a step does not ask may have fewer than they once said.
-    fn check_limit(&self, io: &Io<'_>, fetch: &mut Fetch) -> Result<()> {
+    fn check_limit(&self, io: &Io<'_>, fetch: &mut RowFetch) -> Result<()> {
         if fetch.check_limit().is_ok() {
             return Ok(());
         }
@@ -153,10 +153,10 @@ impl RemoteLookup {
     }
 
     /// Brings all rows here, but for those that came with the last exchange.
-    fn bring(&self, io: &Io<'_>, fetches: &mut [MutexGuard<'_, Fetch>]) -> Result<()> {
+    fn bring(&self, io: &Io<'_>, fetches: &mut [MutexGuard<'_, RowFetch>]) -> Result<()> {
         if self.read_only {
             let missing = self.plan_missing(io, fetches, None)?;
-            return self.ask(&Onlooker::of(io.runtime()).0, fetches, &missing);
+            return self.ask(&ReadOnlyClient::of(io.runtime()).0, fetches, &missing);
         }
         let client = Client::of(io.runtime());
         if self.trains && io.runtime().replica().is_none() {
@@ -177,7 +177,7 @@ impl RemoteLookup {
     fn plan_missing(
         &self,
         io: &Io<'_>,
-        fetches: &mut [MutexGuard<'_, Fetch>],
+        fetches: &mut [MutexGuard<'_, RowFetch>],
         last_exchange: Option<u64>,
     ) -> Result<Vec<usize>> {
         let mut missing = Vec::new();
@@ -192,9 +192,9 @@ impl RemoteLookup {
         Ok(missing)
     }
 
-    fn ask(&self, client: &Client, fetches: &mut [MutexGuard<'_, Fetch>], missing: &[usize]) -> Result<()> {
-        let of_table = |at: &usize| fetches[*at].questions().map(|q| ((*at, q.part), q)).collect::<Vec<_>>();
-        let (places, asked): (Vec<(usize, usize)>, Vec<Question<'_>>) = missing.iter().flat_map(of_table).unzip();
+    fn ask(&self, client: &Client, fetches: &mut [MutexGuard<'_, RowFetch>], missing: &[usize]) -> Result<()> {
+        let of_table = |at: &usize| fetches[*at].requests().map(|q| ((*at, q.part), q)).collect::<Vec<_>>();
+        let (places, asked): (Vec<(usize, usize)>, Vec<RowRequest<'_>>) = missing.iter().flat_map(of_table).unzip();
         let found = client.look_up(self.trainer, &asked)?;
         places.into_iter().zip(found).try_for_each(|((table, part), rows)| fetches[table].take(part, rows))
     }
@@ -210,7 +210,7 @@ impl OfTable {
     }
 
     /// Writes the rows of all ids.
-    fn write(&self, io: &Io<'_>, fetch: &Fetch) -> Result<()> {
+    fn write(&self, io: &Io<'_>, fetch: &RowFetch) -> Result<()> {
         let mut at = 0;
         for (out, ids) in self.outs.iter().zip(&self.tensors(io)?) {
             let keep = ids.dims().rank() - usize::from(self.drops_last && ids.dims().rank() > 0);
@@ -226,7 +226,7 @@ impl OfTable {
 }
 
 /// What is fetched of the table at a position of `W`, and from where.
-fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Result<Fetch> {
+fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Result<RowFetch> {
     let name = p.op().inputs.get("W").get(table).cloned().unwrap_or_else(|| "".into());
     let Some(ty) = p.program().global().var(&name).map(oarlock_ir::Var::ty) else {
         fail!(Kind::Missing, "table `{name}` is not declared");
@@ -243,7 +243,7 @@ fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Res
         return Err(Error::new(Kind::Argument, what).help("get the program from a transpiler"));
     }
     let at = attrs.endpoints.iter().cloned().zip(attrs.names.iter().cloned()).collect();
-    let mut fetch = Fetch::new(name, ids.to_vec(), width, at, route(&attrs.sections, parts));
+    let mut fetch = RowFetch::new(name, ids.to_vec(), width, at, route(&attrs.sections, parts));
     fetch.padding = (attrs.padding != -1).then_some(attrs.padding);
     if attrs.sections.is_empty() {
         fetch.limit = ty.shape.first().copied().and_then(|d| d.known()).map(|rows| rows as u64);

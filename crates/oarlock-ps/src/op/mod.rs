@@ -21,7 +21,7 @@ use oarlock_ir::{Attr, Error, Kernel, Kind, Op, OpDef, Prepare, Program, Result,
 
 use oarlock_transpile::ops::FINGERPRINT;
 
-use crate::client::Wants;
+use crate::client::WantedVars;
 
 pub(crate) use distributed_lookup_table::{RemoteLookup, TableAttrs};
 pub(crate) use send::{CUT_HERE, HAND_OVER, Sends, copy};
@@ -76,8 +76,8 @@ pub(crate) fn fingerprint(program: &Program) -> String {
 const COMMUNICATING: [&str; 5] = ["send", "recv", "send_barrier", "fetch_barrier", "distributed_lookup_table"];
 
 /// What a program receives in a step, by server: it comes with the reply to what is sent.
-pub(crate) fn wants(program: &Program) -> Wants {
-    let mut wants = Wants::new();
+pub(crate) fn wants(program: &Program) -> WantedVars {
+    let mut wants = WantedVars::new();
     let idle = |op: &Op| matches!(op.attrs.get("do_not_run"), Some(Attr::Int(1)));
     for op in program.global().ops.iter().filter(|op| op.op_type == "recv" && !idle(op)) {
         if let Some(Attr::Strings(endpoints)) = op.attrs.get("epmap") {

@@ -11,7 +11,7 @@ use oarlock_ir::{
 use oarlock_tensor::Value;
 
 use super::{COMMUNICATES, fingerprint, servers};
-use crate::client::{Client, Inbox};
+use crate::client::{Client, ReceivedVars};
 use crate::communicator::Communicator;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Recv];
@@ -64,8 +64,8 @@ impl OpDef for Recv {
             let step = client.step();
             let mut step = step.lock();
             if let Some(communicator) = Communicator::of(io.runtime()).filter(|c| joined && trains && c.is_running())
-                && communicator.bring(&names, &mut step.inbox)?
-                && !names.iter().all(|name| step.inbox.has(name))
+                && communicator.bring(&names, &mut step.received)?
+                && !names.iter().all(|name| step.received.has(name))
             {
                 // Nothing newer than what is here already.
                 return Ok(());
@@ -73,18 +73,18 @@ impl OpDef for Recv {
             let missing: Vec<(String, String)> = endpoints
                 .iter()
                 .zip(&names)
-                .filter(|(_, name)| !step.inbox.has(name))
+                .filter(|(_, name)| !step.received.has(name))
                 .map(|(to, name)| (to.clone(), name.clone()))
                 .collect();
             if !missing.is_empty() {
                 io.runtime().set_label(|| format!("trainer {trainer}"));
                 client.resume(trainer, &all, &fingerprint)?;
-                client.pull(trainer, &missing, &mut step.inbox)?;
+                client.pull(trainer, &missing, &mut step.received)?;
             }
             if joined {
-                join(io, outs[0], &names, &mut step.inbox, &mut pulled)?;
+                join(io, outs[0], &names, &mut step.received, &mut pulled)?;
             } else {
-                take(io, &outs, &names, &mut step.inbox)?;
+                take(io, &outs, &names, &mut step.received)?;
             }
             outs.iter().zip(&declared).try_for_each(|(out, ty)| check(io, *out, ty))
         })
@@ -116,9 +116,9 @@ fn check(io: &Io<'_>, out: Out, declared: &VarType) -> Result<()> {
         .help("the server serves another program: start all processes of a job with the same script and settings"))
 }
 
-fn take(io: &Io<'_>, outs: &[Out], names: &[String], inbox: &mut Inbox) -> Result<()> {
+fn take(io: &Io<'_>, outs: &[Out], names: &[String], received: &mut ReceivedVars) -> Result<()> {
     for (out, name) in outs.iter().zip(names) {
-        if !inbox.take(name, &mut *io.write(*out)?) {
+        if !received.take(name, &mut *io.write(*out)?) {
             return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not bring it")));
         }
     }
@@ -126,14 +126,20 @@ fn take(io: &Io<'_>, outs: &[Out], names: &[String], inbox: &mut Inbox) -> Resul
 }
 
 /// Puts sections one after the other.
-fn join(io: &Io<'_>, out: Out, names: &[String], inbox: &mut Inbox, parts: &mut HashMap<String, Value>) -> Result<()> {
+fn join(
+    io: &Io<'_>,
+    out: Out,
+    names: &[String],
+    received: &mut ReceivedVars,
+    parts: &mut HashMap<String, Value>,
+) -> Result<()> {
     if let [name] = names {
-        return take(io, &[out], std::slice::from_ref(name), inbox);
+        return take(io, &[out], std::slice::from_ref(name), received);
     }
     let (mut rows, mut bytes) = (0, 0);
     for name in names {
         let part = parts.entry(name.clone()).or_default();
-        if !inbox.take(name, part) {
+        if !received.take(name, part) {
             return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not bring it")));
         }
         let part = part.dense().map_err(|e| io.op_error(Kind::Argument, format!("fetched `{name}`, which {e}")))?;

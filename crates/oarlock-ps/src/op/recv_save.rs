@@ -7,7 +7,7 @@ use oarlock_ir::{Error, Infer, Kernel, Kind, Name, OpDef, Prepare, Result, Sig, 
 use oarlock_tensor::{Dims, Value};
 
 use super::COMMUNICATES;
-use crate::client::{Client, Inbox};
+use crate::client::{Client, ReceivedVars};
 use crate::saving::join;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&RecvSave];
@@ -53,9 +53,9 @@ impl OpDef for RecvSave {
             let mut parts = Vec::new();
             for (endpoint, name) in endpoints.iter().zip(&names) {
                 // Servers may use one name for different blocks: each is asked alone.
-                let (mut inbox, mut value) = (Inbox::default(), Value::Empty);
-                client.pull(trainer, &[(endpoint.clone(), name.clone())], &mut inbox)?;
-                inbox.take(name, &mut value);
+                let (mut received, mut value) = (ReceivedVars::default(), Value::Empty);
+                client.pull(trainer, &[(endpoint.clone(), name.clone())], &mut received)?;
+                received.take(name, &mut value);
                 parts.push(value);
             }
             if dims == [1] {

@@ -68,7 +68,7 @@ impl OpDef for Send {
             let client = Client::of(io.runtime());
             sends.queue(io, &mut client.step().lock())?;
             match &flush {
-                Some(wants) => client.exchange(trainer, None, wants, &client.look_ahead(io.runtime())),
+                Some(wants) => client.exchange(trainer, None, wants, &client.prefetch(io.runtime())),
                 None => Ok(()),
             }
         })

@@ -36,7 +36,7 @@ impl OpDef for SendBarrier {
             }
             let barrier = (!half_async).then_some(&servers[..]);
             let client = Client::of(io.runtime());
-            client.exchange(trainer, barrier, &wants, &client.look_ahead(io.runtime()))
+            client.exchange(trainer, barrier, &wants, &client.prefetch(io.runtime()))
         })
     }
 

@@ -14,16 +14,17 @@ use oarlock_tensor::table::{
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 use parking_lot::Mutex;
 
-use super::limit::Limit;
-use super::rates::lend;
-use super::shrink::Calls;
+use super::evict::Calls;
+use super::lr_schedule::lend;
+use super::row_limit::RowLimit;
 use super::updates::{Runner, grad_to_block, lower, merged_from};
 use crate::checkpoint::{CLOCK, HEADER, ROW, SHOWS, TOSSES, WAITING, headers_of};
-use crate::message::{Served, Stale};
+use crate::request::evict::Stale;
+use crate::request::tables::ServedTable;
 
 /// The tables of a server.
 #[derive(Default)]
-pub(super) struct Tables {
+pub(crate) struct Tables {
     tables: Vec<Table>,
     by_name: HashMap<Name, usize>,
     /// Which table, and which state of its optimizer if not the weights, goes by a name.
@@ -36,12 +37,12 @@ pub(super) struct Tables {
 
 struct Table {
     rows: HashedTable,
-    limit: Limit,
+    limit: RowLimit,
     /// What trainers sent for the step under way.
     held: Vec<Mutex<Value>>,
     from: Vec<Name>,
     update: Mutex<RowUpdate>,
-    shrinks: Calls,
+    evictions: Calls,
 }
 
 /// An update of rows that were taken out of a table.
@@ -63,7 +64,7 @@ struct RowUpdate {
 
 impl Tables {
     /// Of a server's program, one of so many servers.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &Program,
         op: &Op,
         servers: u32,
@@ -78,7 +79,7 @@ impl Tables {
             let Some((param, states)) = row_variables(&block, &grad) else { continue };
             let from = merged_from(&block, &grad).unwrap_or_else(|| vec![grad.clone()]);
             let mut spec = spec(program, &param, &states, &initial)?;
-            let (width, limit) = (spec.width, Limit::new(spec.max_rows, servers));
+            let (width, limit) = (spec.width, RowLimit::new(spec.max_rows, servers));
             spec.max_rows = limit.of_server();
             let rows = HashedTable::new(spec).map_err(|e| Error::new(Kind::Argument, e.to_string()))?;
             let step = restore(&rows, limit, scope, &param, &states)?;
@@ -109,67 +110,67 @@ impl Tables {
                 held,
                 from,
                 update: Mutex::new(update),
-                shrinks: Calls::default(),
+                evictions: Calls::default(),
             });
         }
         Ok(tables)
     }
 
     /// Is this the gradient of a table?
-    pub(super) fn has_gradient(&self, grad: &Name) -> bool {
+    pub(crate) fn has_gradient(&self, grad: &Name) -> bool {
         self.merged.contains(grad)
     }
 
     /// How many elements the rows of a table have, if there is such a table.
-    pub(super) fn width(&self, table: &str) -> Option<usize> {
+    pub(crate) fn width(&self, table: &str) -> Option<usize> {
         self.by_name.get(table).map(|at| self.tables[*at].rows.spec().width)
     }
 
     /// How many rows a table has, if there is such a table.
-    pub(super) fn rows(&self, table: &str) -> Option<u64> {
+    pub(crate) fn rows(&self, table: &str) -> Option<u64> {
         self.by_name.get(table).map(|at| self.tables[*at].rows.len())
     }
 
     /// What can be asked for rows of.
-    pub(super) fn served(&self) -> impl Iterator<Item = Served> {
+    pub(crate) fn served(&self) -> impl Iterator<Item = ServedTable> {
         self.tables.iter().map(|table| {
             let spec = table.rows.spec();
             let rows = table.limit.declared().unwrap_or(u64::MAX);
-            Served { name: spec.name.clone(), width: spec.width as u64, rows, hashed: true }
+            ServedTable { name: spec.name.clone(), width: spec.width as u64, rows, hashed: true }
         })
     }
 
     /// How long the rows of a gradient are, and the name of the table that it changes.
-    pub(super) fn of_gradient(&self, name: &str) -> Option<(usize, Name)> {
+    pub(crate) fn of_gradient(&self, name: &str) -> Option<(usize, Name)> {
         let (table, _) = self.by_gradient.get(name)?;
         let spec = self.tables[*table].rows.spec();
         Some((grad_width(spec), spec.name.as_str().into()))
     }
 
     /// Do trainers send such a variable?
-    pub(super) fn takes(&self, name: &str) -> bool {
+    pub(crate) fn takes(&self, name: &str) -> bool {
         self.by_gradient.contains_key(name)
     }
 
     /// What trainers send.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().flat_map(|t| &t.from).map(Name::as_str)
     }
 
     /// What a trainer must send in every step of synchronous training.
-    pub(super) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
+    pub(crate) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
         self.tables.iter().filter_map(move |t| if t.from.len() > 1 { t.from.get(trainer) } else { t.from.first() })
     }
 
     /// Keeps a gradient until the step is complete; false if it is not one of a table.
-    pub(super) fn keep(&self, name: &str, value: &mut Value) -> bool {
+    pub(crate) fn keep(&self, name: &str, value: &mut Value) -> bool {
         let Some((table, trainer)) = self.by_gradient.get(name) else { return false };
         std::mem::swap(&mut *self.tables[*table].held[*trainer].lock(), value);
         true
     }
 
     /// Updates all tables from what these trainers sent.
-    pub(super) fn step(&self, of: &[usize]) -> Result<()> {
+    pub(crate) fn step(&self, of: &[usize]) -> Result<()> {
         for table in &self.tables {
             let one = [0];
             let of = if table.from.len() > 1 { of } else { &one };
@@ -189,7 +190,7 @@ impl Tables {
     }
 
     /// Applies one gradient at once, at the learning rates of its push.
-    pub(super) fn apply(&self, name: &str, value: &mut Value, rates: Option<&Scope>) -> Result<()> {
+    pub(crate) fn apply(&self, name: &str, value: &mut Value, rates: Option<&Scope>) -> Result<()> {
         let Some((table, trainer)) = self.by_gradient.get(name) else { return Ok(()) };
         let table = &self.tables[*table];
         let of = if table.from.len() > 1 { vec![*trainer] } else { vec![0] };
@@ -203,7 +204,7 @@ impl Tables {
     }
 
     /// Rows of a table; those that do not exist are made, or zero for somebody who only reads.
-    pub(super) fn read(&self, table: &str, ids: &[i64], read_only: bool, into: &mut Vec<f32>) -> Result<()> {
+    pub(crate) fn read(&self, table: &str, ids: &[i64], read_only: bool, into: &mut Vec<f32>) -> Result<()> {
         let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
         let width = table.rows.spec().width;
         into.clear();
@@ -213,7 +214,7 @@ impl Tables {
     }
 
     /// All rows of a table, or of one state of its optimizer; false if there is no such table.
-    pub(super) fn copy(&self, name: &str, into: &mut Value) -> Result<bool> {
+    pub(crate) fn copy(&self, name: &str, into: &mut Value) -> Result<bool> {
         match self.by_value.get(name) {
             Some((table, state)) => self.tables[*table].copy(*state, into).map(|()| true),
             None => Ok(false),
@@ -222,7 +223,7 @@ impl Tables {
 
     /// The rows of a table, or of one state of its optimizer, from a shard on, until that is enough bytes. Returns the shard to go on
     /// with.
-    pub(super) fn copy_from(&self, name: &str, from: usize, enough: u64, into: &mut Value) -> Result<usize> {
+    pub(crate) fn copy_from(&self, name: &str, from: usize, enough: u64, into: &mut Value) -> Result<usize> {
         match self.by_value.get(name) {
             Some((table, state)) => self.tables[*table].copy_from(*state, from, enough, into),
             None => Err(Error::new(Kind::Missing, format!("there is no table `{name}`"))),
@@ -230,27 +231,27 @@ impl Tables {
     }
 
     /// Does a variable of this name consist of a table's rows?
-    pub(super) fn has_value(&self, name: &str) -> bool {
+    pub(crate) fn has_value(&self, name: &str) -> bool {
         self.by_value.contains_key(name)
     }
 
-    /// Sets a fence in all tables: [`Tables::read_cut`] reads them as they are now.
-    pub(super) fn begin_cut(&self, number: u64) -> Result<Vec<CutTable>> {
+    /// Sets a fence in all tables: [`Tables::read_snapshot`] reads them as they are now.
+    pub(crate) fn begin_snapshot(&self, number: u64) -> Result<Vec<SnapshotTable>> {
         for table in &self.tables {
             if let Err(e) = table.rows.begin_snapshot(number) {
-                self.end_cut();
+                self.end_snapshot();
                 return Err(in_table(e));
             }
         }
         let cut = |(at, table): (usize, &Table)| {
             let clock = table.update.lock().step;
-            CutTable { at, sightings: table.rows.admission_state(), clock }
+            SnapshotTable { at, sightings: table.rows.admission_state(), clock }
         };
         Ok(self.tables.iter().enumerate().map(cut).collect())
     }
 
     /// Hands over the rows of a table as they were at the fence, some shards at a time: weights, states and headers by name.
-    pub(super) fn read_cut(&self, cut: &CutTable, take: &mut TakeRows<'_>) -> Result<()> {
+    pub(crate) fn read_snapshot(&self, cut: &SnapshotTable, take: &mut TakeRows<'_>) -> Result<()> {
         let table = &self.tables[cut.at];
         let names = {
             let update = table.update.lock();
@@ -272,12 +273,12 @@ impl Tables {
     }
 
     /// From now on [`Tables::read_before_round`] gives rows as they are now.
-    pub(super) fn begin_round(&self) {
+    pub(crate) fn begin_step(&self) {
         self.tables.iter().for_each(|table| table.rows.begin_step());
     }
 
     /// Rows of a table as they were when the last round began; those that did not exist, as they would start. Nothing is made.
-    pub(super) fn read_before_round(&self, table: &str, ids: &[i64], into: &mut Vec<f32>) -> Result<()> {
+    pub(crate) fn read_before_step(&self, table: &str, ids: &[i64], into: &mut Vec<f32>) -> Result<()> {
         let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
         into.clear();
         into.resize(ids.len() * table.rows.spec().width, 0.0);
@@ -285,37 +286,37 @@ impl Tables {
     }
 
     /// Lets the fence go.
-    pub(super) fn end_cut(&self) {
+    pub(crate) fn end_snapshot(&self) {
         self.tables.iter().for_each(|table| table.rows.end_snapshot());
     }
 
     /// Takes stale rows away from all tables; returns how many.
-    pub(super) fn shrink(&self, stale: Stale) -> u64 {
+    pub(crate) fn evict(&self, stale: Stale) -> u64 {
         let all = self.tables.iter().map(|table| {
             let updates = table.update.lock().step;
-            table.shrinks.shrink(&table.rows, updates, stale)
+            table.evictions.evict(&table.rows, updates, stale)
         });
         all.sum()
     }
 
     /// A line about each table: rows and memory.
-    pub(super) fn report(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn report(&self) -> impl Iterator<Item = String> {
         self.tables.iter().map(|t| t.rows.memory().to_string())
     }
 }
 
 /// Takes rows of some shards: the number of their group, and variables by name.
-pub(super) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> + 'a;
+pub(crate) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> + 'a;
 
 /// A table whose cut is open, and what it knew of ids without a row.
-pub(super) struct CutTable {
+pub(crate) struct SnapshotTable {
     at: usize,
     sightings: AdmissionState,
     /// Updates of the table.
     clock: u32,
 }
 
-impl CutTable {
+impl SnapshotTable {
     /// What headers say of it.
     fn lines(&self) -> Vec<i64> {
         let waiting = self.sightings.waiting.iter();
@@ -371,7 +372,7 @@ impl GroupRows {
 
 /// Puts rows that were loaded before the server started into its table: weights, states and headers as far as they were loaded.
 /// Returns how many updates the table had seen.
-fn restore(table: &HashedTable, limit: Limit, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
+fn restore(table: &HashedTable, limit: RowLimit, scope: &Scope, param: &Name, states: &[Name]) -> Result<u32> {
     let known = Known::take(scope, param);
     table.set_admission_state(&known.sightings);
     table.set_clock(known.step);

@@ -11,9 +11,10 @@ use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Runtime};
 use oarlock_tensor::{DType, Tensor, Value, simd};
 use parking_lot::Mutex;
 
-use super::rates::Rates;
+use super::lr_schedule::LrSchedule;
 use super::tables::Tables;
-use crate::message::{self, Named};
+use crate::protocol::Named;
+use crate::request::tables::{ServedTable, Tables as TablesReply};
 
 use oarlock_transpile::ops::{FINGERPRINT, MAX_STALENESS, RATES, SERVERS, STEP_NOTICES};
 use oarlock_transpile::{TRAINER_ID, backup};
@@ -21,7 +22,7 @@ use oarlock_transpile::{TRAINER_ID, backup};
 /// How a server treats what arrives: the attribute `distributed_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerMode {
-    /// Waits for all trainers, then makes one step.
+    /// WaitReport for all trainers, then makes one step.
     Sync,
     /// Makes a step for whatever arrives. (Half-async trainers wait for themselves; to a server they look the same.)
     Async,
@@ -42,22 +43,22 @@ impl ServerMode {
 }
 
 /// The blocks of a server.
-pub(super) struct Updates {
+pub(crate) struct Updates {
     /// Where parameters, their state and what arrived are.
-    pub(super) scope: Scope,
+    pub(crate) scope: Scope,
     /// How arriving values are treated.
-    pub(super) mode: ServerMode,
+    pub(crate) mode: ServerMode,
     /// How many trainers there are.
-    pub(super) trainers: usize,
+    pub(crate) trainers: usize,
     /// What the program is; trainers of another are refused.
-    pub(super) fingerprint: String,
+    pub(crate) fingerprint: String,
     /// Which of the servers this is, and how many there are, as far as the program says.
     place: (Option<u32>, u32),
     /// Where the program says to listen.
-    pub(super) endpoint: String,
+    pub(crate) endpoint: String,
     /// Tables whose rows are created on first use.
-    pub(super) tables: Tables,
-    rates: Rates,
+    pub(crate) tables: Tables,
+    rates: LrSchedule,
     updates: Vec<Update>,
     /// The update that each gradient that trainers send belongs to.
     received: HashMap<Name, usize>,
@@ -65,7 +66,7 @@ pub(super) struct Updates {
     /// Look for nan and infinity in what arrives.
     check_nan_inf: bool,
     /// By how many pushes a trainer may be ahead of another.
-    pub(super) max_staleness: Option<u64>,
+    pub(crate) max_staleness: Option<u64>,
 }
 
 /// One update: what it waits for, and how it is done.
@@ -80,7 +81,7 @@ struct Update {
 }
 
 /// A block as a program, and an executor for it.
-pub(super) struct Runner {
+pub(crate) struct Runner {
     executor: Executor,
     /// The block as it is written: for all trainers.
     program: Program,
@@ -89,21 +90,21 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(program: Program, executor: Executor) -> Runner {
+    pub(crate) fn new(program: Program, executor: Executor) -> Runner {
         Runner { executor, program, of_some: Vec::new() }
     }
 
     /// The block as it is written.
-    pub(super) fn program(&self) -> &Program {
+    pub(crate) fn program(&self) -> &Program {
         &self.program
     }
 
-    pub(super) fn run(&self, scope: &Scope) -> Result<()> {
+    pub(crate) fn run(&self, scope: &Scope) -> Result<()> {
         self.executor.run(&self.program, &[], &[], scope).map(drop)
     }
 
     /// Runs the block as if there were only these trainers.
-    pub(super) fn run_of(&mut self, scope: &Scope, from: &[Name], of: &[usize]) -> Result<()> {
+    pub(crate) fn run_of(&mut self, scope: &Scope, from: &[Name], of: &[usize]) -> Result<()> {
         if from.len() < 2 || of.len() == from.len() {
             return self.run(scope);
         }
@@ -119,7 +120,7 @@ impl Runner {
 
 impl Updates {
     /// Of a server's program, whose startup program has run in `scope`.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &Program,
         scope: &Scope,
         options: &ExecOptions,
@@ -142,7 +143,7 @@ impl Updates {
             place,
             endpoint: text(op, "endpoint").to_string(),
             tables: Tables::new(program, op, place.1, scope, options, runtime)?,
-            rates: Rates::new(names(op, STEP_NOTICES), names(op, RATES), trainers),
+            rates: LrSchedule::new(names(op, STEP_NOTICES), names(op, RATES), trainers),
             updates: Vec::new(),
             received: HashMap::new(),
             check_nan_inf: options.check_nan_inf,
@@ -200,7 +201,7 @@ impl Updates {
     }
 
     /// The names that a trainer must send in every step of synchronous training.
-    pub(super) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
+    pub(crate) fn expected_of(&self, trainer: usize) -> impl Iterator<Item = &Name> {
         let dense = self
             .updates
             .iter()
@@ -209,13 +210,13 @@ impl Updates {
     }
 
     /// Does this server know what to do with such a variable?
-    pub(super) fn takes(&self, name: &str) -> bool {
+    pub(crate) fn takes(&self, name: &str) -> bool {
         self.received.contains_key(name) || self.tables.takes(name) || self.rates.takes(name)
     }
 
     /// What arrives must fit the parameter that it changes, and be numbers where that is looked at: who sent it hears of
     /// it, rather than everybody when the step is made.
-    pub(super) fn check(&self, name: &str, value: &Value) -> Result<()> {
+    pub(crate) fn check(&self, name: &str, value: &Value) -> Result<()> {
         if self.check_nan_inf && !is_finite(value) {
             let what = format!("server {} was sent `{name}` with a nan or an infinity", self.endpoint);
             return Err(Error::new(Kind::Nan, what)
@@ -244,14 +245,14 @@ impl Updates {
     }
 
     /// Keeps what a trainer sent until its step is complete; `value` gets what was there before, for its memory.
-    pub(super) fn keep(&self, trainer: usize, name: &str, value: &mut Value) {
+    pub(crate) fn keep(&self, trainer: usize, name: &str, value: &mut Value) {
         if !self.tables.keep(name, value) && !self.rates.keep(trainer, name, value) {
             std::mem::swap(&mut *self.scope.var(name).write(), value);
         }
     }
 
     /// Makes one step from what these trainers sent.
-    pub(super) fn step(&self, of: &[usize]) -> Result<()> {
+    pub(crate) fn step(&self, of: &[usize]) -> Result<()> {
         self.rates.step(of, &self.scope)?;
         for update in &self.updates {
             update.runner.lock().run_of(&self.scope, &update.from, of)?;
@@ -260,12 +261,12 @@ impl Updates {
     }
 
     /// Computes the learning rates for what a push brought, into a scope in which its gradients are then applied.
-    pub(super) fn rates_of(&self, brought: &[Named], own: &mut Option<Scope>) -> Result<()> {
+    pub(crate) fn rates_of(&self, brought: &[Named], own: &mut Option<Scope>) -> Result<()> {
         self.rates.of_push(brought, &self.scope, own)
     }
 
     /// Applies one variable at once, at the learning rates of its push.
-    pub(super) fn apply(&self, trainer: usize, name: &str, value: &mut Value, rates: Option<&Scope>) -> Result<()> {
+    pub(crate) fn apply(&self, trainer: usize, name: &str, value: &mut Value, rates: Option<&Scope>) -> Result<()> {
         if self.tables.takes(name) {
             return self.tables.apply(name, value, rates);
         }
@@ -299,12 +300,12 @@ impl Updates {
     }
 
     /// The parameter that a received variable changes.
-    pub(super) fn param_of(&self, received: &str) -> Option<&Name> {
+    pub(crate) fn param_of(&self, received: &str) -> Option<&Name> {
         self.updates[*self.received.get(received)?].param.as_ref()
     }
 
     /// Notes what a trainer fetched: what it computes next is compensated for what changed since.
-    pub(super) fn remember(&self, trainer: usize, name: &str, value: &Value) -> Result<()> {
+    pub(crate) fn remember(&self, trainer: usize, name: &str, value: &Value) -> Result<()> {
         if !self.dc_asgd || !self.updates.iter().any(|u| u.param.as_ref().is_some_and(|p| p == name)) {
             return Ok(());
         }
@@ -312,9 +313,9 @@ impl Updates {
         copy.write().copy_from(value).map_err(|e| Error::new(Kind::Argument, format!("`{name}` {e}")))
     }
 
-    /// What can be asked for rows of.
-    pub(super) fn served(&self) -> message::Tables {
-        let mut tables: Vec<message::Served> = self.tables.served().collect();
+    /// The tables whose rows can be looked up.
+    pub(crate) fn served_tables(&self) -> TablesReply {
+        let mut tables: Vec<ServedTable> = self.tables.served().collect();
         for name in self.updates.iter().filter_map(|update| update.param.as_ref()) {
             let Some(var) = self.scope.find(name) else { continue };
             let value = var.read();
@@ -323,13 +324,13 @@ impl Updates {
             };
             let (rows, width) = tensor.dims().matrix(1);
             let (rows, width) = (rows as u64, width as u64);
-            tables.push(message::Served { name: name.to_string(), width, rows, hashed: false });
+            tables.push(ServedTable { name: name.to_string(), width, rows, hashed: false });
         }
-        message::Tables { server: self.place.0, servers: self.place.1, tables }
+        TablesReply::new(self.place.0, self.place.1, tables)
     }
 
     /// The parameters that the next step changes; of a table, the rows, ascending.
-    pub(super) fn about_to_change(&self) -> impl Iterator<Item = (&Name, Option<Vec<i64>>)> {
+    pub(crate) fn about_to_change(&self) -> impl Iterator<Item = (&Name, Option<Vec<i64>>)> {
         self.updates.iter().filter_map(|u| Some((u.param.as_ref()?, self.rows_of(u))))
     }
 
@@ -353,7 +354,7 @@ impl Updates {
         })
     }
 
-    pub(super) fn unknown(&self, name: &str) -> Error {
+    pub(crate) fn unknown(&self, name: &str) -> Error {
         Error::new(Kind::Unknown, format!("server {} has no use for `{name}`", self.endpoint))
             .note(format!("it expects: {}", self.known()))
             .help("trainers and servers of one job must transpile the same program in the same way")
@@ -445,7 +446,7 @@ fn names(op: &Op, attr: &str) -> Vec<Name> {
 }
 
 /// The operator that makes a program a server's; what else stands in block 0 has no place there.
-pub(super) fn listen_op(program: &Program) -> Result<&Op> {
+pub(crate) fn listen_op(program: &Program) -> Result<&Op> {
     match &program.global().ops[..] {
         [op] if op.op_type == "listen_and_serv" => Ok(op),
         _ => Err(Error::new(Kind::Argument, "this is not the program of a server: it is not one `listen_and_serv`")
@@ -454,7 +455,7 @@ pub(super) fn listen_op(program: &Program) -> Result<&Op> {
 }
 
 /// `gradient:block`, taken apart.
-pub(super) fn grad_to_block(op: &Op) -> Result<Vec<(Name, usize)>> {
+pub(crate) fn grad_to_block(op: &Op) -> Result<Vec<(Name, usize)>> {
     let Some(Attr::Strings(pairs)) = op.attrs.get("grad_to_block_id") else { return Ok(Vec::new()) };
     let parse = |pair: &String| {
         let (grad, block) = pair.rsplit_once(':')?;
@@ -466,7 +467,7 @@ pub(super) fn grad_to_block(op: &Op) -> Result<Vec<(Name, usize)>> {
 }
 
 /// A block as a program of its own: its operators stand in block 0, over the variables that it sees.
-pub(super) fn lower(program: &Program, block: usize) -> Result<Program> {
+pub(crate) fn lower(program: &Program, block: usize) -> Result<Program> {
     if block == 0 || block >= program.blocks().len() {
         return Err(Error::new(Kind::Verify, format!("`listen_and_serv` names block {block}, which there is not"))
             .help("get the program from DistributeTranspiler.get_pserver_program(endpoint)"));
@@ -491,7 +492,7 @@ pub(super) fn lower(program: &Program, block: usize) -> Result<Program> {
 }
 
 /// The variables that are summed to give `grad`, one per trainer; `None` if the gradient arrives as it is.
-pub(super) fn merged_from(block: &Program, grad: &Name) -> Option<Vec<Name>> {
+pub(crate) fn merged_from(block: &Program, grad: &Name) -> Option<Vec<Name>> {
     let sum = merge_op(block, grad)?;
     Some(block.global().ops[sum].inputs.get("X").to_vec())
 }

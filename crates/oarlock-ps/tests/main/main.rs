@@ -1,12 +1,12 @@
 //! Clusters of trainers and servers in one process, and simulated ones.
 
+mod all_to_all;
 mod cluster;
-mod look_ahead;
-mod partition;
+mod network_partition;
+mod prefetch;
 #[path = "../../../oarlock-transpile/tests/programs/mod.rs"]
 mod programs;
 mod simulate;
-mod trades;
 
 /// The operators of programs for one machine, and those that communicate.
 fn registry() -> oarlock_ir::Registry {

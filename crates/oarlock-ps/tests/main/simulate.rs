@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use oarlock_ps::server::Policy;
-use oarlock_ps::server::round::{Effect, Event, Round};
+use oarlock_ps::server::step_barrier::{Effect, Event, StepBarrier};
 
 const TRAINERS: usize = 3;
 const SERVERS: usize = 2;
@@ -86,7 +86,7 @@ impl Random {
 
 #[derive(Debug)]
 struct Server {
-    round: Round,
+    round: StepBarrier,
     table: i64,
     held: BTreeMap<usize, Batch>,
     /// The step, whose batch, and which.
@@ -102,7 +102,7 @@ struct Server {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
-    /// Waits for the greetings of all servers: what each has of it.
+    /// WaitReport for the greetings of all servers: what each has of it.
     Joining(BTreeMap<usize, (u64, bool)>),
     /// The others went on without it. Asks all servers how they stand (`from` 0), or agrees with them on a step.
     Returning {
@@ -110,21 +110,21 @@ enum Phase {
         ahead: u64,
         stands: BTreeMap<usize, Stand>,
     },
-    /// Waits for the end of a step at all servers.
+    /// WaitReport for the end of a step at all servers.
     Stepping {
         step: u64,
         done: BTreeSet<usize>,
     },
-    /// Waits until all servers know that it has no data.
+    /// WaitReport until all servers know that it has no data.
     Pausing(BTreeSet<usize>),
-    /// Waits for the others.
+    /// WaitReport for the others.
     AtBarrier,
-    /// Waits until all servers know that it takes part again: whether each goes by that step.
+    /// WaitReport until all servers know that it takes part again: whether each goes by that step.
     Resuming {
         met: Met,
         taken: BTreeMap<usize, bool>,
     },
-    /// Waits until all servers know that it leaves.
+    /// WaitReport until all servers know that it leaves.
     Leaving(BTreeSet<usize>),
     Gone,
     Dead,
@@ -163,7 +163,7 @@ fn gradient(trainer: usize, server: usize, (epoch, batch): Batch) -> i64 {
 impl Simulation {
     fn new(seed: u64, policy: Policy) -> Simulation {
         let server = |_| Server {
-            round: Round::new(TRAINERS, policy),
+            round: StepBarrier::new(TRAINERS, policy),
             table: 0,
             held: BTreeMap::new(),
             applied: Vec::new(),
@@ -281,18 +281,18 @@ impl Simulation {
         let at = self.now + SILENCE;
         self.at(at, What::Silent { server, trainer, incarnation });
         let round = &self.servers[server].round;
-        let (pushed, back) = (round.pushed(trainer), round.is_back(trainer));
+        let (pushed, back) = (round.pushed(trainer), round.must_rejoin(trainer));
         self.send(What::Welcome { server, trainer, incarnation, pushed, back });
     }
 
     fn come_back(&mut self, server: usize, trainer: usize, incarnation: u64, from: u64, pauses: u64) {
         let mut taken = true;
         if from > 0 {
-            let effects = self.note(server, Event::Return { trainer, incarnation, from, pauses }, None);
+            let effects = self.note(server, Event::Rejoin { trainer, incarnation, from, pauses }, None);
             taken = !effects.iter().any(|e| matches!(e, Effect::Refuse(_)));
         }
         let round = &self.servers[server].round;
-        let stand = Stand { done: round.done(), idle: round.is_idle(), taken };
+        let stand = Stand { done: round.done(), idle: round.has_no_participants(), taken };
         self.send(What::Stands { server, trainer, incarnation, from, stand });
     }
 
@@ -305,7 +305,7 @@ impl Simulation {
     /// A trainer comes to a barrier, or asks again whether it is complete.
     fn meet(&mut self, trainer: usize, of: (u64, u64), epoch: u64) {
         let server = &mut self.servers[0];
-        if server.failed || server.round.stranger(trainer, of.0).is_some() {
+        if server.failed || server.round.rejection(trainer, of.0).is_some() {
             return self.send(What::Refused { trainer, incarnation: of.0 });
         }
         server.here.entry(epoch).or_default()[trainer] = Some(of);
@@ -323,7 +323,7 @@ impl Simulation {
         let server = &mut self.servers[0];
         for (epoch, here) in &server.here {
             let came =
-                |t: usize| here[t].is_some_and(|(incarnation, _)| server.round.stranger(t, incarnation).is_none());
+                |t: usize| here[t].is_some_and(|(incarnation, _)| server.round.rejection(t, incarnation).is_none());
             let missing = |t: &usize| !came(*t) && server.round.is_awaited_at_barrier(*t);
             if !server.met.contains_key(epoch) && !(0..TRAINERS).any(|t| missing(&t)) {
                 server.met.insert(*epoch, Met { done: server.round.done(), of: *here });
@@ -332,14 +332,14 @@ impl Simulation {
     }
 
     fn resume(&mut self, server: usize, trainer: usize, incarnation: u64, met: Met) {
-        if self.servers[server].failed || self.servers[server].round.stranger(trainer, incarnation).is_some() {
+        if self.servers[server].failed || self.servers[server].round.rejection(trainer, incarnation).is_some() {
             return self.send(What::Refused { trainer, incarnation });
         }
         for (trainer, of) in met.of.into_iter().enumerate() {
             let Some((incarnation, number)) = of else { continue };
             self.note(server, Event::Resume { trainer, incarnation, number, from: met.done + 1 }, None);
         }
-        let taken = !self.servers[server].round.is_back(trainer);
+        let taken = !self.servers[server].round.must_rejoin(trainer);
         self.send(What::Resumed { server, trainer, incarnation, met, taken });
     }
 
@@ -358,7 +358,7 @@ impl Simulation {
         let effects = server.round.on(event);
         for effect in &effects {
             match effect {
-                Effect::Take => drop(brought.map(|(trainer, batch)| server.held.insert(trainer, batch))),
+                Effect::Accept => drop(brought.map(|(trainer, batch)| server.held.insert(trainer, batch))),
                 Effect::Apply { step, of } => {
                     for trainer in of {
                         let batch = server.held.remove(trainer).expect("what was taken is here");
@@ -368,7 +368,7 @@ impl Simulation {
                 }
                 Effect::Fail(_) => server.failed = true,
                 Effect::Finish => server.finished = true,
-                Effect::Repeat | Effect::Refuse(_) | Effect::Lost(_) => {}
+                Effect::Duplicate | Effect::Refuse(_) | Effect::Lost(_) => {}
             }
         }
         self.reply(at);

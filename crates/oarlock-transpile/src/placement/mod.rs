@@ -3,8 +3,8 @@
 //! A placement is plain data, computed alike by every process of a job. This module knows names and sizes; it knows no
 //! program and no network.
 
-mod cut;
 mod dispatch;
+mod partition;
 mod shard;
 mod shuffle;
 
@@ -13,9 +13,9 @@ use std::fmt;
 use indexmap::IndexMap;
 use oarlock_ir::{Error, Kind, Name, Result};
 
-pub use cut::block_name;
-pub use cut::{Cut, VarBlock, cut};
 pub use dispatch::{Dispatcher, HashName, MakeDispatcher, RoundRobin, SplitMethod};
+pub use partition::block_name;
+pub use partition::{Cut, VarBlock, cut};
 pub use shard::server_of_id;
 pub use shuffle::shuffle;
 

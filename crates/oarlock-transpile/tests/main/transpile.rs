@@ -243,7 +243,7 @@ fn what_no_operator_names_stays_with_the_trainer() {
     startup.global_mut().ops.push(set.attr("value", 0.5f32).attr("dtype", DType::F32.proto()));
     let (transpiler, startup) = transpile(small_blocks(), 2, &main, &startup).unwrap();
     assert!(startup.global().ops.iter().any(|op| op.outputs.args().any(|out| out == "unread")));
-    assert!(transpiler.kept().unwrap().iter().all(|kept| kept.var.name != "unread"));
+    assert!(transpiler.var_locations().unwrap().iter().all(|kept| kept.var.name != "unread"));
 }
 
 /// Averages of parameters are kept where the parameters are.

@@ -13,7 +13,7 @@ use oarlock_io::{Position, encode_vars, load_vars_from_bytes, persistables};
 use oarlock_ir::{Error, Kind, Name, Result, Runtime, Var};
 use oarlock_ps::PsState;
 use oarlock_ps::checkpoint::{JobCheckpoint, JobCheckpoints};
-use oarlock_ps::client::{Client, CutRequest};
+use oarlock_ps::client::{Client, SnapshotRequest};
 use oarlock_transpile::DistributeTranspiler;
 
 use serde_json::{Value as Json, json};
@@ -45,7 +45,7 @@ impl JobSaves<'_> {
             finish_checkpoint(runtime)?;
         }
         if !self.transpiler.is_in_step() {
-            let notes = client.leave_note(trainer as u32, &servers[0], &own, trainers)?;
+            let notes = client.notify(trainer as u32, &servers[0], &own, trainers)?;
             if first {
                 let cut = self.begin(&client, servers)?;
                 self.complete_later(runtime, &client, cut, notes)?;
@@ -62,10 +62,11 @@ impl JobSaves<'_> {
         }
     }
 
-    fn begin(&self, client: &Client, servers: Vec<String>) -> Result<CutRequest> {
+    fn begin(&self, client: &Client, servers: Vec<String>) -> Result<SnapshotRequest> {
         let number = JobCheckpoints::at(self.dir)?.next_number()?;
-        let cut = CutRequest { dir: self.dir.to_string(), number, servers, kept: self.transpiler.kept()? };
-        client.begin_cut(0, &cut)?;
+        let cut =
+            SnapshotRequest { dir: self.dir.to_string(), number, servers, variables: self.transpiler.var_locations()? };
+        client.begin_snapshot(0, &cut)?;
         Ok(cut)
     }
 
@@ -73,13 +74,13 @@ impl JobSaves<'_> {
         &self,
         runtime: &Runtime,
         client: &Arc<Client>,
-        cut: CutRequest,
+        cut: SnapshotRequest,
         states: Vec<Vec<u8>>,
     ) -> Result<()> {
         let (client, keep) = (client.clone(), self.keep);
         let work = move || {
-            client.finish_cut(0, &cut)?;
-            JobCheckpoints::at(&cut.dir)?.complete(cut.number, &cut.kept, cut.servers.len(), &states, keep)
+            client.finish_snapshot(0, &cut)?;
+            JobCheckpoints::at(&cut.dir)?.complete(cut.number, &cut.variables, cut.servers.len(), &states, keep)
         };
         let thread = std::thread::Builder::new().name("oarlock-checkpoint".into()).spawn(work);
         let thread = thread.map_err(|e| Error::new(Kind::Io, format!("no thread for a checkpoint: {e}")))?;
@@ -90,7 +91,7 @@ impl JobSaves<'_> {
     /// What this worker needs to go on: its position, where its random numbers stand, and variables that no server keeps.
     fn own_state(&self, runtime: &Runtime, scope: &Scope, position: &Position) -> Result<Vec<u8>> {
         let program = self.transpiler.program()?;
-        let away = self.transpiler.kept()?;
+        let away = self.transpiler.var_locations()?;
         let local: Vec<&Var> = persistables(program)
             .into_iter()
             .filter(|var| !away.iter().any(|kept| kept.var.name == var.name) && holds_tensor(scope, &var.name))
@@ -170,7 +171,7 @@ fn meet(
     if trainers == 1 {
         return Ok(vec![own.to_vec()]);
     }
-    client.meet_with(trainer as u32, servers, purpose, own)
+    client.all_gather_bytes(trainer as u32, servers, purpose, own)
 }
 
 fn holds_tensor(scope: &Scope, name: &Name) -> bool {

@@ -73,7 +73,7 @@ impl Meeting {
             let what = format!("{purpose} among {} workers needs a server where they meet", self.workers);
             return Err(Error::new(Kind::Unsupported, what).help("launch the job with --server_num"));
         }
-        Client::of(runtime).meet(self.worker as u32, &self.servers, purpose, value)
+        Client::of(runtime).all_gather(self.worker as u32, &self.servers, purpose, value)
     }
 }
 

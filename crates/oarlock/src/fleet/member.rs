@@ -69,7 +69,7 @@ impl Member {
     pub fn init_server(&self, exe: &Executor, scope: &Scope, from: Option<&dyn Store>) -> Result<()> {
         exe.run(&self.startup, &[], &[], scope)?;
         if let Some(store) = from {
-            saving::load_parts(store, None, &self.transpiler.kept()?, self.place.index, None, scope)?;
+            saving::load_parts(store, None, &self.transpiler.var_locations()?, self.place.index, None, scope)?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Member {
     pub fn resume_server(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<bool> {
         exe.run(&self.startup, &[], &[], scope)?;
         let Some(checkpoint) = newest_checkpoint(dir)? else { return Ok(false) };
-        checkpoint.load(&self.transpiler.kept()?, self.place.index, self.place.servers.len(), scope)?;
+        checkpoint.load(&self.transpiler.var_locations()?, self.place.index, self.place.servers.len(), scope)?;
         Ok(true)
     }
 

@@ -18,7 +18,7 @@ pub fn shrink(runtime: &Runtime, transpiler: &DistributeTranspiler, stale: Stale
     let meeting = Meeting { worker: transpiler.trainer_id()?, workers: transpiler.trainers()?, servers };
     meeting.barrier(runtime)?;
     let gone = match meeting.worker {
-        0 => Client::of(runtime).shrink(0, &meeting.servers, stale),
+        0 => Client::of(runtime).evict(0, &meeting.servers, stale),
         _ => Ok(0),
     };
     // The others wait for the first worker, also if it could not do it.

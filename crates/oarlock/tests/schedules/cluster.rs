@@ -16,7 +16,7 @@ use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::saving::{Saver, fetch_whole, load_parts};
 use oarlock::ps::server::{Server, ServerOptions};
 use oarlock::tensor::{SelectedRows, Value};
-use oarlock::transpile::{Arguments, DistributeTranspiler, Kept, Trainers};
+use oarlock::transpile::{Arguments, DistributeTranspiler, Trainers, VarLocations};
 use oarlock_testkit::{Tolerance, close};
 
 use super::case::{Case, Mode, Model};
@@ -242,8 +242,8 @@ impl Trainer {
         let end = if case.mode == Mode::Fleet(Strategy::Geo) {
             ends(model, &self.scope)
         } else {
-            let kept = self.transpiler.kept()?;
-            ends(model, &fetch_whole(&kept.iter().collect::<Vec<&Kept>>(), &client, trainer, &self.scope)?)
+            let kept = self.transpiler.var_locations()?;
+            ends(model, &fetch_whole(&kept.iter().collect::<Vec<&VarLocations>>(), &client, trainer, &self.scope)?)
         };
         client.leave()?;
         Ok(end)
@@ -279,11 +279,11 @@ fn attempt(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
         exe.run(&startup, &[], &[], &scope)?;
         match &part.load {
             Some((How::Persistables, dir)) => {
-                drop(load_parts(&Local::at(dir), None, &transpiler.kept()?, at, None, &scope)?);
+                drop(load_parts(&Local::at(dir), None, &transpiler.var_locations()?, at, None, &scope)?);
             }
             Some((How::Checkpoint, dir)) => {
                 let checkpoint = JobCheckpoints::at(dir)?.latest()?.expect("a checkpoint");
-                checkpoint.load(&transpiler.kept()?, at, SERVERS, &scope)?;
+                checkpoint.load(&transpiler.var_locations()?, at, SERVERS, &scope)?;
             }
             None => {}
         }

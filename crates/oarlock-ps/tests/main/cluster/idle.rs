@@ -23,7 +23,7 @@ fn communicators_and_servers_with_nothing_to_do_do_nothing() {
         return oarlock_testkit::skip("no /proc that tells how long this process computed");
     }
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-    let name = "cluster::idle::communicators_and_servers_with_nothing_to_do_do_nothing";
+    let name = "cluster::zero_weight_step::communicators_and_servers_with_nothing_to_do_do_nothing";
     let ended = again.args([name, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ended.stderr));

@@ -10,7 +10,7 @@ use oarlock_ps::saving::fetch_whole;
 use oarlock_ps::server::Policy;
 use oarlock_tensor::Value;
 use oarlock_testkit::{Tolerance, assert_close};
-use oarlock_transpile::{Config, Kept};
+use oarlock_transpile::{Config, VarLocations};
 
 use super::{
     Job, Trainer, dense_feed, executor, hash_tables, ids_kept, quiet, small, sparse_feed, train_alone, trainer_options,
@@ -137,7 +137,7 @@ fn and_it_may_come_back() {
     }
 }
 
-/// A trainer is killed in every step, comes back under its number, and repeats the step: nothing shows in the result.
+/// A trainer is killed in every step, comes back under its number, and duplicates the step: nothing shows in the result.
 #[test]
 fn or_they_wait_and_nothing_is_lost() {
     let job = Job::new("half_async", small(64), 2, 2);
@@ -224,8 +224,9 @@ fn so_it_is_with_rows_that_go_by_themselves() {
 
 /// All that servers keep, by name: ids (none of dense variables) and numbers.
 fn everything(job: &Job, trainer: &Trainer) -> BTreeMap<String, Vec<(i64, Vec<f64>)>> {
-    let kept = job.transpiled(0).0.kept().unwrap();
-    let whole = fetch_whole(&kept.iter().collect::<Vec<&Kept>>(), &trainer.client(), 0, &trainer.scope).unwrap();
+    let kept = job.transpiled(0).0.var_locations().unwrap();
+    let whole =
+        fetch_whole(&kept.iter().collect::<Vec<&VarLocations>>(), &trainer.client(), 0, &trainer.scope).unwrap();
     let value = |name: String| {
         let var = whole.find(&name).expect("fetched");
         let mut rows = match &*var.read() {
@@ -259,7 +260,7 @@ fn send_too_little_to(second: &str, program: &mut Program) {
 }
 
 /// Four steps of two trainers. If asked for, the second one is lost in the third step, which only one of the servers can make; it
-/// comes back and repeats it.
+/// comes back and duplicates it.
 fn four_steps(job: &Job, lost: bool) -> BTreeMap<String, Vec<(i64, Vec<f64>)>> {
     let servers = job.serve(&with_policy(Policy::Wait));
     let [first, mut second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());

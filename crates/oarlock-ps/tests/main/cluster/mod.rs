@@ -3,10 +3,10 @@
 mod geo;
 mod idle;
 mod losses;
+mod lost_servers;
 mod sync;
 mod tables;
 mod uneven;
-mod waits;
 mod without_sync;
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use oarlock_ps::communicator::{Communicator, CommunicatorOptions};
 use oarlock_ps::saving::fetch_whole;
 use oarlock_ps::server::{Policy, Server, ServerOptions, Summary};
 use oarlock_tensor::{DType, Dims, Tensor};
-use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Kept, Trainers};
+use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers, VarLocations};
 
 use crate::programs::{local, noise, rows_of};
 
@@ -245,8 +245,8 @@ fn hash_tables(main: &mut Program) {
 
 /// The ids that have a row in table `tab`, ascending.
 fn ids_kept(job: &Job, trainer: &Trainer) -> Vec<i64> {
-    let kept = job.transpiled(0).0.kept().unwrap();
-    let table: Vec<&Kept> = kept.iter().filter(|k| *k.var.name == *"tab").collect();
+    let kept = job.transpiled(0).0.var_locations().unwrap();
+    let table: Vec<&VarLocations> = kept.iter().filter(|k| *k.var.name == *"tab").collect();
     let whole = fetch_whole(&table, &trainer.client(), 0, &trainer.scope).unwrap();
     let value = whole.find("tab").expect("a table");
     let mut ids = value.read().rows().unwrap().rows.clone();

@@ -30,7 +30,7 @@ fn trains_as_one_process(job: &Job, feed: Feed, steps: usize) {
         .collect();
     trainers.into_iter().for_each(|t| t.join().unwrap());
     let (summaries, scopes) = wait_all(servers);
-    assert!(summaries.iter().all(|s| s.steps == steps as u64 && s.repeats == 0), "{summaries:?}");
+    assert!(summaries.iter().all(|s| s.steps == steps as u64 && s.duplicates == 0), "{summaries:?}");
     let alone = train_alone(job, feed, steps);
     for param in job.params() {
         let expected = alone.tensor(&param).expect("trained");

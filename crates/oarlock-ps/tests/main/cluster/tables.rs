@@ -3,7 +3,7 @@
 use oarlock_exec::Scope;
 use oarlock_ps::saving::{fetch_whole, load_parts};
 use oarlock_testkit::{Tolerance, assert_close};
-use oarlock_transpile::Kept;
+use oarlock_transpile::VarLocations;
 
 use super::{Job, Trainer, hash_tables, ids_kept, quiet, small, sparse_feed, train_alone, trainer_options, wait_all};
 use crate::programs::local;
@@ -83,8 +83,8 @@ fn what_servers_keep_is_saved_as_one_machine_would() {
     let servers = job.serve(&quiet());
     let trainer = job.join(0, trainer_options()).unwrap();
     (0..3).for_each(|step| trainer.step(&sparse_feed(step, 0, 8)).unwrap());
-    let kept = job.transpiled(0).0.kept().unwrap();
-    let all: Vec<&Kept> = kept.iter().collect();
+    let kept = job.transpiled(0).0.var_locations().unwrap();
+    let all: Vec<&VarLocations> = kept.iter().collect();
     let whole = fetch_whole(&all, &trainer.client(), 0, &trainer.scope).unwrap();
     trainer.leave();
     let (_, scopes) = wait_all(servers);

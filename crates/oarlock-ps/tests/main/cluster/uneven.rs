@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oarlock_exec::Scope;
-use oarlock_ps::client::{ClientOptions, Partners};
+use oarlock_ps::client::{ClientOptions, TrainerGroup};
 use oarlock_ps::server::Policy;
 use oarlock_tensor::Tensor;
 use oarlock_testkit::{Tolerance, assert_close};
@@ -25,15 +25,16 @@ fn servers(job: &Job) -> Vec<String> {
 }
 
 fn barrier(job: &Job, trainer: &Trainer, index: usize) {
-    let met = trainer.client().meet(index as u32, &servers(job), "barrier", &Tensor::scalar(index as f32)).unwrap();
+    let met =
+        trainer.client().all_gather(index as u32, &servers(job), "barrier", &Tensor::scalar(index as f32)).unwrap();
     let numbers: Vec<f32> = met.iter().map(|t| t.data::<f32>().unwrap()[0]).collect();
     assert_eq!(numbers, [0.0, 1.0]);
 }
 
 /// What `global_shuffle` does.
 fn exchange(job: &Job, trainer: &Trainer, index: usize) {
-    let mut partners = Partners::new(trainer.client(), servers(job), index, 2).unwrap();
-    assert_eq!(partners.gather(&[index as u8]).unwrap(), [[0], [1]]);
+    let mut partners = TrainerGroup::new(trainer.client(), servers(job), index, 2).unwrap();
+    assert_eq!(partners.all_gather(&[index as u8]).unwrap(), [[0], [1]]);
 }
 
 /// The first number of the epoch, as a step of data that is nobody else's.
@@ -79,7 +80,7 @@ fn trains_as_one_process(job: &Job, feed: Feed, between: Between) {
     });
     let (summaries, scopes) = wait_all(serving);
     let steps = before(EPOCHS.len()) as u64;
-    assert!(summaries.iter().all(|s| s.steps == steps && s.repeats == 0), "{summaries:?}");
+    assert!(summaries.iter().all(|s| s.steps == steps && s.duplicates == 0), "{summaries:?}");
     let alone = alone(job, feed);
     for param in job.params() {
         let expected = alone.tensor(&param).expect("trained");
@@ -114,10 +115,12 @@ fn a_barrier_and_an_exchange_do_not_meet() {
     let trainers = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
     let (job, [first, second]) = (&job, &trainers);
     let errors = std::thread::scope(|scope| {
-        let at_barrier =
-            scope.spawn(move || first.client().meet(0, &servers(job), "barrier", &Tensor::scalar(0.0f32)).unwrap_err());
-        let at_exchange =
-            scope.spawn(move || Partners::new(second.client(), servers(job), 1, 2).unwrap().gather(&[1]).unwrap_err());
+        let at_barrier = scope.spawn(move || {
+            first.client().all_gather(0, &servers(job), "barrier", &Tensor::scalar(0.0f32)).unwrap_err()
+        });
+        let at_exchange = scope.spawn(move || {
+            TrainerGroup::new(second.client(), servers(job), 1, 2).unwrap().all_gather(&[1]).unwrap_err()
+        });
         [at_barrier, at_exchange].map(|thread| thread.join().unwrap().to_string())
     });
     for error in &errors {
@@ -143,7 +146,8 @@ fn a_trainer_that_dies_at_a_barrier_comes_back_to_it() {
     let joined = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (job, second, joined) = (&job, &second, &joined);
-        let waits = scope.spawn(move || second.client().meet(1, &servers(job), "barrier", &Tensor::scalar(1.0f32)));
+        let waits =
+            scope.spawn(move || second.client().all_gather(1, &servers(job), "barrier", &Tensor::scalar(1.0f32)));
         // Steps are made without it: it is at the barrier.
         (1..4).for_each(|step| first.step(&dense_feed(8, step, 0, 4)).unwrap());
         interrupted.store(true, Ordering::Release);

@@ -1,0 +1,80 @@
+//! A trainer is done: no step waits for it any more. The server ends when all trainers have left.
+//!
+//! Reply: `done` (10), sent before the departure takes effect, because that may end the server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oarlock_ir::Result;
+use oarlock_net::now;
+
+use crate::client::{Client, Peer, Request, incarnation};
+use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::server::Call;
+use crate::server::step_barrier::Event;
+
+pub(crate) const REQUEST: RequestDef = RequestDef {
+    kind: 7,
+    sender: Sender::Trainer,
+    profile: None,
+    apply,
+    after_reply: Some(depart),
+    #[cfg(test)]
+    samples: tests::samples,
+};
+
+message! {
+    /// The last message of a trainer.
+    pub(crate) struct Leave {
+        /// The number of its steps.
+        pub(crate) steps: u64,
+    }
+}
+
+fn apply(call: &mut Call<'_>) -> Result<()> {
+    Leave::read(call.frame).map(drop)
+}
+
+fn depart(call: &Call<'_>) {
+    let (shared, trainer, incarnation) = (call.shared, call.hello.trainer, call.hello.incarnation);
+    let mut state = shared.state.lock();
+    if state.step_barrier.rejection(trainer as usize, incarnation).is_none() {
+        state.seen[trainer as usize] = None;
+        shared.applied.lock().retain(|of, _| (of.0, of.1) != (trainer, incarnation));
+        shared.on_event(&mut state, Event::Leave { trainer: trainer as usize, incarnation });
+    }
+}
+
+/// How long a server may take to acknowledge it.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Client {
+    /// Tells every server that this trainer is done.
+    pub fn leave(&self) -> Result<()> {
+        self.heartbeat.stop();
+        let peers: Vec<Arc<Peer>> = std::mem::take(&mut *self.peers.lock()).into_values().collect();
+        let meta = Leave { steps: self.done() }.to_meta();
+        let about = || "its leave".to_string();
+        let request = Request { kind: REQUEST.kind, meta: meta.as_bytes(), sections: &[], about: &about };
+        let mut first = Ok(());
+        for peer in peers.iter().filter(|_| !self.identity.lock().read_only) {
+            let left = peer.ask(&mut peer.take(), &request, now() + LEAVE_TIMEOUT);
+            if first.is_ok() {
+                first = left;
+            }
+        }
+        // A later use of this client is another process to the servers.
+        self.identity.lock().incarnation = incarnation();
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::samples::Sample;
+
+    pub(super) fn samples() -> Vec<Sample> {
+        vec![Sample::of("leave", REQUEST.kind, &Leave { steps: 9 })]
+    }
+}

@@ -1,0 +1,169 @@
+//! Snapshots of a server: its variables and tables at one moment, written to a checkpoint while training goes on.
+//!
+//! The moment falls between steps, or between pushes in asynchronous training: then dense variables are copied and tables set a
+//! snapshot fence (copy-on-write, see `oarlock_tensor::table`). A thread of its own writes the snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use oarlock_io::{Staging, Store, open_store, write_rows, write_tensor};
+use oarlock_ir::{Error, Kind, Name, Result};
+use oarlock_tensor::{Tensor, Value};
+
+use super::Shared;
+use super::tables::SnapshotTable;
+use crate::checkpoint::{part_file, server_folder};
+use crate::request::save_table::SaveTable;
+use crate::request::snapshot::Snapshot;
+use oarlock_net::now;
+use oarlock_net::spawn;
+
+/// How long a trainer that waits for a snapshot waits for a reply that it is not written yet.
+const REPLY_AFTER: Duration = Duration::from_secs(3);
+
+/// The snapshots of a server, by folder and number.
+#[derive(Default)]
+pub(super) struct Snapshots {
+    known: BTreeMap<(String, u64), Status>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Clone)]
+enum Status {
+    Writing,
+    Saved,
+    Failed(Error),
+}
+
+impl Snapshots {
+    fn is_writing(&self) -> bool {
+        self.known.values().any(|status| matches!(status, Status::Writing))
+    }
+
+    /// The threads that write.
+    pub(super) fn take_threads(&mut self) -> Vec<JoinHandle<()>> {
+        std::mem::take(&mut self.threads)
+    }
+}
+
+impl Shared {
+    /// Takes a snapshot unless it was taken already. True once it is written.
+    pub(crate) fn snapshot(self: &Arc<Shared>, request: &Snapshot) -> Result<bool> {
+        let key = (request.dir.clone(), request.number);
+        let mut state = self.state.lock();
+        if !state.snapshots.known.contains_key(&key) {
+            let deadline = now() + self.options.deadline;
+            // Tables have one fence at a time.
+            while state.snapshots.is_writing() {
+                if self.changed.wait_until(&mut state, deadline).timed_out() {
+                    let what = format!("server {} still writes the last checkpoint", self.updates.endpoint);
+                    return Err(Error::new(Kind::Timeout, what).help("save more rarely, or to a faster disk"));
+                }
+            }
+            // No step is made while the state is locked; asynchronous pushes stop at the fence.
+            let taken = {
+                let _between_pushes = self.fence.write();
+                self.take(request, state.step_barrier.done())?
+            };
+            let (shared, saved) = (self.clone(), key.clone());
+            let thread = spawn("oarlock-snap", "a checkpoint", move || shared.write(taken, &saved))
+                // The next snapshot must find no fence.
+                .inspect_err(|_| self.updates.tables.end_snapshot())?;
+            // The thread cannot set its status before the state is unlocked.
+            state.snapshots.known.insert(key.clone(), Status::Writing);
+            state.snapshots.threads.push(thread);
+        }
+        let until = now() + REPLY_AFTER;
+        loop {
+            match state.snapshots.known.get(&key) {
+                Some(Status::Saved) | None => return Ok(true),
+                Some(Status::Failed(error)) => return Err(error.clone()),
+                Some(Status::Writing) if !request.wait => return Ok(false),
+                Some(Status::Writing) => {}
+            }
+            if self.changed.wait_until(&mut state, until).timed_out() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Saves the rows of one table to one file.
+    pub(crate) fn save_table(&self, save: &SaveTable) -> Result<()> {
+        if !self.updates.tables.has_value(&save.table) {
+            let what = format!("server {} has no table `{}`", self.updates.endpoint, save.table);
+            return Err(Error::new(Kind::Missing, what).help("lookup_table names a table with is_distributed=True"));
+        }
+        let mut rows = Value::Empty;
+        self.updates.tables.copy(&save.table, &mut rows)?;
+        let mut staging = open_store(&save.dir)?.begin()?;
+        stage_as(&mut *staging, &save.file, &rows)?;
+        staging.commit()
+    }
+
+    fn take(&self, request: &Snapshot, step: u64) -> Result<Taken> {
+        let store = server_folder(&*open_store(&request.dir)?, request.number, request.server as usize)?;
+        let mut dense = Vec::new();
+        for name in request.names.iter().filter(|name| !self.updates.tables.has_value(name)) {
+            let mut value = Value::Empty;
+            self.copy(name, &mut value)?;
+            match value {
+                Value::Dense(tensor) => dense.push((Name::from(name.as_str()), tensor)),
+                other => return Err(Error::new(Kind::Unsupported, format!("`{name}` is {}", other.kind()))),
+            }
+        }
+        let tables = self.updates.tables.begin_snapshot(request.number)?;
+        Ok(Taken { store, dense, tables, step })
+    }
+
+    fn write(&self, taken: Taken, key: &(String, u64)) {
+        let written = taken.save(self);
+        self.updates.tables.end_snapshot();
+        let status = match written {
+            Ok(()) => Status::Saved,
+            Err(error) => {
+                let error = error.note(format!("in checkpoint {} of server {}", key.1, self.updates.endpoint));
+                self.options.log.line(format!("warning: {error}"));
+                Status::Failed(error)
+            }
+        };
+        self.state.lock().snapshots.known.insert(key.clone(), status);
+        self.changed.notify_all();
+    }
+}
+
+/// The values of a snapshot.
+struct Taken {
+    store: Box<dyn Store>,
+    dense: Vec<(Name, Tensor)>,
+    tables: Vec<SnapshotTable>,
+    step: u64,
+}
+
+impl Taken {
+    fn save(&self, shared: &Shared) -> Result<()> {
+        let mut staging = self.store.begin()?;
+        for (name, tensor) in &self.dense {
+            staging.file(name, &[], &mut |out| write_tensor(tensor, out))?;
+        }
+        for table in &self.tables {
+            shared.updates.tables.read_snapshot(table, &mut |group, values| stage(&mut *staging, group, values))?;
+        }
+        let step = self.step.to_string();
+        staging.file(crate::checkpoint::STEP, &[], &mut |out| out.write_all(step.as_bytes()))?;
+        staging.commit()
+    }
+}
+
+fn stage(staging: &mut dyn Staging, group: usize, values: &[(Name, Value)]) -> Result<()> {
+    values.iter().try_for_each(|(name, value)| stage_as(staging, &part_file(name, group), value))
+}
+
+fn stage_as(staging: &mut dyn Staging, file: &str, value: &Value) -> Result<()> {
+    match value {
+        Value::Rows(rows) => staging.file(file, &[], &mut |out| write_rows(rows, out)),
+        Value::Dense(headers) => staging.file(file, &[], &mut |out| write_tensor(headers, out)),
+        other => Err(Error::internal(format!("{} among the rows of a table", other.kind()))),
+    }
+}

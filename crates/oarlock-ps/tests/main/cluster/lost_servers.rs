@@ -1,0 +1,96 @@
+//! What servers and their peers say of whom they wait for, and when they stop to wait.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use oarlock_exec::Scope;
+use oarlock_net::NetOptions;
+use oarlock_ps::PsState;
+use oarlock_ps::client::{ClientOptions, find_tables};
+use oarlock_ps::server::{ServerOptions, serve};
+
+use super::{Job, dense_feed, executor, quiet, small, trainer_options, wait_all};
+
+#[expect(clippy::disallowed_methods, reason = "how long something waits is what is tested")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn a_trainer_that_never_came_was_not_lost() {
+    let job = Job::new("dc_asgd", small(64), 2, 1);
+    let servers = job.serve(&ServerOptions { deadline: Duration::from_secs(1), ..quiet() });
+    let first = job.join(0, trainer_options()).unwrap();
+    let error = first.step(&dense_feed(8, 0, 0, 4)).unwrap_err();
+    assert_eq!(error.report().what, "trainer 1 did not join in 1 s, and the job cannot go on without it");
+    first.client().abandon();
+    for (server, _) in servers {
+        let error = server.wait(|| false).unwrap_err().to_string();
+        assert!(error.contains("did not join") && !error.contains("lost"), "{error}");
+    }
+}
+
+/// It may take ten seconds to say who it is.
+#[test]
+fn a_connection_that_says_nothing_does_not_delay_the_end_of_a_server() {
+    let job = Job::new("dc_asgd", small(64), 1, 1);
+    let servers = job.serve(&quiet());
+    let trainer = job.join(0, trainer_options()).unwrap();
+    let idle = TcpStream::connect(job.endpoints().next().unwrap()).unwrap();
+    trainer.step(&dense_feed(8, 0, 0, 8)).unwrap();
+    trainer.leave();
+    let left = now();
+    wait_all(servers);
+    assert!(left.elapsed() < Duration::from_secs(6), "{:?}", left.elapsed());
+    drop(idle);
+}
+
+/// A launcher makes up the name of a job; who predicts does not know it.
+#[test]
+fn who_only_reads_needs_not_know_the_job() {
+    let job = Job::new("half_async", small(64), 1, 2);
+    let net = |name: &str| NetOptions { job: name.to_string(), ..NetOptions::default() };
+    let servers = job.serve(&ServerOptions { net: net("launch-1"), ..quiet() });
+    let endpoints: Vec<String> = job.endpoints().map(str::to_string).collect();
+    let reads = executor();
+    PsState::of(reads.runtime()).set_options(trainer_options());
+    assert!(find_tables(reads.runtime(), &endpoints, &[]).unwrap().is_empty());
+    let error = job.join(0, trainer_options()).err().expect("refused").to_string();
+    assert!(error.contains("belongs to job \"\", this process to job \"launch-1\""), "{error}");
+    let trainer = job.join(0, ClientOptions { net: net("launch-1"), ..trainer_options() }).unwrap();
+    trainer.leave();
+    wait_all(servers);
+}
+
+#[test]
+fn reading_from_a_server_that_is_gone_ends_soon() {
+    let job = Job::new("half_async", small(64), 1, 1);
+    let endpoints: Vec<String> = job.endpoints().map(str::to_string).collect();
+    let reads = executor();
+    let patient = ClientOptions { deadline: Duration::from_secs(180), ..trainer_options() };
+    PsState::of(reads.runtime()).set_options(patient);
+    let begun = now();
+    let error = find_tables(reads.runtime(), &endpoints, &[]).unwrap_err().to_string();
+    assert!(error.contains(&format!("no connection to {}", endpoints[0])), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn the_profile_of_a_server_shows_updates_and_requests() {
+    let job = Job::new("half_async", small(64), 1, 1);
+    let (program, startup) = job.transpiled(0).0.get_pserver_programs(job.endpoints().next().unwrap()).unwrap();
+    let (serves, scope) = (executor(), Scope::new());
+    serves.run(&startup, &[], &[], &scope).unwrap();
+    serves.start_profile();
+    std::thread::scope(|threads| {
+        let server = threads.spawn(|| serve(&serves, &program, &scope, quiet()));
+        let trainer = job.join(0, trainer_options()).unwrap();
+        (0..3).for_each(|step| trainer.step(&super::sparse_feed(step, 0, 8)).unwrap());
+        trainer.leave();
+        server.join().unwrap().unwrap();
+    });
+    let times = serves.stop_profile().expect("nobody records any more").by_type();
+    let calls = |name: &str| times.iter().find(|t| &*t.op_type == name).map_or(0, |t| t.calls);
+    assert_eq!(calls("serve push"), 3);
+    assert!(calls("sgd") + calls("adam") + calls("adagrad") > 0 && calls("serve pull") > 0, "{times:?}");
+}
