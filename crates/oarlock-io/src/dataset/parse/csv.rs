@@ -228,3 +228,69 @@ fn append(slot: &SlotSpec, name: &str, field: &[u8], list: u8, values: &mut Valu
     }
     Ok(count)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::{Records, TableColumns};
+    use super::*;
+    use crate::dataset::slots::SlotType;
+
+    /// Reads all rows of a text whose columns `a` and `b` hold ids; errors as they come.
+    fn read(text: &str, ended: bool) -> (Vec<Result<usize, (usize, String)>>, usize) {
+        let columns = vec![vec!["a".to_string()], vec!["b".to_string()]];
+        let table = TableColumns { columns, missing: None };
+        let csv = Csv { table, delimiter: b',', list: b'|', header: true };
+        let slots = vec![SlotSpec::sparse("a", SlotType::Id), SlotSpec::sparse("b", SlotType::Id)];
+        let format = Format { records: Records::Csv(csv.clone()), ..Format::strict(slots) };
+        let (mut rows, mut into, mut at, mut found) = (CsvRows::new(&csv), format.columns(), 0, Vec::new());
+        while at < text.len() {
+            match rows.read(&csv, &format, &text.as_bytes()[at..], ended, &mut into) {
+                Ok(Row::GoesOn) => break,
+                Ok(Row::Ends(used)) => {
+                    at += used;
+                    found.push(Ok(used));
+                }
+                Err((fault, used)) => {
+                    at += used;
+                    found.push(Err((fault.at, fault.what)));
+                }
+            }
+        }
+        (found, into.rows())
+    }
+
+    #[test]
+    fn blank_lines_end_by_themselves() {
+        let (found, rows) = read("a,b\n\n\r\n1,2\r\n", true);
+        assert_eq!((found, rows), (vec![Ok(4), Ok(1), Ok(2), Ok(5)], 1));
+    }
+
+    #[test]
+    fn the_last_row_needs_no_newline() {
+        assert_eq!(read("a,b\n1,2\n3,\"4\"", true), (vec![Ok(4), Ok(4), Ok(5)], 2));
+    }
+
+    #[test]
+    fn a_quoted_field_goes_on_behind_the_text_or_never_ends() {
+        assert_eq!(read("a,b\n1,\"2\n", false), (vec![Ok(4)], 0));
+        let never = Err((2, "a field in quotes never ends".to_string()));
+        assert_eq!(read("a,b\n1,\"2\n", true), (vec![Ok(4), never.clone()], 0));
+        assert_eq!(read("a,b\n1,\"2", true), (vec![Ok(4), never], 0));
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_header_is_ignored() {
+        assert_eq!(read("\u{feff}\"a\",b\n1,2\n", true).1, 1);
+    }
+
+    #[test]
+    fn long_rows_of_many_fields_are_read() {
+        let (header, ones) = (vec!["x"; 500].join(","), vec!["123456789"; 500].join(","));
+        let note = "many words, ".repeat(2000);
+        let (found, rows) = read(&format!("{header},note,a,b\n{ones},\"{note}\",1,2\n"), true);
+        assert_eq!((found.len(), rows), (2, 1));
+        let (found, _) = read(&format!("{header},note,a,b\n{ones},\"{note}\",1,x\n"), true);
+        let at = ones.len() + note.len() + 6;
+        assert_eq!(found[1], Err((at, "column `b`: expected a value of type int64, found `x`".to_string())));
+    }
+}
