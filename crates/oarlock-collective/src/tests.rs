@@ -229,7 +229,7 @@ fn workers_that_do_different_things_are_told() {
     }
 }
 
-/// What each of two workers hears that start with these settings.
+/// CallKind each of two workers hears that start with these settings.
 fn refused(set: impl Fn(&mut GroupOptions) + Sync) -> Vec<String> {
     let endpoints = endpoints(2);
     std::thread::scope(|threads| {
@@ -275,7 +275,7 @@ fn one_who_does_something_else_for_too_long_is_named() {
         |options| {
             options.deadline = Duration::from_millis(1500);
             // It shows that it is alive, if late where the machine is busy.
-            options.silence = Duration::from_millis(1200);
+            options.heartbeat_timeout = Duration::from_millis(1200);
         },
         |group| {
             group.barrier().unwrap();
@@ -297,7 +297,7 @@ fn one_who_does_something_else_for_too_long_is_named() {
 fn samples_go_to_whom_they_are_for() {
     use oarlock_io::data::{Exchange, Round};
     let met = run(3, Way::Shared, |group| {
-        let mut circle = Circle(group);
+        let mut circle = ShuffleExchange(group);
         let me = group.rank() as u8;
         let parts = (0..3).map(|to| vec![10 * me + to; usize::from(to + me)]).collect();
         circle.all_to_all(Round { parts, more: me == 1 }).unwrap()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock::collective::{GroupOptions, Rings};
+use oarlock::collective::{GroupOptions, Groups};
 use oarlock::fleet::{self, Ending};
 use oarlock::ps::client::{Client, ClientOptions};
 use oarlock::ps::server::ServerOptions;
@@ -46,7 +46,7 @@ impl Runtime {
 
     /// Does this process exchange values with other workers?
     fn has_workers(&self) -> bool {
-        Rings::of(&self.inner).active().is_some()
+        Groups::of(&self.inner).active().is_some()
     }
 
     /// Complete steps of synchronous training, those of an earlier process with this trainer's number included. Known after the

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bench::models::{join, perceptron};
-use oarlock::collective::{Backend, Group, GroupOptions, Reduce, Rings};
+use oarlock::collective::{Backend, Group, GroupOptions, Groups, Reduce};
 use oarlock::prelude::*;
 
 const RANKS: [usize; 3] = [2, 4, 8];
@@ -186,7 +186,7 @@ fn step(rank: usize, endpoints: &[String], fuse_mb: Option<f64>) -> Result<f64> 
     let start = Instant::now();
     (0..STEPS).try_for_each(run)?;
     let seconds = start.elapsed().as_secs_f64() / STEPS as f64;
-    Rings::of(exe.runtime()).leave();
+    Groups::of(exe.runtime()).leave();
     Ok(seconds)
 }
 

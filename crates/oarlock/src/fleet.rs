@@ -12,7 +12,7 @@ mod shrink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oarlock_collective::Rings;
+use oarlock_collective::Groups;
 use oarlock_exec::Scope;
 use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 use oarlock_ps::client::Client;
@@ -211,7 +211,7 @@ pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
 pub fn leave(runtime: &Runtime) -> Result<bool> {
     // Servers end when all have left, and a checkpoint under way needs them.
     let sent = finish_checkpoint(runtime).and(stop_communicator(runtime));
-    let worked = Rings::of(runtime).leave();
+    let worked = Groups::of(runtime).leave();
     let Some(client) = runtime.withdraw::<Client>().filter(|client| client.is_connected()) else {
         return sent.map(|()| worked);
     };

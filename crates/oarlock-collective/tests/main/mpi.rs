@@ -34,7 +34,7 @@ fn numbers(rank: usize, len: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 7919 + rank * 104_729) % 1_000_003) as f32 * 1.7e-3 - 800.0).collect()
 }
 
-/// What each process of the test below does; does nothing in an ordinary run of all tests.
+/// CallKind each process of the test below does; does nothing in an ordinary run of all tests.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
 fn one_process() {
@@ -99,7 +99,7 @@ fn processes_of_mpi_exchange_values() {
     }
 }
 
-/// What each process of the test below does: the second fails while the first waits for it.
+/// CallKind each process of the test below does: the second fails while the first waits for it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
 fn one_process_that_fails() {

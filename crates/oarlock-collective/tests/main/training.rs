@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_collective::{Backend, GroupOptions, Rings};
+use oarlock_collective::{Backend, GroupOptions, Groups};
 use oarlock_collective::{elastic, finish};
 use oarlock_exec::replicas::{Feeds, Replicas};
 use oarlock_exec::{ExecOptions, Executor, Scope};
@@ -103,7 +103,7 @@ impl Worker {
     }
 
     fn leave(&self) {
-        assert!(Rings::of(self.executor.runtime()).leave());
+        assert!(Groups::of(self.executor.runtime()).leave());
     }
 }
 
@@ -331,7 +331,7 @@ fn an_exchange_without_workers_says_what_to_do() {
     assert!(error.contains("the workers of ring 0 are not joined"), "{error}");
 }
 
-/// What the processes of the tests below do; does nothing in an ordinary run of all tests.
+/// CallKind the processes of the tests below do; does nothing in an ordinary run of all tests.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
 fn one_process() {
@@ -343,7 +343,7 @@ fn one_process() {
     let options = GroupOptions {
         backend: Backend::parse(&var("OARLOCK_TEST_BACKEND").unwrap_or_default()).unwrap(),
         elastic: var("OARLOCK_TEST_ELASTIC").is_some(),
-        late: var("OARLOCK_TEST_ELASTIC").is_some_and(|late| late == "late"),
+        rejoins: var("OARLOCK_TEST_ELASTIC").is_some_and(|late| late == "late"),
         ..options()
     };
     let worker = Worker::join("dc_asgd", collective(CollectiveMode::GradAllreduce), rank, &endpoints, options).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oarlock_collective::Rings;
+use oarlock_collective::Groups;
 use oarlock_ir::{Result, Runtime};
 use oarlock_ps::client::Client;
 use oarlock_sys::at_exit;
@@ -48,7 +48,7 @@ impl Ending {
     /// Ends the part of this process in its job, if it still has one: with status 0 it leaves, with another it is lost.
     pub fn end(&self, status: i32) {
         let trains = self.runtime.get::<Client>().is_some_and(|client| client.is_connected());
-        if !trains && Rings::of(&self.runtime).active().is_none() {
+        if !trains && Groups::of(&self.runtime).active().is_none() {
             return;
         }
         if status != 0 {
@@ -67,7 +67,7 @@ impl Ending {
 
     /// Breaks all connections without a word, as a process does that is killed: the others do what their policy says.
     pub fn abandon(&self) {
-        Rings::of(&self.runtime).abandon();
+        Groups::of(&self.runtime).abandon();
         if let Some(client) = self.runtime.withdraw::<Client>() {
             client.abandon();
         }
