@@ -1,4 +1,4 @@
-//! What carries the values that workers exchange: the user's choice.
+//! The carrier of values between ranks: the user's choice.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use oarlock_ir::{Error, Kind, Result};
 
 use crate::group::GroupOptions;
 
-/// What carries the values that workers exchange.
+/// The carrier of values between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
     /// Memory that the processes of one machine share, TCP between machines.
@@ -22,7 +22,7 @@ pub enum Backend {
 const HAS_MPI: bool = cfg!(feature = "mpi");
 
 impl Backend {
-    /// By its name; one that this build does not have is an error that says why.
+    /// Parses a name; a backend that this build does not have is an error with the reason.
     pub fn parse(name: &str) -> Result<Backend> {
         let lacks = |what: &str| {
             Err(Error::new(Kind::Unsupported, format!("the backend {name} needs an Oarlock that was built {what}")))
@@ -65,7 +65,7 @@ impl GroupOptions {
 }
 
 #[test]
-fn backends_have_names() {
+fn names_of_backends_are_parsed() {
     for backend in [Backend::Auto, Backend::Tcp, Backend::Mpi] {
         match Backend::parse(&backend.to_string()) {
             Ok(found) => assert_eq!(found, backend),

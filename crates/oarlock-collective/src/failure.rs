@@ -1,4 +1,4 @@
-//! What became of the workers of a group: who died, who left, who is slow. Whoever waits looks here.
+//! The failure state of a group: which ranks died or left, and which is slow. Ranks that wait in an exchange check it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,43 +12,44 @@ use crate::call::Call;
 use crate::engine::shared_memory::ring_bell;
 use oarlock_net::{Closer, now};
 
-/// How long one who lost a connection waits to hear who died: the neighbour that broke off may only be the first to have noticed.
+/// How long a rank that lost a connection waits for the coordinator to name the dead rank: the neighbour that closed it may only have
+/// been the first to notice.
 const VERDICT: Duration = Duration::from_secs(3);
 
-/// How a worker ended.
+/// The end of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// Its process ended.
     Died,
-    /// Nothing was heard of it for so long.
+    /// It sent no heartbeat for the heartbeat timeout.
     Silent,
-    /// It said that it leaves.
+    /// It left the group.
     Left,
 }
 
-/// What became of the workers of a group.
-pub(crate) struct Fate {
+/// The failure state of the ranks of a group.
+pub(crate) struct FailureState {
     me: usize,
     endpoints: Vec<String>,
     verdict: Mutex<Option<(usize, End)>>,
     decided: Condvar,
-    /// A verdict is there, or somebody has left.
+    /// There is a verdict, or a rank has left.
     news: AtomicBool,
-    /// All who are known to have died; who died first is the verdict.
+    /// All ranks known to have died; the first is the verdict.
     dead: Mutex<Vec<usize>>,
-    /// In the order in which they left: the others leave because the first did.
+    /// Ranks in the order in which they left: the others leave because the first did.
     left: Mutex<Vec<usize>>,
-    /// Exchanges that this worker has begun.
+    /// The number of exchanges that this rank has begun.
     pub(crate) calls: AtomicU64,
-    /// The worker that has begun the fewest, and how many.
+    /// The rank that has begun the fewest exchanges, and their number.
     slowest: Mutex<Option<(usize, u64)>>,
     closers: Mutex<Vec<Closer>>,
     memory: Mutex<Option<Arc<SharedMemory>>>,
 }
 
-impl Fate {
-    pub(crate) fn new(me: usize, endpoints: Vec<String>) -> Fate {
-        Fate {
+impl FailureState {
+    pub(crate) fn new(me: usize, endpoints: Vec<String>) -> FailureState {
+        FailureState {
             me,
             endpoints,
             verdict: Mutex::default(),
@@ -63,29 +64,29 @@ impl Fate {
         }
     }
 
-    /// Who waits in this memory, or for this connection, is woken when somebody dies.
+    /// Sets the shared memory and the connections in which this rank waits: a death wakes it there.
     pub(crate) fn wakes(&self, memory: Option<Arc<SharedMemory>>, closers: Vec<Closer>) {
         *self.memory.lock() = memory;
         *self.closers.lock() = closers;
     }
 
-    /// A worker, as messages name it.
+    /// The name of a rank in messages.
     pub(crate) fn name(&self, rank: usize) -> String {
         format!("rank {rank} ({})", self.endpoints.get(rank).map_or("?", String::as_str))
     }
 
-    /// This worker.
+    /// The name of this rank in messages.
     pub(crate) fn own(&self) -> String {
         format!("rank {}", self.me)
     }
 
-    /// A worker ended. The first that dies is the one that everybody names.
+    /// Records the end of a rank and wakes waiting ranks. The first that dies is the one that all ranks name.
     pub(crate) fn ended(&self, rank: usize, end: End) {
         self.decide(rank, end);
         self.publish(end);
     }
 
-    /// Notes that a worker ended; nobody who waits here learns it before [`Fate::publish`]. False if another died before.
+    /// Records the end of a rank; waiting threads see it after [`FailureState::publish`]. False if another died before.
     pub(crate) fn decide(&self, rank: usize, end: End) -> bool {
         if end == End::Left {
             self.left.lock().push(rank);
@@ -98,7 +99,7 @@ impl Fate {
         first
     }
 
-    /// Wakes those who wait here.
+    /// Wakes the threads that wait.
     pub(crate) fn publish(&self, end: End) {
         self.news.store(true, Ordering::Release);
         if end != End::Left {
@@ -108,18 +109,18 @@ impl Fate {
         if let Some(memory) = &*self.memory.lock() {
             ring_bell(memory);
         }
-        // What one who left has sent is still to be read.
+        // Messages of a rank that left are still to be read.
         if end != End::Left {
             self.closers.lock().iter().for_each(Closer::close);
         }
     }
 
-    /// Who died, if somebody did.
+    /// The first dead rank, if there is one.
     pub(crate) fn verdict(&self) -> Option<(usize, End)> {
         *self.verdict.lock()
     }
 
-    /// Who died, and who left.
+    /// The ranks that died or left.
     pub(crate) fn lost(&self) -> Vec<usize> {
         let mut lost = self.dead.lock().clone();
         lost.extend(self.left.lock().iter());
@@ -134,7 +135,7 @@ impl Fate {
         *self.slowest.lock() = Some((rank, calls));
     }
 
-    /// Fails if somebody died, or if `rank`, for whom this worker waits, has left.
+    /// Fails if a rank died, or if `rank`, which this rank waits for, has left.
     pub(crate) fn check(&self, rank: usize, call: &Call<'_>) -> Result<()> {
         if !self.news.load(Ordering::Acquire) {
             return Ok(());
@@ -146,7 +147,7 @@ impl Fate {
         }
     }
 
-    /// The connection to `rank` broke: who is to blame?
+    /// The error after the connection to `rank` broke; it names the rank that died first.
     pub(crate) fn broken(&self, rank: usize, call: &Call<'_>) -> Error {
         if self.has_left(rank) {
             return self.gone(rank, End::Left, call);
@@ -175,7 +176,7 @@ impl Fate {
             End::Silent => ("is silent", "its machine or the network failed; look at the log of that process"),
             End::Left => (
                 "has left",
-                "give all workers as many batches, or let one that runs out take part without weight (the default of \
+                "give all ranks the same number of batches, or let one without data take part with weight 0 (the default of \
                  `Executor.close` and `fleet.stop_worker`)",
             ),
         };
@@ -189,8 +190,8 @@ impl Fate {
             Some((slowest, calls)) if calls < begun => slowest,
             _ => rank,
         };
-        let what = format!("{} did not come to {call} in time: {} waits for it", self.name(who), self.own());
+        let what = format!("{} did not reach {call} in time: {} waits for it", self.name(who), self.own());
         Error::new(Kind::Network, what)
-            .help("it is alive, but busy, stopped or in another place of its script; FLAGS_rpc_deadline (milliseconds) sets how long to wait")
+            .help("it is alive, but busy, stopped or elsewhere in its script; FLAGS_rpc_deadline (milliseconds) sets how long to wait")
     }
 }

@@ -1,8 +1,9 @@
-//! Who is still there: every worker shows rank 0 (or the first of those who are left) that it is alive, and rank 0 tells everybody
-//! who is not.
+//! The failure detector: every rank sends heartbeats to the coordinator (rank 0, or the first rank that is left), which tells all
+//! ranks which one failed.
 //!
-//! A process that ends closes its connection at once; a machine that vanishes is silent. Rank 0 decides who died first, so that
-//! all name the same one: neighbours of the dead fail, too, and their ends come right after.
+//! A process that ends closes its connection at once; of a machine that vanishes the heartbeats stop (`OARLOCK_SILENCE`). The
+//! coordinator decides which rank died first, so that all ranks name the same one: neighbours of a dead rank fail, too, right after
+//! it. Heartbeats also carry the number of exchanges a rank has begun: an exchange that times out names the slowest rank.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use oarlock_ir::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 
-use crate::failure::{End, Fate};
+use crate::failure::{End, FailureState};
 use oarlock_net::codec::{Reader, Writer};
 use oarlock_net::{Closer, Conn, Incoming, Outgoing, Received, Receiver, Sender, now};
 
@@ -21,25 +22,24 @@ const GONE: u16 = 9;
 const LEAVE: u16 = 10;
 const PART: u16 = 11;
 
-/// How long a leave may take to be heard.
+/// How long the others may take to acknowledge that a rank leaves.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a beat may take to be sent.
+/// How long a heartbeat may take to be sent.
 const SEND: Duration = Duration::from_secs(2);
 
-/// Watches the workers of a group.
-pub(crate) struct Watch {
+/// Watches the ranks of a group.
+pub(crate) struct FailureDetector {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
     me: usize,
-    /// Who decides: rank 0, or the first of those who are left.
-    hub: usize,
-    fate: Arc<Fate>,
-    silence: Duration,
-    /// Connections to the others, on rank 0; to rank 0, on the others.
+    coordinator: usize,
+    failures: Arc<FailureState>,
+    heartbeat_timeout: Duration,
+    /// Connections from the coordinator to all others, or to the coordinator.
     lines: Vec<Line>,
     leaving: AtomicBool,
     stopped: Mutex<bool>,
@@ -50,20 +50,20 @@ struct Line {
     rank: usize,
     sender: Mutex<Sender>,
     closer: Closer,
-    /// Exchanges that this worker has begun, as far as is known.
+    /// The number of exchanges that the rank has begun, as of its last heartbeat.
     calls: AtomicU64,
     open: AtomicBool,
 }
 
-impl Watch {
-    /// Watches over these connections. One that is silent for `silence` is lost.
+impl FailureDetector {
+    /// Watches these connections. A rank without a heartbeat for `heartbeat_timeout` is lost.
     pub(crate) fn new(
         me: usize,
-        hub: usize,
-        fate: Arc<Fate>,
-        silence: Duration,
+        coordinator: usize,
+        failures: Arc<FailureState>,
+        heartbeat_timeout: Duration,
         conns: Vec<(usize, Conn)>,
-    ) -> Result<Watch> {
+    ) -> Result<FailureDetector> {
         let (mut lines, mut receivers) = (Vec::new(), Vec::new());
         for (rank, conn) in conns {
             let closer = conn.closer();
@@ -73,29 +73,38 @@ impl Watch {
             receivers.push(receiver);
         }
         let (leaving, stopped) = (AtomicBool::new(false), Mutex::new(false));
-        let shared = Arc::new(Shared { me, hub, fate, silence, lines, leaving, stopped, wake: Condvar::new() });
-        let mut watch = Watch { shared: shared.clone(), threads: Vec::new() };
+        let shared = Arc::new(Shared {
+            me,
+            coordinator,
+            failures,
+            heartbeat_timeout,
+            lines,
+            leaving,
+            stopped,
+            wake: Condvar::new(),
+        });
+        let mut detector = FailureDetector { shared: shared.clone(), threads: Vec::new() };
         for (i, receiver) in receivers.into_iter().enumerate() {
             let shared = shared.clone();
-            watch.spawn(move || shared.listen(i, receiver))?;
+            detector.spawn(move || shared.listen(i, receiver))?;
         }
-        watch.spawn(move || shared.beat())?;
-        Ok(watch)
+        detector.spawn(move || shared.send_heartbeats())?;
+        Ok(detector)
     }
 
     fn spawn(&mut self, work: impl FnOnce() + Send + 'static) -> Result<()> {
-        let thread = std::thread::Builder::new().name("oarlock-watch".into()).stack_size(256 << 10).spawn(work);
-        self.threads.push(thread.map_err(|e| Error::internal(format!("no thread to watch with: {e}")))?);
+        let thread = std::thread::Builder::new().name("oarlock-failure".into()).stack_size(256 << 10).spawn(work);
+        self.threads.push(thread.map_err(|e| Error::internal(format!("no thread for the failure detector: {e}")))?);
         Ok(())
     }
 
-    /// Tells the others that this worker leaves, and waits until they heard it.
+    /// Leaves: sends it to the others, and waits until they have received it.
     pub(crate) fn leave(&mut self) {
         if self.shared.leaving.swap(true, Ordering::AcqRel) {
             return;
         }
-        if self.shared.fate.verdict().is_none() {
-            self.shared.say_leave();
+        if self.shared.failures.verdict().is_none() {
+            self.shared.send_leave();
             let until = now() + FAREWELL;
             while self.shared.lines.iter().any(|line| line.open.load(Ordering::Acquire)) && now() < until {
                 std::thread::sleep(Duration::from_millis(1));
@@ -109,41 +118,41 @@ impl Watch {
         self.shared.wake.notify_all();
         self.shared.lines.iter().for_each(|line| line.closer.close());
         for thread in self.threads.drain(..) {
-            // One that panicked has said so already.
+            // A thread that panicked has printed it.
             let _ = thread.join();
         }
     }
 }
 
-impl Watch {
-    /// Ends because the group is formed anew: nobody takes this worker for dead.
+impl FailureDetector {
+    /// Ends because the group is formed again: the others do not take this rank for dead.
     pub(crate) fn part(&mut self) {
         self.shared.leaving.store(true, Ordering::Release);
-        self.shared.tell(PART, |_| {});
+        self.shared.send(PART, |_| {});
         self.end();
     }
 
-    /// Ends without a word, as a process does that is killed.
+    /// Closes all connections without leaving, as a killed process does.
     pub(crate) fn abandon(&mut self) {
         self.shared.leaving.store(true, Ordering::Release);
         self.end();
     }
 }
 
-impl Drop for Watch {
+impl Drop for FailureDetector {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
 impl Shared {
-    /// Hears what comes from one of the others, until it ends.
+    /// Receives from one of the others, until it ends.
     fn listen(&self, line: usize, mut receiver: Receiver) {
         let mut frame = Incoming::new();
         let line = &self.lines[line];
         loop {
-            let end = match receiver.recv(&mut frame, now() + self.silence) {
-                Ok(Received::Frame) => match self.hear(line, &frame) {
+            let end = match receiver.recv(&mut frame, now() + self.heartbeat_timeout) {
+                Ok(Received::Frame) => match self.received(line, &frame) {
                     Ok(true) => continue,
                     Ok(false) => None,
                     Err(_) => Some(End::Died),
@@ -162,21 +171,21 @@ impl Shared {
         }
     }
 
-    /// False if nothing more will come.
-    fn hear(&self, line: &Line, frame: &Incoming) -> Result<bool> {
-        let mut meta = Reader::new(frame.meta(), "a beat");
+    /// Handles a message; false if it is the last.
+    fn received(&self, line: &Line, frame: &Incoming) -> Result<bool> {
+        let mut meta = Reader::new(frame.meta(), "a heartbeat");
         match frame.kind() {
             BEAT => {
                 let (rank, calls) = (meta.u32()? as usize, meta.u64()?);
-                match self.me == self.hub {
+                match self.me == self.coordinator {
                     true => line.calls.store(calls, Ordering::Relaxed),
-                    false => self.fate.note_slowest(rank, calls),
+                    false => self.failures.note_slowest(rank, calls),
                 }
                 Ok(true)
             }
             GONE => {
                 let (rank, end) = (meta.u32()? as usize, end_of(meta.u8()?));
-                self.fate.ended(rank, end);
+                self.failures.ended(rank, end);
                 Ok(rank != line.rank)
             }
             LEAVE => {
@@ -184,65 +193,67 @@ impl Shared {
                 Ok(false)
             }
             PART => Ok(false),
-            kind => Err(Error::internal(format!("kind {kind} is not heard here"))),
+            kind => Err(Error::internal(format!("kind {kind} is no message of the failure detector"))),
         }
     }
 
-    /// A worker ended: rank 0 tells everybody. It is decided before it is told, because whoever hears it ends, too, and must not
-    /// be taken for the first; and this process learns it last, because it ends then, and could not tell any more.
+    /// A rank ended: the coordinator sends it to all. It is recorded before it is sent, because a rank that receives it ends, too, and
+    /// must not count as the first; and waiting threads of this process are woken last, because the process ends then, and could
+    /// not send any more.
     fn ended(&self, rank: usize, end: End) {
-        let first = self.fate.decide(rank, end);
-        if self.me == self.hub && first {
-            self.tell(GONE, |meta| {
+        let first = self.failures.decide(rank, end);
+        if self.me == self.coordinator && first {
+            self.send(GONE, |meta| {
                 meta.u32(rank as u32).u8(code_of(end));
             });
         }
-        // If another died before, whoever decided that is still telling it.
+        // If another died before, the thread that recorded it is still sending it.
         if first {
-            self.fate.publish(end);
+            self.failures.publish(end);
         }
     }
 
-    fn say_leave(&self) {
-        match self.me == self.hub {
-            true => self.tell(GONE, |meta| {
-                meta.u32(self.hub as u32).u8(code_of(End::Left));
+    fn send_leave(&self) {
+        match self.me == self.coordinator {
+            true => self.send(GONE, |meta| {
+                meta.u32(self.coordinator as u32).u8(code_of(End::Left));
             }),
-            false => self.tell(LEAVE, |_| {}),
+            false => self.send(LEAVE, |_| {}),
         }
     }
 
-    fn beat(&self) {
+    /// Sends heartbeats until the end.
+    fn send_heartbeats(&self) {
         let mut stopped = self.stopped.lock();
         while !*stopped {
             let (rank, calls) = self.slowest();
             drop(stopped);
-            self.tell(BEAT, |meta| {
+            self.send(BEAT, |meta| {
                 meta.u32(rank as u32).u64(calls);
             });
             stopped = self.stopped.lock();
             if !*stopped {
-                self.wake.wait_for(&mut stopped, self.silence / 4);
+                self.wake.wait_for(&mut stopped, self.heartbeat_timeout / 4);
             }
         }
     }
 
-    /// On rank 0 the worker that has begun the fewest exchanges; on others this one.
+    /// On the coordinator the rank that has begun the fewest exchanges; on others this rank.
     fn slowest(&self) -> (usize, u64) {
-        let own = (self.me, self.fate.calls.load(Ordering::Relaxed));
+        let own = (self.me, self.failures.calls.load(Ordering::Relaxed));
         let others = self.lines.iter().map(|line| (line.rank, line.calls.load(Ordering::Relaxed)));
-        match self.me == self.hub {
+        match self.me == self.coordinator {
             true => {
                 let slowest = others.chain([own]).min_by_key(|(_, calls)| *calls).unwrap_or(own);
-                self.fate.note_slowest(slowest.0, slowest.1);
+                self.failures.note_slowest(slowest.0, slowest.1);
                 slowest
             }
             false => own,
         }
     }
 
-    /// Says something on all lines; one that cannot be reached is noticed by whoever listens on it.
-    fn tell(&self, kind: u16, write: impl Fn(&mut Writer)) {
+    /// Sends a message on all connections; the thread that receives on one notices if it is broken.
+    fn send(&self, kind: u16, write: impl Fn(&mut Writer)) {
         let mut meta = Writer::new();
         write(&mut meta);
         let frame = Outgoing { kind, id: 0, meta: meta.as_bytes(), sections: &[] };

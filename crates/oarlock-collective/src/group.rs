@@ -1,4 +1,4 @@
-//! Workers that exchange values: the public face of this module.
+//! A group of collective workers: all-reduce, all-gather, reduce-scatter, broadcast and barrier.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,90 +10,90 @@ use oarlock_tensor::{DType, Element};
 use parking_lot::Mutex;
 
 use crate::backend::Backend;
-use crate::call::{Call, Wait, What};
+use crate::call::{Call, CallKind, Wait};
 use crate::engine::Engine;
-use crate::failure::Fate;
-use crate::failure_detector::Watch;
-use crate::groups::Rings;
+use crate::failure::FailureState;
+use crate::failure_detector::FailureDetector;
+use crate::groups::Groups;
 use crate::reduce::Reduce;
-use crate::rejoin::{Door, find_first};
+use crate::rejoin::{RejoinListener, find_coordinator};
 use crate::rendezvous::{Expected, Formed, form};
 use oarlock_net::{Listener, NetOptions, now};
 
-/// Who works together, and how.
+/// The ranks of a group, and how they exchange values.
 #[derive(Debug, Clone)]
 pub struct GroupOptions {
-    /// Which of the workers this is, counted from 0.
+    /// The rank of this process, counted from 0.
     pub rank: usize,
-    /// `host:port` of every worker, the same list everywhere.
+    /// `host:port` of every rank, the same list everywhere.
     pub endpoints: Vec<String>,
     /// Sockets.
     pub net: NetOptions,
-    /// How long to wait for the others, at the beginning and in every exchange.
+    /// How long to wait for the other ranks, in the rendezvous and in every exchange.
     pub deadline: Duration,
-    /// After so long without a sign of life a worker counts as dead.
-    pub silence: Duration,
-    /// What carries values.
+    /// A rank that sends no heartbeat for this time counts as dead.
+    pub heartbeat_timeout: Duration,
+    /// The carrier of values.
     pub backend: Backend,
     /// The file of the MPI library, for [`Backend::Mpi`]; searched for if not given.
     pub mpi_library: Option<String>,
-    /// The name of this machine, to keep apart what could share memory; found out if not given.
+    /// The name of this machine, which decides which ranks share memory; found out if not given.
     pub machine: Option<String>,
-    /// With several machines: join the values of each machine first, so that only one worker of each uses the network.
+    /// With several machines: reduce inside each machine first, so that only one rank of each uses the network.
     pub hierarchical: bool,
-    /// Gradients are exchanged together up to so many bytes.
+    /// Gradients are exchanged together up to this number of bytes.
     pub fuse_bytes: usize,
-    /// Go on with those who are left when a worker dies, and let it come back.
+    /// Go on without a rank that dies, and let it rejoin.
     pub elastic: bool,
-    /// This process was started again, and looks for the others, who are at work already; needs `elastic`.
-    pub late: bool,
-    /// A file that is there as soon as a worker of the job has finished: one that is started again then has nobody to join.
-    pub finished: Option<PathBuf>,
-    /// What all must have in common, line by line: parameters and their sizes, for example. The first line that differs is named.
+    /// This process was started again and rejoins the others, which are at work already; needs `elastic`.
+    pub rejoins: bool,
+    /// A file that exists as soon as a rank of the job has finished: a restarted rank then has no group to join.
+    pub finished_file: Option<PathBuf>,
+    /// Lines that must be the same on all ranks: parameters and their sizes, for example. The first that differs is named.
     pub program: Vec<String>,
     /// Set to make exchanges that wait give up.
     pub interrupted: Option<Arc<AtomicBool>>,
 }
 
 impl GroupOptions {
-    /// Fails if this process was started again, and the others have finished meanwhile.
+    /// Fails if this process was started again and the others have finished.
     pub(crate) fn check_unfinished(&self) -> Result<()> {
-        let finished = || self.finished.as_ref().is_some_and(|file| file.exists());
-        if self.elastic && self.late && finished() {
-            let what = format!("rank {} was started again, and the other workers have finished without it", self.rank);
+        let finished = || self.finished_file.as_ref().is_some_and(|file| file.exists());
+        if self.elastic && self.rejoins && finished() {
+            let what = format!("rank {} was started again, and the other ranks have finished without it", self.rank);
             return Err(Error::new(Kind::Argument, what).help("there is nothing left to do: the job is done"));
         }
         Ok(())
     }
 
-    /// Worker `rank` of those at `endpoints`.
+    /// Rank `rank` of those at `endpoints`, with default settings.
     pub fn new(rank: usize, endpoints: Vec<String>) -> GroupOptions {
         GroupOptions {
             rank,
             endpoints,
             net: NetOptions::default(),
             deadline: Duration::from_secs(180),
-            silence: Duration::from_secs(4),
+            heartbeat_timeout: Duration::from_secs(4),
             backend: Backend::Auto,
             mpi_library: None,
             machine: None,
             hierarchical: false,
             fuse_bytes: 4 << 20,
             elastic: false,
-            late: false,
-            finished: None,
+            rejoins: false,
+            finished_file: None,
             program: Vec::new(),
             interrupted: None,
         }
     }
 
-    /// Worker `rank` of those at `endpoints`, with the settings of a runtime; what interrupts its runs interrupts exchanges.
+    /// Rank `rank` of those at `endpoints`, with the settings of a runtime; an interrupt of its runs interrupts exchanges.
     pub fn of(runtime: &Runtime, rank: usize, endpoints: Vec<String>) -> GroupOptions {
-        let settings = Rings::of(runtime).settings().unwrap_or_else(|| GroupOptions::new(rank, Vec::new()));
+        let settings = Groups::of(runtime).settings().unwrap_or_else(|| GroupOptions::new(rank, Vec::new()));
         GroupOptions { rank, endpoints, interrupted: Some(runtime.stop_flag()), ..settings }
     }
 
-    /// What must be the same everywhere for all to do the same.
+    /// The settings that must be the same on all ranks.
     pub(crate) fn settings(&self) -> String {
         format!(
             "OARLOCK_FUSE_MB={:.3}, hierarchical={}, backend={}, elastic={}",
@@ -107,8 +107,8 @@ impl GroupOptions {
     fn check(&self) -> Result<()> {
         let (rank, count) = (self.rank, self.endpoints.len());
         if rank >= count {
-            let what = format!("this is worker {rank}, and there are {count}");
-            return Err(Error::new(Kind::Argument, what).help("workers are counted from 0"));
+            let what = format!("this is rank {rank}, but there are {count} ranks");
+            return Err(Error::new(Kind::Argument, what).help("ranks are counted from 0"));
         }
         if self.elastic && self.backend == Backend::Mpi {
             return Err(Error::new(Kind::Argument, "an elastic group cannot exchange values over MPI")
@@ -118,8 +118,8 @@ impl GroupOptions {
     }
 }
 
-/// A group of workers, seen from one of them. All call the same functions in the same order with as many values; each gets the
-/// same bits, and the same ones in every run.
+/// A group of collective workers, seen from one rank. All ranks call the same functions in the same order with the same number of
+/// values; each gets the same bits, and the same bits in every run.
 ///
 /// ```no_run
 /// use oarlock_collective::{Group, GroupOptions, Reduce};
@@ -132,91 +132,92 @@ impl GroupOptions {
 /// ```
 pub struct Group {
     options: GroupOptions,
-    /// None if there is nobody else.
+    /// None if there is one rank, or this one has left.
     state: Mutex<Option<State>>,
-    fate: Arc<Fate>,
+    failures: Arc<FailureState>,
     route: &'static str,
-    /// Who is in it, ascending.
+    /// The ranks in the group, ascending.
     ranks: Vec<usize>,
-    /// Who comes late knocks here.
-    door: Mutex<Option<Entrance>>,
+    /// Open in elastic groups.
+    listener: Mutex<Option<ElasticListener>>,
 }
 
-/// What a worker of an elastic group listens with while it is at work.
-enum Entrance {
-    /// Where those who come late knock.
-    Door(Door),
-    /// Nobody answers here; that it listens shows that this worker lives.
-    Porch(#[expect(dead_code, reason = "it listens as long as it is kept")] Listener),
+/// The port of a rank of an elastic group while the group is at work.
+enum ElasticListener {
+    /// Of the coordinator: ranks ask to rejoin.
+    Rejoin(RejoinListener),
+    /// Of the others: it accepts nothing; that it is open shows that the rank lives.
+    Open(#[expect(dead_code, reason = "it listens as long as it is kept")] Listener),
 }
 
 struct State {
     engine: Box<dyn Engine>,
-    watch: Watch,
+    detector: FailureDetector,
 }
 
-/// The most bytes that one worker brings to a meeting: what a peer says is not trusted with all memory.
+/// The most bytes that one rank may contribute to [`Group::gather`]: lengths come from peers.
 const MOST_GATHERED: i64 = 1 << 30;
 
 impl Group {
-    /// Joins the group; returns when all workers have come.
+    /// Joins the group; returns when all ranks have.
     pub fn join(options: GroupOptions) -> Result<Group> {
         options.check()?;
         if options.endpoints.len() == 1 {
-            let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
+            let failures = Arc::new(FailureState::new(options.rank, options.endpoints.clone()));
             let (ranks, route) = (vec![options.rank], "nothing: there is one worker");
-            return Ok(Group { options, state: Mutex::default(), fate, route, ranks, door: Mutex::default() });
+            return Ok(Group { options, state: Mutex::default(), failures, route, ranks, listener: Mutex::default() });
         }
         options.check_unfinished()?;
-        let late = options.elastic && options.late && find_first(&options).is_some();
-        Group::form(options, if late { &Expected::Late } else { &Expected::All })
+        let rejoin = options.elastic && options.rejoins && find_coordinator(&options).is_some();
+        Group::form(options, if rejoin { &Expected::Rejoin } else { &Expected::All })
     }
 
-    /// Joins those who are expected.
+    /// Forms the group with the ranks that are expected.
     pub(crate) fn form(options: GroupOptions, expected: &Expected) -> Result<Group> {
-        let fate = Arc::new(Fate::new(options.rank, options.endpoints.clone()));
-        let Formed { engine, control, memory, closers, route, ranks, first } = form(&options, expected)?;
-        fate.wakes(memory, closers);
-        let watch = Watch::new(options.rank, first, fate.clone(), options.silence, control)?;
-        let door = match options.elastic {
+        let failures = Arc::new(FailureState::new(options.rank, options.endpoints.clone()));
+        let Formed { engine, control, memory, closers, route, ranks, coordinator } = form(&options, expected)?;
+        failures.wakes(memory, closers);
+        let detector =
+            FailureDetector::new(options.rank, coordinator, failures.clone(), options.heartbeat_timeout, control)?;
+        let listener = match options.elastic {
             false => None,
-            true if options.rank == first => Some(Entrance::Door(Door::open(&options)?)),
-            // Without it this worker only counts as dead too early if others die while it is busy.
-            true => Listener::bind(&options.endpoints[options.rank], &options.net).ok().map(Entrance::Porch),
+            true if options.rank == coordinator => Some(ElasticListener::Rejoin(RejoinListener::open(&options)?)),
+            // Without it this rank counts as dead too early if others die while it is busy, and nothing else.
+            true => Listener::bind(&options.endpoints[options.rank], &options.net).ok().map(ElasticListener::Open),
         };
-        let door = Mutex::new(door);
-        Ok(Group { options, state: Mutex::new(Some(State { engine, watch })), fate, route, ranks, door })
+        let listener = Mutex::new(listener);
+        Ok(Group { options, state: Mutex::new(Some(State { engine, detector })), failures, route, ranks, listener })
     }
 
-    /// Who is in it, by the numbers they were given at the beginning.
+    /// The ranks in the group, by the numbers they had at the beginning.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// Who died, and who left before the others.
+    /// The ranks that died, or left before the others.
     pub(crate) fn lost(&self) -> Vec<usize> {
-        self.fate.lost()
+        self.failures.lost()
     }
 
-    /// Who has knocked: workers that came back. Only the first worker of a group knows.
-    pub(crate) fn knocked(&self) -> Vec<usize> {
-        match &*self.door.lock() {
-            Some(Entrance::Door(door)) => door.knocked(),
+    /// The ranks that asked to rejoin. Only the coordinator knows.
+    pub(crate) fn rejoin_requested(&self) -> Vec<usize> {
+        match &*self.listener.lock() {
+            Some(ElasticListener::Rejoin(listener)) => listener.rejoin_requested(),
             _ => Vec::new(),
         }
     }
 
-    /// Which worker of the group this is.
+    /// The place of this rank in the group, counted from 0.
     pub fn rank(&self) -> usize {
         self.ranks.iter().position(|rank| *rank == self.options.rank).unwrap_or(0)
     }
 
-    /// How many workers there are.
+    /// The number of ranks.
     pub fn world(&self) -> usize {
         self.ranks.len()
     }
 
-    /// How values travel, for people: shared memory, TCP, or both.
+    /// The way of values, for people: shared memory, TCP, or both.
     pub fn route(&self) -> &'static str {
         self.route
     }
@@ -226,65 +227,66 @@ impl Group {
         &self.options
     }
 
-    /// Every worker's values, joined, in every worker.
+    /// All-reduce: the values of all ranks, reduced, on every rank.
     pub fn all_reduce<T: Element>(&self, data: &mut [T], how: Reduce) -> Result<()> {
         self.all_reduce_bytes("", T::DTYPE, bytemuck::cast_slice_mut(data), how)
     }
 
-    /// The slice of all workers' values that belongs to this one, joined. `data` has one slice per worker.
+    /// Reduce-scatter: this rank's slice of the reduced values. `data` has one slice per rank.
     pub fn reduce_scatter<T: Element>(&self, data: &[T], own: &mut [T], how: Reduce) -> Result<()> {
         self.reduce_scatter_bytes("", T::DTYPE, bytemuck::cast_slice(data), bytemuck::cast_slice_mut(own), how)
     }
 
-    /// All workers' values one after the other, in every worker.
+    /// All-gather: the values of all ranks one after the other, on every rank.
     pub fn all_gather<T: Element>(&self, own: &[T], all: &mut [T]) -> Result<()> {
         self.all_gather_bytes("", T::DTYPE, bytemuck::cast_slice(own), bytemuck::cast_slice_mut(all))
     }
 
-    /// The values of worker `root`, in every worker.
+    /// Broadcast: the values of rank `root`, on every rank.
     pub fn broadcast<T: Element>(&self, data: &mut [T], root: usize) -> Result<()> {
         self.broadcast_bytes("", T::DTYPE, bytemuck::cast_slice_mut(data), root)
     }
 
-    /// Waits until all workers are here.
+    /// Barrier: waits until all ranks are in it.
     pub fn barrier(&self) -> Result<()> {
         self.all_reduce_bytes("barrier", DType::U8, &mut [], Reduce::Sum)
     }
 
-    /// Leaves the group. The others learn it if they wait for this worker.
+    /// Leaves the group. Ranks that wait for this one get an error.
     pub fn leave(&self) {
-        self.door.lock().take();
+        self.listener.lock().take();
         if let Some(mut state) = self.state.lock().take() {
             state.engine.flush();
-            state.watch.leave();
+            state.detector.leave();
         }
     }
 
-    /// Breaks all connections without a word, as a process does that is killed: the others name this worker as dead.
+    /// Closes all connections without leaving, as a killed process does: the others name this rank as dead.
     pub fn abandon(&self) {
-        self.door.lock().take();
+        self.listener.lock().take();
         if let Some(mut state) = self.state.lock().take() {
-            state.watch.abandon();
+            state.detector.abandon();
         }
     }
 
-    /// Ends this group because another is formed of those who are left, or of more.
+    /// Ends this group because another is formed, of fewer or more ranks.
     pub(crate) fn part(&self) {
         if let Some(mut state) = self.state.lock().take() {
-            state.watch.part();
+            state.detector.part();
         }
-        // Last: one that does not listen for long is taken for dead.
-        self.door.lock().take();
+        // Last: a rank that does not listen for long counts as dead.
+        self.listener.lock().take();
     }
 
-    /// The bytes of every worker, in the order of ranks; each may have another number of them.
+    /// All-gather of bytes, in the order of ranks; each rank may have another number of them.
     pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut lengths = vec![0_i64; self.world()];
         self.all_gather(&[own.len() as i64], &mut lengths)?;
         let longest = lengths.iter().copied().max().unwrap_or(0);
         if lengths.iter().any(|len| !(0..=MOST_GATHERED).contains(len)) {
-            let what = format!("a worker brings {longest} bytes to a meeting, and the most is {MOST_GATHERED}");
-            return Err(Error::new(Kind::Range, what).help("bring less at a time"));
+            let what =
+                format!("a rank contributes {longest} bytes to an all-gather, but at most {MOST_GATHERED} are allowed");
+            return Err(Error::new(Kind::Range, what).help("gather less at a time"));
         }
         let longest = longest as usize;
         let mut padded = own.to_vec();
@@ -297,7 +299,7 @@ impl Group {
 
     pub(crate) fn all_reduce_bytes(&self, name: &str, dtype: DType, data: &mut [u8], how: Reduce) -> Result<()> {
         how.fold(dtype)?;
-        self.call(What::AllReduce(how), name, dtype, data.len(), |engine, wait| engine.all_reduce(wait, data))
+        self.call(CallKind::AllReduce(how), name, dtype, data.len(), |engine, wait| engine.all_reduce(wait, data))
     }
 
     pub(crate) fn reduce_scatter_bytes(
@@ -313,7 +315,7 @@ impl Group {
         if self.world() == 1 {
             own.copy_from_slice(data);
         }
-        self.call(What::ReduceScatter(how), name, dtype, data.len(), |engine, wait| {
+        self.call(CallKind::ReduceScatter(how), name, dtype, data.len(), |engine, wait| {
             engine.reduce_scatter(wait, data, own)
         })
     }
@@ -323,15 +325,15 @@ impl Group {
         if self.world() == 1 {
             all.copy_from_slice(own);
         }
-        self.call(What::AllGather, name, dtype, own.len(), |engine, wait| engine.all_gather(wait, own, all))
+        self.call(CallKind::AllGather, name, dtype, own.len(), |engine, wait| engine.all_gather(wait, own, all))
     }
 
     pub(crate) fn broadcast_bytes(&self, name: &str, dtype: DType, data: &mut [u8], root: usize) -> Result<()> {
         if root >= self.world() {
-            let what = format!("worker {root} is to broadcast, and there are {}", self.world());
-            return Err(Error::new(Kind::Argument, what).help("workers are counted from 0"));
+            let what = format!("rank {root} is to broadcast, but there are {} ranks", self.world());
+            return Err(Error::new(Kind::Argument, what).help("ranks are counted from 0"));
         }
-        self.call(What::Broadcast(root), name, dtype, data.len(), |engine, wait| engine.broadcast(wait, root, data))
+        self.call(CallKind::Broadcast(root), name, dtype, data.len(), |engine, wait| engine.broadcast(wait, root, data))
     }
 
     fn whole_slices(&self, all: usize, own: usize) -> Result<()> {
@@ -339,12 +341,12 @@ impl Group {
             return Ok(());
         }
         let what = format!("{all} bytes are not {} slices of {own} bytes", self.world());
-        Err(Error::new(Kind::Shape, what).help("the first dimension must have one slice for each worker"))
+        Err(Error::new(Kind::Shape, what).help("the first dimension must have one slice for each rank"))
     }
 
     fn call(
         &self,
-        what: What,
+        kind: CallKind,
         name: &str,
         dtype: DType,
         bytes: usize,
@@ -357,11 +359,11 @@ impl Group {
         let Some(State { engine, .. }) = &mut *state else {
             return Err(Error::new(Kind::Argument, format!("rank {} has left the group", self.rank())));
         };
-        self.fate.calls.fetch_add(1, Ordering::Relaxed);
-        let call = Call { what, dtype, count: bytes / dtype.size(), name };
+        self.failures.calls.fetch_add(1, Ordering::Relaxed);
+        let call = Call { kind, dtype, count: bytes / dtype.size(), name };
         let until = now() + self.options.deadline;
         let interrupted = self.options.interrupted.as_deref();
-        exchange(engine.as_mut(), &Wait { fate: &self.fate, until, interrupted, call })
+        exchange(engine.as_mut(), &Wait { failures: &self.failures, until, interrupted, call })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The groups that operators of a runtime use, by the number of their ring.
+//! The communication groups of a runtime, by the `ring_id` of its operators, and the recovery of elastic groups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::group::{Group, GroupOptions};
 use crate::rendezvous::{Expected, programs_differ};
 use crate::stream::Stream;
 
-/// Rings by number. Fluid's rings are for devices that work side by side; here all rings of a job are one group, because one
-/// stream of exchanges already uses the whole memory or network.
+/// Communication groups by `ring_id`. Fluid's rings are for devices that work side by side; here all rings of a job are one group,
+/// because one stream of exchanges already uses the whole memory or network.
 #[derive(Default)]
-pub struct Rings {
+pub struct Groups {
     rings: Mutex<BTreeMap<i32, Arc<Stream>>>,
-    /// The group that was joined last, which a ring may be made of.
+    /// The group that was joined, which a ring is made of.
     joined: Mutex<Option<Arc<Stream>>>,
-    /// Must this worker's variables be made those of the others before the next step?
+    /// Must the variables of all ranks be synchronised before the next step?
     differs: AtomicBool,
     /// The settings of groups that operators join.
     settings: Mutex<Option<GroupOptions>>,
 }
 
-impl Rings {
-    /// Those of a runtime.
-    pub fn of(runtime: &Runtime) -> Arc<Rings> {
-        runtime.groups().get_or_init(Rings::default)
+impl Groups {
+    /// The groups of a runtime.
+    pub fn of(runtime: &Runtime) -> Arc<Groups> {
+        runtime.groups().get_or_init(Groups::default)
     }
 
     /// Sets the settings of groups that operators join.
@@ -42,26 +42,26 @@ impl Rings {
         self.settings.lock().clone()
     }
 
-    /// Joins the workers, unless this process has already: a startup program may run twice.
+    /// Joins the group, unless this process has already: a startup program may run twice.
     pub(crate) fn join(&self, options: GroupOptions) -> Result<()> {
         let mut joined = self.joined.lock();
         if let Some(stream) = &*joined {
             let old = stream.group().options();
             if (old.rank, &old.endpoints) == (options.rank, &options.endpoints) {
-                stream.quiet()?;
+                stream.drain()?;
                 return compare(stream.group(), &options.program);
             }
             let what = format!("this process is rank {} of {} already", old.rank, old.endpoints.join(","));
-            return Err(Error::new(Kind::Argument, what).help("a process belongs to one group of workers"));
+            return Err(Error::new(Kind::Argument, what).help("a process belongs to one group"));
         }
-        // One that came late has values of its own.
-        self.differs.store(options.elastic && options.late, Ordering::Release);
+        // A rank that rejoins has values of its own.
+        self.differs.store(options.elastic && options.rejoins, Ordering::Release);
         *joined = Some(Arc::new(Stream::new(Group::join(options)?, 0)?));
         Ok(())
     }
 
-    /// Joins the workers before any program does, to exchange values with them.
-    pub fn meet(&self, runtime: &Runtime, rank: usize, endpoints: Vec<String>) -> Result<()> {
+    /// Joins the group before a program does, to exchange values.
+    pub fn join_early(&self, runtime: &Runtime, rank: usize, endpoints: Vec<String>) -> Result<()> {
         if self.joined.lock().is_some() {
             return Ok(());
         }
@@ -71,14 +71,14 @@ impl Rings {
     /// Makes a ring of the group that was joined.
     pub(crate) fn open(&self, ring: i32) -> Result<()> {
         let Some(stream) = self.stream() else {
-            return Err(Error::new(Kind::Missing, format!("ring {ring} has no workers: nobody was joined"))
-                .help("run the operator that joins them (`c_gen_nccl_id`, `gen_nccl_id`) before"));
+            return Err(Error::new(Kind::Missing, format!("ring {ring} has no ranks: no group was joined"))
+                .help("run the operator that joins one (`c_gen_nccl_id`, `gen_nccl_id`) before"));
         };
         self.rings.lock().insert(ring, stream);
         Ok(())
     }
 
-    /// The stream of the group that was joined; the lock is let go at once.
+    /// The stream of the group that was joined; the lock is released at once.
     fn stream(&self) -> Option<Arc<Stream>> {
         self.joined.lock().clone()
     }
@@ -86,22 +86,22 @@ impl Rings {
     /// The stream of a ring.
     pub(crate) fn ring(&self, ring: i32) -> Result<Arc<Stream>> {
         self.rings.lock().get(&ring).cloned().ok_or_else(|| {
-            Error::new(Kind::Missing, format!("the workers of ring {ring} are not joined"))
-                .help("run the startup program first: it joins them")
+            Error::new(Kind::Missing, format!("the group of ring {ring} is not joined"))
+                .help("run the startup program first: it joins the group")
         })
     }
 
-    /// Did this process come late, and has not yet got what the others have?
+    /// Does this rank still lack the variables of the others?
     pub(crate) fn is_behind(&self) -> bool {
         self.differs.load(Ordering::Acquire)
     }
 
-    /// Does the group go on when a worker dies?
+    /// Does the group go on when a rank dies?
     pub fn is_elastic(&self) -> bool {
         self.joined.lock().as_ref().is_some_and(|stream| stream.group().options().elastic)
     }
 
-    /// After a failure: forms the group anew, of those who are left. False if nobody was lost.
+    /// After a failure: forms the group again, of the ranks that are left. False if no rank was lost.
     pub(crate) fn recover(&self) -> Result<bool> {
         let Some(stream) = self.stream().filter(|_| self.is_elastic()) else { return Ok(false) };
         let lost = stream.group().lost();
@@ -109,30 +109,31 @@ impl Rings {
             return Ok(false);
         }
         let left: Vec<usize> = stream.group().ranks().iter().copied().filter(|rank| !lost.contains(rank)).collect();
-        self.form_anew(stream, left, &format!("rank {} is lost", lost[0]))?;
+        self.form_again(stream, left, &format!("rank {} is lost", lost[0]))?;
         Ok(true)
     }
 
-    /// Between two steps: lets in who came back.
-    pub(crate) fn let_in(&self) -> Result<()> {
-        let Some(stream) = self.stream().filter(|stream| stream.knocked()) else { return Ok(()) };
+    /// Between two steps: forms the group again with the ranks that rejoin.
+    pub(crate) fn admit_rejoining(&self) -> Result<()> {
+        let Some(stream) = self.stream().filter(|stream| stream.rejoin_requested()) else { return Ok(()) };
         let mut wanted = stream.group().ranks().to_vec();
-        let back = stream.group().knocked().into_iter().filter(|rank| !stream.group().ranks().contains(rank));
-        wanted.extend(back.collect::<Vec<_>>());
-        // The one who knows decides, also if the one who came back has a lower rank.
-        self.form_anew(stream, wanted, "a worker came back")
+        let rejoining =
+            stream.group().rejoin_requested().into_iter().filter(|rank| !stream.group().ranks().contains(rank));
+        wanted.extend(rejoining);
+        // The old coordinator stays, also if a rank that rejoins is lower.
+        self.form_again(stream, wanted, "a rank rejoins")
     }
 
-    /// Everybody that is wanted does this at the same time; the first of them who is alive decides.
-    fn form_anew(&self, old: Arc<Stream>, mut wanted: Vec<usize>, why: &str) -> Result<()> {
+    /// All wanted ranks do this at the same time; the first of them that is alive coordinates.
+    fn form_again(&self, old: Arc<Stream>, mut wanted: Vec<usize>, why: &str) -> Result<()> {
         let (options, steps) = (old.group().options().clone(), old.steps());
         old.group().part();
         loop {
             let first = wanted.first().copied();
             match Group::form(options.clone(), &Expected::These(wanted.clone())) {
                 Ok(group) => {
-                    let who: Vec<String> = group.ranks().iter().map(ToString::to_string).collect();
-                    let (rank, ranks) = (options.rank, who.join(", "));
+                    let numbers: Vec<String> = group.ranks().iter().map(ToString::to_string).collect();
+                    let (rank, ranks) = (options.rank, numbers.join(", "));
                     warn!(rank, step = steps, "{why}; after step {steps} ranks {ranks} go on");
                     let stream = Arc::new(Stream::new(group, steps)?);
                     self.rings.lock().values_mut().for_each(|ring| *ring = stream.clone());
@@ -140,7 +141,7 @@ impl Rings {
                     self.differs.store(true, Ordering::Release);
                     return Ok(());
                 }
-                // The one who should have decided has died, too.
+                // The coordinator has died, too.
                 Err(e) if e.kind() == Kind::Network && first != Some(options.rank) && wanted.len() > 1 => {
                     wanted.remove(0);
                 }
@@ -149,13 +150,13 @@ impl Rings {
         }
     }
 
-    /// Makes values those of the worker that has made most steps. `values` hands out the variables, in the same order everywhere.
+    /// Broadcasts the variables of the rank that has made most steps. `values` visits them, in the same order on all ranks.
     pub(crate) fn synchronise(
         &self,
         mut values: impl FnMut(&mut dyn FnMut(&str, DType, &mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let Some(stream) = self.stream().filter(|_| self.is_behind()) else { return Ok(()) };
-        stream.quiet()?;
+        stream.drain()?;
         let group = stream.group();
         let mut steps = vec![0_i64; group.world()];
         group.all_gather(&[stream.steps() as i64], &mut steps)?;
@@ -167,19 +168,19 @@ impl Rings {
         Ok(())
     }
 
-    /// Works with the group, between runs and exchanges; `None` if no group was joined.
+    /// Calls `work` with the group, between runs and exchanges; `None` if no group was joined.
     pub fn with_group<R>(&self, work: impl FnOnce(&Group) -> Result<R>) -> Result<Option<R>> {
         let Some(stream) = self.stream() else { return Ok(None) };
-        stream.quiet()?;
+        stream.drain()?;
         work(stream.group()).map(Some)
     }
 
-    /// Workers with data in the last step, of all; `None` if no group was joined.
+    /// The number of ranks with data in the last step; `None` if no group was joined.
     pub fn active(&self) -> Option<f32> {
         self.joined.lock().as_ref().map(|stream| stream.active())
     }
 
-    /// Breaks all connections without a word, as a process does that ends in an error. True if there was a group.
+    /// Closes all connections without leaving, as a process does that ends in an error. True if there was a group.
     pub fn abandon(&self) -> bool {
         self.rings.lock().clear();
         let joined = self.joined.lock().take();
@@ -199,7 +200,7 @@ impl Rings {
     }
 }
 
-/// Workers that met before they had programs compare them now; all fail together, and name the same one.
+/// Ranks that joined before they had programs compare them now; all fail together, and name the same one.
 fn compare(group: &Group, program: &[String]) -> Result<()> {
     let all = group.gather(program.join("\n").as_bytes())?;
     let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_string).collect::<Vec<String>>();

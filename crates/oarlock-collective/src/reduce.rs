@@ -1,4 +1,4 @@
-//! How values of several workers become one.
+//! Reductions: the values of several ranks become one.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_sys::SharedMemory;
 use oarlock_tensor::{DType, bf16, f16};
 
-/// How values of several workers become one.
+/// A reduction of the values of several ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduce {
     /// Their sum.

@@ -7,7 +7,7 @@ use crate::{Backend, GroupOptions};
 
 impl GroupOptions {
     /// Settings for groups that a runtime's operators join, as the environment says: `FLAGS_rpc_deadline` and `OARLOCK_SILENCE`
-    /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to so many MiB), `OARLOCK_BACKEND` (auto, tcp
+    /// (milliseconds), `OARLOCK_FUSE_MB` (gradients are exchanged together up to this size), `OARLOCK_BACKEND` (auto, tcp
     /// or mpi), `OARLOCK_MPI_LIBRARY` (its file), `OARLOCK_HIERARCHICAL` (0 or 1), `OARLOCK_ELASTIC` (0 or 1) with `OARLOCK_RESTART` and `OARLOCK_GROUP_DONE` (a file), `NCCL_SOCKET_IFNAME` where `OARLOCK_NET_DEVICE` is not set, and what
     /// [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<GroupOptions> {
@@ -33,13 +33,13 @@ impl GroupOptions {
         Ok(GroupOptions {
             net,
             deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
-            silence: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.silence),
+            heartbeat_timeout: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.heartbeat_timeout),
             backend: get("OARLOCK_BACKEND").map_or(Ok(default.backend), |name| Backend::parse(&name))?,
             mpi_library: get("OARLOCK_MPI_LIBRARY"),
             hierarchical: flag(get, "OARLOCK_HIERARCHICAL")?.unwrap_or(default.hierarchical),
             elastic: flag(get, "OARLOCK_ELASTIC")?.unwrap_or(default.elastic),
-            late: get("OARLOCK_RESTART").is_some_and(|count| count.trim() != "0"),
-            finished: get("OARLOCK_GROUP_DONE").map(Into::into),
+            rejoins: get("OARLOCK_RESTART").is_some_and(|count| count.trim() != "0"),
+            finished_file: get("OARLOCK_GROUP_DONE").map(Into::into),
             fuse_bytes,
             ..default
         })
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_set_too() {
+    fn groups_read_their_variables() {
         let options = GroupOptions::from_vars(&with("OARLOCK_FUSE_MB", "0.5")).unwrap();
         assert_eq!(options.fuse_bytes, 1 << 19);
         assert_eq!(GroupOptions::from_vars(&with("OARLOCK_BACKEND", "tcp")).unwrap().backend, Backend::Tcp);

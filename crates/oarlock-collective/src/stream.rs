@@ -1,10 +1,10 @@
-//! Gradients are exchanged beside the computation: a thread sums what is complete while the rest is still being computed.
+//! Overlap of all-reduce and computation: a thread reduces complete gradients while the rest is still being computed.
 //!
-//! Small ones are packed together, up to a number of bytes, so that many layers cost few exchanges. What is packed with what
-//! depends on the order and the sizes alone, never on time.
+//! Small gradients are packed into buckets, up to a number of bytes, so that many layers cost few exchanges. The packing depends on
+//! order and sizes alone, never on time.
 //!
-//! A worker without data takes part with the weight 0: weights are summed with the gradients, and if some are missing the sums
-//! are scaled up to those who have data.
+//! A rank without data takes part with the weight 0: weights are summed with the gradients, and if ranks are without data the sums
+//! are scaled up to those with data.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -19,13 +19,13 @@ use crate::reduce::Reduce;
 
 /// A value that is being exchanged.
 pub(crate) struct Item {
-    /// Where it belongs; the owner knows.
+    /// The place that it returns to; the caller knows.
     pub(crate) place: usize,
     /// Its name, for messages.
     pub(crate) name: String,
     /// The value.
     pub(crate) tensor: Tensor,
-    /// Is the sum to be scaled if workers have no data?
+    /// Is the sum to be scaled if ranks have no data?
     pub(crate) weighted: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Item {
 struct Bucket {
     items: Vec<Item>,
     how: Reduce,
-    /// The last item is this worker's weight.
+    /// The last item is the weight of this rank.
     weight: bool,
 }
 
@@ -46,20 +46,20 @@ pub(crate) struct Stream {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What has not been handed to the thread yet.
+/// The bucket that is being filled, and the state of the step.
 #[derive(Default)]
 struct Open {
     items: Vec<Item>,
     how: Option<Reduce>,
     bytes: usize,
-    /// This worker's weight in this step, if somebody asks for it.
+    /// The weight of this rank in this step, if an item is weighted.
     weight: Option<f32>,
-    /// Workers with data in the last step.
+    /// The number of ranks with data in the last step.
     active: f32,
-    /// Steps that were settled.
+    /// The number of completed steps.
     steps: u64,
-    /// Somebody wants to come back.
-    knocked: bool,
+    /// A rank has asked to rejoin.
+    rejoin_requested: bool,
 }
 
 #[derive(Default)]
@@ -76,7 +76,7 @@ struct Finished {
 }
 
 impl Stream {
-    /// For a group that made so many steps before.
+    /// For a group that has made `steps` steps before.
     pub(crate) fn new(group: Group, steps: u64) -> Result<Stream> {
         let (group, done) = (Arc::new(group), Arc::<Done>::default());
         let (queue, waiting) = channel();
@@ -89,36 +89,36 @@ impl Stream {
         Ok(Stream { group, open, done, queue: Some(queue), thread: Some(thread) })
     }
 
-    /// The group; whoever calls it waits first until this stream is [quiet](Stream::quiet).
+    /// The group; callers wait first until this stream is [idle](Stream::drain).
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Workers with data in the last step that was settled.
+    /// The number of ranks with data in the last completed step.
     pub(crate) fn active(&self) -> f32 {
         self.open.lock().active
     }
 
-    /// Steps that were settled.
+    /// The number of completed steps.
     pub(crate) fn steps(&self) -> u64 {
         self.open.lock().steps
     }
 
-    /// Counts steps from here: what this worker has is what another had after so many.
+    /// Sets the number of completed steps to that of the rank whose variables this rank has taken.
     pub(crate) fn set_steps(&self, steps: u64) {
         self.open.lock().steps = steps;
     }
 
-    /// Does somebody want to come back? All workers know it after the same step.
-    pub(crate) fn knocked(&self) -> bool {
-        self.open.lock().knocked
+    /// Has a rank asked to rejoin? All ranks know it after the same step.
+    pub(crate) fn rejoin_requested(&self) -> bool {
+        self.open.lock().rejoin_requested
     }
 
-    /// Exchanges a value. `weight` is that of this worker's values, if workers without data are to be made up for.
+    /// Exchanges a value. `weight` is that of this rank's values, if ranks without data are to be made up for.
     pub(crate) fn put(&self, item: Item, how: Reduce, weight: Option<f32>) -> Result<()> {
         if self.done.state.lock().buckets.iter().flat_map(|b| &b.items).any(|other| other.place == item.place) {
             // Left behind by a run that failed before it took them.
-            self.settle()?;
+            self.finish_step()?;
         }
         let mut open = self.open.lock();
         let bytes = item.tensor.bytes().len();
@@ -139,7 +139,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Hands what is open to the thread.
+    /// Gives the open bucket to the thread.
     fn close(&self, open: &mut Open, weight: bool) -> Result<()> {
         if open.items.is_empty() {
             return Ok(());
@@ -152,13 +152,13 @@ impl Stream {
     }
 
     /// Waits until nothing is being exchanged.
-    pub(crate) fn quiet(&self) -> Result<()> {
+    pub(crate) fn drain(&self) -> Result<()> {
         self.close(&mut self.open.lock(), false)?;
-        self.rest();
+        self.wait_idle();
         Ok(())
     }
 
-    fn rest(&self) {
+    fn wait_idle(&self) {
         let mut state = self.done.state.lock();
         // Every exchange has a deadline.
         while state.under_way > 0 {
@@ -166,11 +166,11 @@ impl Stream {
         }
     }
 
-    /// Waits for everything that was put since the last time, and returns it.
-    pub(crate) fn settle(&self) -> Result<Vec<Item>> {
+    /// Waits for all items that were put since the last call, and returns them.
+    pub(crate) fn finish_step(&self) -> Result<Vec<Item>> {
         let mut open = self.open.lock();
         self.close_with_weight(&mut open)?;
-        self.rest();
+        self.wait_idle();
         let mut state = self.done.state.lock();
         let buckets = std::mem::take(&mut state.buckets);
         let failed = state.failed.take();
@@ -186,12 +186,12 @@ impl Stream {
             {
                 let sum = sum.tensor.data::<f32>().unwrap_or_default();
                 open.active = sum.first().copied().unwrap_or(0.0);
-                open.knocked = sum.get(1).is_some_and(|knocked| *knocked > 0.0);
+                open.rejoin_requested = sum.get(1).is_some_and(|rejoin_requested| *rejoin_requested > 0.0);
                 open.steps += 1;
             }
             items.extend(bucket.items);
         }
-        // The program divides by the number of workers at the beginning.
+        // The program divides by the number of ranks at the beginning.
         let all = self.group.options().endpoints.len() as f32;
         if weighted && open.active != all && open.active > 0.0 {
             let factor = f64::from(all / open.active);
@@ -208,8 +208,9 @@ impl Stream {
         if !fits {
             self.close(open, false)?;
         }
-        let knocked = f32::from(u8::from(!self.group.knocked().is_empty()));
-        let tensor = Tensor::from_slice([2], &[weight, knocked]).map_err(|e| Error::internal(e.to_string()))?;
+        let rejoin_requested = f32::from(u8::from(!self.group.rejoin_requested().is_empty()));
+        let tensor =
+            Tensor::from_slice([2], &[weight, rejoin_requested]).map_err(|e| Error::internal(e.to_string()))?;
         open.items.push(Item { place: usize::MAX, name: "the weight".into(), tensor, weighted: false });
         self.close(open, true)
     }
@@ -225,7 +226,7 @@ impl Drop for Stream {
     }
 }
 
-/// Exchanges what waits, in order, until nobody can add to it any more.
+/// Exchanges queued buckets in order, until the queue is closed.
 fn exchange_all(group: &Group, waiting: &Receiver<Bucket>, done: &Done) {
     let mut pack = Buf::new();
     while let Ok(mut bucket) = waiting.recv() {
@@ -274,10 +275,8 @@ fn scale(item: &mut Item, factor: f64) -> Result<()> {
         }
         DType::F64 => item.tensor.data_mut::<f64>().into_iter().flatten().for_each(|x| *x *= factor),
         other => {
-            let what = format!(
-                "`{}` is {other}, and a sum with missing workers can only be scaled up in f32 or f64",
-                item.name
-            );
+            let what =
+                format!("`{}` is {other}, and a sum over fewer ranks can only be scaled up in f32 or f64", item.name);
             return Err(Error::new(Kind::DType, what));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oarlock::collective::{Group, Rings};
+use oarlock::collective::{Group, Groups};
 use oarlock::transpile;
 use oarlock::{Error, Kind, fleet};
 use pyo3::prelude::*;
@@ -43,7 +43,7 @@ impl Workers {
     #[new]
     fn new(py: Python<'_>, runtime: Py<Runtime>, rank: usize, endpoints: Vec<String>) -> PyResult<Workers> {
         let inner = runtime.get().inner.clone();
-        runtime.get().compute(py, || Rings::of(&inner).meet(&inner, rank, endpoints))?;
+        runtime.get().compute(py, || Groups::of(&inner).join_early(&inner, rank, endpoints))?;
         Ok(Workers { runtime })
     }
 
@@ -73,6 +73,6 @@ impl Workers {
     ) -> PyResult<T> {
         let runtime = self.runtime.get();
         let left = || Error::new(Kind::Argument, "this process has left the other workers");
-        runtime.compute(py, || Rings::of(&runtime.inner).with_group(work)?.ok_or_else(left))
+        runtime.compute(py, || Groups::of(&runtime.inner).with_group(work)?.ok_or_else(left))
     }
 }

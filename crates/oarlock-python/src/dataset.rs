@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPy;
 use crate::executor::interruptible;
-use oarlock::collective::Circle;
+use oarlock::collective::ShuffleExchange;
 
 use crate::collective::Workers;
 use crate::fleet::Partners;
@@ -184,7 +184,7 @@ impl Dataset {
                 runtime.compute(py, || memory.global_shuffle(&mut *partners.lock(), by, seed))
             }
             Some(Others::Workers(workers)) => {
-                workers.with(py, |group| memory.global_shuffle(&mut Circle(group), by, seed))
+                workers.with(py, |group| memory.global_shuffle(&mut ShuffleExchange(group), by, seed))
             }
         }
     }

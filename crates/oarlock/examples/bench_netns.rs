@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::models::{join, perceptron};
-use oarlock::collective::{Backend, Group, GroupOptions, Reduce, Rings};
+use oarlock::collective::{Backend, Group, GroupOptions, Groups, Reduce};
 use oarlock::prelude::*;
 
 const RANKS: [usize; 3] = [2, 4, 8];
@@ -176,7 +176,7 @@ fn step(rank: usize, endpoints: &[String], fuse_mb: Option<f64>) -> Result<f64> 
         join(&mut net, rank, &endpoints.join(","))?;
         let mut options = GroupOptions::new(rank, Vec::new());
         (options.backend, options.fuse_bytes) = (Backend::Tcp, (mb * 1024.0 * 1024.0) as usize);
-        Rings::of(exe.runtime()).set_options(options);
+        Groups::of(exe.runtime()).set_options(options);
     }
     exe.run(&net.startup, &[], &[], &scope)?;
     let feed: Vec<(&str, &Tensor)> = batch.iter().map(|(name, t)| (*name, t)).collect();
@@ -185,7 +185,7 @@ fn step(rank: usize, endpoints: &[String], fuse_mb: Option<f64>) -> Result<f64> 
     let start = Instant::now();
     (0..STEPS).try_for_each(run)?;
     let seconds = start.elapsed().as_secs_f64() / STEPS as f64;
-    Rings::of(exe.runtime()).leave();
+    Groups::of(exe.runtime()).leave();
     Ok(seconds)
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oarlock_collective::{GroupOptions, Rings, elastic, finish};
+use oarlock_collective::{GroupOptions, Groups, elastic, finish};
 use oarlock_exec::Scope;
 use oarlock_ir::{Program, Result, Runtime};
 use oarlock_ps::PsState;
@@ -58,7 +58,7 @@ pub struct JobRuntime {
     /// Connections to parameter servers, and the communicator.
     servers: Arc<PsState>,
     /// Groups of collective workers.
-    groups: Arc<Rings>,
+    groups: Arc<Groups>,
     trained: Mutex<Option<Trained>>,
     /// The script is not expected to say that it leaves.
     quiet: AtomicBool,
@@ -75,7 +75,7 @@ impl JobRuntime {
     /// With `threads` compute threads.
     pub fn new(threads: usize, options: JobOptions) -> JobRuntime {
         let runtime = Arc::new(Runtime::new(threads));
-        let (servers, groups) = (PsState::of(&runtime), Rings::of(&runtime));
+        let (servers, groups) = (PsState::of(&runtime), Groups::of(&runtime));
         servers.set_options(options.client);
         groups.set_options(options.group);
         JobRuntime {

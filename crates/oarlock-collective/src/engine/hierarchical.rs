@@ -1,34 +1,35 @@
-//! Workers of one machine first, then one of each machine: what crosses the network does not grow with the workers of a machine.
+//! The hierarchical engine: ranks of one machine first, then one rank of each machine, so that network traffic does not grow with the
+//! number of ranks on a machine.
 
 use oarlock_ir::Result;
 
 use crate::call::Wait;
 use crate::engine::Engine;
 
-/// A worker's place in a group of several machines.
-pub(crate) struct Layered {
-    /// Places of workers, by machine; the first of each speaks for it.
+/// A rank in a group of several machines.
+pub(crate) struct HierarchicalEngine {
+    /// Places of ranks, by machine; the first of each exchanges with other machines.
     hosts: Vec<Vec<usize>>,
     me: usize,
     host: usize,
-    /// The workers of this machine, if there are several.
+    /// The engine inside this machine, if it has several ranks.
     near: Option<Box<dyn Engine>>,
-    /// Those who speak for machines, if this is one of them.
+    /// The engine between machines, if this is the first rank of its machine.
     far: Option<Box<dyn Engine>>,
 }
 
-impl Layered {
+impl HierarchicalEngine {
     pub(crate) fn new(
         hosts: Vec<Vec<usize>>,
         me: usize,
         near: Option<Box<dyn Engine>>,
         far: Option<Box<dyn Engine>>,
-    ) -> Layered {
+    ) -> HierarchicalEngine {
         let host = host_of(&hosts, me);
-        Layered { hosts, me, host, near, far }
+        HierarchicalEngine { hosts, me, host, near, far }
     }
 
-    fn tell_near(&mut self, wait: &Wait<'_>, from: usize, data: &mut [u8]) -> Result<()> {
+    fn broadcast_near(&mut self, wait: &Wait<'_>, from: usize, data: &mut [u8]) -> Result<()> {
         self.near.as_mut().map_or(Ok(()), |near| near.broadcast(wait, from, data))
     }
 }
@@ -37,7 +38,7 @@ fn host_of(hosts: &[Vec<usize>], place: usize) -> usize {
     hosts.iter().position(|host| host.contains(&place)).unwrap_or(0)
 }
 
-impl Engine for Layered {
+impl Engine for HierarchicalEngine {
     fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
         if let Some(near) = &mut self.near {
             near.all_reduce(wait, data)?;
@@ -45,7 +46,7 @@ impl Engine for Layered {
         if let Some(far) = &mut self.far {
             far.all_reduce(wait, data)?;
         }
-        self.tell_near(wait, 0, data)
+        self.broadcast_near(wait, 0, data)
     }
 
     fn reduce_scatter(&mut self, wait: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()> {
@@ -55,7 +56,7 @@ impl Engine for Layered {
         Ok(())
     }
 
-    /// Where one worker has bytes, all others have zeros: their sum.
+    /// Where one rank has bytes, all others have zeros: their sum.
     fn all_gather(&mut self, wait: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()> {
         all.fill(0);
         all[self.me * own.len()..][..own.len()].copy_from_slice(own);
@@ -66,13 +67,13 @@ impl Engine for Layered {
         let from = host_of(&self.hosts, root);
         let place = self.hosts[from].iter().position(|p| *p == root).unwrap_or(0);
         if self.host == from {
-            self.tell_near(wait, place, data)?;
+            self.broadcast_near(wait, place, data)?;
         }
         if let Some(far) = &mut self.far {
             far.broadcast(wait, from, data)?;
         }
         if self.host != from {
-            self.tell_near(wait, 0, data)?;
+            self.broadcast_near(wait, 0, data)?;
         }
         Ok(())
     }

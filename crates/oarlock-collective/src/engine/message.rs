@@ -1,8 +1,9 @@
-//! Exchanges by messages: a ring for many bytes, doubling for few.
+//! The message engine: ring all-reduce for many bytes, recursive doubling for few.
 //!
-//! In a ring every worker joins one slice of everybody's values, which comes by with all that was joined before; then the slices
-//! go round once more. Each byte crosses each link about twice, however many workers there are. Few bytes are not worth so
-//! many steps: pairs exchange all they have, then pairs of pairs, and so on. Both ways give all workers the same bits.
+//! In the ring every rank reduces one slice of the values, which arrives with the values of the ranks before; then the reduced
+//! slices go round once more (reduce-scatter, then all-gather). Each byte crosses each link about twice, however many ranks there
+//! are. Few bytes are not worth that many steps: pairs exchange all values, then pairs of pairs, and so on. Both ways give all ranks
+//! the same bits.
 
 use std::ops::Range;
 
@@ -12,29 +13,29 @@ use crate::call::Wait;
 use crate::engine::transport::Transport;
 use crate::engine::{Engine, fold_of};
 
-/// Up to so many bytes, doubling.
+/// Up to this number of bytes, recursive doubling.
 const SHORT: usize = 32 << 10;
 
-/// A slice travels in messages of so many bytes, so that one is joined while the next is under way.
+/// The bytes of one message: one is reduced while the next is under way.
 const PART: usize = 256 << 10;
 
 /// Slices begin at multiples of this.
 const ALIGN: usize = 64;
 
-/// Workers that send messages to each other.
-pub(crate) struct Wired<T> {
+/// Ranks that send messages to each other.
+pub(crate) struct MessageEngine<T> {
     transport: T,
 }
 
-/// Is there a connection between workers `a` and `b` of `count`? Their distance is a power of two, one way round or the other.
+/// Is there a connection between ranks `a` and `b` of `count`? Their distance is a power of two, one way round or the other.
 pub(crate) fn linked(a: usize, b: usize, count: usize) -> bool {
     let distance = a.abs_diff(b);
     distance != 0 && (distance.is_power_of_two() || (count - distance).is_power_of_two())
 }
 
-impl<T: Transport> Wired<T> {
-    pub(crate) fn new(transport: T) -> Wired<T> {
-        Wired { transport }
+impl<T: Transport> MessageEngine<T> {
+    pub(crate) fn new(transport: T) -> MessageEngine<T> {
+        MessageEngine { transport }
     }
 
     fn next(&self) -> usize {
@@ -53,7 +54,7 @@ impl<T: Transport> Wired<T> {
         bytes.chunks(PART).try_for_each(|part| self.transport.send(wait, to, part))
     }
 
-    /// Receives what [`Wired::send`] sends.
+    /// Receives the messages of one [`MessageEngine::send`].
     fn receive(
         &mut self,
         wait: &Wait<'_>,
@@ -71,7 +72,7 @@ impl<T: Transport> Wired<T> {
         Ok(())
     }
 
-    /// One step of the ring: a slice goes to the next worker while another comes from the one before, part by part.
+    /// One step of the ring: a slice goes to the next rank while another comes from the rank before, part by part.
     fn step(
         &mut self,
         wait: &Wait<'_>,
@@ -99,7 +100,7 @@ impl<T: Transport> Wired<T> {
         Ok(())
     }
 
-    /// Every worker has joined its own slice afterwards: the slice of its place.
+    /// Reduce-scatter: every rank has reduced the slice of its place afterwards.
     fn ring_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8], slices: &[Range<usize>]) -> Result<()> {
         let (me, count, fold) = (self.transport.me(), self.transport.count(), fold_of(&wait.call)?);
         for step in 1..count {
@@ -109,7 +110,7 @@ impl<T: Transport> Wired<T> {
         Ok(())
     }
 
-    /// Every worker's slice goes round.
+    /// All-gather: the slice of every rank goes round.
     fn ring_gather(&mut self, wait: &Wait<'_>, data: &mut [u8], slices: &[Range<usize>]) -> Result<()> {
         let (me, count) = (self.transport.me(), self.transport.count());
         for step in 0..count - 1 {
@@ -121,8 +122,9 @@ impl<T: Transport> Wired<T> {
         Ok(())
     }
 
-    /// Pairs exchange all they have, then pairs of pairs. What is beyond a power of two is joined first, and told last.
-    fn double(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
+    /// Recursive doubling: pairs exchange all values, then pairs of pairs. Ranks beyond a power of two give theirs first and get the
+    /// result last.
+    fn recursive_doubling(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
         let (me, count, fold) = (self.transport.me(), self.transport.count(), fold_of(&wait.call)?);
         let pairs = 1 << count.ilog2();
         if me >= pairs {
@@ -146,7 +148,7 @@ impl<T: Transport> Wired<T> {
     }
 }
 
-/// As many slices as workers, almost equal.
+/// One slice per rank, almost equal.
 fn slices(len: usize, count: usize) -> Vec<Range<usize>> {
     let each = len.div_ceil(count).next_multiple_of(ALIGN);
     (0..count).map(|i| (i * each).min(len)..((i + 1) * each).min(len)).collect()
@@ -157,10 +159,10 @@ fn equal(len: usize, count: usize) -> Vec<Range<usize>> {
     (0..count).map(|i| i * len..(i + 1) * len).collect()
 }
 
-impl<T: Transport> Engine for Wired<T> {
+impl<T: Transport> Engine for MessageEngine<T> {
     fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
         if data.len() <= SHORT {
-            self.double(wait, data)?;
+            self.recursive_doubling(wait, data)?;
         } else {
             let slices = slices(data.len(), self.transport.count());
             self.ring_reduce(wait, data, &slices)?;
@@ -184,7 +186,7 @@ impl<T: Transport> Engine for Wired<T> {
         self.transport.settle(wait)
     }
 
-    /// A tree: with every step twice as many workers have the values.
+    /// A tree: with every step twice as many ranks have the values.
     fn broadcast(&mut self, wait: &Wait<'_>, root: usize, data: &mut [u8]) -> Result<()> {
         let (me, count) = (self.transport.me(), self.transport.count());
         let place = (me + count - root) % count;
@@ -211,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_cover_everything() {
+    fn slices_cover_all_bytes() {
         for (len, count) in [(100_000, 3), (64, 4), (40_000, 7)] {
             let slices = slices(len, count);
             assert_eq!((slices[0].start, slices[count - 1].end), (0, len));
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_has_its_connection() {
+    fn ring_and_doubling_use_existing_connections_only() {
         for count in 2..40_usize {
             let pairs = 1 << count.ilog2();
             for me in 0..count {

@@ -1,4 +1,4 @@
-//! What moves and joins values: through shared memory, over a network, or both.
+//! Engines move and reduce the values of a group: through shared memory, by messages (TCP or MPI), or both in a hierarchy.
 
 pub(crate) mod hierarchical;
 pub(crate) mod message;
@@ -9,32 +9,32 @@ pub(crate) mod transport;
 
 use oarlock_ir::Result;
 
-use crate::call::{Call, Wait, What};
+use crate::call::{Call, CallKind, Wait};
 use crate::reduce::{Fold, FoldShared, Reduce};
 
-/// Moves and joins values of all workers of a group. All of them call the same functions in the same order, with as many bytes.
-/// Every worker ends up with the same bits, and they do not depend on who comes first.
+/// Moves and reduces the values of all ranks of a group. All ranks call the same functions in the same order, with the same number of
+/// bytes. Every rank ends up with the same bits, which do not depend on the order of arrival.
 pub(crate) trait Engine: Send {
-    /// Every worker's values, joined.
+    /// The reduced values of all ranks.
     fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()>;
 
-    /// This worker's slice of all workers' values, joined. `data` has one slice per worker.
+    /// This rank's slice of the reduced values. `data` has one slice per rank.
     fn reduce_scatter(&mut self, wait: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()>;
 
-    /// All workers' values, one after the other.
+    /// The values of all ranks, one after the other.
     fn all_gather(&mut self, wait: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()>;
 
-    /// The values of one worker, by its place in the group.
+    /// The values of one rank, by its place in the group.
     fn broadcast(&mut self, wait: &Wait<'_>, root: usize, data: &mut [u8]) -> Result<()>;
 
     /// Waits until everything that was sent has left this process.
     fn flush(&mut self) {}
 }
 
-/// The only worker that is left.
-pub(crate) struct Alone;
+/// The engine of a group with one rank.
+pub(crate) struct SingleRank;
 
-impl Engine for Alone {
+impl Engine for SingleRank {
     fn all_reduce(&mut self, _: &Wait<'_>, _: &mut [u8]) -> Result<()> {
         Ok(())
     }
@@ -54,20 +54,20 @@ impl Engine for Alone {
     }
 }
 
-/// How a call joins values that are in shared memory.
+/// The reduction of a call for values in shared memory.
 pub(crate) fn fold_shared_of(call: &Call<'_>) -> Result<FoldShared> {
-    match call.what {
-        What::AllReduce(how) | What::ReduceScatter(how) => how.fold_shared(call.dtype),
-        // Nothing is joined; any function will do.
-        What::AllGather | What::Broadcast(_) => Reduce::Sum.fold_shared(oarlock_tensor::DType::U8),
+    match call.kind {
+        CallKind::AllReduce(how) | CallKind::ReduceScatter(how) => how.fold_shared(call.dtype),
+        // Nothing is reduced; any function will do.
+        CallKind::AllGather | CallKind::Broadcast(_) => Reduce::Sum.fold_shared(oarlock_tensor::DType::U8),
     }
 }
 
-/// How a call joins values.
+/// The reduction of a call.
 pub(crate) fn fold_of(call: &Call<'_>) -> Result<Fold> {
-    match call.what {
-        What::AllReduce(how) | What::ReduceScatter(how) => how.fold(call.dtype),
-        // Nothing is joined; any function will do.
-        What::AllGather | What::Broadcast(_) => Reduce::Sum.fold(oarlock_tensor::DType::U8),
+    match call.kind {
+        CallKind::AllReduce(how) | CallKind::ReduceScatter(how) => how.fold(call.dtype),
+        // Nothing is reduced; any function will do.
+        CallKind::AllGather | CallKind::Broadcast(_) => Reduce::Sum.fold(oarlock_tensor::DType::U8),
     }
 }

@@ -1,7 +1,7 @@
-//! MPI as the carrier of messages between workers.
+//! MPI as the carrier of messages between ranks.
 //!
-//! Only its messages are used, not its sums: so values are added in the same order as over TCP, with the same bits, and whoever waits
-//! can look whether somebody died. Workers still meet, and show that they are alive, over TCP.
+//! Only its messages are used, not its reductions: so values are added in the same order as over TCP, with the same bits, and a rank
+//! that waits can check for dead ranks. The rendezvous and the heartbeats go over TCP.
 
 use std::time::Duration;
 
@@ -13,29 +13,29 @@ use crate::engine::transport::Transport;
 use crate::group::GroupOptions;
 use oarlock_net::now;
 
-/// Bytes of the message before each: what the sender is in, as text with its length in front.
+/// Bytes of the header before each message: the call of the sender, as text with its length in front.
 const HEADER: usize = 256;
 
-/// A message that is waited for is asked for so often without a pause, then so often with a chance for other threads, then now and
-/// then: on machines with fewer cores than threads, waiting must not keep others from computing.
+/// The number of polls without a pause, the number until which other threads get a chance in between, and the pause after that: on
+/// machines with fewer cores than threads, waiting must not keep others from computing.
 const BUSY: u32 = 2000;
 const PATIENT: u32 = 4000;
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// Looks for the dead after so many attempts.
+/// Dead ranks are checked for after this number of polls.
 const LOOK: u32 = 64;
 
 /// How long the last messages may take to leave.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// Starts MPI, and says which of its processes this is.
+/// Starts MPI, and returns the number of this process in it.
 pub(crate) fn start(options: &GroupOptions) -> Result<usize> {
     let help = "install Open MPI (Debian: openmpi-bin) or MPICH, or name its library with OARLOCK_MPI_LIBRARY";
     let failed = |why| Error::new(Kind::Unsupported, format!("MPI cannot be used: {why}")).help(help);
     Mpi::start(options.mpi_library.as_deref()).map(Mpi::rank).map_err(failed)
 }
 
-/// Fails if these processes of MPI, by rank of the group, are not as many as workers.
+/// Fails if two ranks have the same process number in MPI.
 pub(crate) fn check(processes: &[(usize, usize)]) -> Result<()> {
     for (i, (rank, process)) in processes.iter().enumerate() {
         if let Some((other, _)) = processes[..i].iter().find(|(_, before)| before == process) {
@@ -49,10 +49,10 @@ pub(crate) fn check(processes: &[(usize, usize)]) -> Result<()> {
     Ok(())
 }
 
-/// Workers that are processes of one `mpirun`.
+/// Ranks that are processes of one `mpirun`.
 pub(crate) struct Messages {
     mpi: &'static Mpi,
-    /// Ranks of the workers and their processes of MPI, by place.
+    /// Ranks and their process numbers in MPI, by place.
     members: Vec<(usize, usize)>,
     me: usize,
     /// Keeps the messages of this group apart from those of another.
@@ -95,7 +95,7 @@ impl Messages {
         self.mpi.receive(self.members[from].1, self.tag, buffer, len).map_err(failed)
     }
 
-    /// Takes back the buffers of what has left.
+    /// Takes back the buffers of messages that were sent.
     fn tidy(&mut self) -> Result<()> {
         let mut i = 0;
         while i < self.leaving.len() {
@@ -118,7 +118,7 @@ fn wait_for(wait: &Wait<'_>, rank: usize, mut done: impl FnMut() -> Result<bool>
     while !done()? {
         attempts = attempts.saturating_add(1);
         if attempts.is_multiple_of(LOOK) || attempts > PATIENT {
-            wait.look(rank)?;
+            wait.check(rank)?;
         }
         match attempts {
             ..BUSY => std::hint::spin_loop(),
@@ -155,10 +155,10 @@ impl Transport for Messages {
         self.describe(wait);
         let rank = self.members[from].0;
         let mut header = self.expect(from, HEADER)?;
-        // Both are asked for at once; if the header says that something else comes, the rest is never looked at.
+        // Both are received at once; if the header announces another call, the rest is never read.
         let values = (len > 0).then(|| self.expect(from, len)).transpose()?;
         wait_for(wait, rank, || header.is_over().map_err(failed))?;
-        wait.same(rank, said(&self.text), said(header.bytes()))?;
+        wait.compare(rank, said(&self.text), said(header.bytes()))?;
         self.spare.push(header.into_buffer());
         let Some(mut values) = values else {
             take(&[]);
@@ -188,7 +188,7 @@ impl Transport for Messages {
 }
 
 #[test]
-fn processes_that_were_started_apart_are_named() {
+fn ranks_with_one_mpi_process_number_are_refused() {
     assert!(check(&[(0, 0), (1, 1), (2, 5)]).is_ok());
     let error = check(&[(0, 0), (1, 0)]).unwrap_err().to_string();
     assert!(error.contains("ranks 0 and 1 are both process 0 of MPI"), "{error}");

@@ -1,12 +1,12 @@
-//! Exchanges between processes of one machine, through memory that they share.
+//! The shared-memory engine: exchanges between processes of one machine.
 //!
-//! Every worker has an area with room for a few rounds. In a round it puts a part of its values there, then joins its own slice
-//! of what all have put, in the order of ranks, and then takes the others' slices; while one round is being joined, the next is
-//! being put. Parts are so small that they stay in the cache, so the large memory is read once and written once. Few values
-//! go the short way: all put all, and everybody joins everything.
+//! Every rank has an area with room for a few rounds. In a round it puts a part of its values there, then reduces its own slice of
+//! the parts of all ranks, in the order of ranks, and then takes the slices of the others; while one round is being reduced, the next
+//! is being put. Parts are so small that they stay in the cache, so the large memory is read once and written once. Few values
+//! take one round: every rank puts all of its values and reduces everything.
 //!
-//! Three counters per worker say how many rounds it has put, joined and taken; a worker that waits looks at them for a while and
-//! then sleeps. Sums run in the order of ranks whatever the sizes are, so results do not depend on how values are packed.
+//! Three counters per rank hold how many rounds it has put, reduced and taken; a rank that waits polls them for a while and then
+//! sleeps on a futex. Sums run in the order of ranks for all sizes, so results do not depend on how values are packed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,43 +24,43 @@ use oarlock_net::now;
 /// Rounds that an area holds.
 const ROUNDS: usize = 4;
 
-/// Bytes that a worker puts in one round.
+/// Bytes that a rank puts in one round.
 const PART: usize = 256 << 10;
 
-/// Up to here everybody joins everything: one wait instead of two.
+/// Up to this number of bytes every rank reduces everything: one wait instead of two.
 const SHORT: usize = 16 << 10;
 
-/// Values are joined in pieces of so many bytes, in the first level of the cache.
+/// Values are reduced in pieces of this size, in the first level of the cache.
 const PIECE: usize = 8 << 10;
 
 /// Slices begin at multiples of this.
 const ALIGN: usize = 64;
 
-/// How long to look before sleeping: longer than a worker takes that does the same at the same time, shorter than a waste.
+/// How long to poll before sleeping: longer than a rank takes that does the same at the same time, shorter than a waste.
 const LOOK: Duration = Duration::from_micros(40);
 
-/// How long to sleep before looking whether somebody died.
+/// How long to sleep before checking for dead ranks.
 const SLEEP: Duration = Duration::from_millis(50);
 
 const PAGE: usize = 4096;
-/// Where things are in the first page.
+/// Offsets in the first page.
 const MARK: usize = 0;
 const BELL: usize = 64;
 const SLEEPERS: usize = 128;
-/// Where things are in the page of a worker.
+/// Offsets in the page of a rank.
 const PUT: usize = 0;
-const JOINED: usize = 64;
+const REDUCED: usize = 64;
 const TAKEN: usize = 128;
 const CALLS: usize = 256;
 /// Bytes of a call's text: its length and the beginning of it.
 const CALL: usize = 256;
 
-/// Bytes that so many workers need.
-pub(crate) fn size(workers: usize) -> usize {
-    PAGE + workers * (PAGE + ROUNDS * PART)
+/// The size of the memory for `ranks` ranks.
+pub(crate) fn size(ranks: usize) -> usize {
+    PAGE + ranks * (PAGE + ROUNDS * PART)
 }
 
-/// Wakes all who sleep.
+/// Wakes all ranks that sleep.
 pub(crate) fn ring_bell(memory: &SharedMemory) {
     memory.word(BELL).fetch_add(1, Ordering::SeqCst);
     wake_all(memory.word(BELL));
@@ -78,25 +78,25 @@ pub(crate) fn is_of(memory: &SharedMemory, group: &[u8; 16]) -> bool {
     mark == *group
 }
 
-/// The workers of one machine.
-pub(crate) struct Shared {
+/// The ranks of one machine.
+pub(crate) struct SharedMemoryEngine {
     memory: Arc<SharedMemory>,
-    /// Ranks of the workers, ascending.
+    /// The ranks of this machine, ascending.
     members: Vec<usize>,
-    /// Which of them this is.
+    /// The place of this rank among them.
     me: usize,
     /// Rounds so far; it wraps around.
     rounds: u32,
-    /// A piece to join in.
+    /// A piece to reduce in.
     scratch: Buf,
     text: Vec<u8>,
 }
 
-impl Shared {
-    pub(crate) fn new(memory: Arc<SharedMemory>, members: Vec<usize>, me: usize) -> Shared {
+impl SharedMemoryEngine {
+    pub(crate) fn new(memory: Arc<SharedMemory>, members: Vec<usize>, me: usize) -> SharedMemoryEngine {
         let mut scratch = Buf::new();
         scratch.resize(PIECE);
-        Shared { memory, members, me, rounds: 0, scratch, text: Vec::new() }
+        SharedMemoryEngine { memory, members, me, rounds: 0, scratch, text: Vec::new() }
     }
 
     fn count(&self) -> usize {
@@ -112,14 +112,14 @@ impl Shared {
         PAGE * (1 + who)
     }
 
-    /// Where a worker's area for a round is.
+    /// The offset of a rank's area for a round.
     fn area(&self, who: usize, round: u32) -> usize {
         PAGE * (1 + self.count()) + (who * ROUNDS + round as usize % ROUNDS) * PART
     }
 
-    /// Says that this worker has put, joined or taken so many rounds.
-    fn tell(&self, counter: usize, rounds: u32) {
-        self.memory.word(Shared::page(self.me) + counter).store(rounds, Ordering::Release);
+    /// Publishes how many rounds this rank has put, reduced or taken.
+    fn publish(&self, counter: usize, rounds: u32) {
+        self.memory.word(SharedMemoryEngine::page(self.me) + counter).store(rounds, Ordering::Release);
         // Either a sleeper sees the new count before it sleeps, or we see the sleeper.
         fence(Ordering::SeqCst);
         if self.memory.word(SLEEPERS).load(Ordering::SeqCst) > 0 {
@@ -127,13 +127,13 @@ impl Shared {
         }
     }
 
-    /// Waits until all others have put, joined or taken so many rounds.
+    /// Waits until all others have put, reduced or taken `rounds` rounds.
     fn await_all(&self, wait: &Wait<'_>, counter: usize, rounds: u32) -> Result<()> {
         self.others().try_for_each(|who| self.await_one(wait, who, counter, rounds))
     }
 
     fn await_one(&self, wait: &Wait<'_>, who: usize, counter: usize, rounds: u32) -> Result<()> {
-        let word = self.memory.word(Shared::page(who) + counter);
+        let word = self.memory.word(SharedMemoryEngine::page(who) + counter);
         let there = || word.load(Ordering::Acquire).wrapping_sub(rounds) as i32 >= 0;
         for _ in 0..100 {
             if there() {
@@ -162,8 +162,8 @@ impl Shared {
             if there() {
                 break Ok(());
             }
-            if let Err(e) = wait.look(self.members[who]) {
-                // One who has left had done its part before.
+            if let Err(e) = wait.check(self.members[who]) {
+                // A rank that has left had done its part before.
                 break if there() { Ok(()) } else { Err(e) };
             }
             sleep_while(bell, rung, SLEEP);
@@ -172,47 +172,46 @@ impl Shared {
         result
     }
 
-    /// Makes sure that this worker's area for a round is no longer read.
+    /// Waits until this rank's area for a round is no longer read.
     fn await_room(&self, wait: &Wait<'_>, round: u32) -> Result<()> {
         self.await_all(wait, TAKEN, round.wrapping_add(1).wrapping_sub(ROUNDS as u32))
     }
 
-    /// Writes down what this worker does, for the others to compare.
+    /// Writes the call of this rank, for the others to compare.
     fn announce(&mut self, call: &Call<'_>, round: u32) {
         use std::io::Write;
         self.text.clear();
         // Writing to memory cannot fail.
         let _ = write!(self.text, "{call}");
         self.text.truncate(CALL - 4);
-        let at = Shared::call_at(self.me, round);
+        let at = SharedMemoryEngine::call_at(self.me, round);
         self.memory.write(at, &(self.text.len() as u32).to_le_bytes());
         self.memory.write(at + 4, &self.text);
     }
 
-    /// Fails if another worker, which has put this round, does something else.
+    /// Fails if another rank, which has put this round, makes another call.
     fn compare(&self, wait: &Wait<'_>, round: u32) -> Result<()> {
         for who in self.others() {
-            let (at, mut theirs) = (Shared::call_at(who, round), [0; CALL]);
+            let (at, mut theirs) = (SharedMemoryEngine::call_at(who, round), [0; CALL]);
             self.memory.read(at, &mut theirs);
             let len = u32::from_le_bytes([theirs[0], theirs[1], theirs[2], theirs[3]]) as usize;
-            wait.same(self.members[who], &self.text, &theirs[4..4 + len.min(CALL - 4)])?;
+            wait.compare(self.members[who], &self.text, &theirs[4..4 + len.min(CALL - 4)])?;
         }
         Ok(())
     }
 
     fn call_at(who: usize, round: u32) -> usize {
-        Shared::page(who) + CALLS + (round as usize % ROUNDS) * CALL
+        SharedMemoryEngine::page(who) + CALLS + (round as usize % ROUNDS) * CALL
     }
 
-    /// Says that this worker is done with a round in every way.
+    /// Publishes that this rank is done with a round.
     fn finish(&self, round: u32) {
-        self.tell(JOINED, round.wrapping_add(1));
-        self.tell(TAKEN, round.wrapping_add(1));
+        self.publish(REDUCED, round.wrapping_add(1));
+        self.publish(TAKEN, round.wrapping_add(1));
     }
 
-    /// Joins what all have put at `at` of their areas with `own`, in the order of ranks, into `own`; also into this worker's area
-    /// if `publish` says so.
-    fn join(&mut self, wait: &Wait<'_>, round: u32, at: usize, own: &mut [u8], publish: bool) -> Result<()> {
+    /// Reduces the values at `at` of all areas and `own`, in the order of ranks, into `own`; with `publish` also into this rank's area.
+    fn reduce(&mut self, wait: &Wait<'_>, round: u32, at: usize, own: &mut [u8], publish: bool) -> Result<()> {
         let (fold, fold_shared) = (fold_of(&wait.call)?, fold_shared_of(&wait.call)?);
         let areas: Vec<usize> = (0..self.count()).map(|who| self.area(who, round) + at).collect();
         let (me, memory) = (self.me, self.memory.clone());
@@ -220,7 +219,7 @@ impl Shared {
             let offset = i * PIECE;
             match me {
                 0 => {}
-                // What comes before this worker's values is joined apart, so that all add in the same order.
+                // Values of lower ranks are reduced apart, so that all ranks add in the same order.
                 2.. => {
                     let before = &mut self.scratch.bytes_mut()[..own.len()];
                     memory.read(areas[0] + offset, before);
@@ -237,22 +236,22 @@ impl Shared {
         Ok(())
     }
 
-    /// Everybody puts everything, and joins it.
+    /// Every rank puts all of its values, and reduces everything.
     fn all_reduce_short(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
         let round = self.rounds;
         self.rounds = round.wrapping_add(1);
         self.await_room(wait, round)?;
         self.announce(&wait.call, round);
         self.memory.write(self.area(self.me, round), data);
-        self.tell(PUT, round.wrapping_add(1));
+        self.publish(PUT, round.wrapping_add(1));
         self.await_all(wait, PUT, round.wrapping_add(1))?;
         self.compare(wait, round)?;
-        self.join(wait, round, 0, data, false)?;
+        self.reduce(wait, round, 0, data, false)?;
         self.finish(round);
         Ok(())
     }
 
-    /// The slice of a part that a worker joins.
+    /// The slice of a part that a rank reduces.
     fn slice(&self, len: usize, who: usize) -> Range<usize> {
         let each = len.div_ceil(self.count()).next_multiple_of(ALIGN);
         (who * each).min(len)..((who + 1) * each).min(len)
@@ -264,38 +263,38 @@ impl Shared {
             let slice = self.slice(part.len(), who);
             self.memory.write(self.area(self.me, round) + slice.start, &part[slice]);
         }
-        self.tell(PUT, round.wrapping_add(1));
+        self.publish(PUT, round.wrapping_add(1));
         Ok(())
     }
 
-    fn join_slice(&mut self, wait: &Wait<'_>, round: u32, first: bool, part: &mut [u8]) -> Result<()> {
+    fn reduce_slice(&mut self, wait: &Wait<'_>, round: u32, first: bool, part: &mut [u8]) -> Result<()> {
         self.await_all(wait, PUT, round.wrapping_add(1))?;
         if first {
             self.compare(wait, round)?;
         }
         let slice = self.slice(part.len(), self.me);
-        self.join(wait, round, slice.start, &mut part[slice], true)?;
-        self.tell(JOINED, round.wrapping_add(1));
+        self.reduce(wait, round, slice.start, &mut part[slice], true)?;
+        self.publish(REDUCED, round.wrapping_add(1));
         Ok(())
     }
 
     fn take_slices(&mut self, wait: &Wait<'_>, round: u32, part: &mut [u8]) -> Result<()> {
         for who in self.others() {
-            self.await_one(wait, who, JOINED, round.wrapping_add(1))?;
+            self.await_one(wait, who, REDUCED, round.wrapping_add(1))?;
             let slice = self.slice(part.len(), who);
             self.memory.read(self.area(who, round) + slice.start, &mut part[slice]);
         }
-        self.tell(TAKEN, round.wrapping_add(1));
+        self.publish(TAKEN, round.wrapping_add(1));
         Ok(())
     }
 
-    /// Rounds in which `puts` says whether this worker gives something: puts one while it takes the one before.
+    /// Runs rounds: puts one while it takes the one before.
     fn relay(
         &mut self,
         wait: &Wait<'_>,
         rounds: usize,
-        mut put: impl FnMut(&Shared, u32, usize),
-        mut take: impl FnMut(&mut Shared, u32, usize) -> Result<()>,
+        mut put: impl FnMut(&SharedMemoryEngine, u32, usize),
+        mut take: impl FnMut(&mut SharedMemoryEngine, u32, usize) -> Result<()>,
     ) -> Result<()> {
         let first = self.rounds;
         self.rounds = first.wrapping_add(rounds as u32);
@@ -307,7 +306,7 @@ impl Shared {
                     self.announce(&wait.call, round);
                 }
                 put(self, round, i);
-                self.tell(PUT, round.wrapping_add(1));
+                self.publish(PUT, round.wrapping_add(1));
             }
             if let Some(before) = i.checked_sub(1) {
                 let round = first.wrapping_add(before as u32);
@@ -323,12 +322,12 @@ impl Shared {
     }
 }
 
-/// Part `i` of so many bytes, `size` bytes each.
+/// The range of part `i` of `len` bytes, in parts of `size` bytes.
 fn part(i: usize, size: usize, len: usize) -> Range<usize> {
     (i * size).min(len)..((i + 1) * size).min(len)
 }
 
-impl Engine for Shared {
+impl Engine for SharedMemoryEngine {
     fn all_reduce(&mut self, wait: &Wait<'_>, data: &mut [u8]) -> Result<()> {
         if data.len() <= SHORT {
             return self.all_reduce_short(wait, data);
@@ -345,7 +344,7 @@ impl Engine for Shared {
             }
             if (1..=rounds).contains(&i) {
                 let (round, part) = at(i - 1);
-                self.join_slice(wait, round, i == 1, &mut data[part])?;
+                self.reduce_slice(wait, round, i == 1, &mut data[part])?;
             }
             if i >= 2 {
                 let (round, part) = at(i - 2);
@@ -358,16 +357,16 @@ impl Engine for Shared {
     fn reduce_scatter(&mut self, wait: &Wait<'_>, data: &[u8], own: &mut [u8]) -> Result<()> {
         let (me, count, len) = (self.me, self.count(), own.len());
         let size = PART / count / ALIGN * ALIGN;
-        let put = |shared: &Shared, round, i| {
+        let put = |shared: &SharedMemoryEngine, round, i| {
             let part = part(i, size, len);
             for who in shared.others() {
                 shared.memory.write(shared.area(me, round) + who * size, &data[who * len..][part.clone()]);
             }
         };
-        let take = |shared: &mut Shared, round, i| {
+        let take = |shared: &mut SharedMemoryEngine, round, i| {
             let part = part(i, size, len);
             own[part.clone()].copy_from_slice(&data[me * len..][part.clone()]);
-            shared.join(wait, round, me * size, &mut own[part], false)
+            shared.reduce(wait, round, me * size, &mut own[part], false)
         };
         self.relay(wait, len.div_ceil(size).max(1), put, take)
     }
@@ -375,8 +374,10 @@ impl Engine for Shared {
     fn all_gather(&mut self, wait: &Wait<'_>, own: &[u8], all: &mut [u8]) -> Result<()> {
         let (me, len) = (self.me, own.len());
         all[me * len..][..len].copy_from_slice(own);
-        let put = |shared: &Shared, round, i| shared.memory.write(shared.area(me, round), &own[part(i, PART, len)]);
-        let take = |shared: &mut Shared, round, i| {
+        let put = |shared: &SharedMemoryEngine, round, i| {
+            shared.memory.write(shared.area(me, round), &own[part(i, PART, len)])
+        };
+        let take = |shared: &mut SharedMemoryEngine, round, i| {
             for who in shared.others() {
                 shared.memory.read(shared.area(who, round), &mut all[who * len..][part(i, PART, len)]);
             }
@@ -388,12 +389,12 @@ impl Engine for Shared {
     fn broadcast(&mut self, wait: &Wait<'_>, root: usize, data: &mut [u8]) -> Result<()> {
         let (me, len) = (self.me, data.len());
         let data = std::cell::RefCell::new(data);
-        let put = |shared: &Shared, round, i| {
+        let put = |shared: &SharedMemoryEngine, round, i| {
             if me == root {
                 shared.memory.write(shared.area(me, round), &data.borrow()[part(i, PART, len)]);
             }
         };
-        let take = |shared: &mut Shared, round, i| {
+        let take = |shared: &mut SharedMemoryEngine, round, i| {
             if me != root {
                 shared.memory.read(shared.area(root, round), &mut data.borrow_mut()[part(i, PART, len)]);
             }
@@ -408,8 +409,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_cover_a_part() {
-        let shared = Shared::new(Arc::new(SharedMemory::create(size(3)).unwrap()), vec![0, 1, 2], 0);
+    fn slices_cover_every_part() {
+        let shared = SharedMemoryEngine::new(Arc::new(SharedMemory::create(size(3)).unwrap()), vec![0, 1, 2], 0);
         for len in [0, 4, 64, 1000, PART] {
             let slices: Vec<Range<usize>> = (0..3).map(|who| shared.slice(len, who)).collect();
             assert_eq!((slices[0].start, slices[2].end), (0, len));
@@ -418,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_fits_its_place() {
+    fn texts_of_calls_fit_into_a_page() {
         const { assert!(CALLS + ROUNDS * CALL <= PAGE) };
     }
 }

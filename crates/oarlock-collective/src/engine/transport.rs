@@ -1,4 +1,4 @@
-//! Messages between two workers, and TCP as their carrier.
+//! Messages between two ranks, and TCP as their carrier.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,22 +14,22 @@ use parking_lot::{Condvar, Mutex};
 use crate::call::Wait;
 use oarlock_net::{Conn, Incoming, Outgoing, Received, Receiver, Sender, now};
 
-/// Carries messages between the workers of a group; workers are given by their places in it. Messages between two workers arrive
-/// in the order in which they were sent.
+/// Carries messages between the ranks of a group; ranks are given by their places in it. Messages between two ranks arrive in the
+/// order in which they were sent.
 pub(crate) trait Transport: Send {
-    /// How many workers there are.
+    /// The number of ranks.
     fn count(&self) -> usize;
 
-    /// Which of them this is.
+    /// The place of this rank.
     fn me(&self) -> usize;
 
     /// Takes a message to be sent; does not wait until it is received.
     fn send(&mut self, wait: &Wait<'_>, to: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Waits for the next message from a worker, which must have `len` bytes, and hands it over.
+    /// Waits for the next message from a rank, which must have `len` bytes, and gives it to `take`.
     fn receive(&mut self, wait: &Wait<'_>, from: usize, len: usize, take: &mut dyn FnMut(&[u8])) -> Result<()>;
 
-    /// An exchange is over for this worker: what it sent must reach the others even if it does nothing more.
+    /// Ends an exchange: messages that this rank sent must reach the others even if it does nothing more.
     fn settle(&mut self, _: &Wait<'_>) -> Result<()> {
         Ok(())
     }
@@ -38,7 +38,7 @@ pub(crate) trait Transport: Send {
     fn flush(&mut self);
 }
 
-/// The kind of all frames between workers.
+/// The kind of all frames between ranks.
 const VALUES: u16 = 1;
 
 /// Up to here a message is sent at once: the system's buffers hold it, so both sides can do so at the same time.
@@ -47,15 +47,15 @@ const AT_ONCE: usize = 16 << 10;
 /// Messages that may wait to be sent.
 const WAITING: usize = 16;
 
-/// How long a wait lasts before it looks whether somebody died.
+/// How often a wait checks for dead ranks.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How long the last messages may take to leave.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// Workers that are connected by TCP. A thread of its own sends: if all workers only sent, nobody would receive.
+/// Ranks that are connected by TCP. A thread of its own sends: if all ranks only sent, none would receive.
 pub(crate) struct Tcp {
-    /// Ranks of the workers, by place.
+    /// Ranks by place.
     members: Vec<usize>,
     me: usize,
     links: HashMap<usize, Link>,
@@ -86,7 +86,7 @@ struct Waiting {
     under_way: usize,
 }
 
-/// What the two threads share.
+/// The state of the two threads.
 #[derive(Default)]
 struct Spare {
     state: Mutex<Waiting>,
@@ -94,7 +94,7 @@ struct Spare {
 }
 
 impl Tcp {
-    /// `conns` are the connections to other workers, by place.
+    /// `conns` are the connections to other ranks, by place.
     pub(crate) fn new(members: Vec<usize>, me: usize, conns: Vec<(usize, Conn)>) -> Result<Tcp> {
         let mut links = HashMap::new();
         for (place, conn) in conns {
@@ -112,7 +112,7 @@ impl Tcp {
     }
 
     fn link(&mut self, place: usize) -> Result<&mut Link> {
-        self.links.get_mut(&place).ok_or_else(|| Error::internal(format!("there is no connection to worker {place}")))
+        self.links.get_mut(&place).ok_or_else(|| Error::internal(format!("there is no connection to rank {place}")))
     }
 
     fn describe(&mut self, wait: &Wait<'_>) {
@@ -122,7 +122,7 @@ impl Tcp {
     }
 }
 
-/// Sends what waits, until nobody can add to it any more. An error closes the connection, which whoever receives notices.
+/// Sends queued messages, until the queue is closed. An error closes the connection, which the receiver notices.
 fn send_all(waiting: &Queue<Message>, spare: &Spare) {
     while let Ok(message) = waiting.recv() {
         let frame = Outgoing { kind: VALUES, id: 0, meta: &message.meta, sections: &[message.bytes.bytes()] };
@@ -149,7 +149,7 @@ impl Transport for Tcp {
         let under_way = self.spare.state.lock().under_way;
         if bytes.len() <= AT_ONCE && under_way == 0 {
             let frame = Outgoing { kind: VALUES, id: 0, meta: &self.text, sections: &[bytes] };
-            return sender.lock().send(&frame, wait.until).map_err(|_| wait.fate.broken(rank, &wait.call));
+            return sender.lock().send(&frame, wait.until).map_err(|_| wait.failures.broken(rank, &wait.call));
         }
         let (mut meta, mut buf) = self.spare.state.lock().buffers.pop().unwrap_or_default();
         meta.clear();
@@ -165,7 +165,7 @@ impl Transport for Tcp {
                 Err(TrySendError::Disconnected(_)) => return Err(Error::internal("the sending thread has ended")),
                 Err(TrySendError::Full(back)) => message = back,
             }
-            wait.look(rank)?;
+            wait.check(rank)?;
             let mut state = self.spare.state.lock();
             if state.under_way > WAITING {
                 self.spare.idle.wait_for(&mut state, LOOK);
@@ -181,12 +181,12 @@ impl Transport for Tcp {
         let received = loop {
             match link.receiver.recv(&mut link.frame, wait.until.min(now() + LOOK)) {
                 Ok(Received::Frame) => break Ok(()),
-                Ok(Received::TimedOut) => wait.look(rank)?,
-                Ok(Received::Closed) | Err(_) => break Err(wait.fate.broken(rank, &wait.call)),
+                Ok(Received::TimedOut) => wait.check(rank)?,
+                Ok(Received::Closed) | Err(_) => break Err(wait.failures.broken(rank, &wait.call)),
             }
         };
         let came = received.and_then(|()| {
-            wait.same(rank, &text, link.frame.meta())?;
+            wait.compare(rank, &text, link.frame.meta())?;
             let bytes = link.frame.section(0).unwrap_or_default();
             if bytes.len() != len {
                 return Err(Error::internal(format!("a message of {} bytes came, {len} are expected", bytes.len())));

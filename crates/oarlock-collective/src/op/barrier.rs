@@ -1,9 +1,9 @@
-//! `barrier`: all workers have come before any goes on.
+//! `barrier`: no worker goes on before all have reached it.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
 
 use super::EXCHANGES;
-use crate::Rings;
+use crate::Groups;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Barrier];
 
@@ -11,7 +11,7 @@ struct Barrier;
 
 impl OpDef for Barrier {
     fn sig(&self) -> Sig {
-        Sig::new("barrier", "Out = X, once all workers are here")
+        Sig::new("barrier", "Out = X, once all workers have reached it")
             .optional_input("X", "any tensor")
             .optional_output("Out", "like `X`")
             .attr("ring_id", 0, "which ring")
@@ -24,8 +24,8 @@ impl OpDef for Barrier {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, out, ring) = (p.maybe_input("X")?, p.maybe_output("Out")?, p.attrs().int("ring_id")? as i32);
         kernel(move |io| {
-            let stream = Rings::of(io.runtime()).ring(ring)?;
-            stream.quiet()?;
+            let stream = Groups::of(io.runtime()).ring(ring)?;
+            stream.drain()?;
             stream.group().barrier()?;
             if let (Some(x), Some(out)) = (x, out) {
                 drop(io.update(x, out)?);

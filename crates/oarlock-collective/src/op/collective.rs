@@ -1,4 +1,4 @@
-//! The operators by which equal workers exchange values: `c_allreduce_sum` and its like, `c_broadcast`, `c_allgather`,
+//! The operators by which collective workers exchange values: `c_allreduce_sum` and its like, `c_broadcast`, `c_allgather`,
 //! `c_reducescatter`, and the older `allreduce` and `broadcast`. They share one file because they differ in one word.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use oarlock_tensor::Value;
 use oarlock_transpile::ops::{WAITS, WEIGHT};
 
 use super::EXCHANGES;
-use crate::{Item, Reduce, Rings, Stream};
+use crate::{Groups, Item, Reduce, Stream};
 
 pub(super) const OPS: &[&dyn OpDef] = &[
     &Exchange {
@@ -42,7 +42,7 @@ pub(super) const OPS: &[&dyn OpDef] = &[
     },
 ];
 
-/// A sum that is a sum, whoever has data.
+/// A plain sum, whether or not workers have data.
 const PLAIN: f32 = -1.0;
 
 struct Exchange {
@@ -70,14 +70,14 @@ impl OpDef for Exchange {
             Does::Reduce(_) => ring(sig.output("Out", "like `X`")).attr(
                 WEIGHT,
                 PLAIN,
-                "how much this worker's X counts; a sum is scaled up for workers that count 0. Below 0: a plain sum",
+                "the weight of this worker's X; a sum is scaled up for workers of weight 0. Below 0: a plain sum",
             ),
             Does::ReduceByNumber => ring(sig.output("Out", "like `X`")).attr(
                 "reduce_type",
                 0,
                 "0: sum, 1: product, 2: largest, 3: smallest",
             ),
-            Does::Broadcast => ring(sig.output("Out", "like `X`")).attr("root", 0, "who has the value"),
+            Does::Broadcast => ring(sig.output("Out", "like `X`")).attr("root", 0, "the rank that has the value"),
             Does::Gather => ring(sig.output("Out", "as many rows as all workers have"))
                 .required_attr("nranks", "how many workers there are"),
             Does::Scatter => {
@@ -164,7 +164,7 @@ fn is_awaited(p: &Prepare<'_>) -> bool {
     ops[at + 1..].iter().find(touches).is_some_and(|next| next.op_type == WAITS)
 }
 
-/// What every exchange needs.
+/// The arguments of every exchange.
 struct Args {
     x: In,
     out: Out,
@@ -179,13 +179,13 @@ impl Args {
     }
 
     fn stream(&self, io: &Io<'_>) -> Result<Arc<Stream>> {
-        Rings::of(io.runtime()).ring(self.ring)
+        Groups::of(io.runtime()).ring(self.ring)
     }
 
-    /// The stream, once it exchanges nothing: what this thread exchanges itself must not come in between.
+    /// The stream, once it is idle: an exchange of this thread must not come in between.
     fn quiet(&self, io: &Io<'_>) -> Result<Arc<Stream>> {
         let stream = self.stream(io)?;
-        stream.quiet()?;
+        stream.drain()?;
         Ok(stream)
     }
 
@@ -197,8 +197,8 @@ impl Args {
     }
 
     fn broadcast(&self, io: &Io<'_>, root: usize) -> Result<()> {
-        if Rings::of(io.runtime()).is_behind() {
-            // The others are at work already: before the first step this worker gets all that they have.
+        if Groups::of(io.runtime()).is_behind() {
+            // The others are at work already: before the first step this rank gets their variables.
             return io.update(self.x, self.out).map(drop);
         }
         let stream = self.quiet(io)?;

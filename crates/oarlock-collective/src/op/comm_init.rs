@@ -1,15 +1,15 @@
-//! The operators by which equal workers meet: `c_gen_nccl_id` joins them, `c_comm_init` makes a ring of them.
+//! The operators that form groups of collective workers: `c_gen_nccl_id` joins the group, `c_comm_init` makes a ring of it.
 
 use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Runtime, Sig, Traits, kernel};
 use oarlock_tensor::{Tensor, Value};
 use oarlock_transpile::ops::{FUSE, HIERARCHICAL, PROGRAM, WORKERS};
 
 use super::EXCHANGES;
-use crate::{GroupOptions, Rings};
+use crate::{GroupOptions, Groups};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&GenId, &Init, &InitAll];
 
-/// The settings of a runtime, with what an operator says besides.
+/// The settings of a runtime, with those of an operator.
 pub(super) fn options_of(runtime: &Runtime, attrs: &Group) -> GroupOptions {
     let options = GroupOptions::of(runtime, attrs.rank, attrs.endpoints.clone());
     let fuse_bytes = match attrs.fuse_mb {
@@ -20,7 +20,7 @@ pub(super) fn options_of(runtime: &Runtime, attrs: &Group) -> GroupOptions {
     GroupOptions { program: attrs.program.clone(), fuse_bytes, hierarchical, ..options }
 }
 
-/// What an operator says of the workers that meet.
+/// The attributes of an operator that joins a group.
 pub(super) struct Group {
     pub(super) rank: usize,
     pub(super) endpoints: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) struct Group {
     pub(super) hierarchical: bool,
 }
 
-/// What a ring's variable holds: how many workers there are. Their connections are in the runtime.
+/// The value of a ring's variable: the number of ranks. Their connections are in the runtime.
 pub(super) fn ring_value(world: usize) -> Value {
     Value::Dense(Tensor::scalar(world as i64))
 }
@@ -38,13 +38,13 @@ struct GenId;
 
 impl OpDef for GenId {
     fn sig(&self) -> Sig {
-        Sig::new("c_gen_nccl_id", "the workers meet; Out names them")
-            .output("Out", "the workers, once joined")
+        Sig::new("c_gen_nccl_id", "joins the group of all workers; Out stands for it")
+            .output("Out", "the group")
             .attr("endpoint", "", "where this worker listens")
             .attr("other_endpoints", Vec::<String>::new(), "where the others listen, in the order of ranks")
             .attr("rank", 0, "which of the workers this is")
-            .attr(PROGRAM, Vec::<String>::new(), "what all workers must have in common")
-            .attr(FUSE, -1.0f32, "gradients are exchanged together up to so many MiB; below 0: as the runtime is set")
+            .attr(PROGRAM, Vec::<String>::new(), "lines that must be the same on all workers")
+            .attr(FUSE, -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set")
             .attr(HIERARCHICAL, false, "the workers of a machine first, then one of each machine")
     }
 
@@ -58,13 +58,13 @@ impl OpDef for GenId {
         let (mut endpoints, program) = (attrs.strs("other_endpoints")?.to_vec(), attrs.strs(PROGRAM)?.to_vec());
         if rank > endpoints.len() {
             let what = format!("`c_gen_nccl_id` of rank {rank} lists {} others", endpoints.len());
-            return Err(Error::new(Kind::Argument, what).help("workers are counted from 0"));
+            return Err(Error::new(Kind::Argument, what).help("ranks are counted from 0"));
         }
         endpoints.insert(rank, own);
         let hierarchical = attrs.bool(HIERARCHICAL)?;
         let group = Group { rank, endpoints, program, fuse_mb: attrs.f32(FUSE)?, hierarchical };
         kernel(move |io| {
-            Rings::of(io.runtime()).join(options_of(io.runtime(), &group))?;
+            Groups::of(io.runtime()).join(options_of(io.runtime(), &group))?;
             *io.write(out)? = ring_value(group.endpoints.len());
             Ok(())
         })
@@ -79,8 +79,8 @@ struct Init;
 
 impl OpDef for Init {
     fn sig(&self) -> Sig {
-        Sig::new("c_comm_init", "makes a ring of the workers that X names")
-            .input("X", "the workers")
+        Sig::new("c_comm_init", "makes a ring of the group X")
+            .input("X", "the group")
             .required_attr("nranks", "how many workers there are")
             .required_attr("rank", "which of them this is")
             .attr("ring_id", 0, "which ring")
@@ -96,9 +96,9 @@ impl OpDef for Init {
         kernel(move |io| {
             let world = io.index(x)?;
             if world != ranks as i64 {
-                return Err(io.op_error(Kind::Argument, format!("is for {ranks} workers, and {world} have met")));
+                return Err(io.op_error(Kind::Argument, format!("is for {ranks} workers, but the group has {world}")));
             }
-            Rings::of(io.runtime()).open(ring)
+            Groups::of(io.runtime()).open(ring)
         })
     }
 
@@ -107,20 +107,17 @@ impl OpDef for Init {
     }
 }
 
-/// Nobody connects to a process that exchanges nothing with others.
+/// No process connects to one that exchanges nothing with others.
 const ALONE: &str = "127.0.0.1:0";
 
 struct InitAll;
 
 impl OpDef for InitAll {
     fn sig(&self) -> Sig {
-        Sig::new(
-            "c_comm_init_all",
-            "a ring of this process alone; replicas of a run add up what they have before it is exchanged",
-        )
-        .attr("ring_id", 0, "which ring")
-        .attr(WORKERS, 1, "how many workers the program was made for")
-        .hints(&["devices"])
+        Sig::new("c_comm_init_all", "a ring of this process alone; replicas of a run are summed inside it")
+            .attr("ring_id", 0, "which ring")
+            .attr(WORKERS, 1, "how many workers the program was made for")
+            .hints(&["devices"])
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -137,9 +134,9 @@ impl OpDef for InitAll {
             ));
         }
         kernel(move |io| {
-            let rings = Rings::of(io.runtime());
-            rings.join(GroupOptions::of(io.runtime(), 0, vec![ALONE.to_string()]))?;
-            rings.open(ring)
+            let groups = Groups::of(io.runtime());
+            groups.join(GroupOptions::of(io.runtime(), 0, vec![ALONE.to_string()]))?;
+            groups.open(ring)
         })
     }
 

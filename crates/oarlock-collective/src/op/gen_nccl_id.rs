@@ -1,11 +1,11 @@
-//! `gen_nccl_id`: the workers of a job agree on the rings over which they exchange gradients.
+//! `gen_nccl_id`: the workers of a job form the group over which they all-reduce gradients.
 
 use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
 use oarlock_transpile::ops::{FUSE, HIERARCHICAL, PROGRAM};
 
 use super::EXCHANGES;
 use super::comm_init::{Group, options_of, ring_value};
-use crate::Rings;
+use crate::Groups;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&GenNcclId];
 
@@ -13,15 +13,15 @@ struct GenNcclId;
 
 impl OpDef for GenNcclId {
     fn sig(&self) -> Sig {
-        Sig::new("gen_nccl_id", "NCCLID = what names the rings of a job")
+        Sig::new("gen_nccl_id", "joins the group of all workers; NCCLID stands for its rings")
             .output("NCCLID", "the first ring; the others are declared beside it")
             .required_attr("trainers", "the endpoints of all workers")
             .required_attr("trainer_id", "which of them this is")
             .attr("nccl_comm_num", 1, "how many rings")
             .attr(HIERARCHICAL, false, "rings inside nodes and between them")
             .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node; found out here")
-            .attr(PROGRAM, Vec::<String>::new(), "what all workers must have in common")
-            .attr(FUSE, -1.0f32, "gradients are exchanged together up to so many MiB; below 0: as the runtime is set")
+            .attr(PROGRAM, Vec::<String>::new(), "lines that must be the same on all workers")
+            .attr(FUSE, -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -35,9 +35,9 @@ impl OpDef for GenNcclId {
         let group =
             Group { rank, endpoints, program: attrs.strs(PROGRAM)?.to_vec(), fuse_mb: attrs.f32(FUSE)?, hierarchical };
         kernel(move |io| {
-            let rings = Rings::of(io.runtime());
-            rings.join(options_of(io.runtime(), &group))?;
-            (0..count.max(1)).try_for_each(|ring| rings.open(ring as i32))?;
+            let groups = Groups::of(io.runtime());
+            groups.join(options_of(io.runtime(), &group))?;
+            (0..count.max(1)).try_for_each(|ring| groups.open(ring as i32))?;
             *io.write(out)? = ring_value(group.endpoints.len());
             Ok(())
         })

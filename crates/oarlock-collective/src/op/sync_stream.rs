@@ -1,18 +1,18 @@
-//! `c_sync_calc_stream` and `c_sync_comm_stream`: what is computed, or exchanged, is complete before the next operator.
+//! `c_sync_calc_stream` and `c_sync_comm_stream`: computation, or exchanges, are complete before the next operator.
 
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
 use oarlock_tensor::Value;
 use oarlock_transpile::ops::WAITS;
 
 use super::EXCHANGES;
-use crate::Rings;
+use crate::Groups;
 
 pub(super) const OPS: &[&dyn OpDef] = &[
     &Order { op_type: "c_sync_calc_stream", doc: "Out = X, after everything that is being computed" },
     &Order { op_type: WAITS, doc: "Out = X, after everything that is being exchanged" },
 ];
 
-/// What is computed is complete when the next operator starts; what is exchanged comes from a stream that works beside.
+/// Computation is complete when the next operator starts; exchanged values come from a stream that works beside it.
 struct Order {
     op_type: &'static str,
     doc: &'static str,
@@ -55,8 +55,8 @@ impl OpDef for Order {
 
 /// Puts what was exchanged back where it was taken from. A program that exchanges nothing has no ring to wait for.
 fn put_back(io: &Io<'_>, ring: i32) -> Result<()> {
-    let Ok(stream) = Rings::of(io.runtime()).ring(ring) else { return Ok(()) };
-    for item in stream.settle()? {
+    let Ok(stream) = Groups::of(io.runtime()).ring(ring) else { return Ok(()) };
+    for item in stream.finish_step()? {
         let Some(mut slot) = io.frame().write(item.place) else {
             return Err(io.op_error(Kind::Internal, format!("cannot give `{}` back", item.name)));
         };

@@ -6,37 +6,35 @@ use std::time::Duration;
 
 use oarlock_collective::{Backend, Group, GroupOptions, Reduce};
 
-use crate::training::{Process, free_endpoints, output};
+use crate::processes::{Process, output};
+use crate::support::free_endpoints;
 
-/// Runs a test of this binary in so many processes, and returns what they wrote; nothing where MPI is not installed.
+/// Runs a test of this binary in `count` processes, and returns their output; nothing where MPI is not installed.
 pub(crate) fn mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<String> {
-    let (code, text) = try_mpirun(count, test, vars, Duration::from_secs(90))?;
+    let (code, text) = try_mpirun(count, test, vars)?;
     assert_eq!(code, Some(0), "{text}");
     Some(text)
 }
 
-fn try_mpirun(count: usize, test: &str, vars: &[(&str, &str)], limit: Duration) -> Option<(Option<i32>, String)> {
+fn try_mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<(Option<i32>, String)> {
     let start = |command: &mut Command| command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    if start(Command::new("mpirun").arg("--version"))
-        .map(|child| output(Process(child), Duration::from_secs(20)))
-        .is_err()
-    {
+    if start(Command::new("mpirun").arg("--version")).map(|child| output(Process(child))).is_err() {
         eprintln!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
         return None;
     }
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &count.to_string()]);
     command.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]).envs(vars.iter().copied());
-    Some(output(Process(start(&mut command).unwrap()), limit))
+    Some(output(Process(start(&mut command).unwrap())))
 }
 
 fn numbers(rank: usize, len: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 7919 + rank * 104_729) % 1_000_003) as f32 * 1.7e-3 - 800.0).collect()
 }
 
-/// What each process of the test below does; does nothing in an ordinary run of all tests.
+/// The work of each process of the test below; does nothing in an ordinary run of all tests.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
+#[expect(clippy::disallowed_methods, reason = "a process of a test reads its rank from the environment")]
 fn one_process() {
     let var = |name: &str| std::env::var(name).ok();
     let (Some(rank), Some(endpoints)) = (var("OMPI_COMM_WORLD_RANK"), var("OARLOCK_TEST_MPI")) else { return };
@@ -50,7 +48,7 @@ fn one_process() {
     for len in [0, 1, 1000, 20_000, 300_001] {
         exchange_all(&group, len);
     }
-    // Whoever does something else is named, also where much is under way.
+    // A rank in another call is named, also where many messages are under way.
     group.barrier().unwrap();
     let mut data = vec![0.0_f32; 100_000 * (1 + group.rank())];
     let error = group.all_reduce(&mut data, Reduce::Sum).unwrap_err().to_string();
@@ -86,7 +84,7 @@ fn exchange_all(group: &Group, len: usize) {
 }
 
 #[test]
-fn processes_of_mpi_exchange_values() {
+fn processes_exchange_values_over_mpi() {
     for (count, machines) in [(2, false), (3, false), (4, true)] {
         let endpoints = free_endpoints(count).join(",");
         let mut vars = vec![("OARLOCK_TEST_MPI", &*endpoints)];
@@ -99,9 +97,9 @@ fn processes_of_mpi_exchange_values() {
     }
 }
 
-/// What each process of the test below does: the second fails while the first waits for it.
+/// The work of each process of the test below: the second fails while the first waits for it.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a process of a test is told who it is")]
+#[expect(clippy::disallowed_methods, reason = "a process of a test reads its rank from the environment")]
 fn one_process_that_fails() {
     let var = |name: &str| std::env::var(name).ok();
     let (Some(rank), Some(endpoints)) = (var("OMPI_COMM_WORLD_RANK"), var("OARLOCK_TEST_FAILS")) else { return };
@@ -111,24 +109,24 @@ fn one_process_that_fails() {
     let group = Group::join(options).unwrap();
     group.barrier().unwrap();
     if group.rank() == 1 {
-        // Nothing is closed, and nobody told.
+        // Without leaving the group.
         std::process::exit(7);
     }
     let _ = group.barrier();
 }
 
 #[test]
-fn when_one_fails_mpirun_ends_the_others_at_once() {
+fn mpirun_ends_all_processes_when_one_fails() {
     let endpoints = free_endpoints(2).join(",");
     let vars = [("OARLOCK_TEST_FAILS", &*endpoints)];
-    let Some((code, text)) = try_mpirun(2, "mpi::one_process_that_fails", &vars, Duration::from_secs(20)) else {
+    let Some((code, text)) = try_mpirun(2, "mpi::one_process_that_fails", &vars) else {
         return;
     };
     assert_eq!(code, Some(7), "{text}");
 }
 
 #[test]
-fn an_elastic_group_over_mpi_is_refused() {
+fn elastic_group_over_mpi_is_refused() {
     let endpoints = free_endpoints(1);
     let options = GroupOptions { backend: Backend::Mpi, elastic: true, ..GroupOptions::new(0, endpoints) };
     let error = Group::join(options).unwrap_err().to_string();
