@@ -68,7 +68,7 @@ fn generate(mode: &Mode) -> Result<()> {
         put(mode, &dir.join("mod.rs"), &rustfmt(&module(kind, &entries(&dir, kind)?))?, &mut stale)?;
     }
     for (path, text) in crate::codegen_requests::files()? {
-        put(mode, &path, &text, &mut stale)?;
+        put(mode, Path::new(&path), &text, &mut stale)?;
     }
     // The documentation is printed by what it documents, compiled, so it comes after the tables.
     process::run(

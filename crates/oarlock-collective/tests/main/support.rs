@@ -65,6 +65,7 @@ impl Worker {
         }
         let nccl2 = config.mode == Mode::Nccl2;
         DistributeTranspiler::new(config).transpile(Arguments {
+            registry: &crate::registry(),
             trainer_id: rank,
             program: &mut program,
             startup_program: &mut startup,

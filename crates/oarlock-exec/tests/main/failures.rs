@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use oarlock_exec::{ExecOptions, Executor};
-use oarlock_ir::{Kind, Rank};
+use oarlock_ir::Kind;
 
 use crate::{error, executor, options, program, run, scope, value, vector};
 
@@ -70,7 +70,7 @@ fn nan_check_names_the_operator_the_variable_and_the_element() {
          help: look at this operator's inputs; a smaller learning rate or gradient clipping often helps"
     );
     assert_eq!(value(&scope, "w"), 1.0);
-    exe.runtime().provide(std::sync::Arc::new(Rank("trainer 1".into())));
+    exe.runtime().set_label(|| "trainer 1".into());
     let text = error(&exe, &p, &[("x", &vector(&[0.0]))], &["a"], &scope);
     assert!(text.starts_with("error[nan]: in trainer 1, `invert` wrote inf into `a` (element 0)\n"), "{text}");
     assert_eq!(run(&executor(), &p, &[("x", &vector(&[0.5]))], &["a"], &scope), [2.0], "nothing is checked otherwise");

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use oarlock_io::data::{Exchange, Round};
+use oarlock_io::data::{Exchange, SampleParts};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::{Incoming, now};
 use oarlock_tensor::{DType, Tensor};
@@ -110,7 +110,7 @@ impl TrainerGroup {
 
     /// All-gather: sends the same bytes to all; returns those of all, in the order of the trainers.
     pub fn all_gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let round = Round { parts: vec![own.to_vec(); self.trainers], more: false };
+        let round = SampleParts { parts: vec![own.to_vec(); self.trainers], more: false };
         Ok(self.all_to_all(round)?.parts)
     }
 }
@@ -124,12 +124,12 @@ impl Exchange for TrainerGroup {
         self.trainer
     }
 
-    fn all_to_all(&mut self, round: Round) -> Result<Round> {
+    fn all_to_all(&mut self, round: SampleParts) -> Result<SampleParts> {
         // Another trainer may still train. A barrier comes first: it may take as long as it does, and steps go on meanwhile.
         if self.trainers > 1 && !self.under_way {
             self.client.barrier_before_exchange(self.trainer as u32, &self.servers)?;
         }
-        let mut received = Round { parts: vec![Vec::new(); self.trainers], more: false };
+        let mut received = SampleParts { parts: vec![Vec::new(); self.trainers], more: false };
         received.more = self.client.all_to_all(self.trainer as u32, &self.servers, &round, |from, part| {
             let to = received.parts.get_mut(from as usize).ok_or_else(|| unknown_sender(from))?;
             to.extend_from_slice(part);
@@ -179,7 +179,7 @@ impl Client {
         &self,
         trainer: u32,
         servers: &[String],
-        round: &Round,
+        round: &SampleParts,
         mut take: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<bool> {
         let mut exchanges = self.trainer_exchanges.lock();
