@@ -29,16 +29,37 @@ const FUSIONS: Kind = Kind {
     doc: "The fusions of every file. Their order means nothing: `oarlock::pipeline` has the order in which they run.",
 };
 
-/// All tables: the directory and the kind of things its files define.
-fn tables() -> Result<Vec<(PathBuf, &'static Kind)>> {
-    let mut tables = vec![(PathBuf::from("crates/oarlock-ops/src/fusion"), &FUSIONS)];
-    for dir in files::list(Path::new("crates"))? {
+/// The directories of operators below `root`, one per family.
+pub(crate) fn families(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut families = Vec::new();
+    for dir in files::list(&root.join("crates"))? {
         if files::stem(&dir).starts_with("oarlock-ops-") {
-            let families = files::list(&dir.join("src"))?.into_iter().filter(|path| path.is_dir());
-            tables.extend(families.map(|family| (family, &OPERATORS)));
+            families.extend(files::list(&dir.join("src"))?.into_iter().filter(|path| path.is_dir()));
         }
     }
+    families.iter().map(|dir| Ok(dir.strip_prefix(root)?.to_path_buf())).collect()
+}
+
+/// All tables below `root`: the directory, and the kind of things its files define.
+fn tables(root: &Path) -> Result<Vec<(PathBuf, &'static Kind)>> {
+    let fusions = PathBuf::from("crates/oarlock-ops/src/fusion");
+    let mut tables: Vec<_> = families(root)?.into_iter().map(|family| (family, &OPERATORS)).collect();
+    tables.extend(root.join(&fusions).is_dir().then_some((fusions, &FUSIONS)));
     Ok(tables)
+}
+
+/// Writes the tables below `root`.
+#[cfg(test)]
+pub(crate) fn write_tables(root: &Path) -> Result<()> {
+    generate_tables(root, &Mode::Write, &mut Vec::new())
+}
+
+fn generate_tables(root: &Path, mode: &Mode, stale: &mut Vec<String>) -> Result<()> {
+    for (dir, kind) in tables(root)? {
+        let dir = root.join(dir);
+        put(mode, &dir.join("mod.rs"), &rustfmt(&module(kind, &entries(&dir, kind)?))?, stale)?;
+    }
+    Ok(())
 }
 
 /// Documents that a compiled program prints: the file, and the example.
@@ -64,9 +85,7 @@ pub(crate) fn check() -> Result<()> {
 
 fn generate(mode: &Mode) -> Result<()> {
     let mut stale = Vec::new();
-    for (dir, kind) in tables()? {
-        put(mode, &dir.join("mod.rs"), &rustfmt(&module(kind, &entries(&dir, kind)?))?, &mut stale)?;
-    }
+    generate_tables(Path::new("."), mode, &mut stale)?;
     for (path, text) in crate::codegen_requests::files()? {
         put(mode, Path::new(&path), &text, &mut stale)?;
     }
@@ -139,7 +158,7 @@ fn entries(dir: &Path, kind: &Kind) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn is_module_name(name: &str) -> bool {
+pub(crate) fn is_module_name(name: &str) -> bool {
     const KEYWORDS: &str = " abstract as async await become box break const continue crate do dyn else enum extern false \
         final fn for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct \
         super trait true try type typeof unsafe unsized use virtual where while yield ";
@@ -161,7 +180,8 @@ fn module(kind: &Kind, entries: &[Entry]) -> String {
 /// The text as `cargo fmt` would leave it.
 fn rustfmt(text: &str) -> Result<String> {
     let mut command = Command::new("rustfmt");
-    command.args(["--edition", "2024", "--config-path", "rustfmt.toml"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let settings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rustfmt.toml");
+    command.args(["--edition", "2024", "--config-path"]).arg(settings).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().context("cannot start rustfmt; `rustup component add rustfmt` installs it")?;
     let mut stdin = child.stdin.take().context("rustfmt's input was not piped")?;
     stdin.write_all(text.as_bytes()).context("cannot write to rustfmt")?;

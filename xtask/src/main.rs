@@ -15,6 +15,7 @@ mod files;
 mod fuzz;
 mod integration;
 mod licences;
+mod new;
 mod new_request;
 mod process;
 mod soak;
@@ -34,6 +35,12 @@ const TASKS: [Task; 10] = [
     ("test", "[ARGS...]", "every test, Rust and Python; ARGS go to `cargo test`, then only Rust's run", test::run),
     ("bench", "[NAME...]", "all or the named benchmarks (crates/oarlock/examples/bench_NAME.rs)", bench::run),
     ("codegen", "[--check]", "writes the operator and fusion tables and docs/ops.md, or only compares", codegen::run),
+    (
+        "new",
+        "KIND ARGS...",
+        "writes the skeleton of a new `op FAMILY NAME`, `fusion NAME`, `pass NAME` or `request NAME`, with a failing test",
+        new::run,
+    ),
     ("tidy", "", "crate arrows, places of unsafe code, unfinished code, file sizes, the map", |_| tidy::run()),
     ("licences", "", "the licence and the source of every dependency against deny.toml", |_| licences::run()),
     (
@@ -43,7 +50,6 @@ const TASKS: [Task; 10] = [
         fuzz::run,
     ),
     ("integration", "[NAME...]", "all or the named checks with other people's programs, unchanged", integration::run),
-    ("new", "request NAME", "writes a request of parameter servers with a failing test", new_request::task),
     ("soak", "[ARGS...]", "the Rust tests in release mode with OARLOCK_SOAK=1: longer runs, more cases", soak::run),
 ];
 
@@ -96,6 +102,6 @@ fn an_unknown_command_lists_the_known_ones() {
     let error = dispatch(&["chekc".to_string()]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, new, soak"
+        "unknown command `chekc`; known: check, test, bench, codegen, new, tidy, licences, fuzz, integration, soak"
     );
 }

@@ -54,7 +54,7 @@ pub struct Spread {
     pub x_moves: bool,
     /// Does Y move along a run?
     pub y_moves: bool,
-    /// What repeats the runs, outermost first.
+    /// The loops around the runs, outermost first.
     outer: [Group; MAX_RANK],
     outer_len: usize,
 }

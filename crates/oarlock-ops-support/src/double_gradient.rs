@@ -1,7 +1,7 @@
 //! Gradients of gradients: how the operators that compute them are made, and all of those that work element by element.
 //!
 //! For an operator with inputs X and Y and result Out, `DDX` and `DDY` are the gradients that reach `X@GRAD` and `Y@GRAD` of its
-//! gradient operator. A file under `op/` gives the formulas ([`Second`]); everything else is here.
+//! gradient operator. An operator's file gives the formulas ([`DoubleGradient`]); everything else is here.
 
 use std::marker::PhantomData;
 
@@ -15,11 +15,11 @@ use crate::broadcast::{Spread, spread};
 
 /// The slots of a gradient operator's gradient, by where their variables come from.
 pub struct Places<'a> {
-    /// What it reads: inputs of the gradient operator, or its outputs.
+    /// Its inputs: inputs of the gradient operator, or its outputs.
     pub reads: &'a [(&'a str, &'a str)],
     /// The gradients it reads: those of outputs of the gradient operator.
     pub grads: &'a [(&'a str, &'a str)],
-    /// What it writes: gradients of inputs of the gradient operator.
+    /// Its outputs: gradients of inputs of the gradient operator.
     pub writes: &'a [(&'a str, &'a str)],
 }
 
@@ -47,7 +47,7 @@ pub fn emit_from(g: &mut Grad<'_>, op_type: &str, places: &Places<'_>) -> Result
     g.push(op)
 }
 
-/// What belongs to one element of the result; 0 where an operator does not read a slot or nobody gives it.
+/// The values that belong to one element of the result; 0 where an operator does not read a slot or it is empty.
 #[derive(Clone, Copy)]
 pub struct Point<T> {
     /// An element of `X`.
@@ -80,21 +80,21 @@ pub enum Of {
 }
 
 /// The gradient of a gradient operator.
-pub trait Second: Send + Sync + 'static {
+pub trait DoubleGradient: Send + Sync + 'static {
     /// Its type.
     const TYPE: &'static str;
-    /// What it computes.
+    /// The formula, for the documentation.
     const DOC: &'static str;
-    /// What it reads besides `DDX` and `DDY`: some of `X`, `Y`, `Out`, `DOut` and `DX`.
+    /// Its inputs besides `DDX` and `DDY`: some of `X`, `Y`, `Out`, `DOut` and `DX`.
     const READS: &'static [&'static str];
-    /// What it writes, and of which tensor's size that is.
+    /// Its outputs, and of which tensor's size that is.
     const WRITES: &'static [(&'static str, Of)];
     /// Has Y and `DDY`.
     const BINARY: bool = false;
     /// The attribute that is `Point::alpha`.
     const ALPHA: Option<f32> = None;
 
-    /// What one element of the result adds to each of `WRITES`.
+    /// The terms that one element of the result adds to each of `WRITES`.
     fn values<T: Float>(p: Point<T>) -> [T; 3];
 }
 
@@ -108,7 +108,7 @@ fn of(slot: &str) -> Of {
 }
 
 /// Emits the operator for a gradient operator that reads `X`, `Y`, `Out`, `Out@GRAD` and writes `X@GRAD`, `Y@GRAD`.
-pub fn emit<S: Second>(g: &mut Grad<'_>) -> Result<()> {
+pub fn emit<S: DoubleGradient>(g: &mut Grad<'_>) -> Result<()> {
     let read = |slot: &&'static str| match *slot {
         "DOut" => ("DOut", "Out@GRAD"),
         "DX" => ("DX", "X@GRAD"),
@@ -137,7 +137,7 @@ impl<S> GradGrad<S> {
     pub const OP: GradGrad<S> = GradGrad(PhantomData);
 }
 
-impl<S: Second> OpDef for GradGrad<S> {
+impl<S: DoubleGradient> OpDef for GradGrad<S> {
     fn sig(&self) -> Sig {
         let mut sig = Sig::new(S::TYPE, S::DOC);
         for slot in S::READS {
@@ -192,7 +192,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn new<S: Second>(p: &Prepare<'_>) -> Result<Slots> {
+    fn new<S: DoubleGradient>(p: &Prepare<'_>) -> Result<Slots> {
         let mut writes = Vec::new();
         for (slot, place) in S::WRITES {
             writes.push((p.maybe_output(slot)?, *place));
@@ -217,7 +217,7 @@ impl Slots {
         self.x.or(self.dx).or(self.ddx).or(self.dout).or(self.out)
     }
 
-    fn run<S: Second, T: Float>(&self, io: &Io<'_>) -> Result<()> {
+    fn run<S: DoubleGradient, T: Float>(&self, io: &Io<'_>) -> Result<()> {
         let Some(x_slot) = self.like_x() else { return Ok(()) };
         let y_slot = self.y.or(self.ddy).unwrap_or(x_slot);
         let (x_dims, y_dims) = (*io.dense(x_slot)?.dims(), *io.dense(y_slot)?.dims());

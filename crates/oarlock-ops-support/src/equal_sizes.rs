@@ -1,4 +1,4 @@
-//! What losses share: numbers computed from several tensors of one size, element by element or row by row.
+//! Numbers computed from several tensors of one size, element by element or row by row; shared by losses.
 
 use std::cell::Ref;
 

@@ -17,7 +17,7 @@ pub enum IntList {
     Tensors(Vec<In>),
 }
 
-/// What is known of such a list when the program is built.
+/// A list as far as it is known when the program is built.
 pub enum Known {
     /// All of it.
     All(Vec<i64>),
@@ -38,7 +38,7 @@ impl IntList {
         }
     }
 
-    /// What is known of the list when the program is built.
+    /// The list as far as it is known when the program is built.
     pub fn infer(cx: &Infer<'_>, attr: &str, tensor: &str, tensors: &str) -> Result<Known> {
         let several = cx.inputs(tensors)?;
         if !several.is_empty() {

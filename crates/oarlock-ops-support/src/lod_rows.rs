@@ -1,4 +1,4 @@
-//! What operators on sequences share: reading a LoD, and outputs whose rows are rows of the input.
+//! Reading a LoD, and outputs whose rows are rows of the input; shared by operators on sequences.
 
 use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, Prepare, Result, Shape, by_float, kernel};
 use oarlock_tensor::{Dims, Float, Lod, Tensor, simd};

@@ -2,7 +2,7 @@
 
 use oarlock_tensor::{Element, simd};
 
-/// A number. Integers wrap around; division of integers truncates and gives 0 for a divisor of 0, which kernels refuse beforehand.
+/// A number. Integers wrap around; division of integers truncates and gives 0 for a divisor of 0, which kernels reject beforehand.
 pub trait Number: Element + PartialOrd {
     /// 0.
     const ZERO: Self;

@@ -1,4 +1,4 @@
-//! What element-by-element operators share.
+//! Kernels and inference of operators that work element by element.
 
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Out, Prepare, Result, kernel};
 use oarlock_tensor::Float;

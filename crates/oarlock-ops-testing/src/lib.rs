@@ -115,12 +115,12 @@ impl Check {
         self
     }
 
-    /// What an output must be.
+    /// The expected value of an output.
     pub fn output(self, slot: &str, value: impl Into<Value>) -> Check {
         self.outputs(slot, vec![value.into()])
     }
 
-    /// What the variables of an output must be; `Value::Empty` for one that is only made.
+    /// The expected values of the variables of an output; `Value::Empty` for one that is only made.
     pub fn outputs(mut self, slot: &str, values: Vec<Value>) -> Check {
         let names: Vec<Name> = (0..values.len()).map(|i| format!("{slot}.out{i}").into()).collect();
         self.op.outputs.set(slot, names);
@@ -359,7 +359,7 @@ impl Bench {
         result.unwrap_or_else(|e| panic!("{e}")).remove(0)
     }
 
-    /// What inference said must fit what the run gave.
+    /// Compares the inferred type with the value of the run.
     #[track_caller]
     fn compare_inferred(&self, name: &str, found: &Value) {
         let ty = self.program.global().var(name).expect("declared").ty();

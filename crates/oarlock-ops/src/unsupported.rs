@@ -53,7 +53,7 @@ pub const UNSUPPORTED: &[Unsupported] = &[
     Unsupported { reason: "it calls Python from inside a program", ops: &["run_program"] },
     Unsupported { reason: "it needs a GPU, or lays out memory for one", ops: &["get_places", "inplace_abn"] },
     Unsupported {
-        reason: "passes of the predecessor put it into inference programs, where this library has fusions of its own; \
+        reason: "passes of Fluid put it into inference programs, where this library has fusions of its own; \
                  save the program without such passes",
         ops: &["attention_lstm", "dequantize", "fused_embedding_fc_lstm", "quantize", "requantize"],
     },

@@ -24,7 +24,7 @@ fn tolerances(op: &str) -> (Tolerance, Tolerance) {
     (Tolerance::new(1e-5, 1e-6), grad)
 }
 
-/// Cases in which the predecessor reads beyond its memory, so that what it gave means nothing.
+/// Cases in which Fluid reads beyond its memory, so that what it gave means nothing.
 const MEANINGLESS: [(&str, &str); 1] = [
     // A negative `start_index` is not brought into range: the first row begins before the tensor.
     ("partial_sum", "case2"),
@@ -57,7 +57,7 @@ fn golden() -> Golden {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a filter for whoever works on some operators")]
+#[expect(clippy::disallowed_methods, reason = "a filter for work on some operators")]
 fn wanted() -> Option<Vec<String>> {
     Some(std::env::var("OARLOCK_OPS").ok()?.split(',').map(str::to_string).collect())
 }
@@ -192,7 +192,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// The values of a section by slot; `None` where the predecessor gave none.
+    /// The values of a section by slot; `None` where Fluid gave none.
     fn values(&self, section: &str) -> Vec<(String, Vec<Option<Value>>)> {
         let Some(slots) = self.case[section].as_object() else { return Vec::new() };
         let one = |slot: &str, i: usize, spec: &Json| {

@@ -1,4 +1,4 @@
-//! Whole programs that the predecessor saved, run step by step against the values it computed: control flow, learning-rate
+//! Whole programs that Fluid 1.8 saved, run step by step against the values it computed: control flow, learning-rate
 //! schedules, every optimizer with regularisation and clipping, small networks.
 //!
 //! `OARLOCK_GOLDEN` names the full set; without it the copies kept here are used. `OARLOCK_PROGRAMS=cond,switch` runs some only.
@@ -30,7 +30,7 @@ pub(crate) fn read(dir: &Path, name: &str) -> (Program, Npz) {
     (Program::from_bytes(arrays.array("program/main").bytes()).expect("a program"), arrays)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a filter for whoever works on some programs")]
+#[expect(clippy::disallowed_methods, reason = "a filter for work on some programs")]
 fn wanted() -> Option<Vec<String>> {
     Some(std::env::var("OARLOCK_PROGRAMS").ok()?.split(',').map(str::to_string).collect())
 }

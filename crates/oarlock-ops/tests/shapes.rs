@@ -1,6 +1,6 @@
 //! Inference against runs: random shapes, some without rows, some sizes unknown when the program is built.
 //!
-//! What is inferred must fit what the run gives; with all sizes known it must be exactly that, and what inference lets pass
+//! Inferred types must fit the values of a run; with all sizes known it must be exactly that, and what inference lets pass
 //! must run.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use oarlock_ir::Registry;
 use oarlock_testkit::{Json, golden_dir, json};
 
-/// What other crates define: files are `oarlock-io`'s.
+/// Operators of other crates: files are `oarlock-io`'s.
 const ELSEWHERE: [&str; 4] = ["load", "load_combine", "save", "save_combine"];
 
 /// The names of Fluid's operators: of the specification beside the full golden data, else of the list kept here.

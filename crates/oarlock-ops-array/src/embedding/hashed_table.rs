@@ -1,4 +1,4 @@
-//! Tables of rows by id among the variables of a scope: what an embedding with `is_distributed` trains where there are no servers.
+//! Hashed embedding tables among the variables of a scope: an embedding with `is_distributed` trains one where there are no servers.
 //!
 //! A startup program makes the table without rows; lookups and optimizers find it where they would find a tensor.
 

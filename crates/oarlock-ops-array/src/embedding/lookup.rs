@@ -1,7 +1,7 @@
-//! What embedding lookups share: rows of a table by id, and the two forms of their gradient.
+//! Rows of a table by id, and the two forms of their gradient; shared by embedding lookups.
 //!
 //! A table is a tensor, some rows of one, or a hashed table. It knows nothing of remote tables: an operator that must ask
-//! parameter servers is refused here.
+//! parameter servers is an error here.
 
 use std::cell::RefMut;
 use std::collections::HashMap;
@@ -216,7 +216,7 @@ impl Lookup {
     }
 }
 
-/// What a lookup remembers from run to run, for memory.
+/// The memory that a lookup keeps from run to run.
 #[derive(Clone)]
 struct Found {
     index: HashMap<i64, usize>,

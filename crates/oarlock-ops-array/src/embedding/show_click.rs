@@ -38,7 +38,7 @@ impl OpDef for ShowClick {
     }
 }
 
-/// What is known of the samples of a batch.
+/// The shows and clicks of the samples of a batch.
 #[derive(Clone, Copy)]
 struct Samples {
     show: In,

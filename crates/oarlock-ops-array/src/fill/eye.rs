@@ -9,7 +9,7 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Eye];
 
 struct Eye;
 
-/// Rows and columns; there are as many columns as rows if nobody says how many.
+/// Rows and columns; there are as many columns as rows if no number is given.
 fn sizes(attrs: AttrView<'_>) -> Result<[usize; 2]> {
     let rows = attrs.count("num_rows")?;
     Ok([rows, if attrs.int("num_columns")? == -1 { rows } else { attrs.count("num_columns")? }])

@@ -163,7 +163,7 @@ impl BatchShape {
     }
 }
 
-/// What a tensor is filled with, as exact as the element type can hold it: attribute `str_value` if set, else `value`.
+/// The value of every element, as exact as the element type can hold it: attribute `str_value` if set, else `value`.
 pub(crate) fn fill_value<T: Element>(p: &Prepare<'_>) -> Result<T> {
     let attrs = p.attrs();
     let text = attrs.str("str_value")?.trim();

@@ -1,4 +1,4 @@
-//! What `arg_max` and `arg_min` share: where the best element along an axis is.
+//! Where the best element along an axis is; shared by `arg_max` and `arg_min`.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::index::sorting::along;
 pub(crate) struct Pick {
     /// The operator's type.
     pub(crate) op_type: &'static str,
-    /// What it computes.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
     /// How a better element compares to a worse one.
     pub(crate) better: Ordering,

@@ -13,7 +13,7 @@ struct Shard {
     /// Ids of one shard.
     size: i64,
     id: i64,
-    /// What stands for ids of other shards.
+    /// The value in place of ids of other shards.
     other: i64,
 }
 

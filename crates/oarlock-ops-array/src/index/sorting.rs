@@ -1,4 +1,4 @@
-//! What operators that sort share: how elements compare, and gradients that go back to where elements were.
+//! How elements compare, and gradients that go back to where elements were; shared by operators that sort.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ pub(crate) fn smaller_first<T: PartialOrd>(a: &T, b: &T) -> Ordering {
     a.partial_cmp(b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
 }
 
-/// Descending; not-a-number goes first, so that nobody overlooks it.
+/// Descending; not-a-number goes first, so that it is not overlooked.
 pub(crate) fn larger_first<T: PartialOrd>(a: &T, b: &T) -> Ordering {
     smaller_first(b, a)
 }

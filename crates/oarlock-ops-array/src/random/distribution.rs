@@ -1,4 +1,4 @@
-//! What operators share that fill tensors with random numbers.
+//! Distributions of random numbers, shared by the operators that fill tensors with them.
 
 use oarlock_ir::{AttrView, Io, Kernel, Kind, Prepare, Result, Sig, fail, kernel};
 use oarlock_ops_support::seed::seed_or_fresh;
@@ -72,7 +72,7 @@ impl Distribution {
         Ok(Distribution::Gaussian { mean: attrs.f32("mean")?, std: attrs.f32("std")? })
     }
 
-    /// What the rows of a table start from.
+    /// The initial values of the rows of a table.
     fn of_rows(self) -> RowInit {
         match self {
             Distribution::Uniform { min, max, .. } => RowInit::Uniform { min, max },

@@ -20,7 +20,7 @@ fn attrs(sig: Sig) -> Sig {
         )
 }
 
-/// What an element is multiplied by.
+/// The factor of an element.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     prob: f32,

@@ -1,4 +1,4 @@
-//! What `flip`, `reverse` and `roll` share: the slices of some axes in another order.
+//! The slices of some axes in another order; shared by `flip`, `reverse` and `roll`.
 //!
 //! Works on bytes: what the elements mean does not matter.
 
@@ -13,7 +13,7 @@ pub(crate) enum Move {
     Stay,
     /// The last one becomes the first.
     Reverse,
-    /// Each goes so many places towards the end, and from there to the beginning.
+    /// Each goes this number of places towards the end, and from there to the beginning.
     Shift(i64),
 }
 

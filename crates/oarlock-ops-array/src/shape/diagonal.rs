@@ -1,4 +1,4 @@
-//! What `diag`, `diag_embed` and `trace` share: where the diagonal of a tensor lies.
+//! Where the diagonal of a tensor lies; shared by `diag`, `diag_embed` and `trace`.
 
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_tensor::{Dims, MAX_RANK};

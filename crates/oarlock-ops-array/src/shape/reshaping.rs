@@ -1,4 +1,4 @@
-//! What operators share that give a tensor other sizes and leave its elements alone: `reshape`, `squeeze`, `unsqueeze`, `flatten`.
+//! Other sizes for the same elements: shared by `reshape`, `squeeze`, `unsqueeze` and `flatten`.
 //!
 //! Each exists twice: the second form also writes `XShape`, a tensor without elements that carries the sizes of `X` to the gradient,
 //! so that `X` itself need not be kept.
@@ -13,11 +13,11 @@ use oarlock_tensor::{Dims, Lod, Tensor};
 pub(crate) trait Reform: Send + Sized + 'static {
     /// Operator types: first form, its gradient, second form, its gradient.
     const TYPES: [&'static str; 4];
-    /// What it does.
+    /// The formula, for the documentation.
     const DOC: &'static str;
     /// The gradient of the second form's gradient, where there is one.
     const GRAD_GRAD: Option<&'static str> = None;
-    /// What its first gradient operator reads.
+    /// The inputs of its first gradient operator.
     const GRAD_READS: &'static [&'static str] = &["X", "Out@GRAD"];
 
     /// Adds inputs and attributes.

@@ -8,7 +8,7 @@ fn with_attrs(sig: Sig) -> Sig {
     sig.required_attr("lower", "keep what is below the diagonal; else what is above").attr(
         "diagonal",
         0,
-        "which diagonal: so many above the main one, below if negative; it is kept itself",
+        "which diagonal: its distance above the main one, below if negative; it is kept itself",
     )
 }
 

@@ -1,4 +1,4 @@
-//! What `concat`, `split`, `stack` and `unstack` share: tensors side by side along one axis, copied block by block.
+//! Tensors side by side along one axis, copied block by block; shared by `concat`, `split`, `stack` and `unstack`.
 //!
 //! Works on bytes: what the elements mean does not matter.
 
@@ -72,7 +72,7 @@ pub(crate) fn take(part: &mut [u8], block: usize, whole: &[u8], row: usize, at: 
     }
 }
 
-/// Cuts `whole` into parts along `axis`; `dims(i)` gives the shape of the i-th. Parts that nobody wants are skipped over.
+/// Cuts `whole` into parts along `axis`; `dims(i)` gives the shape of the i-th. Parts without an output are skipped over.
 pub(crate) fn cut(
     io: &Io<'_>,
     whole: &Tensor,

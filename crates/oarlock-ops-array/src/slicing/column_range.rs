@@ -1,4 +1,4 @@
-//! What `partial_concat` and `partial_sum` share: the same columns of several matrices.
+//! The same columns of several matrices; shared by `partial_concat` and `partial_sum`.
 
 use oarlock_ir::{
     AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, fail, kernel,

@@ -1,4 +1,4 @@
-//! What `crop` and `crop_tensor` share: where a part of a tensor starts and how large it is.
+//! Where a part of a tensor starts and how large it is; shared by `crop` and `crop_tensor`.
 
 use oarlock_ir::{In, Infer, Io, Kernel, Kind, Prepare, Result, kernel};
 use oarlock_ops_support::int_list::{IntList, Known};

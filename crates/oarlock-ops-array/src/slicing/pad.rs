@@ -16,7 +16,7 @@ fn with_attrs(sig: Sig) -> Sig {
     )
 }
 
-/// What is added before and after each axis.
+/// The sizes added before and after each axis.
 fn paddings(attrs: &AttrView<'_>) -> Result<Vec<(usize, usize)>> {
     let all = sizes(attrs, "paddings")?;
     if all.len() % 2 != 0 {

@@ -1,4 +1,4 @@
-//! What `slice` and `strided_slice` share: which elements along each axis, and what shape they make.
+//! Which elements along each axis, and what shape they make; shared by `slice` and `strided_slice`.
 
 use oarlock_ir::{
     Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel,
@@ -20,7 +20,7 @@ pub(crate) struct Range {
 pub(crate) struct Window {
     /// Operator types: forward and gradient.
     pub(crate) types: [&'static str; 2],
-    /// What it computes.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
     /// Takes steps other than 1.
     pub(crate) strided: bool,
@@ -172,7 +172,7 @@ fn decreased<D: Copy>(dims: &[D], one: D, dropped: impl Fn(usize) -> bool) -> Ve
     if left.is_empty() { vec![one] } else { left }
 }
 
-/// What to cut out, as a kernel needs it.
+/// The part to cut out, as a kernel needs it.
 struct Cut {
     op: [&'static str; 2],
     strided: bool,

@@ -16,7 +16,7 @@ impl OpDef for Split {
             .optional_inputs("SectionsTensorList", "the sizes as i32 tensors of one number each, instead of `sections`")
             .outputs("Out", "the pieces")
             .attr("axis", 0, "the axis; negative ones count from the end")
-            .attr("num", 0, "so many pieces of one size; 0: use `sections`")
+            .attr("num", 0, "the number of pieces of one size; 0: use `sections`")
             .attr("sections", Vec::<i32>::new(), "the size of each piece; one may be -1 and takes what is left")
     }
 

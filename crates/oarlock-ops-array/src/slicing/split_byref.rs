@@ -11,10 +11,10 @@ struct SplitByref;
 
 impl OpDef for SplitByref {
     fn sig(&self) -> Sig {
-        Sig::new("split_byref", "Out = pieces of X along its first axis; they are copies, which nobody can tell apart")
+        Sig::new("split_byref", "Out = pieces of X along its first axis; they are copies")
             .input("X", "any tensor")
             .outputs("Out", "the pieces")
-            .attr("num", 0, "so many pieces of one size; 0: use `sections`")
+            .attr("num", 0, "the number of pieces of one size; 0: use `sections`")
             .attr("sections", Vec::<i32>::new(), "the size of each piece")
             .hints(&["axis"])
     }

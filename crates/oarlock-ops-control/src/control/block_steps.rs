@@ -1,4 +1,4 @@
-//! What operators that run blocks share: what a loop keeps of its steps for the gradient, and how the gradients of steps add up.
+//! The values a loop keeps of its steps for the gradient, and how the gradients of steps add up; shared by operators that run blocks.
 //!
 //! Knows blocks, slots and values, not what the blocks compute.
 
@@ -98,7 +98,7 @@ fn fill_gaps(to: &mut TensorArray, like: &TensorArray) {
     }
 }
 
-/// What a loop keeps of each step, so that its gradient finds the values the step computed with. It lives in the operator's
+/// The values a loop keeps of each step, so that its gradient finds the values the step computed with. It lives in the operator's
 /// variable for step scopes: a loop inside a loop is kept with the step of the outer one. Memory is reused from run to run.
 #[derive(Default)]
 pub(crate) struct Steps {

@@ -100,7 +100,7 @@ impl OpDef for MergeLodTensor {
     }
 }
 
-/// The same for inference, where the predecessor gives the memory of the branches back.
+/// The same for inference, where Fluid gives the memory of the branches back.
 struct MergeLodTensorInfer;
 
 impl OpDef for MergeLodTensorInfer {

@@ -13,7 +13,7 @@ impl OpDef for Print {
         Sig::new("print", "Out = In, and In is printed")
             .input("In", "a tensor")
             .optional_output("Out", "like `In`")
-            .required_attr("first_n", "print only so many times; all if not positive")
+            .required_attr("first_n", "the number of times to print; always if not positive")
             .required_attr("message", "text to print first")
             .required_attr("summarize", "how many elements to print; all if negative")
             .required_attr("print_tensor_name", "print the variable's name")
@@ -62,7 +62,7 @@ fn show(text: &str) {
     print!("{text}");
 }
 
-/// What to print of a tensor.
+/// The parts of a tensor to print.
 struct Style {
     message: String,
     name: Option<String>,

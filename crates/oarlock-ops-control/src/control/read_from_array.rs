@@ -36,7 +36,7 @@ impl OpDef for ReadFromArray {
                 Value::Empty => &[],
                 other => return Err(io.error(Kind::Argument, x, format!("is {}, not a tensor array", other.kind()))),
             };
-            // An entry nobody wrote has no elements; the gradient of something written there is zero.
+            // An entry that was not written has no elements; the gradient of something written there is zero.
             match (items.get(index), written) {
                 (Some(t), None) => io.out(out)?.copy_from(t),
                 (Some(t), Some(_)) if t.numel() > 0 => io.out(out)?.copy_from(t),

@@ -66,7 +66,7 @@ impl OpDef for Recurrent {
         let reads = ["inputs", "initial_states", "parameters", "outputs", "outputs@GRAD", "step_scopes"];
         let writes = ["inputs@GRAD", "initial_states@GRAD", "parameters@GRAD"];
         let mut op = g.make_keeping("recurrent_grad", &reads, &writes);
-        // Step scopes have no gradient; the predecessor names the steps themselves here.
+        // Step scopes have no gradient; Fluid names the steps themselves here.
         op.inputs.set("step_scopes@GRAD", g.arguments("step_scopes"));
         op.attrs.set("sub_block", Attr::Block(g.grad_block()?));
         g.push(op)

@@ -48,7 +48,7 @@ impl OpDef for ReorderLodTensorByRank {
         reorder(p, |items| items.iter().map(|(index, _)| *index).collect())
     }
 
-    // Attributes are not handed on, as in the predecessor.
+    // Attributes are not passed on, as in Fluid.
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
         let op = Op::new("reorder_lod_tensor_by_rank_grad")
             .input("X", g.arguments("Out@GRAD"))

@@ -1,7 +1,7 @@
 //! `while`: runs a block as long as a condition holds.
 //!
 //! For the gradient each step keeps the values it computed with. A tensor that a step overwrites (`x = f(x)`) is kept as it was
-//! before the step, and its gradient goes from step to step; the predecessor gives a gradient of zero there.
+//! before the step, and its gradient goes from step to step; Fluid gives a gradient of zero there.
 
 use std::collections::HashSet;
 
@@ -81,7 +81,7 @@ fn goes_on(io: &Io<'_>, condition: In) -> Result<bool> {
     block_steps::condition(io, condition)
 }
 
-/// What a step keeps. `X` lists what the block reads before it writes it, so such variables are kept as they were before.
+/// The slots a step keeps. `X` lists what the block reads before it writes it, so such variables are kept as they were before.
 fn step_slots(p: &Prepare<'_>, block: BlockRef) -> Result<StepSlots> {
     let mut slots = StepSlots { own: p.locals(block), ..StepSlots::default() };
     let read = p.op().inputs.get("X");
@@ -92,7 +92,7 @@ fn step_slots(p: &Prepare<'_>, block: BlockRef) -> Result<StepSlots> {
     Ok(slots)
 }
 
-/// What the operators of a block of gradients write.
+/// The variables that the operators of a block of gradients write.
 fn made_in(g: &Grad<'_>, block: usize) -> HashSet<Name> {
     g.program.block(block).ops.iter().flat_map(|op| op.outputs.args().cloned()).collect()
 }
@@ -114,7 +114,7 @@ fn given_to(g: &Grad<'_>, block: usize) -> Result<Vec<Name>> {
         }
         known.extend(op.outputs.args());
     }
-    // The predecessor collects them in a hash table, from which the last one comes out first.
+    // Fluid collects them in a hash table, from which the last one comes out first.
     given.reverse();
     Ok(given)
 }

@@ -16,11 +16,11 @@ pub(crate) struct Variant {
     pub(crate) grad_type: &'static str,
     /// The type of the gradient of that, where there is one.
     pub(crate) grad_grad_type: Option<&'static str>,
-    /// What it works on.
+    /// Images or volumes.
     pub(crate) axes: Axes,
     /// Slots that only programs rewritten for another library use.
     pub(crate) foreign_inputs: &'static [&'static str],
-    /// What the gradient operator reads and writes.
+    /// The slots of the gradient operator.
     pub(crate) grad_reads: &'static [&'static str],
     pub(crate) grad_writes: &'static [&'static str],
 }
@@ -42,7 +42,7 @@ const HINTS: [&str; 9] = [
     "fuse_brelu_threshold",
 ];
 
-const FOREIGN: &str = "only in programs rewritten for another library; refused";
+const FOREIGN: &str = "only in programs rewritten for another library; not supported";
 
 impl Variant {
     pub(crate) fn with_attrs(&self, sig: Sig) -> Sig {
@@ -57,7 +57,7 @@ impl Variant {
                 "EXPLICIT uses `paddings`; SAME keeps the size (over the stride); VALID pads nothing",
             )
             .attr("dilations", vec![1; axes], "distance of the window's elements; 1 with SAME")
-            .attr("groups", 1, "channels are cut into so many parts that do not mix")
+            .attr("groups", 1, "the number of groups of channels; groups do not mix")
             .attr("data_format", format, "channels second (NCHW, NCDHW) or last (NHWC, NDHWC); the filter is the same")
             .attr("fuse_activation", "", FOREIGN)
             .hints(&HINTS);
@@ -79,7 +79,7 @@ impl Variant {
         self.with_foreign_inputs(sig)
     }
 
-    pub(crate) fn refuse_foreign_inputs(&self, cx: &Infer<'_>) -> Result<()> {
+    pub(crate) fn reject_foreign_inputs(&self, cx: &Infer<'_>) -> Result<()> {
         match self.foreign_inputs.iter().find(|slot| cx.has(slot)) {
             Some(slot) => fail!(
                 Kind::Argument,

@@ -35,7 +35,7 @@ impl OpDef for Direct {
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let params = Params::new(&self.0, &cx.attrs())?;
-        self.0.refuse_foreign_inputs(cx)?;
+        self.0.reject_foreign_inputs(cx)?;
         let (input, filter) = (cx.float("Input")?, cx.float("Filter")?);
         let parts = (
             params.format.split_shape(params.axes, &input.shape),

@@ -87,7 +87,7 @@ impl<T> Default for Memory<T> {
 }
 
 impl Slots {
-    /// What nobody gives is zero, and so is what it would be multiplied with.
+    /// A missing input is zero, and so is every product with it.
     fn run<T: GemmElem>(&self, io: &Io<'_>, params: &Params, memory: &mut Memory<T>) -> Result<()> {
         let (image_tensor, filter_tensor, dout_tensor) =
             (io.dense(self.input)?, io.dense(self.filter)?, io.dense(self.dout)?);
@@ -149,7 +149,7 @@ impl Slots {
     }
 }
 
-/// A tensor that somebody may give, as large as another.
+/// An optional tensor, as large as another.
 fn given<'a>(io: &Io<'a>, slot: Option<In>, like: &Tensor) -> Result<Option<(In, Ref<'a, Tensor>)>> {
     let Some(slot) = slot else { return Ok(None) };
     let tensor = io.dense(slot)?;

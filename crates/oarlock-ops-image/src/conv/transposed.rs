@@ -62,7 +62,7 @@ impl OpDef for Transposed {
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let wanted = Wanted::new(&self.0, &cx.attrs())?;
-        self.0.refuse_foreign_inputs(cx)?;
+        self.0.reject_foreign_inputs(cx)?;
         let (params, input, filter) = (wanted.params, cx.float("Input")?, cx.float("Filter")?);
         let parts = (
             params.format.split_shape(params.axes, &input.shape),

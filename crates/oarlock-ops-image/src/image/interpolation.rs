@@ -15,9 +15,9 @@ pub(crate) struct Variant {
     pub(crate) op_type: &'static str,
     /// Its gradient operator's type.
     pub(crate) grad_type: &'static str,
-    /// What it computes.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
-    /// What it works on.
+    /// Images or volumes.
     pub(crate) axes: Axes,
     /// How.
     pub(crate) method: Method,
@@ -46,7 +46,7 @@ fn with_sizes(sig: Sig) -> Sig {
         .hints(&["interp_method"])
 }
 
-/// What places depend on.
+/// The attributes that places depend on.
 #[derive(Debug, Clone, Copy)]
 struct Params {
     axes: Axes,

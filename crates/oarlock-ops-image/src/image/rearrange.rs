@@ -13,11 +13,11 @@ pub(crate) struct Order {
     pub(crate) op_type: &'static str,
     /// Its gradient operator's type.
     pub(crate) grad_type: &'static str,
-    /// What it does.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
     /// Its attribute: name, default, meaning.
     pub(crate) attr: (&'static str, Attr, &'static str),
-    /// What its gradient operator reads.
+    /// The inputs of its gradient operator.
     pub(crate) grad_reads: &'static [&'static str],
     /// The sizes of `Out` for those of `X` and the attribute; `None` if they do not fit.
     pub(crate) sizes: fn(Sizes, usize) -> Option<Sizes>,
@@ -34,7 +34,7 @@ pub(crate) fn times(size: Dim, by: usize) -> Dim {
     size.known().map_or(Dim::Any, |n| Dim::Is(n * by))
 }
 
-/// A size cut into so many parts, if it can be.
+/// A size cut into `by` parts, if it can be.
 pub(crate) fn over(size: Dim, by: usize) -> Option<Dim> {
     match size {
         Dim::Is(n) => (by > 0 && n.is_multiple_of(by)).then(|| Dim::Is(n / by)),

@@ -16,7 +16,7 @@ fn attrs(sig: Sig) -> Sig {
         .attr("is_test", false, "use the running statistics")
         .attr("use_global_stats", false, "use the running statistics in training too")
         .attr("trainable_statistics", false, "use the batch's statistics in a test too")
-        .attr("fuse_with_relu", false, "only in programs rewritten for another library; refused")
+        .attr("fuse_with_relu", false, "only in programs rewritten for another library; not supported")
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -516,11 +516,17 @@ fn input_gradient<T: Float>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use oarlock_tensor::Tensor;
+
     use crate::testing::{Check, check, noise, tensor};
 
-    fn case(x: oarlock_tensor::Tensor) -> Check {
-        check("batch_norm")
+    fn case(x: Tensor) -> Check {
+        case_of("batch_norm", x)
+    }
+
+    pub(crate) fn case_of(op_type: &str, x: Tensor) -> Check {
+        check(op_type)
             .input("X", x)
             .input("Scale", tensor([2], &[1.0, 2.0]))
             .input("Bias", tensor([2], &[0.0, 1.0]))
@@ -565,7 +571,7 @@ mod tests {
     #[test]
     fn gradients_of_running_statistics() {
         // They stay in place, so that they are no part of the loss.
-        let grad = |x: oarlock_tensor::Tensor, layout: &str| {
+        let grad = |x: Tensor, layout: &str| {
             case(x)
                 .attr("data_layout", layout)
                 .attr("use_global_stats", true)

@@ -234,7 +234,7 @@ struct NormGrad {
     slot: Option<usize>,
 }
 
-/// What the gradient reads.
+/// The inputs of the gradient.
 struct Batch<'a, T> {
     x: &'a [T],
     dy: &'a [T],

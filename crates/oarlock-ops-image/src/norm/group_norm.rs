@@ -10,7 +10,7 @@ use oarlock_tensor::{Dims, Float, Tensor};
 pub(crate) const OPS: &[&dyn OpDef] = &[&GroupNorm, &GroupNormGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
-    sig.required_attr("groups", "channels are cut into so many groups")
+    sig.required_attr("groups", "the number of groups of channels")
         .attr("epsilon", 1e-5f32, "added to the variance")
         .attr("data_layout", "NCHW", "NCHW or NHWC: channels second or last")
 }

@@ -275,7 +275,7 @@ impl<T: Float> Plane<'_, T> {
     }
 }
 
-/// The elements of a slot, or as many zeros if nobody gives it.
+/// The elements of a slot, or as many zeros if it is empty.
 fn or_zeros<T: Float>(io: &Io<'_>, slot: Option<In>, like: In, count: usize, to: &mut Vec<T>) -> Result<()> {
     to.clear();
     to.resize(count, T::ZERO);

@@ -211,7 +211,7 @@ fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, epsilon: T) -> Result<()> {
     Ok(())
 }
 
-/// What gradients are computed from.
+/// The inputs that gradients are computed from.
 struct Rows<'a, T> {
     x: &'a [T],
     d: &'a [T],

@@ -13,7 +13,7 @@ pub(crate) struct Variant {
     pub(crate) op_type: &'static str,
     /// Its gradient operator's type.
     pub(crate) grad_type: &'static str,
-    /// What it works on.
+    /// Images or volumes.
     pub(crate) axes: Axes,
 }
 
@@ -277,7 +277,7 @@ impl Windows {
         self.covered(z, y).flat_map(move |line| line + x.0..line + x.1)
     }
 
-    /// What a mean is divided by.
+    /// The divisor of a mean.
     pub(crate) fn divisor<T: Float>(&self, params: &Params, (z, y): (Span, Span), x: Span) -> T {
         let pixels = if params.exclusive || params.windows != Kinds::Sliding {
             (z.1 - z.0) * (y.1 - y.0) * (x.1 - x.0)

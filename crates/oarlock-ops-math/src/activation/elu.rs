@@ -1,7 +1,7 @@
 //! `elu`: x, but alpha * (exp(x) - 1) below 0, element by element.
 
 use oarlock_ir::{AttrView, Grad, OpDef, Result, Sig};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
@@ -42,7 +42,7 @@ impl Formula for Elu {
     }
 }
 
-impl Second for Elu {
+impl DoubleGradient for Elu {
     const TYPE: &'static str = "elu_grad_grad";
     const DOC: &'static str =
         "DDOut = DDX * the slope of elu at X; DX = DOut * DDX * alpha * exp(X) where X < 0, else 0";

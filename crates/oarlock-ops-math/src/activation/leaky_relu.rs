@@ -1,7 +1,7 @@
 //! `leaky_relu`: x, but alpha * x below 0, element by element.
 
 use oarlock_ir::{AttrView, Grad, OpDef, Result, Sig};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
@@ -43,7 +43,7 @@ impl Formula for LeakyRelu {
     }
 }
 
-impl Second for LeakyRelu {
+impl DoubleGradient for LeakyRelu {
     const TYPE: &'static str = "leaky_relu_grad_grad";
     const DOC: &'static str = "DDOut = DDX where Out > 0, else alpha * DDX";
     const READS: &'static [&'static str] = &["Out"];

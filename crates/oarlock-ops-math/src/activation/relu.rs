@@ -1,7 +1,7 @@
 //! `relu`: max(x, 0), element by element.
 
 use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::{Float, simd};
 
@@ -76,7 +76,7 @@ impl OpDef for ReluGrad {
     }
 }
 
-impl Second for Relu {
+impl DoubleGradient for Relu {
     const TYPE: &'static str = "relu_grad_grad";
     const DOC: &'static str = "DDOut = DDX where Out > 0, else 0";
     const READS: &'static [&'static str] = &["Out"];

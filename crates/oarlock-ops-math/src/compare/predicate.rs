@@ -1,6 +1,6 @@
-//! What comparisons and logical operators share: tensors of numbers or truth values in, truth values out.
+//! Tensors of numbers or truth values in, truth values out; shared by comparisons and logical operators.
 //!
-//! A file under `op/` gives the predicate.
+//! An operator's file gives the predicate.
 
 use std::marker::PhantomData;
 
@@ -16,7 +16,7 @@ use crate::elementwise::binary::{infer_broadcast, zip_with};
 pub(crate) trait Predicate: Send + Sync + 'static {
     /// The operator's type.
     const TYPE: &'static str;
-    /// What it computes.
+    /// The formula, for the documentation.
     const DOC: &'static str;
 
     /// Does it hold?
@@ -78,7 +78,7 @@ fn compare<T: Element>(io: &Io<'_>, x: In, y: In, out: Out, axis: i64, holds: im
 pub(crate) struct Logical {
     /// The operator's type.
     pub(crate) op_type: &'static str,
-    /// What it computes.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
     /// Does it hold?
     pub(crate) holds: fn(bool, bool) -> bool,
@@ -134,13 +134,13 @@ impl OpDef for Logical {
 pub(crate) struct Search {
     /// The operator's type.
     pub(crate) op_type: &'static str,
-    /// What it computes.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
     /// Looks for NaN?
     pub(crate) nan: bool,
     /// Looks for infinity?
     pub(crate) infinite: bool,
-    /// What to answer if one is found.
+    /// The answer if one is found.
     pub(crate) answer: bool,
 }
 
@@ -184,4 +184,22 @@ impl OpDef for Search {
     fn traits(&self) -> Traits {
         Traits::GRADIENT_FREE
     }
+}
+
+/// Checks a comparison of 1, 2, 3 and NaN with 2, as floats, and of 1, 2 and 3 as integers.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn check_with_two(op_type: &str, floats: &[bool; 4], integers: &[bool; 3]) {
+    use crate::testing::{check, tensor, tensor_of};
+    let bools = |v: &[bool]| v.iter().map(|&b| oarlock_tensor::B8::from(b)).collect::<Vec<_>>();
+    check(op_type)
+        .input("X", tensor([2, 2], &[1.0, 2.0, 3.0, f32::NAN]))
+        .input("Y", tensor([2], &[2.0, 2.0]))
+        .output("Out", tensor_of([2, 2], &bools(floats)))
+        .run();
+    check(op_type)
+        .input("X", tensor_of::<i64>([3], &[1, 2, 3]))
+        .input("Y", tensor_of::<i64>([1], &[2]))
+        .output("Out", tensor_of([3], &bools(integers)))
+        .run();
 }

@@ -1,6 +1,6 @@
-//! What the `elementwise_*` operators share: Out = f(X, Y) with broadcasting, and its gradient.
+//! Out = f(X, Y) with broadcasting, and its gradient; shared by the `elementwise_*` operators.
 //!
-//! A file under `op/` gives the formula; everything else is here.
+//! An operator's file gives the formula; everything else is here.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use oarlock_tensor::{Float, Tensor, Value, simd};
 pub(crate) trait Formula: Send + Sync + 'static {
     /// The operator's type.
     const TYPE: &'static str;
-    /// What it computes.
+    /// The formula, for the documentation.
     const DOC: &'static str;
     /// An integer Y must not be 0.
     const DIVIDES: bool = false;
@@ -49,7 +49,7 @@ pub(crate) trait Formula: Send + Sync + 'static {
 pub(crate) trait Derivative: Formula {
     /// The gradient operator's type.
     const GRAD_TYPE: &'static str;
-    /// What it computes.
+    /// The formula, for the documentation.
     const GRAD_DOC: &'static str;
     /// Needs the elements of X and Y, not only their sizes.
     const NEEDS_X: bool;
@@ -65,9 +65,9 @@ pub(crate) trait Derivative: Formula {
         g.no_gradient()
     }
 
-    /// What of the gradient `d` of one element of Out goes to X.
+    /// The gradient of X, for the gradient `d` of one element of Out.
     fn dx<T: Float>(x: T, y: T, out: T, d: T) -> T;
-    /// What of the gradient `d` of one element of Out goes to Y.
+    /// The gradient of Y, for the gradient `d` of one element of Out.
     fn dy<T: Float>(x: T, y: T, out: T, d: T) -> T;
 }
 
@@ -386,13 +386,13 @@ impl GradSlots {
     }
 }
 
-/// What a derivative may use: the tensor whose gradient is computed, the other one, and the result.
+/// The values a derivative may use: the tensor whose gradient is computed, the other one, and the result.
 #[derive(Clone, Copy)]
 struct Args<'a, T> {
     own: Option<&'a [T]>,
     other: Option<&'a [T]>,
     out: Option<&'a [T]>,
-    /// What stands for the elements of a tensor that the derivative does not need.
+    /// A stand-in for the elements of a tensor that the derivative does not need.
     zeros: &'a [T; BLOCK],
     /// The gradient is that of the result.
     passes_on: bool,

@@ -1,7 +1,7 @@
 //! `elementwise_add`: x + y, with broadcasting.
 
 use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_ops_support::number::Number;
 use oarlock_tensor::Float;
 
@@ -52,7 +52,7 @@ impl Derivative for Add {
     }
 }
 
-impl Second for Add {
+impl DoubleGradient for Add {
     const TYPE: &'static str = "elementwise_add_grad_grad";
     const DOC: &'static str = "DDOut = DDX + DDY";
     const READS: &'static [&'static str] = &["Y", "DOut"];

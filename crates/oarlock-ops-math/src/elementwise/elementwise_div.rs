@@ -1,7 +1,7 @@
 //! `elementwise_div`: x / y, with broadcasting.
 
 use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_ops_support::number::Number;
 use oarlock_tensor::Float;
 
@@ -46,7 +46,7 @@ impl Derivative for Div {
     }
 }
 
-impl Second for Div {
+impl DoubleGradient for Div {
     const TYPE: &'static str = "elementwise_div_grad_grad";
     const DOC: &'static str = "DDOut = (DDX - Out * DDY) / Y; DOut = -DX * DDY; Y@GRAD = -DX * DDOut";
     const READS: &'static [&'static str] = &["Y", "Out", "DX"];

@@ -1,7 +1,7 @@
 //! `elementwise_mul`: x y, with broadcasting.
 
 use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_ops_support::number::Number;
 use oarlock_tensor::Float;
 
@@ -52,7 +52,7 @@ impl Derivative for Mul {
     }
 }
 
-impl Second for Mul {
+impl DoubleGradient for Mul {
     const TYPE: &'static str = "elementwise_mul_grad_grad";
     const DOC: &'static str = "DDOut = DDX * Y + X * DDY; X@GRAD = DOut * DDY; Y@GRAD = DOut * DDX";
     const READS: &'static [&'static str] = &["X", "Y", "DOut"];

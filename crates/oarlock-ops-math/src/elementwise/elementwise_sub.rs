@@ -1,7 +1,7 @@
 //! `elementwise_sub`: x - y, with broadcasting.
 
 use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_ops_support::number::Number;
 use oarlock_tensor::Float;
 
@@ -51,7 +51,7 @@ impl Derivative for Sub {
     }
 }
 
-impl Second for Sub {
+impl DoubleGradient for Sub {
     const TYPE: &'static str = "elementwise_sub_grad_grad";
     const DOC: &'static str = "DDOut = DDX - DDY";
     const READS: &'static [&'static str] = &["Y", "DOut"];

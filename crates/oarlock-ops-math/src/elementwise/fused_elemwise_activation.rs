@@ -178,7 +178,7 @@ impl OpDef for FusedElemwiseActivationGrad {
             .input("Out@GRAD", "gradient of `Out`")
             .optional_output("X@GRAD", "gradient of `X`")
             .optional_output("Y@GRAD", "gradient of `Y`")
-            .optional_output("IntermediateOut@GRAD", "of no use to anybody; not written");
+            .optional_output("IntermediateOut@GRAD", "of no use; not written");
         with_attrs(sig)
     }
 
@@ -222,7 +222,7 @@ impl PairGrad {
         self.write(io, self.dy, &yt, &s, |to: &mut [T], o, i, j| to[j] += both(i, j, d[o]).1)
     }
 
-    /// What of the gradient `d` of one element goes to x and to y.
+    /// The gradients of x and of y, for the gradient `d` of one element.
     fn slopes<T: Math>(&self, x: T, y: T, d: T) -> (T, T) {
         let Pair { unary, product, unary_inside } = self.pair;
         if unary_inside {

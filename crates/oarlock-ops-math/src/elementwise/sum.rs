@@ -81,7 +81,7 @@ fn misfit(cx: &Infer<'_>, first: &VarType, other: &VarType) -> Error {
         .help("all `X` must have one shape; reshape or slice them first")
 }
 
-/// What the result is, judged by what the inputs hold now.
+/// The kind of the result, by the values that the inputs hold now.
 fn kind(io: &Io<'_>, xs: &[In]) -> Result<VarKind> {
     let mut found = None;
     for &x in xs {

@@ -90,7 +90,7 @@ impl OpDef for DotGrad {
     }
 }
 
-/// Each row of `other` times its factor, if somebody wants it.
+/// Each row of `other` times its factor, if there is an output for it.
 fn times_rows<T: Number>(io: &Io<'_>, slot: In, other: &Tensor, d: &[T], width: usize, to: Option<Out>) -> Result<()> {
     let Some(out) = to else { return Ok(()) };
     let mut to = io.out_sized(out, T::DTYPE, *other.dims())?;

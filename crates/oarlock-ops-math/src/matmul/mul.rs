@@ -12,8 +12,8 @@ use crate::matmul::product::Product;
 pub(crate) const OPS: &[&dyn OpDef] = &[&Mul, &MulGrad, &MulGradGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("x_num_col_dims", 1, "so many axes of `X` make its rows, the others its columns")
-        .attr("y_num_col_dims", 1, "so many axes of `Y` make its rows, the others its columns")
+    sig.attr("x_num_col_dims", 1, "the number of axes of `X` that make its rows; the others make its columns")
+        .attr("y_num_col_dims", 1, "the number of axes of `Y` that make its rows; the others make its columns")
         .hints(&["scale_x", "scale_y", "scale_out", "force_fp32_output"])
 }
 
@@ -165,7 +165,7 @@ impl OpDef for MulGradGrad {
             let (a, b, d) = (io.dense(x)?, io.dense(y)?, io.dense(dout)?);
             let product = cut.product(io, x, a.dims(), y, b.dims())?;
             let (d_dims, d) = (*d.dims(), sized::<T>(io, dout, &d, product.m * product.n)?);
-            // What nobody gives is zero, and so is what it would be multiplied with.
+            // A missing input is zero, and so is every product with it.
             let dda_tensor = ddx.map(|slot| Ok((slot, io.dense(slot)?))).transpose()?;
             let ddb_tensor = ddy.map(|slot| Ok((slot, io.dense(slot)?))).transpose()?;
             let dda = dda_tensor.as_ref().map(|(slot, t)| sized::<T>(io, *slot, t, a.numel())).transpose()?;

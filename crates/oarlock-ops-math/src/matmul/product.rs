@@ -1,4 +1,4 @@
-//! What operators that multiply matrices share: one product or a batch of them, and its gradients.
+//! One product or a batch of them, and its gradients; shared by operators that multiply matrices.
 //!
 //! All arithmetic is `oarlock_tensor::gemm`'s; this module only says which matrices.
 

@@ -1,6 +1,6 @@
-//! What the `reduce_*` operators share: folding a tensor along some of its axes, and the gradient of that.
+//! Folding a tensor along some of its axes, and the gradient of that; shared by the `reduce_*` operators.
 //!
-//! A file under `op/` gives the fold; which axes go and what shape stays is here.
+//! An operator's file gives the fold; which axes go and what shape stays is here.
 
 use std::marker::PhantomData;
 
@@ -19,18 +19,18 @@ use crate::compare::predicate::infer_bool;
 pub(crate) trait Reduction: Send + Sync + 'static {
     /// The operator's type.
     const TYPE: &'static str;
-    /// What it computes.
+    /// The formula, for the documentation.
     const DOC: &'static str;
 
-    /// What no element at all folds to; changes nothing it is combined with.
+    /// The fold of no elements; changes nothing it is combined with.
     fn start<T: Number>() -> T;
-    /// What of an element is folded.
+    /// The term of an element.
     fn term<T: Number>(x: T) -> T {
         x
     }
     /// Two folded to one.
     fn step<T: Number>(a: T, b: T) -> T;
-    /// What is done with the fold of `count` elements.
+    /// The result for the fold of `count` elements.
     fn finish<T: Number>(folded: T, _count: usize) -> T {
         folded
     }
@@ -42,14 +42,14 @@ pub(crate) trait Reduction: Send + Sync + 'static {
 pub(crate) trait ReductionGrad: Reduction {
     /// The gradient operator's type.
     const GRAD_TYPE: &'static str;
-    /// What it computes.
+    /// The formula, for the documentation.
     const GRAD_DOC: &'static str;
     /// Reads the elements of X and Out, not only sizes.
     const NEEDS_VALUES: bool;
     /// The gradient of the gradient operator is the forward operator.
     const LINEAR: bool = false;
 
-    /// What of the gradient `d` of the fold `out` of `count` elements goes to the one that was `x`.
+    /// The gradient of the element `x`, for the gradient `d` of the fold `out` of `count` elements.
     fn dx<T: Float>(x: T, out: T, d: T, count: usize) -> T;
 }
 
@@ -325,9 +325,9 @@ fn spread_grad<R: ReductionGrad, T: Float>(
 pub(crate) struct ReduceBool {
     /// The operator's type.
     pub(crate) op_type: &'static str,
-    /// What it computes.
+    /// The formula, for the documentation.
     pub(crate) doc: &'static str,
-    /// What no element at all folds to.
+    /// The fold of no elements.
     pub(crate) start: bool,
     /// Two folded to one.
     pub(crate) step: fn(bool, bool) -> bool,

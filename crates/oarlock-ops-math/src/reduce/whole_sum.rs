@@ -1,4 +1,4 @@
-//! What `l1_norm` and `squared_l2_norm` share: one number that adds up something of every element.
+//! One number that adds up something of every element; shared by `l1_norm` and `squared_l2_norm`.
 
 use std::marker::PhantomData;
 
@@ -7,11 +7,11 @@ use oarlock_ops_support::equal_sizes;
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::Float;
 
-/// What is added up.
+/// The term of each element.
 pub(crate) trait Total: Send + Sync + 'static {
     /// Operator types: itself, its gradient.
     const TYPES: [&'static str; 2];
-    /// What they compute.
+    /// The formulas, for the documentation.
     const DOCS: [&'static str; 2];
 
     /// The sum.

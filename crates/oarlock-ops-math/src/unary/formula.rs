@@ -19,7 +19,7 @@ pub(crate) trait Formula: Copy + Default + Send + Sync + 'static {
     const DOC: &'static str;
     /// The formula of the gradient, for the documentation.
     const GRAD_DOC: &'static str;
-    /// What the gradient reads besides `Out@GRAD`.
+    /// The inputs of the gradient besides `Out@GRAD`.
     const GRAD_READS: Reads;
     /// The function for integers, where the operator takes them.
     const INTEGER: Option<fn(i64) -> i64> = None;
@@ -60,7 +60,7 @@ pub(crate) trait Formula: Copy + Default + Send + Sync + 'static {
     fn grad<T: Math>(self, at: T, dout: T) -> T;
 }
 
-/// What a gradient reads besides `Out@GRAD`.
+/// The inputs of a gradient besides `Out@GRAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
     /// The forward input.
@@ -194,4 +194,12 @@ impl<F: Formula> OpDef for UnaryGrad<F> {
     fn traits(&self) -> Traits {
         Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
     }
+}
+
+/// Checks an operator on a list of numbers, and its gradient by differences.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn check_values(op_type: &str, x: &[f32], out: &[f32]) {
+    use crate::testing::{check, tensor};
+    check(op_type).input("X", tensor([x.len()], x)).output("Out", tensor([out.len()], out)).grad(&["X"]).run();
 }

@@ -1,4 +1,4 @@
-//! What operators share that limit gradients, which may be row-sparse.
+//! Rows of row-sparse gradients, merged: shared by the operators that limit gradients.
 
 use std::cell::RefMut;
 

@@ -1,7 +1,7 @@
 //! `square`: x * x, element by element.
 
 use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, GradGrad, Of, Point, Second};
+use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
@@ -33,7 +33,7 @@ impl Formula for Square {
     }
 }
 
-impl Second for Square {
+impl DoubleGradient for Square {
     const TYPE: &'static str = "square_grad_grad";
     const DOC: &'static str = "DDOut = 2 * X * DDX; DX = 2 * DOut * DDX";
     const READS: &'static [&'static str] = &["X", "DOut"];
@@ -47,10 +47,5 @@ impl Second for Square {
 
 #[test]
 fn square() {
-    use crate::testing::{check, tensor};
-    check("square")
-        .input("X", tensor([3], &[-1.5, 0.5, 2.0]))
-        .output("Out", tensor([3], &[2.25, 0.25, 4.0]))
-        .grad(&["X"])
-        .run();
+    crate::unary::formula::check_values("square", &[-1.5, 0.5, 2.0], &[2.25, 0.25, 4.0]);
 }

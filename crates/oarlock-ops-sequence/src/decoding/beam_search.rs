@@ -87,7 +87,7 @@ impl<T: Float> Item<T> {
     }
 }
 
-/// What a step chooses from, row by row.
+/// The candidates of a step, row by row.
 struct Candidates<'a, T> {
     pre_ids: Ints<'a>,
     pre_scores: &'a [T],

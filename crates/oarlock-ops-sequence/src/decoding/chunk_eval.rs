@@ -79,7 +79,7 @@ enum Position {
     Single,
 }
 
-/// What tags mean.
+/// The meaning of tags.
 struct Scheme {
     positions: &'static [Option<Position>],
     types: i64,
@@ -108,7 +108,7 @@ impl Scheme {
         self.types * self.positions.len() as i64
     }
 
-    /// What a tag says; `None` for no chunk.
+    /// The chunk that a tag names; `None` for no chunk.
     fn mark(&self, tag: i64) -> Option<Mark> {
         let n = self.positions.len() as i64;
         (tag != self.outside()).then(|| Mark { position: self.positions[(tag % n) as usize], kind: tag / n })
@@ -136,7 +136,7 @@ impl Scheme {
     }
 }
 
-/// What the tag of a row says: its type of chunk, and the row's position where the scheme has one.
+/// The meaning of the tag of a row: its type of chunk, and the row's position where the scheme has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     position: Option<Position>,

@@ -1,4 +1,4 @@
-//! What the two operators on linear-chain conditional random fields share: their scores, and how they are checked.
+//! The scores of a tagging, and how they are checked; shared by operators on linear-chain conditional random fields.
 //!
 //! `Transition` has the scores of starting with a tag in row 0, of ending with it in row 1, and of tag j after tag i at [i + 2, j].
 

@@ -24,7 +24,7 @@ impl OpDef for Fc {
         .input("W", "with as many rows as `Input` has columns")
         .optional_input("Bias", "one number per column of `W`")
         .output("Out", "the row axes of `Input`, then the columns of `W`; LoD of `Input`")
-        .attr("in_num_col_dims", 1, "so many axes of `Input` make its rows")
+        .attr("in_num_col_dims", 1, "the number of axes of `Input` that make its rows")
         .attr("activation_type", "", "relu or nothing")
         .attr("padding_weights", false, "`W` has four rows and four columns too many, which are left out")
         .hints(&[

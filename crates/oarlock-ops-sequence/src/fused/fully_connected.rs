@@ -1,4 +1,4 @@
-//! What inference operators share that end in a fully connected layer: `y = activation(x w + bias)`.
+//! The fully connected layer that several inference operators end in: `y = activation(x w + bias)`.
 
 use oarlock_ir::{Error, In, Io, Kind, Result};
 use oarlock_tensor::gemm::{GemmElem, Mat, Then, gemm_then};

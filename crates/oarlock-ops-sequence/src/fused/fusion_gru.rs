@@ -13,7 +13,7 @@ use crate::recurrent::steps::{Activation, Steps, first_state, maybe_dense};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FusionGru];
 
-/// What other systems keep in variables while they compute.
+/// Scratch variables of other systems.
 const SCRATCH: [&str; 4] = ["ReorderedH0", "XX", "BatchedInput", "BatchedOut"];
 
 struct FusionGru;

@@ -13,7 +13,7 @@ use crate::recurrent::steps::{Activation, Steps, first_state, maybe_dense};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FusionLstm];
 
-/// What other systems keep in variables while they compute.
+/// Scratch variables of other systems.
 const SCRATCH: [&str; 7] =
     ["XX", "BatchedInput", "BatchedHidden", "BatchedCell", "ReorderedH0", "ReorderedC0", "CheckedCell"];
 
@@ -32,13 +32,8 @@ impl OpDef for FusionLstm {
         .optional_input("H0", "the hidden state before the first step, a row per sequence; zeros without")
         .optional_input("C0", "the cell before the first step, a row per sequence; zeros without")
         .output("Hidden", "hidden states, with the LoD of `X`")
-        .output("Cell", "cells, with the LoD of `X`")
-        .attr("use_peepholes", true, "gates see the cell")
-        .attr("is_reverse", false, "from the last row of a sequence to the first")
-        .attr("gate_activation", "sigmoid", "identity, sigmoid, tanh or relu")
-        .attr("cell_activation", "tanh", "identity, sigmoid, tanh or relu")
-        .attr("candidate_activation", "tanh", "identity, sigmoid, tanh or relu")
-        .hints(&["use_seq"]);
+        .output("Cell", "cells, with the LoD of `X`");
+        let sig = Activations::attrs(sig).hints(&["use_seq"]);
         SCRATCH.iter().fold(sig, |sig, slot| sig.optional_output(slot, "scratch memory of other systems; not written"))
     }
 

@@ -1,10 +1,10 @@
-//! What `fusion_seqpool_concat` and its cousin with counts share: the sum of each sequence of several inputs, side by side.
+//! The sum of each sequence of several inputs, side by side; shared by `fusion_seqpool_concat` and its cousin with counts.
 
 use oarlock_ir::{AttrView, Dim, Error, In, Infer, Io, Kind, Out, Result, VarType, fail};
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Dims, Float, simd};
 
-/// What a sum over a sequence is divided by.
+/// The divisor of the sum over a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Divisor {
     One,

@@ -189,7 +189,7 @@ impl Sizes {
     }
 }
 
-/// What one direction of one layer computed, in the order of its steps.
+/// The results of one direction of one layer, in the order of its steps.
 #[derive(Default)]
 struct Pass<T> {
     gates: Vec<T>,
@@ -198,7 +198,7 @@ struct Pass<T> {
     hidden: Vec<T>,
 }
 
-/// What all layers computed.
+/// The results of all layers.
 #[derive(Default)]
 struct Memory<T> {
     /// Of each direction.
@@ -226,7 +226,7 @@ impl<T: Math> Memory<T> {
     }
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Inputs {
     x: In,

@@ -88,7 +88,7 @@ fn read_kind(attrs: &oarlock_ir::AttrView<'_>) -> Result<GruKind> {
     })
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Inputs {
     input: In,
@@ -229,7 +229,7 @@ struct Grads {
     dbias: Option<Out>,
 }
 
-/// What the gradient reads, in the order of steps.
+/// The inputs of the gradient, in the order of steps.
 struct Forward<'a, T> {
     gates: &'a [T],
     candidates: &'a [T],

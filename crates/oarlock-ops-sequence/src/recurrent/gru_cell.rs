@@ -30,7 +30,7 @@ pub(crate) struct GruCell<'a, T> {
     pub(crate) weight: &'a [T],
 }
 
-/// What a step reads and writes, a row per sequence.
+/// The inputs and outputs of a step, a row per sequence.
 pub(crate) struct Step<'s, T> {
     /// The states of the step before; `None` for zeros.
     pub(crate) before: Option<&'s [T]>,
@@ -43,7 +43,7 @@ pub(crate) struct Step<'s, T> {
     pub(crate) hidden: &'s mut [T],
 }
 
-/// What the gradient of a step reads and writes, a row per sequence.
+/// The inputs and outputs of the gradient of a step, a row per sequence.
 pub(crate) struct StepGrad<'s, T> {
     pub(crate) before: Option<&'s [T]>,
     pub(crate) gates: &'s [T],

@@ -81,7 +81,7 @@ fn read_kind(attrs: &AttrView<'_>) -> Result<GruKind> {
     })
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Unit {
     input: In,

@@ -20,7 +20,7 @@ struct LstmOp;
 
 impl OpDef for LstmOp {
     fn sig(&self) -> Sig {
-        Sig::new(
+        let sig = Sig::new(
             "lstm",
             "for every step t of every innermost sequence, with (g, i, f, o) = Input[t] + H[t-1] Weight + Bias[:4D]: \
              C[t] = i g + f C[t-1] and H[t] = o cell_activation(C[t]), where g goes through the candidate activation and i, f, o \
@@ -34,12 +34,8 @@ impl OpDef for LstmOp {
         .output("Hidden", "hidden states, with the LoD of `Input`")
         .output("Cell", "cells, with the LoD of `Input`; no gradient flows through them")
         .output("BatchGate", "for the gradient: the gates, in the order of steps")
-        .output("BatchCellPreAct", "for the gradient: the activated cells, in the order of steps")
-        .attr("use_peepholes", true, "gates see the cell")
-        .attr("is_reverse", false, "from the last row of a sequence to the first")
-        .attr("gate_activation", "sigmoid", "identity, sigmoid, tanh or relu")
-        .attr("cell_activation", "tanh", "identity, sigmoid, tanh or relu")
-        .attr("candidate_activation", "tanh", "identity, sigmoid, tanh or relu")
+        .output("BatchCellPreAct", "for the gradient: the activated cells, in the order of steps");
+        Activations::attrs(sig)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -90,7 +86,7 @@ impl OpDef for LstmOp {
     }
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Inputs {
     input: In,
@@ -243,7 +239,7 @@ struct Grads {
     dbias: Option<Out>,
 }
 
-/// What the gradient reads, in the order of steps but for `hidden`.
+/// The inputs of the gradient, in the order of steps but for `hidden`.
 struct Forward<'a, T> {
     hidden: &'a [T],
     gates: &'a [T],

@@ -2,7 +2,7 @@
 //!
 //! Knows rows and gates, not operators: several operators differ in where their inputs come from and in the order of gates.
 
-use oarlock_ir::{AttrView, Result};
+use oarlock_ir::{AttrView, Result, Sig};
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::simd::{self, Math};
 use oarlock_tensor::{Float, Pool};
@@ -60,9 +60,18 @@ pub(crate) struct Activations {
 }
 
 impl Activations {
-    /// Those nearly everybody uses.
+    /// The usual ones.
     pub(crate) const USUAL: Activations =
         Activations { gate: Activation::Sigmoid, cell: Activation::Tanh, candidate: Activation::Tanh };
+
+    /// Adds the attributes that all LSTMs over sequences have.
+    pub(crate) fn attrs(sig: Sig) -> Sig {
+        sig.attr("use_peepholes", true, "gates see the cell")
+            .attr("is_reverse", false, "from the last row of a sequence to the first")
+            .attr("gate_activation", "sigmoid", "identity, sigmoid, tanh or relu")
+            .attr("cell_activation", "tanh", "identity, sigmoid, tanh or relu")
+            .attr("candidate_activation", "tanh", "identity, sigmoid, tanh or relu")
+    }
 
     /// Those of the attributes `gate_activation`, `cell_activation` and `candidate_activation`.
     pub(crate) fn read(attrs: &AttrView<'_>) -> Result<Activations> {
@@ -87,7 +96,7 @@ pub(crate) struct LstmCell<'a, T> {
     pub(crate) clip: T,
 }
 
-/// What a step reads and writes, a row per sequence.
+/// The inputs and outputs of a step, a row per sequence.
 pub(crate) struct Step<'s, T> {
     /// In: sums; out: gates.
     pub(crate) gates: &'s mut [T],
@@ -99,7 +108,7 @@ pub(crate) struct Step<'s, T> {
     pub(crate) hidden: &'s mut [T],
 }
 
-/// What the gradient of a step reads and writes, a row per sequence.
+/// The inputs and outputs of the gradient of a step, a row per sequence.
 pub(crate) struct StepGrad<'s, T> {
     pub(crate) gates: &'s [T],
     pub(crate) before: Option<&'s [T]>,
@@ -239,7 +248,7 @@ pub(crate) struct Lstm<'a, T> {
     pub(crate) first: First<'a, T>,
 }
 
-/// What an LSTM computes, a row per row of the input.
+/// The results of an LSTM, a row per row of the input.
 pub(crate) struct States<'s, T> {
     /// In: what the input and the bias give; out: gates.
     pub(crate) gates: &'s mut [T],
@@ -248,7 +257,7 @@ pub(crate) struct States<'s, T> {
     pub(crate) hidden: &'s mut [T],
 }
 
-/// What the gradient of an LSTM reads and writes, a row per row of the input.
+/// The inputs and outputs of the gradient of an LSTM, a row per row of the input.
 pub(crate) struct StateGrads<'s, T> {
     pub(crate) gates: &'s [T],
     pub(crate) cells: &'s [T],

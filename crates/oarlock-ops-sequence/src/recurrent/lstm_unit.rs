@@ -60,7 +60,7 @@ impl OpDef for LstmUnit {
     }
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Unit {
     x: In,

@@ -16,7 +16,7 @@ struct Lstmp;
 
 impl OpDef for Lstmp {
     fn sig(&self) -> Sig {
-        Sig::new(
+        let sig = Sig::new(
             "lstmp",
             "`lstm` with (g, i, f, o) = Input[t] + P[t-1] Weight + Bias[:4D] and P[t] = proj_activation(H[t] ProjWeight); \
              cells are kept within cell_clip, projections within proj_clip",
@@ -31,15 +31,11 @@ impl OpDef for Lstmp {
         .output("Cell", "cells, with the LoD of `Input`; no gradient flows through them")
         .output("BatchGate", "for the gradient: the gates, in the order of steps")
         .output("BatchCellPreAct", "for the gradient: the activated cells, in the order of steps")
-        .output("BatchHidden", "for the gradient: the hidden states, in the order of steps")
-        .attr("use_peepholes", true, "gates see the cell")
-        .attr("is_reverse", false, "from the last row of a sequence to the first")
-        .attr("cell_clip", 0.0f32, "bound of the cell; 0 for none")
-        .attr("proj_clip", 0.0f32, "bound of the projection; 0 for none")
-        .attr("gate_activation", "sigmoid", "identity, sigmoid, tanh or relu")
-        .attr("cell_activation", "tanh", "identity, sigmoid, tanh or relu")
-        .attr("candidate_activation", "tanh", "identity, sigmoid, tanh or relu")
-        .attr("proj_activation", "tanh", "identity, sigmoid, tanh or relu")
+        .output("BatchHidden", "for the gradient: the hidden states, in the order of steps");
+        Activations::attrs(sig)
+            .attr("cell_clip", 0.0f32, "bound of the cell; 0 for none")
+            .attr("proj_clip", 0.0f32, "bound of the projection; 0 for none")
+            .attr("proj_activation", "tanh", "identity, sigmoid, tanh or relu")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -94,7 +90,7 @@ impl OpDef for Lstmp {
     }
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Inputs {
     h0: Option<In>,
@@ -315,7 +311,7 @@ struct Grads {
     dbias: Option<Out>,
 }
 
-/// What the gradient reads; gates, activated and hidden states in the order of steps.
+/// The inputs of the gradient; gates, activated and hidden states in the order of steps.
 struct Forward<'a, T> {
     weight: Mat<'a, T>,
     proj: Mat<'a, T>,

@@ -1,4 +1,4 @@
-//! What recurrent operators share: activations by name, and the rows of sequences in the order of their steps.
+//! Activations by name, and the rows of sequences in the order of their steps; shared by recurrent operators.
 //!
 //! Knows nothing of gates; those are in `lstm_cell` and `gru_cell`.
 

@@ -58,7 +58,7 @@ impl OpDef for RowConv {
     }
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Conv {
     x: In,

@@ -109,7 +109,7 @@ impl Context {
         self.before() + (self.start + self.length as i64 - 1).max(0) as usize
     }
 
-    /// What position `t` sees as its `tap`-th row, in a sequence of these rows.
+    /// The row that position `t` sees as its `tap`-th row, in a sequence of these rows.
     fn source(&self, rows: &[usize], t: usize, tap: usize) -> Source {
         let at = t as i64 + self.start + tap as i64;
         if at < rows[0] as i64 {

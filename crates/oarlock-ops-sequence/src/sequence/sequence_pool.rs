@@ -79,7 +79,7 @@ fn pooling(attrs: &AttrView<'_>) -> Result<Pooling> {
 }
 
 impl Pooling {
-    /// What a sum over `len` rows is multiplied by.
+    /// The factor of a sum over `len` rows.
     fn scale<T: Float>(self, len: usize) -> T {
         match self {
             Pooling::Average => T::ONE / T::of(len as f64),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_two_numbers_are_refused() {
+    fn rows_of_two_numbers_are_an_error() {
         let e = check("sequence_softmax").input("X", with_lod(noise([2, 2], 1), &[&[0, 2]])).any_output("Out").error();
         assert!(e.contains("needs one number per row, but `X` is [2, 2]"), "{e}");
     }

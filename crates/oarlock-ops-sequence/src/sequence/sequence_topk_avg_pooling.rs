@@ -99,7 +99,7 @@ impl Topk {
     }
 }
 
-/// What both operators read.
+/// The inputs of both operators.
 #[derive(Clone, Copy)]
 struct Slots {
     x: In,

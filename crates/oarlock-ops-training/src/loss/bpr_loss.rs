@@ -39,7 +39,7 @@ impl OpDef for BprLoss {
     }
 }
 
-/// What sums over the other classes are divided by.
+/// The divisor of sums over the other classes.
 fn others<T: Float>(classes: usize) -> T {
     T::of(classes.saturating_sub(1).max(1) as f64)
 }

@@ -35,7 +35,7 @@ impl Reduction {
         }
     }
 
-    /// What the sum of a tensor is divided by.
+    /// The divisor of the sum of a tensor.
     fn divisor<T: Float>(self, dims: &Dims) -> T {
         match self {
             Reduction::None | Reduction::Sum => T::ONE,

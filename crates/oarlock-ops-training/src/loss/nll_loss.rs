@@ -82,7 +82,7 @@ impl Reduction {
     }
 }
 
-/// What the operator and its gradient have in common.
+/// The inputs and attributes of the operator and its gradient.
 struct Inputs {
     x: In,
     label: In,

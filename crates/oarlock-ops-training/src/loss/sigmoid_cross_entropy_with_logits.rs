@@ -26,7 +26,7 @@ impl Rule {
         Ok(Rule { ignore: p.attrs().int("ignore_index")?, normalize: p.attrs().bool("normalize")? })
     }
 
-    /// What every element is divided by; not 0 when all are ignored.
+    /// The divisor of every element; not 0 when all are ignored.
     fn divisor<T: Float>(self, labels: &[T]) -> T {
         if !self.normalize {
             return T::ONE;

@@ -122,7 +122,7 @@ struct Truth<T> {
     difficult: bool,
 }
 
-/// What is known of a class.
+/// The boxes of a class.
 struct Class<T> {
     /// True boxes.
     positives: usize,

@@ -36,7 +36,7 @@ impl OpDef for Adadelta {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [SQUARED_GRAD, SQUARED_UPDATE], Sparse::Refused)?;
+        let update = Update::new(p, [SQUARED_GRAD, SQUARED_UPDATE], Sparse::Unsupported)?;
         let (rho, epsilon) = (p.attrs().f32("rho")?, p.attrs().f32("epsilon")?);
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |_| {
             Ok(AdadeltaRule { rho: T::of(rho as f64), epsilon: T::of(epsilon as f64) })

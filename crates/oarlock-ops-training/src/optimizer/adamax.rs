@@ -38,7 +38,7 @@ impl OpDef for Adamax {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [MOMENT, INF_NORM], Sparse::Refused)?;
+        let update = Update::new(p, [MOMENT, INF_NORM], Sparse::Unsupported)?;
         let (lr, beta1_pow) = (p.input("LearningRate")?, p.input("Beta1Pow")?);
         let a = p.attrs();
         let (beta1, beta2, epsilon) = (a.f32("beta1")?, a.f32("beta2")?, a.f32("epsilon")?);

@@ -7,7 +7,7 @@ use crate::optimizer::row_rule::Pair;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&AverageAccumulates];
 
-/// After so many updates the first sum is moved to the second, which keeps rounding small.
+/// After this number of updates the first sum is moved to the second, which keeps rounding small.
 const MOVE_EVERY: i64 = 16384;
 
 const SUM_1: (&str, &str) = ("in_sum_1", "out_sum_1");

@@ -29,7 +29,7 @@ impl OpDef for DecayedAdagrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [MOMENT], Sparse::Refused)?;
+        let update = Update::new(p, [MOMENT], Sparse::Unsupported)?;
         let lr = p.input("LearningRate")?;
         let (decay, epsilon) = (p.attrs().f32("decay")?, p.attrs().f32("epsilon")?);
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| Ok(DecayedAdagradRule {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_sparse_gradient_is_refused() {
+    fn row_sparse_gradient_is_an_error() {
         let grad = tensor([1, 1], &[1.0]);
         let e =
             decayed_adagrad().rows_input("Grad", &[0], 2, grad).any_output("ParamOut").any_output("MomentOut").error();

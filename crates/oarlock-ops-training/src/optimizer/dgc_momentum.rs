@@ -42,7 +42,7 @@ impl OpDef for DgcMomentum {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let a = p.attrs();
         let step = Step {
-            momentum: Update::new(p, [VELOCITY], Sparse::Refused)?,
+            momentum: Update::new(p, [VELOCITY], Sparse::Unsupported)?,
             grad: p.input(GRAD.0)?,
             grad_out: p.output(GRAD.1)?,
             lr: p.input("LearningRate")?,
@@ -64,7 +64,7 @@ impl OpDef for DgcMomentum {
     }
 }
 
-/// What a step needs.
+/// The inputs of a step.
 #[derive(Clone, Copy)]
 struct Step {
     momentum: Update<1>,

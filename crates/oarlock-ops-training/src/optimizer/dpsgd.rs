@@ -32,7 +32,7 @@ impl OpDef for Dpsgd {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [], Sparse::Refused)?;
+        let update = Update::new(p, [], Sparse::Unsupported)?;
         let (lr, a) = (p.input("LearningRate")?, p.attrs());
         let (clip, batch, sigma, seed) = (a.f32("clip")?, a.f32("batch_size")?, a.f32("sigma")?, a.int("seed")?);
         by_float!(p.float("Param")?, T => {

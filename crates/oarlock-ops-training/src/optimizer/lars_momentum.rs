@@ -33,7 +33,7 @@ impl OpDef for LarsMomentum {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [VELOCITY], Sparse::Refused)?;
+        let update = Update::new(p, [VELOCITY], Sparse::Unsupported)?;
         let (lr, a) = (p.input("LearningRate")?, p.attrs());
         let (mu, coeff, decay) = (a.f32("mu")?, a.f32("lars_coeff")?, a.f32("lars_weight_decay")?);
         by_float!(p.float("Param")?, T => {

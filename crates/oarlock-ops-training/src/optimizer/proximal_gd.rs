@@ -25,7 +25,7 @@ impl OpDef for ProximalGd {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let update = Update::new(p, [], Sparse::Refused)?;
+        let update = Update::new(p, [], Sparse::Unsupported)?;
         let (lr, l1, l2) = (p.input("LearningRate")?, p.attrs().f32("l1")?, p.attrs().f32("l2")?);
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| {
             let lr = T::of(io.scalar(lr)?);

@@ -1,4 +1,4 @@
-//! What optimizers share: the update of one row as a function, and how it is applied to dense and row-sparse gradients.
+//! The update of one row as a function, and how it is applied to dense and row-sparse gradients; shared by optimizers.
 //!
 //! The arithmetic of an optimizer exists once, as a [`RowRule`]. A dense gradient is one long row; a row-sparse one lists rows.
 //! Optimizer kernels check everything first, without writing, and then cannot fail: a failed run changes no parameter.
@@ -10,24 +10,24 @@ use oarlock_tensor::merge::RowMerger;
 use oarlock_tensor::table::{LocalTable, SHOWN, Shown, TableState, TableVar};
 use oarlock_tensor::{DType, Element, Float, SelectedRows, Tensor, Value, simd};
 
-/// What an optimizer does to a row of a parameter, with the scalars of this step (learning rate, ...) filled in.
+/// The update of a row of a parameter, with the scalars of this step (learning rate, ...) filled in.
 /// `N` is how many states it keeps, each as large as the parameter. All slices are of one length.
 pub trait RowRule<T, const N: usize> {
     /// Updates the row and its states, given its gradient.
     fn update(&self, param: &mut [T], state: [&mut [T]; N], grad: &[T]);
 }
 
-/// What a row-sparse gradient means.
+/// The meaning of a row-sparse gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sparse {
     /// The optimizer does not take one.
-    Refused,
+    Unsupported,
     /// Rows are updated as they are listed; a row that is listed twice is updated twice.
     EachListed,
     /// Repeated rows are summed, then the listed rows are updated.
     Listed,
     /// Repeated rows are summed, then every row is updated; those not listed with a gradient of zero. No row listed at all: nothing happens.
-    /// In a table of rows by id only the listed ones are updated: nobody can go through the others in every step.
+    /// In a hashed table only the listed rows are updated: the others are too many to go through in every step.
     Every,
     /// The same, and then the optimizer looks at the whole parameter: it must be a tensor.
     EveryOfTensor,
@@ -110,9 +110,9 @@ pub struct Update<const N: usize> {
     sparse: Sparse,
 }
 
-/// What an optimizer operator does in a step, apart from its [`Update`]: groups are made of these.
+/// The work of an optimizer operator in a step, apart from its [`Update`]: groups are made of these.
 pub trait Step<const N: usize>: Copy + Send + Sync + 'static {
-    /// What it does to a row.
+    /// The update of a row.
     type Rule<T: Float>: RowRule<T, N> + Sync;
 
     /// Of an operator.
@@ -126,7 +126,7 @@ pub trait Step<const N: usize>: Copy + Send + Sync + 'static {
         self.rule::<T>(io).map(drop)
     }
 
-    /// What is left to do when parameter and states are updated from a dense gradient.
+    /// The rest of the step when parameter and states are updated from a dense gradient.
     fn finish<T: Float>(&self, _io: &Io<'_>, _rule: &Self::Rule<T>) -> Result<()> {
         Ok(())
     }
@@ -251,7 +251,7 @@ impl<const N: usize> Update<N> {
         let (Some(rows), true) = (table.table(), T::DTYPE == DType::F32) else {
             return Err(io.error(Kind::DType, self.param.from, "is no table of f32 weights"));
         };
-        if matches!(self.sparse, Sparse::Refused | Sparse::EveryOfTensor) {
+        if matches!(self.sparse, Sparse::Unsupported | Sparse::EveryOfTensor) {
             let e = io.error(Kind::Unsupported, self.param.from, "is a table, whose rows this optimizer cannot update");
             return Err(e.help("set is_distributed=False, or use sgd, momentum, adam, adagrad, rmsprop or ftrl"));
         }
@@ -264,7 +264,7 @@ impl<const N: usize> Update<N> {
     }
 
     fn check_rows<T: Float>(&self, io: &Io<'_>, param: &Tensor, g: &SelectedRows) -> Result<()> {
-        if self.sparse == Sparse::Refused {
+        if self.sparse == Sparse::Unsupported {
             let e = io.error(Kind::Unsupported, self.grad, "is row-sparse, which this optimizer does not take");
             return Err(e.help(
                 "set is_sparse=False on the embedding, or use sgd, momentum, adam, adagrad, rmsprop, ftrl or lamb",

@@ -85,7 +85,7 @@ impl OpDef for HierarchicalSigmoid {
     }
 }
 
-/// Levels of the complete binary tree of so many leaves.
+/// Levels of the complete binary tree of `n` leaves.
 fn levels(leaves: usize) -> usize {
     leaves.saturating_sub(1).checked_ilog2().map_or(0, |n| n as usize + 1)
 }

@@ -11,7 +11,7 @@ use crate::sampling::samplers::{self, Sampler};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&SampleLogits, &SampleLogitsGrad];
 
-/// What is taken from the logit of a drawn class that is a true one, so that softmax ignores it.
+/// The number subtracted from the logit of a drawn class that is a true one, so that softmax ignores it.
 const HIT: f64 = 1e20;
 
 struct SampleLogits;

@@ -6,7 +6,7 @@ use oarlock_tensor::{DType, Element, MAX_RANK};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&TdmChild];
 
-/// What stands before the children in a row of the tree: item, layer, parent.
+/// The columns before the children in a row of the tree: item, layer, parent.
 const HEAD: usize = 3;
 
 struct TdmChild;
