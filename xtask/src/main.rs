@@ -14,6 +14,7 @@ mod files;
 mod fuzz;
 mod integration;
 mod licences;
+mod new_pass;
 mod process;
 mod soak;
 mod test;
@@ -27,11 +28,12 @@ use anyhow::{Context, Result, bail};
 /// A command: its name, its arguments, what it does, and how.
 type Task = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 10] = [
     ("check", "", "formatting, lints, tidy, generated files, licences: what a change must pass", |_| check::run()),
     ("test", "[ARGS...]", "every test, Rust and Python; ARGS go to `cargo test`, then only Rust's run", test::run),
     ("bench", "[NAME...]", "all or the named benchmarks (crates/oarlock/examples/bench_NAME.rs)", bench::run),
     ("codegen", "[--check]", "writes the operator and fusion tables and docs/ops.md, or only compares", codegen::run),
+    ("new", "pass NAME", "the skeleton of a pass, with a test that fails until it is written", new_pass::task),
     ("tidy", "", "crate arrows, places of unsafe code, unfinished code, file sizes, the map", |_| tidy::run()),
     ("licences", "", "the licence and the source of every dependency against deny.toml", |_| licences::run()),
     (
@@ -93,6 +95,6 @@ fn an_unknown_command_lists_the_known_ones() {
     let error = dispatch(&["chekc".to_string()]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "unknown command `chekc`; known: check, test, bench, codegen, tidy, licences, fuzz, integration, soak"
+        "unknown command `chekc`; known: check, test, bench, codegen, new, tidy, licences, fuzz, integration, soak"
     );
 }

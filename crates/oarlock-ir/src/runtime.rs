@@ -29,11 +29,11 @@ pub struct Rank(pub String);
 
 type Resources = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
-/// What is done between two runs.
+/// Work between two runs.
 type Between = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Runtime {
-    /// With so many compute threads.
+    /// With `threads` compute threads.
     pub fn new(threads: usize) -> Runtime {
         Runtime {
             pool: Pool::new(threads),
@@ -85,7 +85,7 @@ impl Runtime {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Does this before every run, while nobody holds a variable: what works beside training puts its results in place.
+    /// Does this before every run, while no variable is locked: threads that work beside training put their results in place.
     pub fn set_between_runs(&self, work: Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>) {
         self.has_between.store(work.is_some(), Ordering::Release);
         *self.between.lock() = work;
@@ -118,13 +118,13 @@ impl Runtime {
         *self.seeds.lock() = state;
     }
 
-    /// The resource of type `T`, if somebody provided one.
+    /// The resource of type `T`, if one was provided.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let found = self.resources.lock().get(&TypeId::of::<T>()).cloned()?;
         found.downcast().ok()
     }
 
-    /// The resource of type `T`; made if nobody provided one.
+    /// The resource of type `T`; made if none was provided.
     pub fn get_or_provide<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut resources = self.resources.lock();
         let found = resources.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(make())).clone();
