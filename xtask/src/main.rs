@@ -16,6 +16,7 @@ mod fuzz;
 mod integration;
 mod licences;
 mod new;
+mod new_pass;
 mod new_request;
 mod process;
 mod soak;

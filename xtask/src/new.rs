@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::codegen;
+use crate::{codegen, new_pass, new_request};
 
 /// A kind of thing that can be made.
 struct Kind {
@@ -23,6 +23,12 @@ const KINDS: [Kind; 2] =
     [Kind { name: "op", args: "FAMILY NAME", file: operator }, Kind { name: "fusion", args: "NAME", file: fusion }];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
+    // These two write into lists of other files, too.
+    match args.first().map(String::as_str) {
+        Some("pass") => return new_pass::task(args),
+        Some("request") => return new_request::task(args),
+        _ => {}
+    }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let path = write(Path::new("."), &args)?;
     println!("new: wrote {}; its test fails until the skeleton is filled in", path.display());
@@ -34,7 +40,7 @@ fn write(root: &Path, args: &[&str]) -> Result<PathBuf> {
     let kind = args.first().and_then(|name| KINDS.iter().find(|kind| kind.name == *name));
     let Some(kind) = kind.filter(|kind| kind.args.split(' ').count() == args.len() - 1) else {
         let known: Vec<String> = KINDS.iter().map(|kind| format!("`new {} {}`", kind.name, kind.args)).collect();
-        bail!("expected {}", known.join(" or "));
+        bail!("expected {}, `new pass NAME` or `new request NAME`", known.join(", "));
     };
     let (path, text) = (kind.file)(root, &args[1..])?;
     let at = root.join(&path);

@@ -78,7 +78,7 @@ impl<'a> AttrView<'a> {
         }
     }
 
-    /// A boolean that is false when nobody set or declared it (`is_test`).
+    /// A boolean that is false when it is neither set nor declared (`is_test`).
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some(Attr::Bool(true)) | Some(Attr::Int(1)))
     }

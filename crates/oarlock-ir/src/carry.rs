@@ -1,4 +1,4 @@
-//! What a program carries along from a file without understanding it, so that reading and writing loses nothing.
+//! Details of a file that mean nothing to a program but are kept, so that reading and writing it again loses nothing.
 
 use std::fmt;
 
@@ -64,17 +64,17 @@ impl fmt::Debug for Explicit {
 pub struct UnknownInside(Vec<(Name, Vec<u8>)>);
 
 impl UnknownInside {
-    /// What was found at a place.
+    /// The bytes found at a place.
     pub(crate) fn at(&self, place: &str) -> &[u8] {
         self.0.iter().find(|(p, _)| p == place).map_or(&[], |(_, bytes)| bytes)
     }
 
-    /// What was found inside something with a name, such as the attribute `shape`.
+    /// The bytes found inside something with a name, such as the attribute `shape`.
     pub(crate) fn at_named(&self, kind: &str, name: &str) -> &[u8] {
         if self.0.is_empty() { &[] } else { self.at(&format!("{kind} {name}")) }
     }
 
-    /// Adds what was found at a place.
+    /// Adds bytes found at a place.
     pub(crate) fn add(&mut self, place: &str, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -85,7 +85,7 @@ impl UnknownInside {
         }
     }
 
-    /// Adds what was found inside something with a name.
+    /// Adds bytes found inside something with a name.
     pub(crate) fn add_named(&mut self, kind: &str, name: &str, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.add(&format!("{kind} {name}"), bytes);

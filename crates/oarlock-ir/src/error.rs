@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::Name;
 
-/// What kind of mistake it is; the Python side maps each to an exception class.
+/// The kind of a mistake; the Python side maps each to an exception class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -17,7 +17,7 @@ pub enum Kind {
     Lod,
     /// A variable that was neither fed, nor computed, nor found in the scope.
     Missing,
-    /// An operator, attribute, slot or variable nobody knows.
+    /// An unknown operator, attribute, slot or variable.
     Unknown,
     /// An attribute, argument or option with a value that cannot be.
     Argument,
@@ -39,7 +39,7 @@ pub enum Kind {
     Io,
     /// A peer that cannot be reached, is not who it should be, or does not answer.
     Network,
-    /// Somebody did not do in time what was waited for.
+    /// Something that was waited for did not happen in time.
     Timeout,
     /// Something Oarlock does not do, by decision.
     Unsupported,
@@ -95,7 +95,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// An error: what happened, where, why, and what to do about it.
+/// An error: the problem, its place, its cause, and advice.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -110,13 +110,13 @@ struct Inner {
 pub struct Report {
     /// The kind of mistake.
     pub kind: Kind,
-    /// What happened, in one line.
+    /// The problem, in one line.
     pub what: String,
     /// Where it happened.
     pub place: Option<Place>,
-    /// What else helps to understand it, a line each.
+    /// Facts that help to understand it, a line each.
     pub notes: Vec<String>,
-    /// What to do.
+    /// Advice.
     pub help: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub trait Vars {
     /// The variable of this name, made if there is none.
     fn find_or_create(&self, name: &str) -> SharedVar;
 
-    /// Told after variables were loaded, so that whoever initialises them again can be warned.
+    /// Notes that variables were loaded, so that a program that initialises them again can be warned of.
     fn loaded(&self, _names: &[Name]) {}
 }
 
@@ -35,7 +35,7 @@ pub enum Cell {
     Read(ArcRwLockReadGuard<RawRwLock, Value>),
     /// In a scope, locked for this run.
     Write(ArcRwLockWriteGuard<RawRwLock, Value>),
-    /// In a scope, locked for this run and read by several frames at once.
+    /// In a scope, locked for this run and borrowed by several frames at once.
     Borrowed(Arc<Cell>),
 }
 
@@ -53,18 +53,18 @@ impl Cell {
         }
     }
 
-    /// Another cell with the same value, which both can only read until the other one is gone and this one is
-    /// [taken back](Cell::end_borrow).
+    /// Another cell with the same value, which both can only read until the other one is gone and the
+    /// [borrow has ended](Cell::end_borrow).
     pub fn borrow(&mut self) -> Cell {
-        let lent = match std::mem::take(self) {
+        let shared = match std::mem::take(self) {
             Cell::Borrowed(cell) => cell,
             cell => Arc::new(cell),
         };
-        *self = Cell::Borrowed(lent.clone());
-        Cell::Borrowed(lent)
+        *self = Cell::Borrowed(shared.clone());
+        Cell::Borrowed(shared)
     }
 
-    /// Ends the lending; nothing changes while somebody still has it.
+    /// Ends the borrow; nothing changes while another cell still has the value.
     pub fn end_borrow(&mut self) {
         *self = match std::mem::take(self) {
             Cell::Borrowed(cell) => Arc::try_unwrap(cell).unwrap_or_else(Cell::Borrowed),
@@ -92,7 +92,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame of so many slots, all empty.
+    /// A frame of `slots` empty slots.
     pub fn new(slots: usize) -> Frame {
         let mut cells = Vec::new();
         cells.resize_with(slots, RefCell::default);
@@ -152,13 +152,13 @@ impl Frame {
 }
 
 #[test]
-fn what_is_lent_can_be_read_by_all_and_written_again_later() {
+fn borrowed_value_can_be_read_by_all_and_written_after_the_borrow() {
     let mut cell = Cell::Local(Value::Dense(oarlock_tensor::Tensor::scalar(1.0f32)));
     let other = cell.borrow();
     assert_eq!(other.value().dense().ok(), cell.value().dense().ok());
     assert!(cell.value_mut().is_none());
     cell.end_borrow();
-    assert!(cell.value_mut().is_none(), "somebody still has it");
+    assert!(cell.value_mut().is_none(), "the other cell still has it");
     drop(other);
     cell.end_borrow();
     assert!(cell.value_mut().is_some());

@@ -1,7 +1,7 @@
-//! Fusions: several operators of a plan done as one.
+//! Fusions: several operators of a plan computed by one.
 //!
-//! A plan works on a copy of the program. A fusion rewrites that copy: it finds a pattern, makes sure that nobody else needs what
-//! disappears, and puts an operator of its own in place. Fused and unfused give the same bits, unless
+//! A plan works on a copy of the program. A fusion rewrites that copy: it finds a pattern, makes sure that no other operator needs the
+//! variables that disappear, and puts an operator of its own in place. Fused and unfused give the same bits, unless
 //! the fusion's file says where not.
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub trait Fusion: Sync {
     fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()>;
 }
 
-/// A block being fused: its operators and who reads and writes what.
+/// A block being fused: its operators, and which of them read and write each variable.
 pub struct FuseBlock<'a> {
     /// The block; variables may be added.
     pub block: &'a mut Block,
@@ -116,7 +116,7 @@ impl<'a> FuseBlock<'a> {
         }
     }
 
-    /// The one operator that reads a variable which nobody else needs and nobody rewrites.
+    /// The one operator that reads a variable which no other operator needs or rewrites.
     pub fn only_reader(&self, name: &str) -> Option<usize> {
         let [i] = self.readers(name) else { return None };
         (!self.is_root(name) && self.writer(name).is_some()).then_some(*i)
@@ -132,7 +132,7 @@ impl<'a> FuseBlock<'a> {
         self.writers(name).iter().any(|&i| (from..to).contains(&i))
     }
 
-    /// Can nobody outside `inside` tell that a variable disappears? It is no root, and only operators of `inside` touch it.
+    /// Can a variable disappear with the operators of `inside`? It is no root, and no other operator uses it.
     pub fn is_private(&self, name: &str, inside: &[usize]) -> bool {
         !self.is_root(name) && self.readers(name).iter().chain(self.writers(name)).all(|i| inside.contains(i))
     }

@@ -30,7 +30,7 @@ impl Out {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRef(pub usize);
 
-/// What an operator does, ready to run. Kernels may keep scratch memory from run to run.
+/// The computation of an operator, ready to run. Kernels may keep scratch memory from run to run.
 pub trait Kernel: Send {
     /// Does it.
     fn run(&mut self, io: &Io<'_>) -> Result<()>;
@@ -101,7 +101,7 @@ pub trait Layout {
     fn locals(&self, block: usize) -> Vec<usize>;
 }
 
-/// What `OpDef::prepare` sees: the operator, its attributes, and where its variables are.
+/// The view of `OpDef::prepare`: the operator, its attributes, and where its variables are.
 pub struct Prepare<'a> {
     op: &'a Op,
     sig: &'a Sig,
@@ -181,12 +181,12 @@ impl<'a> Prepare<'a> {
         }
     }
 
-    /// The variable of an output slot, if somebody wants it.
+    /// The variable of an output slot, if it is wanted.
     pub fn maybe_output(&self, slot: &str) -> Result<Option<Out>> {
         Ok(self.outputs(slot)?.into_iter().next().flatten())
     }
 
-    /// The variables of an output slot by position; `None` where nobody wants one.
+    /// The variables of an output slot by position; `None` where none is wanted.
     pub fn outputs(&self, slot: &str) -> Result<Vec<Option<Out>>> {
         let find = |n: &Name| {
             if *n == EMPTY {
@@ -295,7 +295,7 @@ impl OpNames<'_> {
     }
 }
 
-/// What a kernel sees while it runs.
+/// The view of a kernel while it runs: values, threads and names.
 pub struct Io<'a> {
     frame: &'a Frame,
     blocks: &'a dyn BlockRunner,
@@ -392,7 +392,7 @@ impl<'a> Io<'a> {
         Error::internal(format!("`{op}` uses {} in two ways at once", self.names.describe(slot)))
     }
 
-    /// Any value, to write. What it held before is still there.
+    /// Any value, to write. The old value is still there.
     pub fn write(&self, output: Out) -> Result<RefMut<'a, Value>> {
         match self.frame.write(output.0) {
             Some(v) => Ok(v),
@@ -439,22 +439,17 @@ impl<'a> Io<'a> {
 
     /// The first element of a tensor, as f64: a learning rate, a condition, an index.
     pub fn scalar(&self, input: In) -> Result<f64> {
-        fn first<T: Element>(t: &Tensor) -> Option<f64> {
-            t.data::<T>().ok()?.first().map(|v| v.to_f64())
-        }
-        let t = self.dense(input)?;
-        let value = oarlock_tensor::by_element!(t.dtype(), T => first::<T>(&t));
-        value.ok_or_else(|| self.error(Kind::Shape, input, "has no elements, but one is needed"))
+        self.first(input, |t| oarlock_tensor::by_element!(t.dtype(), T => Some(t.data::<T>().ok()?.first()?.to_f64())))
     }
 
     /// The element of a one-element integer or bool tensor.
     pub fn index(&self, input: In) -> Result<i64> {
-        fn first<T: Element>(t: &Tensor) -> Option<i64> {
-            t.data::<T>().ok()?.first().map(|v| v.to_i64())
-        }
-        let t = self.dense(input)?;
-        let value = oarlock_tensor::by_element!(t.dtype(), T => first::<T>(&t));
-        value.ok_or_else(|| self.error(Kind::Shape, input, "has no elements, but one is needed"))
+        self.first(input, |t| oarlock_tensor::by_element!(t.dtype(), T => Some(t.data::<T>().ok()?.first()?.to_i64())))
+    }
+
+    fn first<R>(&self, input: In, of: impl FnOnce(&Tensor) -> Option<R>) -> Result<R> {
+        let first = of(&*self.dense(input)?);
+        first.ok_or_else(|| self.error(Kind::Shape, input, "has no elements, but one is needed"))
     }
 
     /// Puts an error about one tensor into words: which operator, which variable.

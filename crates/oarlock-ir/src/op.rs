@@ -71,7 +71,7 @@ impl<S: Into<Name>, N: Into<Name>, I: IntoIterator<Item = N>> FromIterator<(S, I
     }
 }
 
-/// What an operator is for; bits of the attribute `op_role`.
+/// The purpose of an operator; bits of the attribute `op_role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Role(pub i32);
 
@@ -90,7 +90,7 @@ impl Role {
     pub const LR_SCHED: Role = Role(16);
     /// Computes the loss (bit).
     pub const LOSS: Role = Role(256);
-    /// Nobody said.
+    /// Not set.
     pub const UNSPECIFIED: Role = Role(4096);
 
     /// Are all bits of `other` set? `FORWARD` has no bits and is never contained.
@@ -104,7 +104,7 @@ impl Role {
     }
 }
 
-/// A mark by which whoever edits a program finds an operator again, wherever it moves; 0 for none.
+/// A mark by which an editor of a program finds an operator again, wherever it moves; 0 for none.
 ///
 /// It says nothing about the operator: it is not saved, and operators that differ only here are equal.
 #[derive(Debug, Clone, Copy, Default)]
@@ -121,9 +121,9 @@ impl PartialEq for Mark {
 pub struct Op {
     /// Which operator.
     pub op_type: Name,
-    /// What it reads.
+    /// Its input variables.
     pub inputs: Slots,
-    /// What it writes.
+    /// Its output variables.
     pub outputs: Slots,
     /// Its attributes as set; others take their defaults.
     pub attrs: Attrs,
@@ -176,7 +176,7 @@ impl Op {
         self
     }
 
-    /// What it is for.
+    /// Its purpose.
     pub fn role(&self) -> Role {
         match self.attrs.get("op_role") {
             Some(Attr::Int(r)) => Role(*r),
@@ -184,7 +184,7 @@ impl Op {
         }
     }
 
-    /// Says what it is for.
+    /// Sets its purpose.
     pub fn set_role(&mut self, role: Role) {
         self.attrs.set("op_role", role.0);
     }

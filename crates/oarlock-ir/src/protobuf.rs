@@ -6,7 +6,7 @@
 
 use crate::{Error, Kind};
 
-/// What is wrong with the bytes, and where.
+/// A fault in the bytes, and where it is.
 #[derive(Debug)]
 pub(crate) struct Bad {
     what: String,
@@ -19,7 +19,7 @@ pub(crate) struct Bad {
 pub(crate) type Read<T> = std::result::Result<T, Bad>;
 
 impl Bad {
-    /// What is wrong at an offset of the file.
+    /// A fault at an offset of the file.
     pub(crate) fn new(at: usize, what: impl Into<String>) -> Bad {
         Bad { what: what.into(), at, path: Vec::new() }
     }

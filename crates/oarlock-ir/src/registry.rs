@@ -17,7 +17,7 @@ pub struct Entry {
 /// All operators and fusions, assembled once from every crate that defines some, and then immutable.
 pub struct Registry {
     ops: HashMap<&'static str, Entry>,
-    refused: HashMap<&'static str, &'static str>,
+    unsupported: HashMap<&'static str, &'static str>,
     fusions: Vec<&'static dyn Fusion>,
     verifies: bool,
 }
@@ -27,15 +27,15 @@ impl Registry {
     /// each comes behind those it [needs](Fusion::after).
     ///
     /// # Panics
-    /// If two operators have the same type: a mistake of whoever assembles it.
+    /// If two operators have the same type: a mistake in the code that assembles it.
     pub fn new(
         ops: impl IntoIterator<Item = &'static dyn OpDef>,
         fusions: impl IntoIterator<Item = &'static dyn Fusion>,
     ) -> Registry {
         let fusions: Vec<_> = fusions.into_iter().collect();
         let own: Vec<_> = fusions.iter().flat_map(|f| f.ops().iter().copied()).collect();
-        let (ops_of, refused) = Default::default();
-        Registry { ops: ops_of, refused, fusions: in_order(fusions), verifies: cfg!(debug_assertions) }
+        let (ops_of, unsupported) = Default::default();
+        Registry { ops: ops_of, unsupported, fusions: in_order(fusions), verifies: cfg!(debug_assertions) }
             .with(ops)
             .with(own)
     }
@@ -43,7 +43,7 @@ impl Registry {
     /// With these operators, too.
     ///
     /// # Panics
-    /// If two operators have the same type: a mistake of whoever assembles it.
+    /// If two operators have the same type: a mistake in the code that assembles it.
     pub fn with(mut self, ops: impl IntoIterator<Item = &'static dyn OpDef>) -> Registry {
         for def in ops {
             let sig = def.sig();
@@ -54,9 +54,9 @@ impl Registry {
         self
     }
 
-    /// With operators that are known but not supported, and why not, for the errors of programs that have them.
-    pub fn refusing(mut self, refused: impl IntoIterator<Item = (&'static str, &'static str)>) -> Registry {
-        self.refused.extend(refused);
+    /// With operators that are known but not supported, and the reasons, for the errors of programs that have them.
+    pub fn with_unsupported(mut self, unsupported: impl IntoIterator<Item = (&'static str, &'static str)>) -> Registry {
+        self.unsupported.extend(unsupported);
         self
     }
 
@@ -81,10 +81,10 @@ impl Registry {
         self.get(op_type).map_or(Traits::NONE, |entry| entry.def.traits())
     }
 
-    /// An operator, or an error that says why it is refused or names the nearest known one.
+    /// An operator, or an error that says why it is unsupported or names the nearest known one.
     pub fn entry(&self, op_type: &str) -> Result<&Entry> {
         self.get(op_type).ok_or_else(|| {
-            if let Some(reason) = self.refused.get(op_type) {
+            if let Some(reason) = self.unsupported.get(op_type) {
                 let err = Error::new(Kind::Unsupported, format!("operator `{op_type}` is not supported: {reason}"));
                 return err.help("docs/ops.md lists the operators of this version");
             }

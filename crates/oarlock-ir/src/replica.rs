@@ -16,7 +16,7 @@ pub struct Replica {
     sums: Arc<ReplicaSums>,
 }
 
-/// Where the replicas of a run meet.
+/// The all-reduce of the replicas of a run: sums of numbers that all of them add to.
 #[derive(Default)]
 pub struct ReplicaSums {
     state: Mutex<State>,
@@ -26,17 +26,17 @@ pub struct ReplicaSums {
 #[derive(Default)]
 struct State {
     count: usize,
-    /// How many sums are complete. Those who were quick may bring the next numbers while others still read these, so there are
-    /// two tables, used in turn; nobody can be two sums ahead.
+    /// How many sums are complete. A fast replica may add the next numbers while others still read these, so there are two
+    /// tables, used in turn; no replica can be two sums ahead.
     sums: u64,
     tables: [Vec<Vec<f64>>; 2],
     arrived: Vec<usize>,
-    /// One of them failed: nobody waits for it.
+    /// One of them failed: the others do not wait for it.
     broken: bool,
 }
 
 impl ReplicaSums {
-    /// Begins a run of so many replicas.
+    /// Begins a run of `count` replicas.
     pub fn begin(&self, count: usize) {
         let mut state = self.state.lock();
         state.count = count;
@@ -45,7 +45,7 @@ impl ReplicaSums {
         state.broken = false;
     }
 
-    /// Lets nobody wait any more: a replica has failed.
+    /// Wakes all replicas that wait: one has failed.
     pub fn give_up(&self) {
         self.state.lock().broken = true;
         self.changed.notify_all();
@@ -53,13 +53,13 @@ impl ReplicaSums {
 }
 
 impl Replica {
-    /// Replica `number` of those that meet there.
+    /// Replica `number` of those that share `sums`.
     pub fn new(number: usize, sums: Arc<ReplicaSums>) -> Replica {
         Replica { number, sums }
     }
 
-    /// Adds up what all replicas bring: afterwards all have the same sums. Numbers are added in the order of replicas, so it does
-    /// not matter who comes first. Waits for all.
+    /// Replaces values by their sums over all replicas. Numbers are added in the order of replicas, so the order of their arrival
+    /// does not matter. Waits for all.
     pub fn sum(&self, values: &mut [f64]) -> Result<()> {
         let mut state = self.sums.state.lock();
         let turn = state.sums;
@@ -91,12 +91,12 @@ impl Replica {
 #[cold]
 fn late(state: &State) -> Error {
     let missing: Vec<String> = (0..state.count).filter(|r| !state.arrived.contains(r)).map(|r| r.to_string()).collect();
-    let what = format!("replica {} did not come to a sum within {} s", missing.join(", "), PATIENCE.as_secs());
+    let what = format!("replica {} did not reach a sum within {} s", missing.join(", "), PATIENCE.as_secs());
     Error::new(Kind::Timeout, what).help("use fewer replicas (CPU_NUM) than there are cores")
 }
 
 #[test]
-fn sums_do_not_depend_on_who_comes_first() {
+fn sums_do_not_depend_on_the_order_of_arrival() {
     let sums = Arc::new(ReplicaSums::default());
     sums.begin(3);
     let add = |number: usize| {
@@ -119,7 +119,7 @@ fn sums_do_not_depend_on_who_comes_first() {
 }
 
 #[test]
-fn nobody_waits_for_one_that_failed() {
+fn replicas_do_not_wait_for_one_that_failed() {
     let sums = Arc::new(ReplicaSums::default());
     sums.begin(2);
     let waiting = Replica::new(0, sums.clone());

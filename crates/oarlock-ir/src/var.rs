@@ -131,7 +131,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What a variable holds.
+/// The kind of value that a variable holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are the file format's")]
 pub enum VarKind {
@@ -151,41 +151,34 @@ pub enum VarKind {
 }
 
 impl VarKind {
-    /// The number in files (`VarType.Type`).
+    /// The kinds with their numbers in files (`VarType.Type`).
+    const NUMBERS: [(VarKind, i32); 11] = [
+        (VarKind::Tensor, 7),
+        (VarKind::SelectedRows, 8),
+        (VarKind::FeedList, 9),
+        (VarKind::FetchList, 10),
+        (VarKind::StepScopes, 11),
+        (VarKind::RankTable, 12),
+        (VarKind::TensorArray, 13),
+        (VarKind::PlaceList, 14),
+        (VarKind::Reader, 15),
+        (VarKind::Raw, 17),
+        (VarKind::Tuple, 18),
+    ];
+
+    /// The number in files.
     pub fn proto(self) -> i32 {
         match self {
-            VarKind::Tensor => 7,
-            VarKind::SelectedRows => 8,
-            VarKind::FeedList => 9,
-            VarKind::FetchList => 10,
-            VarKind::StepScopes => 11,
-            VarKind::RankTable => 12,
-            VarKind::TensorArray => 13,
-            VarKind::PlaceList => 14,
-            VarKind::Reader => 15,
-            VarKind::Raw => 17,
-            VarKind::Tuple => 18,
-            VarKind::Other(n) => n,
+            VarKind::Other(number) => number,
+            // Every other kind has a number.
+            kind => VarKind::NUMBERS.iter().find(|(k, _)| *k == kind).map_or(0, |(_, number)| *number),
         }
     }
 
     /// The kind behind a number in a file.
     pub fn from_proto(number: i32) -> VarKind {
-        use VarKind::*;
-        let all = [
-            Tensor,
-            SelectedRows,
-            FeedList,
-            FetchList,
-            StepScopes,
-            RankTable,
-            TensorArray,
-            PlaceList,
-            Reader,
-            Raw,
-            Tuple,
-        ];
-        all.into_iter().find(|k| k.proto() == number).unwrap_or(Other(number))
+        let known = VarKind::NUMBERS.iter().find(|(_, n)| *n == number);
+        known.map_or(VarKind::Other(number), |(kind, _)| *kind)
     }
 }
 
@@ -201,7 +194,7 @@ pub enum VarDType {
 /// The type of a variable: what shape inference computes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VarType {
-    /// What it holds.
+    /// The kind of value it holds.
     pub kind: VarKind,
     /// Element type of the tensor, the rows or the array's tensors.
     pub dtype: DType,
@@ -258,7 +251,7 @@ impl fmt::Display for VarType {
     }
 }
 
-/// What the file format does not hold but building a program needs; `clone` keeps it.
+/// Facts that the file format does not hold but building a program needs; `clone` keeps them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VarMeta {
     /// Created as a parameter: has an initial value, is saved by `save_params`.
@@ -332,7 +325,7 @@ pub enum Clip {
 pub struct Var {
     /// Its name, unique in the block.
     pub name: Name,
-    /// What it holds.
+    /// The kind of value it holds.
     pub kind: VarKind,
     /// Element type; meaningless for kinds without elements.
     pub dtype: VarDType,
@@ -344,7 +337,7 @@ pub struct Var {
     pub persistable: bool,
     /// Feeds are checked against dtype and shape.
     pub need_check_feed: bool,
-    /// What the file format does not hold.
+    /// Facts that the file format does not hold.
     pub meta: VarMeta,
     /// For a reader: the types of what it reads.
     pub reads: Vec<VarType>,

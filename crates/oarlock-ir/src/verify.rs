@@ -1,6 +1,6 @@
 //! The rules that every program keeps.
 //!
-//! They are about structure only; what an operator makes of its arguments is the business of its definition.
+//! They are about structure only; what an operator makes of its arguments is checked by its definition.
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ fn args(slots: &Slots) -> impl Iterator<Item = (&Name, &Name)> {
 }
 
 /// The gradient of a recurrent network reads the gradient of its last state, which nothing computes: there is no next
-/// step; and those of outputs that nobody uses. Fluid leaves these variables undeclared, and the operator takes them as zero.
+/// step; and those of unused outputs. Fluid leaves these variables undeclared, and the operator takes them as zero.
 fn may_be_missing(block: &Block, op: &Op, slot: &Name) -> bool {
     slot.ends_with(GRAD) && (block.forward.is_some() || !op.sub_blocks().is_empty())
 }

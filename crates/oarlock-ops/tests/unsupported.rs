@@ -35,7 +35,7 @@ fn every_fluid_operator_is_defined_or_unsupported() {
 
 #[test]
 fn error_about_an_unsupported_operator_gives_the_reason() {
-    let registry = Registry::new(oarlock_ops::ops(), []).refusing(oarlock_ops::unsupported());
+    let registry = Registry::new(oarlock_ops::ops(), []).with_unsupported(oarlock_ops::unsupported());
     let Err(e) = registry.entry("multiclass_nms") else { panic!("it is unsupported") };
     assert_eq!(
         e.to_string(),

@@ -65,7 +65,7 @@ pub const FUSIONS: &[Stage] = &[
 pub fn registry() -> Registry {
     let ops = oarlock_ops::ops().chain(oarlock_io::ops()).chain(oarlock_ps::ops()).chain(oarlock_collective::ops());
     let fusions = in_order(oarlock_ops::fusions().chain(oarlock_ps::fusions()));
-    let registry = Registry::new(ops, fusions).refusing(oarlock_ops::unsupported());
+    let registry = Registry::new(ops, fusions).with_unsupported(oarlock_ops::unsupported());
     if crate::env::verify_from_env() { registry.verifying() } else { registry }
 }
 

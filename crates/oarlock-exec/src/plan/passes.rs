@@ -17,12 +17,12 @@ use crate::executor::ExecOptions;
 type Pass = fn(&mut Program, &[FeedSlot], &ExecOptions) -> Result<()>;
 
 /// The passes of every compilation, in the order in which they run.
-pub(super) const PASSES: [(&str, Pass); 3] =
-    [("drop_ports", drop_ports), ("drop_fed_reads", drop_fed_reads), ("declare_gradients", declare_gradients)];
+pub(super) const PASSES: &[(&str, Pass)] =
+    &[("drop_ports", drop_ports), ("drop_fed_reads", drop_fed_reads), ("declare_gradients", declare_gradients)];
 
 /// The names of the passes of every compilation, in the order in which they run. Fusions follow.
-pub fn plan_passes() -> [&'static str; PASSES.len()] {
-    PASSES.map(|(name, _)| name)
+pub fn plan_passes() -> Vec<&'static str> {
+    PASSES.iter().map(|(name, _)| *name).collect()
 }
 
 /// Drops the operators that stand for feeding and fetching: the executor does that by name.

@@ -4,7 +4,7 @@ use super::blocks::{drop_unused_vars, reachable, retain_blocks};
 use crate::{Op, Program, Result, Role, verify};
 
 /// A copy of the program to test with: without gradients, optimizer and learning-rate schedule, and with operators that
-/// behave differently in training (`is_test`) told that this is none.
+/// behave differently in training marked as not training (`is_test`).
 ///
 /// As in Fluid, a program that was never differentiated is copied whole: what has a training role then, such as a
 /// learning-rate schedule made before `minimize`, stays.

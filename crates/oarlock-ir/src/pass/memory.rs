@@ -5,7 +5,7 @@
 
 use crate::{Attr, Name, Program, Role};
 
-/// What `memory_optimize` may not touch.
+/// The variables that `memory_optimize` leaves alone.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryOptions {
     /// Variables that keep memory of their own.
@@ -14,7 +14,7 @@ pub struct MemoryOptions {
     pub skip_grads: bool,
 }
 
-/// Lets variables of any size share memory, and operators overwrite what nobody needs any more. Returns warnings.
+/// Lets variables of any size share memory, and operators overwrite values that are not needed any more. Returns warnings.
 pub fn memory_optimize(program: &mut Program, options: &MemoryOptions) -> Vec<String> {
     if serves_parameters(program) {
         return vec![
@@ -62,12 +62,12 @@ fn keep(program: &mut Program, options: &MemoryOptions) {
     program.touch();
 }
 
-/// Talks to other machines.
+/// Does it communicate with other machines?
 fn communicates(program: &Program) -> bool {
     program.blocks().iter().flat_map(|b| &b.ops).any(|op| op.role() != Role::UNSPECIFIED && op.role().has(Role::RPC))
 }
 
-/// Runs blocks for other machines: only a server's operator has a list of them.
+/// Does it run blocks for other machines? Only a server's operator has a list of them.
 fn serves_parameters(program: &Program) -> bool {
     let has_list = |op: &crate::Op| op.attrs.iter().any(|(_, attr)| matches!(attr, Attr::Blocks(_)));
     program.global().ops.iter().any(has_list)

@@ -7,7 +7,7 @@ use crate::{Error, Kind, Name, Op, Program, Result, Role, verify};
 
 /// The operators of block 0 that are needed to compute `targets` from `feeds`, with their variables and sub-blocks.
 ///
-/// Optimizer operators write parameters, but nobody asks for a parameter to have it updated: they are kept only in the
+/// Optimizer operators write parameters, but a target is never a parameter to be updated: they are kept only in the
 /// blocks of operators that are needed. Sub-blocks stay whole.
 pub fn prune(program: &Program, feeds: &[&str], targets: &[&str]) -> Result<Program> {
     verify(program, None)?;

@@ -223,7 +223,7 @@ fn write_block(out: &mut Vec<u8>, block: &Block, format_version: i64) {
     out.extend_from_slice(&block.unknown);
 }
 
-/// What to call a damaged message in an error: by its name if that can still be read, else by its position.
+/// Names a damaged message in an error: by its name if that can still be read, else by its position.
 fn named(message: &Field, kind: &str, position: usize) -> String {
     let name = message.message().ok().and_then(|fields| {
         let name = fields.flatten().take_while(|f| f.number <= 1).find(|f| f.number == 1)?;

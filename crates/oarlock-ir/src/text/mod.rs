@@ -16,7 +16,7 @@
 //!   bool, `block 1`, `var x`, `opaque 0x0a`; lists in brackets, an empty list with its type in front (`ints[]`).
 //! - Names with other characters than letters, digits and `_.@/+-` stand in quotes. Text after `#` at the start of a
 //!   line is a comment.
-//! - What a file does not hold (call sites, parameters) and fields that this version does not know (as hexadecimal
+//! - Facts that a file does not hold (call sites, parameters) and fields that this version does not know (as hexadecimal
 //!   bytes) follow at the end of a line. Reading the text gives an equal program.
 
 mod parse;

@@ -215,7 +215,7 @@ fn op(line: &mut Line) -> Result<Op> {
     Ok(op)
 }
 
-/// What stands before `=`, of which the first name is read: one variable, or slots.
+/// The part before `=`, of which the first name is read: one variable, or slots.
 fn outputs(outputs: &mut Slots, first: Name, line: &mut Line) -> Result<()> {
     if line.eat("=") {
         outputs.set("Out", vec![first]);
@@ -494,7 +494,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What an escape in a text stands for.
+/// The character that an escape in a text stands for.
 fn escape(chars: &mut std::str::CharIndices) -> Option<char> {
     match chars.next()?.1 {
         'n' => Some('\n'),

@@ -9,9 +9,9 @@ use crate::{
     Attr, Block, Clip, Decay, Name, Op, Program, Shape, Slots, UnknownInside, Var, VarDType, VarKind, VarMeta, VarType,
 };
 
-/// What is printed.
+/// Prints programs.
 pub(super) struct Printer {
-    /// What says who made an operator and where, too?
+    /// Prints call stacks, roles and name scopes, too?
     pub(super) bookkeeping: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::{Name, Op};
 /// The gradients a variable received since they were summed last.
 #[derive(Default)]
 struct Partials {
-    /// What they are called now; one that is alone keeps the full name.
+    /// Their names now; a single one keeps the full name.
     names: Vec<Name>,
     /// Index of the operator that wrote the first one.
     first: usize,

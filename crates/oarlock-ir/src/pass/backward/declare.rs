@@ -11,8 +11,8 @@ use crate::{Name, Op, Var, VarType};
 
 impl Pass<'_> {
     /// Declares what the operators of `block` from `start` on write, with types by inference; removes operators that compute
-    /// nothing, or from gradients that nobody computes. `carried` is what the operator around the block both reads and writes:
-    /// gradients that one turn of a loop hands to the next, which therefore exist although they are not declared yet.
+    /// nothing, or from gradients that nothing computes. `carried` is what the operator around the block both reads and writes:
+    /// gradients that one turn of a loop passes to the next, which therefore exist although they are not declared yet.
     pub(super) fn declare(&mut self, block: usize, start: usize, carried: &HashSet<Name>) -> Result<()> {
         let mut at = start;
         while let Some(op) = self.program.block(block).ops.get(at).cloned() {
@@ -31,7 +31,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Does the operator compute nothing, or from gradients that nobody computes?
+    /// Does the operator compute nothing, or from gradients that nothing computes?
     fn is_idle(&self, block: usize, op: &Op, carried: &HashSet<Name>) -> Result<bool> {
         if op.outputs.args().next().is_none() {
             return Ok(true);

@@ -66,7 +66,7 @@ impl Pass<'_> {
         let no_grad = |grad: &str| unwanted.contains(grad);
         let mut g = Grad::new(self.program, &op, &no_grad, grad_block);
         match def.grad(&mut g) {
-            // Nobody misses a gradient that would flow nowhere.
+            // A gradient that would flow nowhere is not needed.
             Err(e) if e.kind() == Kind::NoGradient && op.inputs.args().all(|n| no_grad(&grad_name(n))) => {
                 return Ok(Vec::new());
             }

@@ -6,7 +6,7 @@
 //! 2. [`emit`]: their gradient operators, last operator first, sub-blocks included; or [`recompute`]: the same, but what lies
 //!    between checkpoints is computed again first;
 //! 3. [`accumulate`]: a sum where a variable receives several gradients;
-//! 4. [`prune`]: gradient operators that nobody needs are dropped, gradients that nobody computes become zeros;
+//! 4. [`prune`]: gradient operators that are not needed are dropped, gradients that nothing computes become zeros;
 //! 5. [`rename`]: names that an earlier pass over the same program took are avoided;
 //! 6. [`declare`]: the variables are declared, with types by inference.
 //!
@@ -30,14 +30,14 @@ use crate::grad::{GRAD, grad_name};
 use crate::registry::Registry;
 use crate::{Attr, Name, Op, Program, Role, Var, VarDType, fail};
 
-/// What the names of partial gradients have after the full name.
+/// The suffix of the names of partial gradients, after the full name.
 const PARTIAL: &str = "@RENAME@";
 
 /// Called after each gradient operator is appended: the program, the block whose last operator it is, and the map from the
 /// names of gradients to the variables they are gradients of. It may append operators to that block.
 pub type AfterGradientOp<'a> = dyn Fn(&mut Program, usize, &HashMap<Name, Name>) -> Result<()> + 'a;
 
-/// What a backward pass should and should not compute.
+/// The gradients that a backward pass should and should not compute.
 pub struct BackwardOptions<'a> {
     /// The parameters whose gradients are returned; `None` for all that are trainable.
     pub parameter_list: Option<Vec<Name>>,
@@ -50,7 +50,7 @@ pub struct BackwardOptions<'a> {
     pub checkpoints: &'a [Name],
 }
 
-/// What [`gradients`] differentiates.
+/// The variables that [`gradients`] differentiates.
 pub struct GradientTargets<'a> {
     /// The block from which the names are seen.
     pub block: usize,
@@ -127,44 +127,36 @@ pub fn gradients(
     no_grad_set: &HashSet<Name>,
     registry: &Registry,
 ) -> Result<Vec<Option<Name>>> {
-    undo_on_error(program, |program| differentiate(program, targets, inputs, no_grad_set, registry))
-}
+    undo_on_error(program, |program| {
+        let block = block_of_targets(program, targets)?;
+        program.backward_passes += 1;
+        let mut pass = Pass::new(program, registry, None);
+        pass.stop_at(block, no_grad_set);
+        let path = pass.path_between(block, inputs, targets.names.iter().cloned().collect())?;
 
-fn differentiate(
-    program: &mut Program,
-    targets: &GradientTargets<'_>,
-    inputs: &[Name],
-    no_grad_set: &HashSet<Name>,
-    registry: &Registry,
-) -> Result<Vec<Option<Name>>> {
-    let block = block_of_targets(program, targets)?;
-    program.backward_passes += 1;
-    let mut pass = Pass::new(program, registry, None);
-    pass.stop_at(block, no_grad_set);
-    let path = pass.path_between(block, inputs, targets.names.iter().cloned().collect())?;
-
-    let start = pass.program.block(block).ops.len();
-    let mut flowing = HashSet::new();
-    let mut given = IndexMap::new();
-    for (i, target) in targets.names.iter().enumerate() {
-        match targets.gradients.get(i).and_then(|g| g.as_ref()) {
-            Some(grad) => {
-                check_same_shape(pass.program, block, target, grad)?;
-                // It takes its own name when the operators stand.
-                flowing.insert(grad_name(target));
-                given.insert(grad_name(target), grad.clone());
-            }
-            None => {
-                let ones = ones_like(pass.program.expect_var(block, target)?);
-                flowing.extend(ones.iter().flat_map(|op| op.outputs.args()).cloned());
-                pass.program.block_mut(block).ops.extend(ones);
+        let start = pass.program.block(block).ops.len();
+        let mut flowing = HashSet::new();
+        let mut given = IndexMap::new();
+        for (i, target) in targets.names.iter().enumerate() {
+            match targets.gradients.get(i).and_then(|g| g.as_ref()) {
+                Some(grad) => {
+                    check_same_shape(pass.program, block, target, grad)?;
+                    // It takes its own name when the operators stand.
+                    flowing.insert(grad_name(target));
+                    given.insert(grad_name(target), grad.clone());
+                }
+                None => {
+                    let ones = ones_like(pass.program.expect_var(block, target)?);
+                    flowing.extend(ones.iter().flat_map(|op| op.outputs.args()).cloned());
+                    pass.program.block_mut(block).ops.extend(ones);
+                }
             }
         }
-    }
-    let flowing = (pass.order() > 1).then_some(flowing);
-    pass.emit(block, &path, block, flowing)?;
-    pass.finish(block, start, given)?;
-    Ok(inputs.iter().map(|n| pass.found.get(n).map(|(grad, _)| grad.clone())).collect())
+        let flowing = (pass.order() > 1).then_some(flowing);
+        pass.emit(block, &path, block, flowing)?;
+        pass.finish(block, start, given)?;
+        Ok(inputs.iter().map(|n| pass.found.get(n).map(|(grad, _)| grad.clone())).collect())
+    })
 }
 
 /// Runs `change`; if it fails, puts the program back as it was.
@@ -178,7 +170,7 @@ fn undo_on_error<T>(program: &mut Program, change: impl FnOnce(&mut Program) -> 
     result
 }
 
-/// Variables of one block into which no gradient flows, and the names of gradients nobody wants.
+/// Variables of one block into which no gradient flows, and the names of unwanted gradients.
 #[derive(Default)]
 struct NoGrad {
     vars: HashSet<Name>,
@@ -221,7 +213,7 @@ impl<'a> Pass<'a> {
         self.program.backward_passes
     }
 
-    /// No gradient flows into these variables, as seen from `block`. Names nobody declared are harmless.
+    /// No gradient flows into these variables, as seen from `block`. Undeclared names are harmless.
     fn stop_at(&mut self, block: usize, names: &HashSet<Name>) {
         #[expect(clippy::iter_over_hash_type, reason = "the order does not matter: sets are filled")]
         for name in names {
@@ -249,7 +241,7 @@ impl<'a> Pass<'a> {
         idx
     }
 
-    /// What comes after all gradient operators stand in `target` from `start` on.
+    /// The steps after all gradient operators stand in `target` from `start` on.
     fn finish(&mut self, target: usize, start: usize, given: IndexMap<Name, Name>) -> Result<()> {
         self.avoid_taken_names(target, start, given);
         self.declare(target, start, &HashSet::new())

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::{Name, Op, Program, Slots};
 
 impl Pass<'_> {
-    /// The operators of `block` on the way to `reached`. What they write besides receives no gradient.
+    /// The operators of `block` on the way to `reached`. Other variables that they write receive no gradient.
     pub(super) fn path_to_loss(&mut self, block: usize, reached: HashSet<Name>) -> Result<Vec<usize>> {
         let path = self.path_to(block, reached.clone(), &self.no_grad[block].vars)?;
         for name in self.dead_ends(block, &path, reached) {
@@ -47,7 +47,7 @@ impl Pass<'_> {
         }
         let read = writers.iter().flat_map(|&at| block.ops[at].inputs.args());
         let wanted = read.filter(|n| block.var(n).is_some()).cloned().collect();
-        // What no gradient flows into is not cut off here: pruning does it when the gradient operators are there.
+        // Variables without gradients are not cut off here: pruning does it when the gradient operators are there.
         let mut path = self.path_to(sub, wanted, &HashSet::new())?;
         for at in writers {
             if !path.contains(&at) {
@@ -75,7 +75,7 @@ impl Pass<'_> {
         Ok(!entry.def.traits().gradient_free)
     }
 
-    /// What operators on the path write and the loss does not depend on. It is hard to tell for what a sub-block computes,
+    /// Variables that operators on the path write and the loss does not depend on. It is hard to tell for what a sub-block computes,
     /// so operators with one are left alone.
     fn dead_ends(&self, block: usize, path: &[usize], mut reached: HashSet<Name>) -> Vec<Name> {
         let no_grad = &self.no_grad[block].vars;

@@ -1,17 +1,17 @@
-//! Drops gradient operators that nobody needs.
+//! Drops gradient operators that are not needed.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{backward_op, forward_name, is_grad};
 use crate::{Name, Op, Slots};
 
-/// All arguments, `@EMPTY@` included: an output nobody wants still makes an operator different from one without outputs.
+/// All arguments, `@EMPTY@` included: an unwanted output still makes an operator different from one without outputs.
 fn all_args(slots: &Slots) -> impl Iterator<Item = &Name> {
     slots.iter().flat_map(|(_, args)| args)
 }
 
-/// Removes operators that write, or read, only gradients that nobody wants; an unwanted gradient that a remaining operator
-/// reads becomes zeros. What follows from removed operators is unwanted too.
+/// Removes operators that write, or read, only unwanted gradients; an unwanted gradient that a remaining operator
+/// reads becomes zeros. Gradients that follow from removed operators are unwanted, too.
 pub(super) fn remove_unwanted(ops: &mut Vec<Op>, unwanted: &mut HashSet<Name>, grad_to_var: &HashMap<Name, Name>) {
     ops.retain(|op| !is_unwanted(op, unwanted));
     let mut result = Vec::with_capacity(ops.len());

@@ -119,7 +119,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// What stays in memory: checkpoints, inputs, what crosses the borders of segments, and what would come out otherwise if it
+    /// Variables that stay in memory: checkpoints, inputs, those that cross the borders of segments, and what would come out otherwise if it
     /// were computed again.
     fn kept(
         &self,
@@ -222,7 +222,7 @@ fn segments(uses: &HashMap<Name, Uses>, checkpoints: &[Name]) -> Vec<Range<usize
             on_path.extend(uses.get(name));
         }
     }
-    // What nothing on the path writes is an input and comes first.
+    // A variable that nothing on the path writes is an input and comes first.
     on_path.sort_by_key(|u| u.writes.iter().max().copied());
     let mut segments: Vec<Range<usize>> = Vec::new();
     if let [only] = on_path[..] {

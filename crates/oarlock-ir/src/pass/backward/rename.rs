@@ -20,7 +20,7 @@ impl Pass<'_> {
     ) {
         let block = self.program.block(block);
         let forward = &block.ops[at];
-        // What the forward operator reads or writes is meant, even if it is a gradient of the earlier pass.
+        // A variable that the forward operator reads or writes is meant, even if it is a gradient of the earlier pass.
         let meant: HashSet<&Name> = forward.inputs.args().chain(forward.outputs.args()).collect();
         for op in made {
             for name in op.inputs.args().cloned().collect::<Vec<_>>() {
@@ -69,7 +69,7 @@ impl Pass<'_> {
     }
 }
 
-/// `name_0`, or with the first number that nobody uses.
+/// `name_0`, or with the first unused number.
 fn free_name(program: &Program, block: usize, name: &Name, given: &IndexMap<Name, Name>) -> Name {
     let taken = |n: &Name| program.resolve(block, n).is_some() || given.values().any(|g| g == n);
     // The numbers do not end before the names in use do.
