@@ -25,7 +25,7 @@ pub(super) struct Update {
     pub(super) ops: Vec<usize>,
     /// Which of them updates the parameter.
     pub(super) update_op: usize,
-    /// May the parameter be cut?
+    /// May the parameter be partitioned?
     pub(super) divisible: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Updates {
     pub(super) on_trainer: BTreeSet<usize>,
 }
 
-/// These look at the norm of a whole parameter or gradient, so it must not be cut.
+/// These look at the norm of a whole parameter or gradient, so it must not be partitioned.
 const WHOLE: [&str; 7] =
     ["lars_momentum", "lamb", "dgc_momentum", "dpsgd", "clip_by_norm", "reduce_sum", "squared_l2_norm"];
 
@@ -124,7 +124,7 @@ fn describe(program: &Program, flow: &Flow, update_op: usize, ops: Vec<usize>) -
     Ok(Update { param, grad: (*grad).clone(), sparse, ops, update_op, divisible })
 }
 
-/// What flows from operator to operator.
+/// The values that flow from operator to operator.
 struct Flow {
     /// For each operator: what it reads, and which operator wrote it.
     reads: Vec<Vec<(Name, usize)>>,

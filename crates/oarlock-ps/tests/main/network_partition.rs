@@ -185,7 +185,8 @@ fn trainer() {
             servers: vec![SERVER.to_string()],
             variables: Vec::new(),
         };
-        let done = trainer.client().begin_snapshot(1, &snapshot).and_then(|()| trainer.client().finish_snapshot(1, &snapshot));
+        let done =
+            trainer.client().begin_snapshot(1, &snapshot).and_then(|()| trainer.client().finish_snapshot(1, &snapshot));
         let written = Path::new(&snapshot.dir).exists();
         let _ = std::fs::remove_dir_all(&snapshot.dir);
         eprintln!("written: {written}, {}", done.err().map_or("no error".into(), |e| e.to_string().replace('\n', " ")));

@@ -25,7 +25,8 @@ fn servers(job: &Job) -> Vec<String> {
 }
 
 fn barrier(job: &Job, trainer: &Trainer, index: usize) {
-    let met = trainer.client().all_gather(index as u32, &servers(job), "barrier", &Tensor::scalar(index as f32)).unwrap();
+    let met =
+        trainer.client().all_gather(index as u32, &servers(job), "barrier", &Tensor::scalar(index as f32)).unwrap();
     let numbers: Vec<f32> = met.iter().map(|t| t.data::<f32>().unwrap()[0]).collect();
     assert_eq!(numbers, [0.0, 1.0]);
 }
@@ -114,10 +115,12 @@ fn a_barrier_and_an_exchange_do_not_meet() {
     let trainers = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
     let (job, [first, second]) = (&job, &trainers);
     let errors = std::thread::scope(|scope| {
-        let at_barrier =
-            scope.spawn(move || first.client().all_gather(0, &servers(job), "barrier", &Tensor::scalar(0.0f32)).unwrap_err());
-        let at_exchange = scope
-            .spawn(move || TrainerGroup::new(second.client(), servers(job), 1, 2).unwrap().all_gather(&[1]).unwrap_err());
+        let at_barrier = scope.spawn(move || {
+            first.client().all_gather(0, &servers(job), "barrier", &Tensor::scalar(0.0f32)).unwrap_err()
+        });
+        let at_exchange = scope.spawn(move || {
+            TrainerGroup::new(second.client(), servers(job), 1, 2).unwrap().all_gather(&[1]).unwrap_err()
+        });
         [at_barrier, at_exchange].map(|thread| thread.join().unwrap().to_string())
     });
     for error in &errors {
@@ -143,7 +146,8 @@ fn a_trainer_that_dies_at_a_barrier_comes_back_to_it() {
     let joined = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (job, second, joined) = (&job, &second, &joined);
-        let waits = scope.spawn(move || second.client().all_gather(1, &servers(job), "barrier", &Tensor::scalar(1.0f32)));
+        let waits =
+            scope.spawn(move || second.client().all_gather(1, &servers(job), "barrier", &Tensor::scalar(1.0f32)));
         // Steps are made without it: it is at the barrier.
         (1..4).for_each(|step| first.step(&dense_feed(8, step, 0, 4)).unwrap());
         interrupted.store(true, Ordering::Release);
