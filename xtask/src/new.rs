@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn mistaken_arguments_are_named() {
         let error = |args: &[&str]| write(&root(), args).unwrap_err().to_string();
-        assert_eq!(error(&["op", "relu"]), "expected `new op FAMILY NAME` or `new fusion NAME`");
+        assert_eq!(
+            error(&["op", "relu"]),
+            "expected `new op FAMILY NAME`, `new fusion NAME`, `new pass NAME` or `new request NAME`"
+        );
         assert!(error(&["op", "nowhere", "relu"]).contains("no family `nowhere`"));
         assert!(error(&["op", "activation", "relu"]).contains("relu.rs exists already"));
         assert!(error(&["fusion", "Relu"]).contains("`Relu` must be of lower-case letters"));

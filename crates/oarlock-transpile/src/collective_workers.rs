@@ -1,4 +1,4 @@
-//! Equal workers: what the passes of collective training share.
+//! Collective workers: the settings and helpers that the passes of collective training share.
 
 use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
 
@@ -7,13 +7,13 @@ use super::job::{known_dims, raw};
 use super::updates::Updates;
 use crate::ops::{FUSE, NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
 
-/// The workers of a job, and which of them this is.
+/// The collective workers of a job, and the rank of this one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Workers {
     pub(super) endpoints: Vec<String>,
     pub(super) rank: usize,
     pub(super) rings: usize,
-    /// Gradients are exchanged together up to so many MiB; below 0 as the runtime is set.
+    /// Gradients are exchanged together up to this number of MiB; below 0 as the runtime is set.
     pub(super) fuse_mb: f32,
     /// The workers of a machine exchange values first.
     pub(super) hierarchical: bool,
@@ -24,7 +24,7 @@ impl Workers {
         let wrong = |what: String, help: &str| Err(Error::new(Kind::Argument, what).help(help));
         let Trainers::Endpoints(list) = &arguments.trainers else {
             return wrong(
-                "equal workers talk to each other, so `trainers` lists them".into(),
+                "`trainers` must list the endpoints of all collective workers".into(),
                 "give endpoints separated by commas",
             );
         };
@@ -56,7 +56,7 @@ impl Workers {
         self.endpoints.iter().filter(|e| *e != me).cloned().collect()
     }
 
-    /// What a sum over all workers is multiplied with to get the mean.
+    /// The factor that makes the mean of a sum over all ranks.
     pub(super) fn share(&self) -> f32 {
         1.0 / self.endpoints.len() as f32
     }
@@ -74,7 +74,7 @@ pub(super) fn ring_id(name: &str) -> Var {
     var
 }
 
-/// What all workers must have in common, line by line: the parameters that are trained, their sizes, and how they are updated.
+/// The lines that all ranks must have in common: the parameters that are trained, their sizes, and how they are updated.
 pub(super) fn in_common(program: &Program, updates: &Updates, params: &[Name]) -> Result<Vec<String>> {
     let line = |param: &Name| {
         let update = updates.updates.iter().find(|update| update.param == *param);
@@ -105,8 +105,11 @@ pub(super) fn check_dense(program: &Program, name: &Name) -> Result<()> {
     if program.expect_var(0, name)?.kind != VarKind::SelectedRows {
         return Ok(());
     }
-    Err(Error::new(Kind::Unsupported, format!("`{name}` is row-sparse, and equal workers exchange dense gradients"))
-        .help("set is_sparse=False, or use parameter servers"))
+    Err(Error::new(
+        Kind::Unsupported,
+        format!("`{name}` is row-sparse, and collective workers exchange dense gradients"),
+    )
+    .help("set is_sparse=False, or use parameter servers"))
 }
 
 /// Mode "nccl2": the startup program sets up the rings; the data-parallel executor does the rest.

@@ -4,18 +4,18 @@ use oarlock_ir::{Error, Kind, Program, Registry, Result};
 
 use crate::placement::SplitMethod;
 
-/// Who works together.
+/// How processes train together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Trainers and parameter servers.
     Pserver,
-    /// Equal workers; the data-parallel executor sums gradients, and the program only sets up the rings.
+    /// Collective workers; the data-parallel executor sums gradients, and the program only sets up the rings.
     Nccl2,
-    /// Equal workers; the program itself exchanges what [`CollectiveMode`] says.
+    /// Collective workers; the program itself has the exchange of [`CollectiveMode`].
     Collective,
 }
 
-/// What equal workers exchange.
+/// The values that collective workers exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveMode {
     /// Gradients, before the update.
@@ -29,43 +29,43 @@ pub enum CollectiveMode {
 /// The fields of Fluid's `DistributeTranspilerConfig`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Cut large variables, so that every server holds a part.
+    /// Partition large variables, so that every server holds a part.
     pub slice_var_up: bool,
     /// How blocks are dealt out to servers.
     pub split_method: SplitMethod,
-    /// A block has at least so many elements.
+    /// The fewest elements of a block.
     pub min_block_size: usize,
     /// Compensate gradients for the updates that came between; without sync only.
     pub enable_dc_asgd: bool,
-    /// Who works together.
+    /// How processes train together.
     pub mode: Mode,
-    /// Print the placement ([`crate::placement::Placement`] as text); done by whoever runs the job.
+    /// Print the placement ([`crate::placement::Placement`] as text); done by the program that runs the job.
     pub print_log: bool,
     /// A trainer waits until all servers listen.
     pub wait_port: bool,
     /// All trainers finish a step together. The argument of `transpile` counts, too: both must say so.
     pub sync_mode: bool,
-    /// Gradients are cut while they are sent, by a communicator, and not by operators; without sync only.
+    /// Gradients are partitioned while they are sent, by a communicator, and not by operators; without sync only.
     pub runtime_split_send_recv: bool,
     /// The threads of one trainer finish a step together.
     pub half_async: bool,
     /// The servers wait for all trainers although the trainers' programs look asynchronous: a communicator waits for them.
     pub completely_not_async: bool,
-    /// A trainer waits for the others when it is more than so many steps ahead of one; without sync only. Fluid has no such bound.
+    /// A trainer waits for the others when it is more than this number of steps ahead of one (staleness bound); without sync only. Fluid has no such bound.
     pub max_staleness: Option<u32>,
     /// Train locally and exchange how far parameters moved.
     pub geo_sgd_mode: bool,
     /// After how many steps they are exchanged; the communicator counts them.
     pub geo_sgd_need_push_nums: usize,
-    /// How many rings equal workers use.
+    /// The number of rings of collective workers.
     pub nccl_comm_num: usize,
     /// Rings inside nodes and between them.
     pub use_hierarchical_allreduce: bool,
     /// How many workers a node has, for rings inside nodes.
     pub hierarchical_allreduce_inter_nranks: usize,
-    /// What equal workers exchange.
+    /// The values that collective workers exchange.
     pub collective_mode: Option<CollectiveMode>,
-    /// Gradients of equal workers are exchanged together up to so many MiB; as their runtime is set if not given.
+    /// Gradients of collective workers are exchanged together up to this number of MiB; as their runtime is set if not given.
     pub fuse_grad_size_in_mb: Option<f32>,
     /// With [`CollectiveMode::LocalSgd`]: after how many steps parameters are averaged, and up to which step after each.
     pub local_sgd_k_steps: usize,
@@ -74,7 +74,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Fluid's defaults: sync, parameter servers, large variables cut.
+    /// Fluid's defaults: sync, parameter servers, large variables partitioned.
     pub fn fluid() -> Config {
         Config {
             slice_var_up: true,
@@ -102,12 +102,12 @@ impl Config {
     }
 }
 
-/// Who the trainers are.
+/// The trainers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trainers {
-    /// So many; they need no addresses, because they talk to servers only.
+    /// Their number; they need no addresses, because they talk to servers only.
     Count(usize),
-    /// These endpoints, separated by commas: equal workers talk to each other.
+    /// These endpoints, separated by commas: collective workers connect to each other.
     Endpoints(String),
 }
 
@@ -117,7 +117,7 @@ pub struct Arguments<'a> {
     pub registry: &'a Registry,
     /// Which trainer this is, counted from 0. Servers pass any.
     pub trainer_id: usize,
-    /// The program for one machine. With parameter servers it stays as it is; equal workers train it after it was rewritten.
+    /// The program for one machine. With parameter servers it stays as it is; collective workers train it after it was rewritten.
     pub program: &'a mut Program,
     /// Its startup program; becomes the trainer's.
     pub startup_program: &'a mut Program,
@@ -127,7 +127,7 @@ pub struct Arguments<'a> {
     pub trainers: Trainers,
     /// All trainers finish a step together.
     pub sync_mode: bool,
-    /// Where this process listens: of equal workers it says which one this is.
+    /// The endpoint of this process: of collective workers it tells the rank.
     pub current_endpoint: &'a str,
     /// Instead of the config's.
     pub slice_var_up: Option<bool>,
@@ -140,9 +140,9 @@ pub struct Arguments<'a> {
 pub(super) struct Traffic {
     /// The trainer's program holds the barriers of every step.
     pub(super) sync: bool,
-    /// A communicator cuts and joins; the program has neither `split` nor `concat`.
+    /// A communicator partitions and joins; the program has neither `split` nor `concat`.
     pub(super) runtime_split: bool,
-    /// The threads of a trainer meet at a barrier.
+    /// The threads of a trainer wait for each other at a barrier.
     pub(super) half_async: bool,
     /// Deltas of parameters travel rather than gradients.
     pub(super) geo: bool,

@@ -11,7 +11,7 @@ use crate::placement::VarBlock;
 /// Set by the server before it runs a block: whose gradient arrived.
 pub const TRAINER_ID: &str = "@TRAINER_ID@";
 
-/// The copy of a parameter that a server keeps per trainer.
+/// The copy of a parameter that a server has for each trainer.
 pub fn backup(param: &Name, trainer: usize) -> Name {
     format!("{param}.trainer_{trainer}_bak").into()
 }

@@ -10,7 +10,7 @@ use super::server::owned;
 use super::trainer_startup::fetch_parameters;
 use crate::ops::{NO_VARS, Serve, listen_and_serv, send, strings, with_role};
 
-/// What a trainer sends once: its parameters are in place, and moves are counted from here.
+/// The variables that a trainer sends once: its parameters are in place, and deltas count from here.
 const PARAM_INIT: &str = "param_init";
 
 /// The trainer's program: the whole program, and a note of the ids that it looked up.

@@ -1,4 +1,4 @@
-//! Equal workers that exchange gradients: the loss is divided by their number, and every gradient is summed over all of
+//! Collective workers that all-reduce gradients: the loss is divided by their number, and every gradient is summed over all of
 //! them as soon as it is complete.
 
 use oarlock_ir::{Attr, Name, Op, Program, Result, Role};

@@ -1,4 +1,4 @@
-//! What all passes look at: the programs for one machine, sorted and placed.
+//! The job that all passes read: the programs for one machine, sorted and placed.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ impl Job {
         self.updates().iter().filter(|u| !self.remote.contains(&u.param))
     }
 
-    /// What trainers and servers of one job must agree on, in short: parameters, their sizes and blocks, how they are
+    /// The fingerprint that trainers and servers of one job must agree on: parameters, their sizes and blocks, how they are
     /// updated, and by how many trainers.
     pub(super) fn fingerprint(&self) -> String {
         let mut text = format!("{} trainers, {:?}", self.trainers, self.traffic);
@@ -100,7 +100,7 @@ impl Job {
     }
 }
 
-/// What notices of steps are named after, as in Fluid's programs.
+/// The prefix of the names of step notices, as in Fluid's programs.
 const STEPS: &str = "@LR_DECAY_COUNTER@";
 
 /// The sizes of a variable that is to be placed; all must be known.

@@ -1,10 +1,22 @@
-//! From a program for one machine to the programs of a cluster: one file per pass.
+//! Transpiles a program for one machine into the programs of a cluster: one file per pass.
 //!
-//! [`DistributeTranspiler`] joins them. `updates` sorts the operators of the program by what they lead to, the placement
-//! says which server holds what, and then each pass makes one program from that: `trainer` (with `lookup`),
-//! `trainer_startup`, `server` (with `dc_asgd`), `server_startup`; `table` adds hashed tables to them, and `geo` makes
-//! those of its mode. Equal workers need no placement: `workers`, `grad_allreduce` and `local_sgd` rewrite one program.
-//! Nothing is kept in between: any number of roles can be asked for, in any order. No pass opens a socket.
+//! [`DistributeTranspiler`] runs the passes. None depends on another having run: each makes one program from the same [`job::Job`], which
+//! holds the program for one machine, sorted and placed. So the programs of all roles can be requested in any order.
+//!
+//! 1. [`updates`] sorts the optimizer's operators by what they read and write. Operators that lead to, or follow from, the update of one
+//!    parameter belong to the server that holds it; those that join several gradients (a global norm, clipping) stay with the trainer.
+//!    The variable that crosses from one to the other is the gradient that is sent. A learning-rate schedule moves to the servers.
+//! 2. [`placement`] partitions parameters into blocks of whole rows and assigns them to servers. It sees names and sizes only.
+//! 3. [`trainer`] drops the operators that moved, sends each gradient after the operator that completes it, and receives; [`lookup`]
+//!    turns the lookups of a table into one operator; [`norm`] gives a global norm the mean of all trainers' gradients.
+//!    [`trainer_startup`] fetches the first values.
+//! 4. [`server`] makes `listen_and_serv` and a block for each update; [`dc_asgd`] and [`table`] (hashed embedding tables) add to it.
+//!    [`server_startup`] initializes parameters whole and takes their blocks out, so that they start as on one machine.
+//! 5. [`geo`] makes the programs of GEO; [`collective_workers`], [`grad_allreduce`] and [`local_sgd`] rewrite the one program of
+//!    collective workers, and [`zero_weight_step`] makes the step of a rank without data.
+//!
+//! Every program is verified before it is returned. `tests/main/golden_programs.rs` compares them with those of Fluid 1.8. No pass opens a
+//! socket.
 
 #![forbid(unsafe_code)]
 
@@ -51,7 +63,7 @@ use updates::{Update, find_updates};
 pub use var_locations::{Part, VarLocations};
 pub use zero_weight_step::{ZeroWeightStep, zero_weight_step};
 
-use crate::placement::{Cut, Placeable, Placed, Placement, SplitMethod, shuffle};
+use crate::placement::{Partition, Placeable, Placed, Placement, SplitMethod, shuffle};
 
 /// Turns a program for one machine into those of trainers and servers.
 #[derive(Debug)]
@@ -61,12 +73,12 @@ pub struct DistributeTranspiler {
     made: Option<Made>,
 }
 
-/// What a program became.
+/// The result of transpiling a program.
 #[derive(Debug)]
 enum Made {
     /// Programs of trainers and servers are made from this when they are asked for.
     Job(Box<Job>),
-    /// The program of one of many equal workers, who wait for each other where they meet.
+    /// The program of a collective worker.
     Worker(Box<Program>),
 }
 
@@ -89,7 +101,7 @@ impl DistributeTranspiler {
     }
 
     /// Sorts and places a program. `startup_program` becomes the trainer's; the other programs are there to be asked for.
-    /// Equal workers have no other programs: `program` becomes theirs.
+    /// Collective workers have no other programs: `program` becomes theirs.
     pub fn transpile(&mut self, arguments: Arguments<'_>) -> Result<()> {
         self.made = Some(match self.config.mode {
             Mode::Pserver => self.transpile_pserver(arguments)?,
@@ -120,7 +132,7 @@ impl DistributeTranspiler {
         Ok(Made::Worker(Box::new(program)))
     }
 
-    /// The program stays as it is: whoever runs it on all workers ([`exchange_gradients`]) adds what it needs.
+    /// The program stays as it is: the caller that runs it on all workers ([`exchange_gradients`]) adds the exchange.
     fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program, registry: &Registry) -> Result<()> {
         let updates = find_updates(program, registry)?;
         let params = trained(program, &updates);
@@ -184,12 +196,12 @@ impl DistributeTranspiler {
         let rates = if traffic.geo { Vec::new() } else { self.rates.clone() };
         rates.iter().try_for_each(|rate| check_rate(&main, rate))?;
         let method = arguments.split_method.as_ref().unwrap_or(&self.config.split_method);
-        // GEO always cuts: servers only add what they are sent.
-        let cuts = arguments.slice_var_up.unwrap_or(self.config.slice_var_up) || traffic.geo;
+        // GEO always partitions: servers only add deltas.
+        let partitions = arguments.slice_var_up.unwrap_or(self.config.slice_var_up) || traffic.geo;
         let tables = distributed_tables(&main, &updates.updates)?;
         refuse_tables(&traffic, &tables)?;
         let placed = updates.updates.iter().filter(|u| !tables.contains(&u.param));
-        let placement = place(&main, placed, servers, method, cuts.then_some(self.config.min_block_size))?;
+        let placement = place(&main, placed, servers, method, partitions.then_some(self.config.min_block_size))?;
         let remote = if traffic.geo { BTreeSet::new() } else { remote_tables(&main, &updates.updates) };
         let startup = arguments.startup_program.clone();
         Ok(Job {
@@ -211,7 +223,7 @@ impl DistributeTranspiler {
         Ok(&self.job()?.placement)
     }
 
-    /// What a trainer of GEO shares with others, and where it is on servers.
+    /// The variables that a GEO trainer shares with others, and their locations on servers.
     pub fn geo_vars(&self) -> Result<Vec<GeoVar>> {
         let job = self.job()?;
         let block = |placed: &Placed| GeoBlock {
@@ -261,7 +273,7 @@ impl DistributeTranspiler {
         Ok(self.job()?.trainers)
     }
 
-    /// Whom this process waits for before its first step; nobody if the config or the caller says not to wait.
+    /// The servers that this process waits for before its first step; none if the config or the caller says not to wait.
     pub fn wait_for(&self, wait_port: bool) -> Result<&[String]> {
         let all: &[String] = match self.made()? {
             Made::Job(job) => job.placement.servers(),
@@ -309,7 +321,7 @@ impl DistributeTranspiler {
     fn job(&self) -> Result<&Job> {
         match self.made()? {
             Made::Job(job) => Ok(job),
-            Made::Worker(..) => Err(Error::new(Kind::Argument, "equal workers have no servers")
+            Made::Worker(..) => Err(Error::new(Kind::Argument, "collective workers have no servers")
                 .help("set `mode` to pserver, or ask for the trainer's program")),
         }
     }
@@ -323,8 +335,8 @@ impl DistributeTranspiler {
     }
 }
 
-/// The program as each of so many workers runs it: gradients are summed over all of them before the update. For mode "nccl2",
-/// which leaves the program to whoever runs it.
+/// The program as each of the workers runs it: gradients are summed over all of them before the update. For mode "nccl2",
+/// which leaves the exchange to the executor.
 pub fn exchange_gradients(program: &Program, workers: usize) -> Result<Program> {
     let mut program = program.clone();
     verify(&program, None)?;
@@ -429,6 +441,6 @@ fn place<'a>(
         None => shuffle(vars.len(), main.random_seed as u32),
     };
     let pieces = if min_block_size.is_some() { servers.len() } else { 1 };
-    let rule = Cut { pieces, min_block_size: min_block_size.unwrap_or(1) };
+    let rule = Partition { pieces, min_block_size: min_block_size.unwrap_or(1) };
     Placement::new(&vars, &order, rule, servers, method)
 }

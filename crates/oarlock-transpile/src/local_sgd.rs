@@ -1,4 +1,4 @@
-//! Equal workers that exchange parameters: each updates its own, then all move to the mean of where they went, after every step or
+//! Collective workers that average parameters (local SGD): each updates its own, then all move to the mean of these moves, after every step or
 //! after some.
 
 use oarlock_ir::{Attr, Dim, Error, Kind, Name, Op, Program, Result, Role, Var, VarKind, VarType};
@@ -24,7 +24,7 @@ fn assign(from: &Name, to: &Name, role: Role) -> Op {
     with_role(Op::new("assign").input("X", [from]).output("Out", [to]), role, NO_VARS)
 }
 
-/// Keeps what every parameter starts from.
+/// Copies the values that every parameter starts from.
 pub(super) fn take_snapshots(startup: &mut Program, parameters: &[Name]) -> Result<()> {
     for param in parameters {
         declare_snapshot(startup, param)?;
@@ -91,7 +91,7 @@ impl Averaging {
         self.every == 1
     }
 
-    /// What all workers must have in common, if it is not the rule.
+    /// The lines that all ranks must have in common, if they are not the usual ones.
     pub(super) fn in_common(&self) -> Option<String> {
         let text = || format!("parameters are averaged every {} steps after step {}", self.every, self.begin);
         (!self.is_every_step()).then(text)

@@ -60,16 +60,16 @@ pub struct RemoteTable {
     pub name: Name,
     /// Its parts: a server each, and the part's name there.
     pub parts: Vec<(String, String)>,
-    /// The rows of each part; empty if rows are spread over the parts by id.
+    /// The rows of each part; empty if rows are hashed over the parts by id.
     pub sections: Vec<i64>,
 }
 
-/// Who looks up.
+/// The process that looks up rows.
 #[derive(Clone, Copy)]
 enum Reader {
     /// A trainer, by its number.
     Trainer(i32),
-    /// Somebody who changes nothing.
+    /// A reader, which changes nothing.
     Onlooker,
 }
 

@@ -14,7 +14,7 @@ use crate::ops::{NO_VARS, trainer_mean, with_role};
 /// The operators that begin to compute a norm: what they read of the network are gradients.
 const LOOKS: [&str; 3] = ["square", "squared_l2_norm", "merge_selected_rows"];
 
-/// What looks at gradients as a whole, in the program for one machine.
+/// The operators that read all gradients together, in the program for one machine.
 #[derive(Default)]
 pub(super) struct Norms {
     /// The gradients.

@@ -6,7 +6,7 @@
 use oarlock_ir::{Attr, Name, Op, Role};
 use oarlock_tensor::DType;
 
-/// What every operator of a program carries besides its own attributes.
+/// The attributes of every operator besides its own.
 pub fn with_role<N: Into<String>>(mut op: Op, role: Role, role_var: impl IntoIterator<Item = N>) -> Op {
     op.set_role(role);
     op.attrs.set("op_role_var", role_var.into_iter().map(Into::into).collect::<Vec<String>>());
@@ -83,7 +83,7 @@ pub fn fake_init(table: &Name, shape: Vec<i64>) -> Op {
 /// Its type.
 pub const LOOKUP: &str = "distributed_lookup_table";
 
-/// The lookups of somebody who only reads.
+/// The lookups of a reader.
 pub const READ_ONLY: &str = "oarlock_read_only";
 
 /// A lookup of `ids` in `table`. Where its blocks live is added by attribute.
@@ -116,7 +116,7 @@ pub fn trainer_mean(gradients: Vec<Name>, means: Vec<Name>, servers: &[String], 
         .attr("trainer_id", trainer)
 }
 
-/// What differs from server to server.
+/// The attributes that differ from server to server.
 pub struct Serve {
     /// The gradients, and other variables that trainers send.
     pub received: Vec<Name>,

@@ -36,13 +36,13 @@ pub(super) fn owned(job: &Job, server: usize) -> impl Iterator<Item = (&Update, 
 /// The names that the variables of an update have on a server.
 ///
 /// Parameter and gradient are named after their block. State (moments, averages) keeps its name, as files expect,
-/// unless two blocks of one parameter meet on one server.
+/// unless two blocks of one parameter are on one server.
 pub(super) fn names(job: &Job, server: usize, update: &Update, block: &VarBlock) -> BTreeMap<Name, Name> {
-    let meets = owned(job, server).filter(|(u, _)| u.param == update.param).count() > 1;
+    let several = owned(job, server).filter(|(u, _)| u.param == update.param).count() > 1;
     let ops = update.ops.iter().map(|i| &job.main.global().ops[*i]);
     let mut names = BTreeMap::new();
     for state in ops.flat_map(|op| op.outputs.args()) {
-        names.insert(state.clone(), if meets { block.name_of(state) } else { state.clone() });
+        names.insert(state.clone(), if several { block.name_of(state) } else { state.clone() });
     }
     names.insert(update.param.clone(), block.name());
     names.insert(update.grad.clone(), block.name_of(&update.grad));
@@ -151,8 +151,8 @@ impl<'a> Server<'a> {
         names: &BTreeMap<Name, Name>,
         owner: Option<(&Update, &VarBlock)>,
     ) -> Result<()> {
-        if let Some((_, cut)) = owner.filter(|(_, cut)| !cut.is_whole() && !op.sub_blocks().is_empty()) {
-            let what = format!("`{}` has a block of its own, and `{}` is cut", op.op_type, cut.var);
+        if let Some((_, block)) = owner.filter(|(_, block)| !block.is_whole() && !op.sub_blocks().is_empty()) {
+            let what = format!("`{}` has a block of its own, and `{}` is partitioned", op.op_type, block.var);
             return Err(Error::new(Kind::Unsupported, what).help("set `slice_var_up` to false"));
         }
         let args: BTreeSet<Name> = op.inputs.args().chain(op.outputs.args()).cloned().collect();
@@ -176,7 +176,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Declares a variable of the program for one machine. What has the sizes of a parameter that is cut gets those of
+    /// Declares a variable of the program for one machine. A variable with the sizes of a partitioned parameter gets those of
     /// its block.
     fn declare(&mut self, original: &Name, name: &Name, owner: Option<(&Update, &VarBlock)>) -> Result<()> {
         let mut var = self.job.var(original)?.clone();

@@ -1,6 +1,6 @@
 //! A server's startup program: the initializers of what lives on it.
 //!
-//! A block of a parameter gets the values that the parameter has on one machine: it is initialized whole and cut, unless
+//! A block of a parameter gets the values that the parameter has on one machine: it is initialized whole and partitioned, unless
 //! all its elements are alike.
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ pub(super) fn server_startup(job: &Job, server: usize, program: &Program) -> Res
     Ok(startup)
 }
 
-/// What on the server descends from which variable; variables without an entry have their own name and size.
+/// The variables of the server and those that they come from; variables without an entry have their own name and size.
 fn copies<'a>(job: &'a Job, server: usize, program: &Program) -> IndexMap<Name, Copies<'a>> {
     let mut copies: IndexMap<Name, Copies<'a>> = IndexMap::new();
     for (update, block) in owned(job, server) {
@@ -89,7 +89,7 @@ fn initialize(
                 declare_args(job, op, startup);
                 startup.global_mut().ops.push(op.clone());
                 if let Some(var) = startup.global_mut().vars.get_mut(original) {
-                    // Only until its block is cut out of it.
+                    // Only until its block is taken out of it.
                     var.persistable = false;
                 }
             }

@@ -1,6 +1,6 @@
-//! Hashed tables (`is_distributed`): rows live on all servers by id, are created on first use, and no trainer holds any.
+//! Hashed tables (`is_distributed`): rows are hashed over all servers by id, are created on first use, and no trainer holds any.
 //!
-//! The predecessor's design, with what it never got to run repaired: several tables may be distributed, gradients of
+//! The design of Fluid 1.8, with repairs of the parts that never ran there: several tables may be distributed, gradients of
 //! trainers are averaged like all others, and the table is updated by the optimizer that was asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +88,7 @@ pub(super) fn serve_table(server: &mut Server<'_>, update: &Update, parent: usiz
     add_lookup(server, update)
 }
 
-/// What is as large as the table (the table, moments) is a set of rows on a server.
+/// Variables as large as the table (the table itself, moments) are sets of rows on a server.
 fn declare_rows(server: &mut Server<'_>, update: &Update) -> Result<()> {
     let job = server.job;
     let table = job.var(&update.param)?.clone();

@@ -30,7 +30,7 @@ struct Trainer<'a> {
     job: &'a Job,
     program: Program,
     dummies: Dummies,
-    /// What each send of a gradient writes, in the order of the updates.
+    /// The variables that the sends of gradients write, in the order of the updates.
     sent: Vec<Name>,
 }
 
@@ -134,7 +134,7 @@ impl Trainer<'_> {
         dummy
     }
 
-    /// Fetches the new parameters and joins those that were cut.
+    /// Fetches the new parameters and joins those that were partitioned.
     fn receive(&mut self, barrier: Option<&Name>) -> Result<()> {
         let job = self.job;
         let mut received = Vec::new();

@@ -37,35 +37,35 @@ pub(super) fn trainer_startup(job: &Job, trainer: &Program) -> Result<Program> {
     Ok(program)
 }
 
-/// What no operator names, such as a learning rate that the optimizer does not read: no server has it, and saves hold it.
+/// Variables that no operator names, such as a learning rate that the optimizer does not read: no server has it, and saves hold it.
 fn unnamed(job: &Job) -> impl Iterator<Item = Name> {
     let named = named(&job.main);
     let kept = job.main.global().vars.values().filter(|var| var.holds_values());
     kept.filter(move |var| !named.contains(&var.name)).map(|var| var.name.clone())
 }
 
-/// Fetches parameters and joins those that were cut.
+/// Fetches parameters and joins those that were partitioned.
 pub(super) fn fetch_parameters<'a>(
     job: &Job,
     program: &mut Program,
     dummies: &mut Dummies,
     updates: impl Iterator<Item = &'a Update>,
 ) -> Result<()> {
-    let mut cut = Vec::new();
+    let mut joins = Vec::new();
     for update in updates {
         declare_blocks(job, update, program)?;
         let names = job.block_names(update);
         let op = recv(names, None, job.endpoints(update), job.trainer_attr());
         program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
         if job.blocks(update).len() > 1 {
-            cut.push(with_role(join(job, update), Role::FORWARD, NO_VARS));
+            joins.push(with_role(join(job, update), Role::FORWARD, NO_VARS));
         }
     }
     let dummy = dummies.make(program);
     let op = fetch_barrier(None, vec![dummy], job.placement.servers(), job.trainer_attr())
         .attr(FINGERPRINT, job.fingerprint());
     program.global_mut().ops.push(with_role(op, Role::RPC, NO_VARS));
-    program.global_mut().ops.extend(cut);
+    program.global_mut().ops.extend(joins);
     Ok(())
 }
 
@@ -83,7 +83,7 @@ fn add_step_notice(job: &Job, program: &mut Program) {
     program.global_mut().ops.insert(0, with_role(op, Role::FORWARD, NO_VARS));
 }
 
-/// The notice of a step, as a trainer keeps it.
+/// The notice of a step, as a trainer has it.
 pub(super) fn step_notice_var(name: &Name) -> Var {
     let mut var = Var::new(name, VarType::tensor(DType::I64, vec![Dim::Is(1)]));
     var.persistable = true;

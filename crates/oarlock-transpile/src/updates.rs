@@ -25,7 +25,7 @@ pub(super) struct Update {
     pub(super) ops: Vec<usize>,
     /// Which of them updates the parameter.
     pub(super) update_op: usize,
-    /// May the parameter be cut?
+    /// May the parameter be partitioned?
     pub(super) divisible: bool,
 }
 
@@ -116,7 +116,7 @@ fn describe(program: &Program, flow: &Flow, update_op: usize, ops: Vec<usize>) -
     Ok(Update { param, grad: (*grad).clone(), sparse, ops, update_op, divisible })
 }
 
-/// What flows from operator to operator.
+/// The values that flow from operator to operator.
 struct Flow {
     /// For each operator: what it reads, and which operator wrote it.
     reads: Vec<Vec<(Name, usize)>>,

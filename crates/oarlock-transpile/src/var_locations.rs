@@ -1,4 +1,4 @@
-//! What servers keep: where each variable of the program for one machine is, for saving and loading it whole.
+//! The locations on servers of the variables of the program for one machine, for saving and loading them whole.
 
 use indexmap::IndexMap;
 use oarlock_ir::{Name, Program, Result, Var};
@@ -7,7 +7,7 @@ use super::job::Job;
 use super::server::{names, owned};
 use super::table::grows;
 
-/// A variable of the program for one machine that servers keep.
+/// A variable of the program for one machine, and its parts on servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VarLocations {
     /// The variable.
@@ -35,7 +35,7 @@ pub struct Part {
     pub rows: Option<usize>,
 }
 
-/// Everything that servers keep.
+/// All variables that servers have.
 pub(super) fn var_locations(job: &Job, servers: &[Program]) -> Result<Vec<VarLocations>> {
     let mut all: IndexMap<Name, VarLocations> = IndexMap::new();
     for (server, program) in servers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a worker runs that has no data left: it takes part in the exchanges of the others without weight, and makes the same
+//! The zero-weight step of a rank that has no data left: it takes part in the exchanges of the others with weight 0, and makes the same
 //! updates, so that its parameters stay those of all.
 
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use crate::ops::{WEIGHT, is_exchange, waits_for_exchanges};
 /// A step without data, in two parts.
 #[derive(Debug)]
 pub struct ZeroWeightStep {
-    /// Exchanges with weight 0. Then it is known whether anybody had data.
+    /// Exchanges with weight 0. Then it is known whether any rank had data.
     pub exchange: Program,
     /// Makes the update.
     pub update: Program,
-    /// Is the update made even if nobody had data? Parameters that were exchanged themselves must be put back.
+    /// Is the update made even if no rank had data? Parameters that were exchanged themselves must be put back.
     pub always_update: bool,
     /// Exchanges with weight 1, for a worker that made steps since parameters were averaged last; only where they are averaged after
     /// some steps.
@@ -34,7 +34,7 @@ pub fn zero_weight_step(program: &Program) -> Result<Option<ZeroWeightStep>> {
         let name = other.inputs.args().next().map(Name::to_string).unwrap_or_default();
         let what = format!("a worker without data cannot take part in `{}` of `{name}`", other.op_type);
         return Err(Error::new(Kind::Unsupported, what)
-            .help("give all workers as many batches: pad short shards, or stop at the shortest"));
+            .help("give all workers equally many batches: pad short shards, or stop at the shortest"));
     }
     let exchanged: BTreeSet<Name> = exchanges.iter().flat_map(|i| ops[*i].inputs.args().cloned()).collect();
     let is_param = |name: &Name| program.find_var(0, name).is_some_and(|var| var.persistable);
@@ -121,7 +121,7 @@ fn check_inputs(program: &Program) -> Result<()> {
         if let Some(missing) = op.inputs.args().find(|name| !there(name)) {
             let what = format!("a worker without data cannot run `{}`: `{missing}` comes from data", op.op_type);
             return Err(Error::new(Kind::Unsupported, what)
-                .help("give all workers as many batches: pad short shards, or stop at the shortest"));
+                .help("give all workers equally many batches: pad short shards, or stop at the shortest"));
         }
         written.extend(op.outputs.args());
     }

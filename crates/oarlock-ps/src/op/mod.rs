@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_cannot_be_found_is_named_with_the_users_line() {
+    fn unknown_server_host_is_an_error_with_the_call_site() {
         let text =
             "block 0 {\n var w: f32[2] persistable\n w = recv() {epmap: [\"no.such.host:6174\"]} at \"train.py:9\"\n }";
         let program = Program::from_text(text).unwrap();
@@ -147,22 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_orders_operators_passes_values_through() {
-        let text = "block 0 {
-            var a: f32[2]
-            var b: f32[2]
-            var c: f32[2]
-            Out: [a, c] = c_sync_comm_stream(X: [a, b])
-        }";
-        let program = Program::from_text(text).unwrap();
-        let (a, b) = (numbers(&[1.0, 2.0]), numbers(&[3.0, 4.0]));
-        let found = executor().run_tensors(&program, &[("a", &a), ("b", &b)], &["a", "c"], &Scope::new()).unwrap();
-        assert_eq!(found[0].data::<f32>().unwrap(), [1.0, 2.0]);
-        assert_eq!(found[1].data::<f32>().unwrap(), [3.0, 4.0]);
-    }
-
-    #[test]
-    fn the_trainers_own_copy_is_chosen() {
+    fn ref_by_trainer_id_selects_the_copy_of_the_trainer() {
         let text = "block 0 {
             var a: f32[2]
             var b: f32[2]

@@ -23,7 +23,7 @@ pub enum SplitMethod {
     RoundRobin,
     /// By the name of the block.
     HashName,
-    /// As somebody else decides; every process of a job must decide alike.
+    /// By a function of the user; every process of a job must decide alike.
     Custom(Arc<MakeDispatcher>),
 }
 

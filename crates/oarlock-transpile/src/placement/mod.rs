@@ -15,7 +15,7 @@ use oarlock_ir::{Error, Kind, Name, Result};
 
 pub use dispatch::{Dispatcher, HashName, MakeDispatcher, RoundRobin, SplitMethod};
 pub use partition::block_name;
-pub use partition::{Cut, VarBlock, cut};
+pub use partition::{Partition, VarBlock, partition};
 pub use shard::server_of_id;
 pub use shuffle::shuffle;
 
@@ -26,7 +26,7 @@ pub struct Placeable {
     pub name: Name,
     /// Its sizes, all known.
     pub dims: Vec<usize>,
-    /// May it be cut? An update that looks at a whole parameter (at its norm, say) needs it in one piece.
+    /// May it be partitioned? An update that looks at a whole parameter (at its norm, say) needs it in one piece.
     pub divisible: bool,
 }
 
@@ -47,21 +47,21 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Cuts variables and deals their blocks out to servers, in the order of the variables.
+    /// Partitions variables and deals their blocks out to servers, in the order of the variables.
     ///
     /// The order in which they are dealt may differ from that of `vars`: `order` lists their indices.
     pub fn new(
         vars: &[Placeable],
         order: &[usize],
-        rule: Cut,
+        rule: Partition,
         servers: Vec<String>,
         method: &SplitMethod,
     ) -> Result<Placement> {
         let mut dispatcher = method.dispatcher(&servers);
         let mut placed: IndexMap<Name, Vec<Placed>> = vars.iter().map(|v| (v.name.clone(), Vec::new())).collect();
         for var in order.iter().filter_map(|i| vars.get(*i)) {
-            let pieces = if var.divisible { rule } else { Cut { pieces: 1, ..rule } };
-            let blocks = cut(&var.name, &var.dims, pieces);
+            let pieces = if var.divisible { rule } else { Partition { pieces: 1, ..rule } };
+            let blocks = partition(&var.name, &var.dims, pieces);
             let chosen = dispatcher.dispatch(&blocks)?;
             check(&var.name, &chosen, blocks.len(), servers.len())?;
             let pairs = blocks.into_iter().zip(chosen).map(|(block, server)| Placed { block, server });
@@ -105,7 +105,7 @@ impl fmt::Display for Placement {
 fn check(var: &Name, chosen: &[usize], blocks: usize, servers: usize) -> Result<()> {
     if chosen.len() != blocks {
         let what = format!("the dispatcher placed {} blocks of `{var}`, which has {blocks}", chosen.len());
-        return Err(Error::new(Kind::Argument, what).help("return one server for every block that was handed over"));
+        return Err(Error::new(Kind::Argument, what).help("return one server for every block that it was given"));
     }
     match chosen.iter().find(|server| **server >= servers) {
         Some(server) => {
@@ -139,7 +139,7 @@ mod tests {
 
     fn place(method: &SplitMethod) -> Result<Vec<Vec<usize>>> {
         let (vars, order) = (vars(), [0, 1, 2, 3, 4]);
-        let rule = Cut { pieces: 2, min_block_size: 1024 };
+        let rule = Partition { pieces: 2, min_block_size: 1024 };
         let placement = Placement::new(&vars, &order, rule, vec!["a:1".into(), "b:2".into()], method)?;
         Ok(placement.iter().map(|(_, blocks)| blocks.iter().map(|b| b.server).collect()).collect())
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_needs_to_be_whole_is_not_cut() {
         let whole = Placeable { divisible: false, ..var("w", &[4000, 8]) };
-        let rule = Cut { pieces: 2, min_block_size: 1 };
+        let rule = Partition { pieces: 2, min_block_size: 1 };
         let servers = vec!["a:1".to_string(), "b:2".to_string()];
         let placement = Placement::new(&[whole], &[0], rule, servers, &SplitMethod::RoundRobin).unwrap();
         assert_eq!(placement.to_string(), "w [4000, 8] on a:1\n");
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(
             place(&custom(&[0])).unwrap_err().to_string(),
             "error[argument]: the dispatcher placed 1 blocks of `fc_0.w_0`, which has 2\n  \
-             help: return one server for every block that was handed over"
+             help: return one server for every block that it was given"
         );
         assert_eq!(
             place(&custom(&[2])).unwrap_err().to_string(),

@@ -1,13 +1,13 @@
-//! How a variable is cut into blocks of whole rows.
+//! Partitions variables into blocks of whole rows.
 
 use oarlock_ir::Name;
 
-/// How finely to cut.
+/// The rule of a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cut {
-    /// At most so many blocks: the number of servers, or 1 to leave variables whole.
+pub struct Partition {
+    /// The most blocks: the number of servers, or 1 to leave variables whole.
     pub pieces: usize,
-    /// A block has at least so many elements, unless the variable has fewer.
+    /// The fewest elements of a block, unless the variable has fewer.
     pub min_block_size: usize,
 }
 
@@ -37,7 +37,7 @@ impl VarBlock {
         self.name_of(&self.var)
     }
 
-    /// The name of the same block of a variable that is cut alike, such as the gradient.
+    /// The name of the same block of a variable that is partitioned alike, such as the gradient.
     pub fn name_of(&self, var: &str) -> Name {
         if self.is_whole() { var.into() } else { block_name(var, self.index) }
     }
@@ -48,13 +48,13 @@ impl VarBlock {
     }
 }
 
-/// The name of a block of a variable that is cut.
+/// The name of a block of a partitioned variable.
 pub fn block_name(var: &str, index: usize) -> Name {
     format!("{var}.block{index}").into()
 }
 
-/// Cuts a variable: as evenly as whole rows allow, and never finer than `rule` says.
-pub fn cut(var: &Name, dims: &[usize], rule: Cut) -> Vec<VarBlock> {
+/// Partitions a variable: as evenly as whole rows allow, and never finer than `rule` says.
+pub fn partition(var: &Name, dims: &[usize], rule: Partition) -> Vec<VarBlock> {
     let elements: usize = dims.iter().product();
     let width = dims.iter().skip(1).product::<usize>().max(1);
     let pieces = rule.pieces.min(elements / rule.min_block_size.max(1)).max(1);
@@ -78,11 +78,11 @@ mod tests {
     use super::*;
 
     fn blocks(dims: &[usize], pieces: usize, min_block_size: usize) -> Vec<Vec<usize>> {
-        cut(&"w".into(), dims, Cut { pieces, min_block_size }).into_iter().map(|b| b.dims).collect()
+        partition(&"w".into(), dims, Partition { pieces, min_block_size }).into_iter().map(|b| b.dims).collect()
     }
 
     #[test]
-    fn as_the_predecessor_cuts() {
+    fn blocks_are_those_of_fluid() {
         assert_eq!(blocks(&[8, 4000], 2, 8192), [[4, 4000], [4, 4000]]);
         assert_eq!(blocks(&[3001, 8], 2, 8192), [[1501, 8], [1500, 8]]);
         assert_eq!(blocks(&[8, 2000], 2, 8192), [[8, 2000]]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_sizes() {
+    fn variables_without_elements_or_with_one_row_are_partitioned() {
         assert_eq!(blocks(&[], 2, 1), [[0usize; 0]]);
         assert_eq!(blocks(&[0, 4], 2, 1), [[0, 4]]);
         assert_eq!(blocks(&[7], 1, 1), [[7]]);
@@ -106,7 +106,7 @@ mod tests {
     fn blocks_cover_every_row_once() {
         for rows in [1, 2, 3, 7, 100, 101] {
             for pieces in 1..6 {
-                let blocks = cut(&"w".into(), &[rows, 3], Cut { pieces, min_block_size: 4 });
+                let blocks = partition(&"w".into(), &[rows, 3], Partition { pieces, min_block_size: 4 });
                 let ends: Vec<usize> = blocks.iter().map(|b| b.first_row + b.rows()).collect();
                 assert_eq!(blocks[0].first_row, 0);
                 assert_eq!(*ends.last().unwrap(), rows);
@@ -117,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn names() {
-        let blocks = cut(&"w".into(), &[4, 4], Cut { pieces: 2, min_block_size: 1 });
+    fn blocks_are_named_after_their_variable() {
+        let blocks = partition(&"w".into(), &[4, 4], Partition { pieces: 2, min_block_size: 1 });
         assert_eq!((&*blocks[1].name(), &*blocks[1].name_of("w@GRAD")), ("w.block1", "w@GRAD.block1"));
-        let whole = cut(&"w".into(), &[4, 4], Cut { pieces: 1, min_block_size: 1 });
+        let whole = partition(&"w".into(), &[4, 4], Partition { pieces: 1, min_block_size: 1 });
         assert_eq!((&*whole[0].name(), &*whole[0].name_of("w@GRAD")), ("w", "w@GRAD"));
     }
 }

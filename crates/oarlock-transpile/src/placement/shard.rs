@@ -1,6 +1,6 @@
 //! Which server holds a row of a hashed table.
 //!
-//! A table is cut into virtual shards by a mix of the id, and shards are dealt out to servers: a shard is what is locked,
+//! A table is partitioned into virtual shards by a mix of the id, and shards are dealt out to servers: a shard is what is locked,
 //! saved and moved as one.
 
 use oarlock_tensor::table::{SHARDS, shard_of};

@@ -1,6 +1,6 @@
 //! The order in which whole variables are dealt out.
 //!
-//! Variables that are not cut differ in size, and neighbours (weights and biases) would always fall on the same servers,
+//! Variables that are not partitioned differ in size, and neighbours (weights and biases) would always fall on the same servers,
 //! so they are shuffled first: as `numpy.random.shuffle` does after `numpy.random.seed(program.random_seed)`, because a
 //! job may be joined by processes that decide with it.
 

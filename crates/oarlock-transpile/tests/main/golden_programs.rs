@@ -28,9 +28,9 @@ fn registry() -> Registry {
     Registry::new(oarlock_ops::ops().chain(oarlock_ps::ops()).chain(oarlock_collective::ops()), [])
 }
 
-/// A run of the predecessor's transpiler.
+/// A run of the transpiler of Fluid 1.8.
 struct Case {
-    /// What it was run on, and what it made of it.
+    /// Its input and its output.
     local: &'static str,
     made: &'static str,
     config: Config,
@@ -122,7 +122,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn programs_are_those_of_the_predecessor() {
+fn transpiled_programs_are_those_of_fluid() {
     let (archive, registry) = (archive(), registry());
     let mut differences = Vec::new();
     for case in cases() {
@@ -158,9 +158,9 @@ fn programs_are_those_of_the_predecessor() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-// Repairs: each function changes the predecessor's program to what we make of it on purpose.
+// Repairs: each function makes one intended change in the program of Fluid 1.8.
 
-/// What a trainer of GEO tells its communicator is no part of the network: a test program leaves it out.
+/// The attributes that a GEO trainer has for its communicator are no part of the network: a test program leaves it out.
 fn as_communication(case: &Case, mut program: Program) -> Program {
     let sends = program.global_mut().ops.iter_mut().filter(|op| case.config.geo_sgd_mode && op.op_type == "send");
     sends.for_each(|op| op.set_role(oarlock_ir::Role::RPC));
@@ -170,7 +170,7 @@ fn as_communication(case: &Case, mut program: Program) -> Program {
 fn repaired_trainer(case: &Case, expected: &Program) -> Program {
     let mut program = expected.clone();
     for op in &mut program.global_mut().ops {
-        // Without `split`, the predecessor forgets to say who sends.
+        // Without `split`, Fluid 1.8 leaves out the sender.
         if op.op_type == "send" {
             op.attrs.set("trainer_id", case.trainer_id as i32);
         }
@@ -184,18 +184,18 @@ fn repaired_trainer(case: &Case, expected: &Program) -> Program {
     if case.config.completely_not_async {
         send_no_count(&mut program);
     }
-    // Branches of the schedule stay in the predecessor's program, although nothing runs them.
+    // Branches of the schedule stay in the program of Fluid 1.8, although nothing runs them.
     let run: BTreeSet<usize> = program.blocks().iter().flat_map(|b| &b.ops).flat_map(Op::sub_blocks).collect();
     for block in program.blocks_mut().iter_mut().skip(1).filter(|b| !run.contains(&b.idx)) {
         block.ops.clear();
         block.vars.clear();
     }
-    // The predecessor leaves variables behind that nothing uses: blocks, deltas, the schedule's temporaries. The stale
+    // Fluid 1.8 leaves variables behind that nothing uses: blocks, deltas, the schedule's temporaries. The stale
     // step counter among them would be saved with the model.
     drop_unused(&program)
 }
 
-/// Where servers wait for all trainers they count the steps themselves. Fluid 1.8 sends counts of steps there that nobody reads: with
+/// Where servers wait for all trainers they count the steps themselves. Fluid 1.8 sends counts of steps there that no operator reads: with
 /// Fleet's sync strategy a schedule stands still.
 fn send_no_count(program: &mut Program) {
     let counts = |op: &Op| op.op_type == "send" && op.inputs.args().any(|x| x.starts_with(COUNTER));
@@ -208,7 +208,7 @@ fn send_no_count(program: &mut Program) {
     }
 }
 
-/// A norm of gradients is that of their mean; the predecessor's trainers look at their own.
+/// A norm of gradients is that of their mean; trainers of Fluid 1.8 use their own.
 fn see_means(case: &Case, program: &mut Program) {
     let looks = |op: &Op| {
         ["square", "merge_selected_rows"].contains(&op.op_type.as_str()) && op.inputs.get("X")[0].contains("@GRAD")
@@ -234,7 +234,7 @@ fn see_means(case: &Case, program: &mut Program) {
     program.global_mut().ops.insert(first, exchange);
 }
 
-/// Of two attributes that say the same the predecessor resets one; and it names a server that does not exist.
+/// Of two attributes that mean the same Fluid 1.8 resets one; and it names a server that does not exist.
 fn repair_geo(op: &mut Op) {
     if op.attrs.get("remote_prefetch").is_some() {
         op.attrs.set("remote_prefetch", false);
@@ -260,7 +260,7 @@ fn repaired_startup(case: &Case, expected: &Program, trainer: &Program) -> Progr
     drop_unused(&program)
 }
 
-/// With GEO every trainer must start from the servers' table, too; the predecessor trusts that seeds agree.
+/// With GEO every trainer must start from the servers' table, too; Fluid 1.8 trusts that seeds agree.
 fn receive_tables(program: &mut Program) {
     let blocks: Vec<Name> = vec!["tab.block0".into(), "tab.block1".into()];
     let ops = &mut program.global_mut().ops;
@@ -305,7 +305,7 @@ fn repaired_server(case: &Case, server: usize, expected: &Program) -> Program {
     program
 }
 
-/// Branches of a schedule write the learning rate of the server; the predecessor declares one of their own in them.
+/// Branches of a schedule write the learning rate of the server; Fluid 1.8 declares one of their own in them.
 fn declare_once(program: &mut Program) {
     let outside: BTreeSet<Name> = program.global().vars.keys().cloned().collect();
     program.blocks_mut().iter_mut().skip(1).for_each(|b| b.vars.retain(|name, _| !outside.contains(name)));
@@ -345,7 +345,7 @@ fn start_counting(expected: &Program) -> Program {
 
 const COUNTER: &str = "@LR_DECAY_COUNTER@";
 
-/// Updates stand in the block of the learning rate. If that has blocks of its own, the predecessor puts them into the
+/// Updates stand in the block of the learning rate. If that has blocks of its own, Fluid 1.8 puts them into the
 /// last of those, by mistake: it takes the last block there is.
 fn stand_in_learning_rate(program: &mut Program) {
     let Some(Attr::Int(lr)) = program.global().ops[0].attrs.get("lr_decay_block_id").cloned() else { return };
@@ -373,7 +373,7 @@ fn name_compensation(program: &mut Program) {
     }
 }
 
-/// A block of a parameter is cut out of the whole, so that it has the values it has on one machine. The predecessor
+/// A block of a parameter is taken out of the whole, so that it has the values it has on one machine. Fluid 1.8
 /// initializes the block: undo ours to compare.
 fn whole_then_cut(startup: &Program) -> Program {
     let mut program = startup.clone();
@@ -384,7 +384,7 @@ fn whole_then_cut(startup: &Program) -> Program {
             continue;
         }
         let (whole, block) = (&op.inputs.get("Input")[0], &op.outputs.get("Out")[0]);
-        let mut init = ops.pop().expect("an initializer before the cut");
+        let mut init = ops.pop().expect("an initializer before the partition");
         assert_eq!(&init.outputs.get("Out")[0], whole);
         init.outputs.set("Out", vec![block.clone()]);
         init.attrs.set("shape", startup.global().var(block).expect("declared").shape.to_i64());
@@ -423,7 +423,7 @@ fn plain(program: &Program, registry: &Registry) -> Program {
                     *arg = dummies.entry(arg.clone()).or_insert(next).clone();
                 }
             }
-            // With `slice_var_up` off the predecessor lists these in the order of the shuffle.
+            // With `slice_var_up` off Fluid 1.8 lists these in the order of the shuffle.
             if ["send_barrier", "listen_and_serv"].contains(&op.op_type.as_str()) {
                 op.inputs.iter_mut().for_each(|(_, args)| args.sort());
             }
@@ -433,7 +433,7 @@ fn plain(program: &Program, registry: &Registry) -> Program {
 }
 
 fn plain_op(op: &mut Op, registry: &Registry) {
-    // Ours alone: what lets two jobs that meet on one port refuse each other, and predictors know that they ask all servers.
+    // Ours alone: the attributes by which two jobs on one port refuse each other, and predictors know that they ask all servers.
     op.attrs.remove("oarlock_fingerprint");
     op.attrs.remove("oarlock_servers");
     let set: Vec<_> = op.attrs.iter().map(|(n, v)| (n.clone(), v.clone())).collect();

@@ -1,4 +1,4 @@
-//! What holds of transpiled programs besides their form: they start from the values of one machine, they train as it
+//! Properties of transpiled programs besides their form: they start from the values of one machine, they train as it
 //! does, and what cannot be done is refused with a reason.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use oarlock_ir::{Block, Op, Program, Registry, Result, Role};
 use oarlock_tensor::{DType, Tensor, Value};
 use oarlock_testkit::{Tolerance, assert_close};
 use oarlock_transpile::placement::SplitMethod;
-use oarlock_transpile::{Arguments, CollectiveMode, Config, DistributeTranspiler, Mode, Trainers};
+use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 use crate::programs::{joined, local, noise, rows_of};
 
@@ -120,7 +120,7 @@ fn feed(width: usize, step: usize, from: usize, count: usize) -> [(&'static str,
     [("x", noise(8, width, step)), ("y", noise(8, 1, step + 1000))].map(|(name, t)| (name, rows_of(&t, from, count)))
 }
 
-/// What a trainer sends in a step, by the name under which it arrives.
+/// The variables that a trainer sends in a step, by the names under which they arrive.
 fn trainer_step(
     transpiler: &DistributeTranspiler,
     servers: &[Scope],
@@ -156,7 +156,7 @@ fn two_trainers_train_as_one_process() {
         let config = Config { min_block_size, ..Config::fluid() };
         let (transpiler, _) = transpile(config, 2, &main, &startup).unwrap();
         let placement = transpiler.placement().unwrap();
-        assert!(placement.iter().any(|(_, blocks)| blocks.len() == 2), "{case}: something is cut");
+        assert!(placement.iter().any(|(_, blocks)| blocks.len() == 2), "{case}: something is partitioned");
         let servers = started(&transpiler);
         let alone = Scope::new();
         run(&startup, &alone);
@@ -208,12 +208,12 @@ fn two_blocks_on_one_server_have_state_of_their_own() {
     for name in ["fc_0.w_0_moment1_0.block0", "fc_0.w_0_moment1_0.block1", "fc_0.b_0_moment1_0"] {
         assert!(program.global().var(name).is_some(), "no `{name}`");
     }
-    let idle = transpiler.get_pserver_program("ps1:6174").unwrap();
-    assert_eq!(idle.blocks().len(), 2);
+    let without_blocks = transpiler.get_pserver_program("ps1:6174").unwrap();
+    assert_eq!(without_blocks.blocks().len(), 2);
     assert!(started(&transpiler)[0].tensor("fc_0.w_0_moment1_0.block1").is_some());
 }
 
-/// The predecessor deletes this clipping from the trainer, which then sends what nothing computes.
+/// Fluid 1.8 deletes this clipping from the trainer, which then sends what nothing computes.
 #[test]
 fn clipping_of_the_optimizer_stays_with_the_trainer() {
     let (main, startup) = local("clip_new");
@@ -229,9 +229,9 @@ fn clipping_of_the_optimizer_stays_with_the_trainer() {
     assert!(trainer.global().ops.iter().any(|op| op.op_type == "elementwise_max"));
 }
 
-/// A learning rate that no operator reads (that of Adadelta) is with nobody else, and a save holds it.
+/// A learning rate that no operator reads (that of Adadelta) is with no server, and a save holds it.
 #[test]
-fn what_no_operator_names_stays_with_the_trainer() {
+fn variables_that_no_operator_names_stay_with_the_trainer() {
     let (mut main, mut startup) = local("sync_full");
     for program in [&mut main, &mut startup] {
         let mut rate =
@@ -259,7 +259,7 @@ fn moving_averages_go_to_the_servers() {
 }
 
 #[test]
-fn programs_are_known_and_survive_files() {
+fn transpiled_programs_are_valid_and_survive_serialization() {
     let registry = registry();
     for case in ["sync_full", "piecewise", "geo"] {
         let (main, startup) = local(case);
@@ -267,7 +267,7 @@ fn programs_are_known_and_survive_files() {
         let (transpiler, trainer_startup) = transpile(config, 2, &main, &startup).unwrap();
         let (server, server_startup) = transpiler.get_pserver_programs("ps1:6174").unwrap();
         for program in [transpiler.get_trainer_program().unwrap(), trainer_startup, server, server_startup] {
-            // `split_byref` cuts without copying; `split` has the same signature.
+            // `split_byref` splits without copying; `split` has the same signature.
             oarlock_ir::verify(&program, Some(&|op| registry.get(op).is_some() || op == "split_byref")).unwrap();
             assert_eq!(Program::from_text(&program.to_string()).unwrap().to_string(), program.to_string());
             assert_eq!(oarlock_ir::diff(&Program::from_bytes(&program.to_bytes()).unwrap(), &program, &[]), None);
@@ -284,7 +284,7 @@ fn lookups(main: &Program) -> Vec<String> {
 }
 
 #[test]
-fn lookups_join_where_they_can() {
+fn lookups_of_one_table_become_one_operator() {
     let (main, _) = local("half_async");
     assert_eq!(lookups(&main), [r#"0 ["C1", "C2"] Long(-1)"#]);
     let mut padded = main.clone();
@@ -310,7 +310,7 @@ fn hashed() -> (Program, Program) {
 }
 
 /// Compares the operators of some types, in all blocks.
-fn about(program: &Program, op_types: &[&str], expected: Expect) {
+pub(crate) fn about(program: &Program, op_types: &[&str], expected: Expect) {
     let text = program.summary();
     let calls = |line: &&str| op_types.iter().any(|op| line.contains(&format!(" {op}(")));
     expected.assert_eq(&text.lines().filter(calls).map(|line| format!("{}\n", line.trim())).collect::<String>());
@@ -358,7 +358,7 @@ fn hashed_tables_live_on_every_server() {
 }
 
 #[test]
-fn a_hashed_table_that_cannot_be() {
+fn invalid_hashed_tables_are_errors() {
     let error = |change: &dyn Fn(&mut Op), config: Config| {
         let (mut main, startup) = hashed();
         main.global_mut().ops.iter_mut().for_each(change);
@@ -378,136 +378,6 @@ fn a_hashed_table_that_cannot_be() {
         }
     };
     assert_eq!(error(&tied, small_blocks()), "table `tab` is distributed, but `mul` reads it whole");
-}
-
-/// Transpiles for the second of two equal workers.
-fn worker(config: Config) -> Result<(Program, Program)> {
-    let (mut main, mut startup) = local("dc_asgd");
-    DistributeTranspiler::new(config).transpile(Arguments {
-        registry: &registry(),
-        trainer_id: 1,
-        program: &mut main,
-        startup_program: &mut startup,
-        pservers: "",
-        trainers: Trainers::Endpoints("w0:1,w1:1".into()),
-        sync_mode: true,
-        current_endpoint: "w1:1",
-        slice_var_up: None,
-        split_method: None,
-    })?;
-    Ok((main, startup))
-}
-
-/// What equal workers do besides computing.
-const EXCHANGE: [&str; 7] =
-    ["c_sync_calc_stream", "c_allreduce_sum", "c_sync_comm_stream", "scale", "elementwise_sub", "assign", "sgd"];
-
-fn collective(mode: CollectiveMode) -> Config {
-    Config { mode: Mode::Collective, collective_mode: Some(mode), ..Config::fluid() }
-}
-
-#[test]
-fn equal_workers_agree_on_rings() {
-    let nccl2 = Config { mode: Mode::Nccl2, nccl_comm_num: 2, ..Config::fluid() };
-    let (_, startup) = worker(nccl2).unwrap();
-    about(
-        &startup,
-        &["gen_nccl_id"],
-        expect![[r#"
-            NCCLID: NCCLID = gen_nccl_id() {trainers: ["w0:1", "w1:1"], trainer_id: 1, nccl_comm_num: 2, use_hierarchical_allreduce: false, hierarchical_allreduce_inter_nranks: 0, oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0}
-        "#]],
-    );
-    assert!(["NCCLID", "NCCLID_1"].iter().all(|id| startup.global().var(id).is_some()));
-}
-
-#[test]
-fn equal_workers_sum_gradients() {
-    let (main, startup) = worker(collective(CollectiveMode::GradAllreduce)).unwrap();
-    about(
-        &startup,
-        &["c_gen_nccl_id", "c_comm_init", "c_broadcast", "c_sync_comm_stream", "assign"],
-        expect![[r#"
-            nccl_id_0 = c_gen_nccl_id() {rank: 1, endpoint: "w1:1", other_endpoints: ["w0:1"], oarlock_program: ["fc_0.b_0 f32[30] (sgd)", "fc_0.w_0 f32[8, 30] (sgd)", "fc_1.b_0 f32[1] (sgd)", "fc_1.w_0 f32[30, 1] (sgd)"], oarlock_fuse_mb: -1.0, use_hierarchical_allreduce: false}
-            c_comm_init(X: nccl_id_0) {nranks: 2, rank: 1, ring_id: 0}
-            fc_0.b_0 = c_broadcast(X: fc_0.b_0) {ring_id: 0, root: 0}
-            fc_0.w_0 = c_broadcast(X: fc_0.w_0) {ring_id: 0, root: 0}
-            fc_1.b_0 = c_broadcast(X: fc_1.b_0) {ring_id: 0, root: 0}
-            fc_1.w_0 = c_broadcast(X: fc_1.w_0) {ring_id: 0, root: 0}
-            Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
-        "#]],
-    );
-    about(
-        &main,
-        &EXCHANGE,
-        expect![[r#"
-            square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
-            mean_0.tmp_0@GRAD = scale(X: mean_0.tmp_0@GRAD) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-            fc_1.b_0@GRAD = c_sync_calc_stream(X: fc_1.b_0@GRAD)
-            fc_1.b_0@GRAD = c_allreduce_sum(X: fc_1.b_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
-            fc_1.w_0@GRAD = c_sync_calc_stream(X: fc_1.w_0@GRAD)
-            fc_1.w_0@GRAD = c_allreduce_sum(X: fc_1.w_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
-            fc_0.b_0@GRAD = c_sync_calc_stream(X: fc_0.b_0@GRAD)
-            fc_0.b_0@GRAD = c_allreduce_sum(X: fc_0.b_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
-            fc_0.w_0@GRAD = c_sync_calc_stream(X: fc_0.w_0@GRAD)
-            fc_0.w_0@GRAD = c_allreduce_sum(X: fc_0.w_0@GRAD) {ring_id: 0, oarlock_weight: 1.0}
-            Out: [fc_1.b_0@GRAD, fc_1.w_0@GRAD, fc_0.b_0@GRAD, fc_0.w_0@GRAD] = c_sync_comm_stream(X: [fc_1.b_0@GRAD, fc_1.w_0@GRAD, fc_0.b_0@GRAD, fc_0.w_0@GRAD]) {ring_id: 0}
-            ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
-            ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
-            ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
-            ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
-        "#]],
-    );
-}
-
-#[test]
-fn or_how_far_parameters_moved() {
-    let (main, startup) = worker(collective(CollectiveMode::LocalSgd)).unwrap();
-    about(
-        &startup,
-        &["assign"],
-        expect![[r#"
-        fc_0.b_0@SNAPSHOT = assign(X: fc_0.b_0)
-        fc_0.w_0@SNAPSHOT = assign(X: fc_0.w_0)
-        fc_1.b_0@SNAPSHOT = assign(X: fc_1.b_0)
-        fc_1.w_0@SNAPSHOT = assign(X: fc_1.w_0)
-    "#]],
-    );
-    about(
-        &main,
-        &EXCHANGE,
-        expect![[r#"
-            square_error_cost_0.tmp_0 = elementwise_sub(X: fc_1.tmp_1, Y: y) {y_data_format: "", x_data_format: "", use_mkldnn: false, axis: -1}
-            ParamOut: fc_0.b_0 = sgd(Grad: fc_0.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.b_0)
-            fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
-            fc_0.b_0 = c_sync_calc_stream(X: fc_0.b_0)
-            fc_0.b_0 = c_allreduce_sum(X: fc_0.b_0) {ring_id: 0, oarlock_weight: 1.0}
-            ParamOut: fc_0.w_0 = sgd(Grad: fc_0.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_0.w_0)
-            fc_0.w_0 = elementwise_sub(X: fc_0.w_0@SNAPSHOT, Y: fc_0.w_0) {axis: -1}
-            fc_0.w_0 = c_sync_calc_stream(X: fc_0.w_0)
-            fc_0.w_0 = c_allreduce_sum(X: fc_0.w_0) {ring_id: 0, oarlock_weight: 1.0}
-            ParamOut: fc_1.b_0 = sgd(Grad: fc_1.b_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.b_0)
-            fc_1.b_0 = elementwise_sub(X: fc_1.b_0@SNAPSHOT, Y: fc_1.b_0) {axis: -1}
-            fc_1.b_0 = c_sync_calc_stream(X: fc_1.b_0)
-            fc_1.b_0 = c_allreduce_sum(X: fc_1.b_0) {ring_id: 0, oarlock_weight: 1.0}
-            ParamOut: fc_1.w_0 = sgd(Grad: fc_1.w_0@GRAD, LearningRate: learning_rate_0, Param: fc_1.w_0)
-            fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
-            fc_1.w_0 = c_sync_calc_stream(X: fc_1.w_0)
-            fc_1.w_0 = c_allreduce_sum(X: fc_1.w_0) {ring_id: 0, oarlock_weight: 1.0}
-            Out: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0] = c_sync_comm_stream(X: [fc_0.b_0, fc_0.w_0, fc_1.b_0, fc_1.w_0]) {ring_id: 0}
-            fc_0.b_0 = scale(X: fc_0.b_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-            fc_0.b_0 = elementwise_sub(X: fc_0.b_0@SNAPSHOT, Y: fc_0.b_0) {axis: -1}
-            fc_0.b_0@SNAPSHOT = assign(X: fc_0.b_0)
-            fc_0.w_0 = scale(X: fc_0.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-            fc_0.w_0 = elementwise_sub(X: fc_0.w_0@SNAPSHOT, Y: fc_0.w_0) {axis: -1}
-            fc_0.w_0@SNAPSHOT = assign(X: fc_0.w_0)
-            fc_1.b_0 = scale(X: fc_1.b_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-            fc_1.b_0 = elementwise_sub(X: fc_1.b_0@SNAPSHOT, Y: fc_1.b_0) {axis: -1}
-            fc_1.b_0@SNAPSHOT = assign(X: fc_1.b_0)
-            fc_1.w_0 = scale(X: fc_1.w_0) {scale: 0.5, bias: 0.0, bias_after_scale: true}
-            fc_1.w_0 = elementwise_sub(X: fc_1.w_0@SNAPSHOT, Y: fc_1.w_0) {axis: -1}
-            fc_1.w_0@SNAPSHOT = assign(X: fc_1.w_0)
-        "#]],
-    );
 }
 
 #[test]
@@ -542,7 +412,7 @@ fn arguments_come_before_the_config() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn wrong_arguments_are_errors() {
     let (main, startup) = local("half_async");
     let transpiler = DistributeTranspiler::new(Config::fluid());
     assert_eq!(
