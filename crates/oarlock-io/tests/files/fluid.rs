@@ -1,5 +1,5 @@
 //! Fluid 1.8 loads the files we write, and computes the same with them. Runs where PaddlePaddle 1.8 is installed:
-//! `OARLOCK_PREDECESSOR` names a Python that has it, else `python3` is asked.
+//! `OARLOCK_PEER_FLUID` names a Python that has it, else `python3` is asked.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ use super::common::{TempDir, Values, golden, nets, program, read};
 
 #[expect(clippy::disallowed_methods, reason = "the place where these tests look for Fluid 1.8")]
 fn python() -> String {
-    std::env::var("OARLOCK_PREDECESSOR").unwrap_or_else(|_| "python3".into())
+    std::env::var("OARLOCK_PEER_FLUID").unwrap_or_else(|_| "python3".into())
 }
 
 /// Does this Python have PaddlePaddle 1.8?
@@ -96,7 +96,7 @@ fn write_operator_files(out: &Path) {
 #[test]
 fn fluid_loads_the_files_we_write() {
     if !has_fluid() {
-        return oarlock_testkit::skip("no Python with PaddlePaddle 1.8 (name one in OARLOCK_PREDECESSOR)");
+        return oarlock_testkit::skip("no Python with PaddlePaddle 1.8 (name one in OARLOCK_PEER_FLUID)");
     }
     let out = TempDir::new();
     for net in nets() {
