@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const PART: &str = "OARLOCK_SYS_TEST_PART";
+const PART: &str = "OARLOCK_TEST_SYS_PART";
 
 /// A command that runs one test of this crate again, as a process with this part.
 pub(crate) fn again(test: &str, part: &str) -> Command {

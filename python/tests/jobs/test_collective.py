@@ -83,7 +83,7 @@ def test_a_worker_restarted_after_the_others_finished_ends_with_that_reason(tmp_
     run = launch(tmp_path, {"how": "fleet", "steps": [8, 8], "dies": [1, 2], "late": True}, flags=["--elastic"])
     assert run.returncode == 0, run.stdout + run.stderr
     said = run.stdout + run.stderr
-    assert "rank 1 was started again, and the other workers have finished without it" in said
+    assert "rank 1 was started again, and the other ranks have finished without it" in said
     assert "it is not started again: the others have finished without it" in said
 
 

@@ -240,9 +240,13 @@ impl Cut {
 
 impl OpDef for WindowGrad {
     fn sig(&self) -> Sig {
+        let mut reads = vec!["Input", "Out@GRAD", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"];
+        if self.0.strided {
+            reads.extend(["StridesTensor", "StridesTensorList"]);
+        }
         Sig::new(self.0.types[1], "Input@GRAD = Out@GRAD where it was cut out, 0 elsewhere").grad_of(
             &self.0.sig(),
-            &["Input", "Out@GRAD"],
+            &reads,
             &["Input@GRAD"],
         )
     }
