@@ -16,8 +16,8 @@ const MENTIONS: [(&str, &str, bool, &str); 4] = [
     ("crates/oarlock-ir/src/pass/mod.rs", "pub use prune::prune;\n", true, "pub use NAME::NAME;\n"),
     (
         "crates/oarlock-exec/src/plan/passes.rs",
-        "    (\"declare_gradients\", declare_gradients),\n",
-        false,
+        "    // `cargo xtask new pass` puts",
+        true,
         "    (\"NAME\", |program, _, options| oarlock_ir::NAME(program, &options.registry)),\n",
     ),
     (

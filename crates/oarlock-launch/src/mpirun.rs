@@ -1,6 +1,6 @@
 //! Jobs whose workers exchange values over MPI: `mpirun` starts them, here and on other hosts, and ends them all when one fails.
 //!
-//! Everything that a worker is told stands in front of its program (`env NAME=VALUE ... program`), which works with any MPI.
+//! The variables of a worker stand in front of its program (`env NAME=VALUE ... program`), which works with any MPI.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -17,15 +17,16 @@ use super::process::{Process, exit_code, how};
 use super::supervise::{GRACE, Launch, TICK, variables};
 use super::{now, var};
 
-/// The variables by which MPI tells a process who it is.
+/// The variables in which MPI gives a process its rank.
 const PROCESS: [&str; 5] = ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK"];
 
-/// What a process that `mpirun` started must pass on to the worker that it starts in its place; empty if it was started otherwise.
+/// The variables that a process started by `mpirun` must pass on to the worker that it starts in its place; empty if it was started
+/// otherwise.
 pub fn inside_mpirun() -> Vec<(String, String)> {
     PROCESS.into_iter().filter_map(|name| Some((name.to_string(), var(name)?))).collect()
 }
 
-/// Runs a job of equal workers as one `mpirun`. Returns its exit code, or 128 + n if signal n ended it.
+/// Runs a job of collective workers as one `mpirun`. Returns its exit code, or 128 + n if signal n ended it.
 pub fn run_mpi(launch: &Launch) -> Result<u8> {
     check(launch)?;
     let command = command(launch, is_open_mpi()?);
@@ -42,7 +43,7 @@ pub fn run_mpi(launch: &Launch) -> Result<u8> {
     Ok(watch(process, guard, &signals))
 }
 
-/// Waits for the end; passes on the wish to end before.
+/// Waits for the end; passes on signals.
 fn watch(mut process: Process, mut guard: Option<Guard>, signals: &Signals) -> u8 {
     let (mut asked, mut limit) = (None, None);
     loop {
@@ -70,13 +71,13 @@ fn watch(mut process: Process, mut guard: Option<Guard>, signals: &Signals) -> u
     }
 }
 
-/// What cannot be a job of `mpirun`.
+/// Fails if the job cannot be one of `mpirun`.
 fn check(launch: &Launch) -> Result<()> {
     let refused = |what: &str, help: &str| Err(Error::new(Kind::Argument, what).help(help));
     let with_servers = launch.plan.ranks.iter().any(|rank| !rank.servers.is_empty());
     match () {
         () if launch.plan.ranks.is_empty() || with_servers => refused(
-            "--backend mpi is for equal workers, without servers",
+            "--backend mpi is for collective workers, without servers",
             "give --nproc-per-node, and --ips on several hosts",
         ),
         () if launch.elastic || launch.max_restart > 0 => refused(
@@ -90,7 +91,7 @@ fn check(launch: &Launch) -> Result<()> {
     }
 }
 
-/// Asks `mpirun` what it is.
+/// Is `mpirun` that of Open MPI?
 fn is_open_mpi() -> Result<bool> {
     let asked = Command::new("mpirun").arg("--version").stdin(Stdio::null()).output();
     match asked {
@@ -108,7 +109,7 @@ fn is_open_mpi() -> Result<bool> {
 
 fn command(launch: &Launch, open_mpi: bool) -> Command {
     let mut command = Command::new("mpirun");
-    // What the launcher was told of a job is not what its processes are told.
+    // Variables of a job around the launcher do not describe this job.
     VARIABLES.iter().for_each(|name| {
         command.env_remove(name);
     });
@@ -131,8 +132,8 @@ fn command(launch: &Launch, open_mpi: bool) -> Command {
         }
         let here = first.worker_endpoints.iter().filter(|other| split(other).0 == host).count();
         let cluster = Cluster { role: Role::Worker(index), ..first.clone() };
-        let told = variables(launch, &cluster, here, launch.job.as_deref());
-        command.arg("env").args(told.iter().map(|(name, value)| format!("{name}={value}")));
+        let vars = variables(launch, &cluster, here, launch.job.as_deref());
+        command.arg("env").args(vars.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(launch.program.words());
     }
     command

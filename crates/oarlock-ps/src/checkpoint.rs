@@ -1,6 +1,6 @@
 //! Checkpoints of a whole job in one folder.
 //!
-//! `checkpoint_N/server_I` holds what server I kept at one moment, `checkpoint_N/trainer_T` where trainer T stood, and
+//! `checkpoint_N/server_I` holds the snapshot of server I, `checkpoint_N/trainer_T` the position of trainer T in its data, and
 //! `checkpoint_N/job.json` says which rows of which variable are where. The last is written when all else is there: a checkpoint
 //! exists once it does. Since it knows the rows, any number of servers can load it.
 
@@ -33,7 +33,7 @@ fn part_stem(name: &str) -> String {
     format!("{name}.part-")
 }
 
-/// What goes by this name is no variable: what a table knows of its rows besides their numbers, and of ids that wait for one. A line
+/// The name of the headers of a table, which are no variable: the age and counts of its rows, and of ids that wait for admission. A line
 /// of four numbers each: [`ROW`], id, last update, count; [`WAITING`], the same of an id without a row; [`TOSSES`], shard, 0, count;
 /// [`SHOWS`], id, the bits of its shows and of its clicks; [`CLOCK`], 0, updates of the table, 0. A line of another kind is one of a later
 /// version and says nothing. Checkpoints of before have none, and all rows count as updated once.
@@ -73,18 +73,18 @@ pub struct JobCheckpoint {
     pub servers: usize,
     /// How many trainers.
     pub trainers: usize,
-    kept: Vec<KeptThen>,
+    kept: Vec<SavedVar>,
     store: Box<dyn Store>,
 }
 
 /// Where a variable was.
-struct KeptThen {
+struct SavedVar {
     name: String,
     hashed: bool,
-    parts: Vec<PartThen>,
+    parts: Vec<SavedPart>,
 }
 
-struct PartThen {
+struct SavedPart {
     server: usize,
     name: String,
     first_row: usize,
@@ -130,7 +130,7 @@ impl JobCheckpoints {
     }
 
     /// The newest complete checkpoint whose files are as they were saved, those of all servers and trainers: every process of a job
-    /// reads them all, so that all choose the same one. `warn` hears of damaged ones after it.
+    /// reads them all, so that all choose the same one. `warn` gets the damaged ones after it.
     pub fn latest_intact(&self, warn: &mut dyn FnMut(String)) -> Result<Option<JobCheckpoint>> {
         let open = |number| match self.open(number)? {
             Some(found) => found.verify().map(|()| Some(found)),
@@ -240,7 +240,7 @@ impl JobCheckpoint {
         self.store.folder(&format!("server_{server}"))?.view()
     }
 
-    /// What a trainer left.
+    /// The position that a trainer saved.
     pub fn trainer(&self, trainer: usize) -> Result<Vec<u8>> {
         self.store.view()?.open(&format!("trainer_{trainer}"))?.bytes()
     }
@@ -291,7 +291,7 @@ impl JobCheckpoint {
         Ok(())
     }
 
-    fn read(&self, then: &KeptThen, kept: &VarLocations, part: &Part, servers: usize) -> Result<Value> {
+    fn read(&self, then: &SavedVar, kept: &VarLocations, part: &Part, servers: usize) -> Result<Value> {
         if then.hashed != kept.hashed {
             let what =
                 format!("`{}` was {} when it was saved", then.name, if then.hashed { "hashed" } else { "not hashed" });
@@ -306,14 +306,14 @@ impl JobCheckpoint {
         }
     }
 
-    fn dense(&self, part: &PartThen) -> Result<Tensor> {
+    fn dense(&self, part: &SavedPart) -> Result<Tensor> {
         let file = self.view(part.server)?.open(&part.name)?;
         let origin = file.origin().to_string();
         Ok(decode_tensor(&file.bytes()?, &origin)?.0)
     }
 
     /// Rows of a variable, out of the parts that have some of them.
-    fn rows(&self, then: &KeptThen, first: usize, rows: usize) -> Result<Tensor> {
+    fn rows(&self, then: &SavedVar, first: usize, rows: usize) -> Result<Tensor> {
         let mut pieces = Vec::new();
         for part in &then.parts {
             let Some(count) = part.rows else { continue };
@@ -347,7 +347,7 @@ impl JobCheckpoint {
     }
 
     /// The rows of a table whose id is wanted.
-    fn hashed(&self, then: &KeptThen, wanted: impl Fn(i64) -> bool) -> Result<SelectedRows> {
+    fn hashed(&self, then: &SavedVar, wanted: impl Fn(i64) -> bool) -> Result<SelectedRows> {
         let (mut ids, mut data, mut width) = (Vec::new(), Vec::new(), 1);
         for part in &then.parts {
             let view = self.view(part.server)?;
@@ -368,8 +368,8 @@ impl JobCheckpoint {
         Ok(SelectedRows { height: ids.len() as i64, rows: ids, value })
     }
 
-    /// What one of so many servers needs to know of its rows of a table; none if the checkpoint does not tell.
-    fn headers(&self, then: &KeptThen, server: usize, servers: usize) -> Result<Option<Tensor>> {
+    /// The headers of the rows of a table that one of the servers gets; none if the checkpoint has none.
+    fn headers(&self, then: &SavedVar, server: usize, servers: usize) -> Result<Option<Tensor>> {
         let (mut lines, mut found) = (Vec::new(), false);
         for part in &then.parts {
             let view = self.view(part.server)?;
@@ -392,8 +392,8 @@ impl JobCheckpoint {
         Ok(Some(tensor.map_err(|e| Error::internal(e.to_string()))?).filter(|_| found))
     }
 
-    /// Deals a variable out to so many servers: equal runs of rows, or rows by their ids.
-    fn deal(&self, then: &KeptThen, servers: usize, staged: &mut [Vec<(String, Value)>]) -> Result<KeptThen> {
+    /// Distributes a variable over `servers` servers: equal runs of rows, or rows by their ids.
+    fn deal(&self, then: &SavedVar, servers: usize, staged: &mut [Vec<(String, Value)>]) -> Result<SavedVar> {
         let mut parts = Vec::new();
         if then.hashed {
             for (server, values) in staged.iter_mut().enumerate() {
@@ -402,12 +402,12 @@ impl JobCheckpoint {
                 if let Some(headers) = self.headers(then, server, servers)? {
                     values.push((part_file(&headers_of(&then.name), 0), Value::Dense(headers)));
                 }
-                parts.push(PartThen { server, name: then.name.clone(), first_row: 0, rows: None });
+                parts.push(SavedPart { server, name: then.name.clone(), first_row: 0, rows: None });
             }
         } else if then.parts.iter().any(|part| part.rows.is_none()) {
             for (server, values) in staged.iter_mut().enumerate() {
                 values.push((then.name.clone(), Value::Dense(self.dense(&then.parts[0])?)));
-                parts.push(PartThen { server, name: then.name.clone(), first_row: 0, rows: None });
+                parts.push(SavedPart { server, name: then.name.clone(), first_row: 0, rows: None });
             }
         } else {
             let rows: usize = then.parts.iter().filter_map(|part| part.rows).sum();
@@ -415,11 +415,16 @@ impl JobCheckpoint {
                 let (first, end) = (rows * server / servers, rows * (server + 1) / servers);
                 if end > first {
                     values.push((then.name.clone(), Value::Dense(self.rows(then, first, end - first)?)));
-                    parts.push(PartThen { server, name: then.name.clone(), first_row: first, rows: Some(end - first) });
+                    parts.push(SavedPart {
+                        server,
+                        name: then.name.clone(),
+                        first_row: first,
+                        rows: Some(end - first),
+                    });
                 }
             }
         }
-        Ok(KeptThen { name: then.name.clone(), hashed: then.hashed, parts })
+        Ok(SavedVar { name: then.name.clone(), hashed: then.hashed, parts })
     }
 }
 
@@ -437,13 +442,13 @@ fn read_step(view: &dyn View) -> Result<u64> {
 }
 
 fn describe(step: u64, servers: usize, trainers: usize, kept: &[VarLocations]) -> Json {
-    let part = |part: &Part| PartThen {
+    let part = |part: &Part| SavedPart {
         server: part.server,
         name: part.name.to_string(),
         first_row: part.first_row,
         rows: part.rows,
     };
-    let then = |kept: &VarLocations| KeptThen {
+    let then = |kept: &VarLocations| SavedVar {
         name: kept.var.name.to_string(),
         hashed: kept.hashed,
         parts: kept.parts.iter().map(part).collect(),
@@ -451,8 +456,8 @@ fn describe(step: u64, servers: usize, trainers: usize, kept: &[VarLocations]) -
     job_json(step, servers, trainers, &kept.iter().map(then).collect::<Vec<_>>())
 }
 
-fn job_json(step: u64, servers: usize, trainers: usize, kept: &[KeptThen]) -> Json {
-    let part = |part: &PartThen| json!({"server": part.server, "name": part.name, "first_row": part.first_row, "rows": part.rows});
+fn job_json(step: u64, servers: usize, trainers: usize, kept: &[SavedVar]) -> Json {
+    let part = |part: &SavedPart| json!({"server": part.server, "name": part.name, "first_row": part.first_row, "rows": part.rows});
     let kept: Vec<Json> = kept
         .iter()
         .map(|kept| {
@@ -463,25 +468,25 @@ fn job_json(step: u64, servers: usize, trainers: usize, kept: &[KeptThen]) -> Js
     json!({"format": FORMAT, "step": step, "servers": servers, "trainers": trainers, "variables": kept})
 }
 
-type Job = (u64, usize, usize, Vec<KeptThen>);
+type Job = (u64, usize, usize, Vec<SavedVar>);
 
 fn parse(job: &Json) -> Option<Job> {
     let number = |json: &Json| json.as_u64().and_then(|n| usize::try_from(n).ok());
     let part = |part: &Json| {
         let rows = if part["rows"].is_null() { None } else { Some(number(&part["rows"])?) };
         let name = part["name"].as_str()?.to_string();
-        Some(PartThen { server: number(&part["server"])?, name, first_row: number(&part["first_row"])?, rows })
+        Some(SavedPart { server: number(&part["server"])?, name, first_row: number(&part["first_row"])?, rows })
     };
     let kept = |kept: &Json| {
         let parts = kept["parts"].as_array()?.iter().map(part).collect::<Option<Vec<_>>>()?;
         let name = kept["name"].as_str()?.to_string();
-        (!parts.is_empty()).then_some(KeptThen { name, hashed: kept["hashed"].as_bool()?, parts })
+        (!parts.is_empty()).then_some(SavedVar { name, hashed: kept["hashed"].as_bool()?, parts })
     };
     let all = job["variables"].as_array()?.iter().map(kept).collect::<Option<Vec<_>>>()?;
     Some((job["step"].as_u64()?, number(&job["servers"])?, number(&job["trainers"])?, all))
 }
 
-/// Bytes as a tensor, for a meeting.
+/// Bytes as a tensor, for an all-gather.
 pub(crate) fn as_tensor(bytes: &[u8]) -> Tensor {
     let mut tensor = Tensor::zeros(DType::U8, [bytes.len()]);
     tensor.bytes_mut().copy_from_slice(bytes);
@@ -569,7 +574,7 @@ mod tests {
         assert_eq!((found.number, found.step, found.servers, found.trainers), (0, 7, 2, 2));
         assert_eq!(found.trainer(0).unwrap(), b"here");
         found.verify().unwrap();
-        // The next one replaces it; one that was never completed is in nobody's way.
+        // The next one replaces it; one that was never completed does not matter.
         save(&checkpoints, 1);
         save(&checkpoints, 2);
         checkpoints.complete(2, &var_locations(4), 2, &[Vec::new()], 1).unwrap();
@@ -618,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_lacks_is_named() {
+    fn missing_variable_of_a_checkpoint_is_named() {
         let folder = Folder::new("lacks");
         let checkpoints = folder.checkpoints();
         save(&checkpoints, 0);

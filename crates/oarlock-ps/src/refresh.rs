@@ -16,7 +16,7 @@ pub(crate) struct Refresh {
     trained: Mutex<Option<Trained>>,
 }
 
-/// What was trained last, and how its parameters are fetched.
+/// The program that was trained last, and how its parameters are fetched.
 struct Trained {
     program: (u64, u64),
     fetch: Arc<Program>,
@@ -55,7 +55,7 @@ impl Refresh {
     }
 }
 
-/// The part of a trainer's program that fetches parameters and joins those that were cut.
+/// The part of a trainer's program that fetches parameters and joins those that were partitioned.
 fn fetches(program: &Program) -> Program {
     let runs = |op: &&Op| op.op_type == "recv" && op.attrs.get("do_not_run") != Some(&Attr::Int(1));
     let ops = &program.global().ops;

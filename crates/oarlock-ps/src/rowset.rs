@@ -9,7 +9,7 @@ pub(crate) struct RowSet {
 }
 
 impl RowSet {
-    /// Marks a row of a table; who marks rows has seen that they exist.
+    /// Marks a row of a table; the caller has checked that it exists.
     pub(crate) fn mark(&mut self, row: usize) {
         let word = row / 64;
         if word >= self.bits.len() {
@@ -24,7 +24,7 @@ impl RowSet {
         self.take_some(usize::MAX)
     }
 
-    /// The first marked rows, at most so many, ascending; they are not marked afterwards.
+    /// The first marked rows, at most `most`, ascending; they are not marked afterwards.
     pub(crate) fn take_some(&mut self, most: usize) -> Vec<i64> {
         let mut rows = Vec::new();
         while let Some(bits) = self.bits.get_mut(self.first) {
@@ -42,7 +42,7 @@ impl RowSet {
 }
 
 #[test]
-fn rows_come_back_once_and_in_order() {
+fn marked_rows_are_returned_once_and_in_order() {
     let mut set = RowSet::default();
     [700, 3, 64, 3, 63].into_iter().for_each(|row| set.mark(row));
     assert_eq!(set.take_some(0), [0_i64; 0]);

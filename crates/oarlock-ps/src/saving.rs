@@ -1,6 +1,6 @@
-//! Saving and loading what servers keep, as files of whole variables: the same that training on one machine writes.
+//! Saves and loads the variables of servers as files of whole variables: the same that training on one machine writes.
 //!
-//! A trainer fetches the parts and joins them; a server snapshots its parts out of whole variables. Tables that servers keep by id go to
+//! A trainer fetches the parts and joins them; a server takes its parts out of whole variables. Hashed tables go to
 //! their files some rows after the other. Must not know how trainers and servers work together in a step.
 
 use oarlock_exec::Scope;
@@ -15,9 +15,9 @@ use crate::client::{Client, ReceivedVars};
 use oarlock_transpile::placement::server_of_id;
 use oarlock_transpile::{Part, VarLocations};
 
-/// A trainer that saves what the job has.
+/// A trainer that saves the variables of a job.
 pub struct Saver<'a> {
-    /// What servers keep and this trainer has to fetch.
+    /// The variables of servers that this trainer has to fetch.
     pub away: &'a [VarLocations],
     /// The connection to them.
     pub client: &'a Client,
@@ -228,7 +228,7 @@ pub fn load_parts(
             for (name, value) in read_vars(&*view, combined, &vars)? {
                 let Some(kept) = mine.iter().find(|kept| kept.var.name == name) else { continue };
                 for part in kept.parts.iter().filter(|p| p.server == server) {
-                    loaded.push((part.name.clone(), cut(part, &value)?));
+                    loaded.push((part.name.clone(), part_of(part, &value)?));
                 }
             }
         }
@@ -245,7 +245,7 @@ pub fn load_parts(
                 }
                 for (_, value) in read_vars(&*view, None, &[&kept.var])? {
                     for part in kept.parts.iter().filter(|p| p.server == server) {
-                        loaded.push((part.name.clone(), cut(part, &value)?));
+                        loaded.push((part.name.clone(), part_of(part, &value)?));
                     }
                 }
             }
@@ -256,7 +256,7 @@ pub fn load_parts(
 }
 
 /// The rows of a part.
-fn cut(part: &Part, whole: &Value) -> Result<Value> {
+fn part_of(part: &Part, whole: &Value) -> Result<Value> {
     let tensor = whole.dense().map_err(|e| Error::new(Kind::Argument, format!("`{}` {e}", part.name)))?;
     let Some(rows) = part.rows else {
         return Ok(Value::Dense(tensor.clone()));

@@ -9,7 +9,7 @@ use crate::server::{Policy, ServerOptions};
 
 impl ServerOptions {
     /// As the environment says: `OARLOCK_ON_LOSS` (fail, wait or shrink), `FLAGS_rpc_deadline` (milliseconds),
-    /// `OARLOCK_SILENCE` (milliseconds without a sign of life after which a trainer is lost), `OARLOCK_STAY`, and what
+    /// `OARLOCK_SILENCE` (milliseconds without a heartbeat after which a trainer is lost), `OARLOCK_STAY`, and what
     /// [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<ServerOptions> {
         ServerOptions::from_vars(&env_var)
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_counts() {
+    fn environment_variables_set_options() {
         let options = ServerOptions::from_vars(&with("OARLOCK_ON_LOSS", "shrink")).unwrap();
         assert_eq!(options.policy, Policy::Shrink);
         let options = ClientOptions::from_vars(&with("OARLOCK_TABLE_FILES", "text")).unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn invalid_environment_variables_are_errors() {
         let error = ServerOptions::from_vars(&with("OARLOCK_ON_LOSS", "pray")).unwrap_err();
         assert_eq!(error.report().what, "OARLOCK_ON_LOSS must say what to do, but it is \"pray\"");
         let error = ClientOptions::from_vars(&with("FLAGS_rpc_deadline", "soon")).unwrap_err();

@@ -17,8 +17,12 @@ use crate::executor::ExecOptions;
 type Pass = fn(&mut Program, &[FeedSlot], &ExecOptions) -> Result<()>;
 
 /// The passes of every compilation, in the order in which they run.
-pub(super) const PASSES: &[(&str, Pass)] =
-    &[("drop_ports", drop_ports), ("drop_fed_reads", drop_fed_reads), ("declare_gradients", declare_gradients)];
+pub(super) const PASSES: &[(&str, Pass)] = &[
+    ("drop_ports", drop_ports),
+    ("drop_fed_reads", drop_fed_reads),
+    ("declare_gradients", declare_gradients),
+    // `cargo xtask new pass` puts others here.
+];
 
 /// The names of the passes of every compilation, in the order in which they run. Fusions follow.
 pub fn plan_passes() -> Vec<&'static str> {

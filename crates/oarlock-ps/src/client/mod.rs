@@ -1,8 +1,10 @@
-//! A trainer's side of a cluster: what it sends to servers, asks of them, and how it leaves.
+//! The client of a trainer: its connections to servers, its heartbeats, and its requests ([`crate::request`] has a method for each).
 //!
-//! Operators find the [`Client`] in their runtime. It connects when it is first used, shows every server that the trainer
-//! is alive, duplicates requests whose reply was lost, and gives up at a deadline with an error that names the server and
-//! what was asked.
+//! Operators find the [`Client`] in their runtime. It connects when it is first used, sends heartbeats to every server, retries requests
+//! whose reply was lost ([`peer`]), and gives up at a deadline with an error that names the server and the request. In a step, `send`
+//! queues gradients in [`step`]; `send_barrier`, or the last `send` of a program without one, pushes everything for one server as one
+//! message, to all servers at once. The reply has the parameters for the next `recv`: one exchange per server and step. Where the next
+//! batch is known, its ids travel with the push, and its rows are prefetched ([`row_fetch`]).
 
 mod peer;
 mod read_only;
@@ -50,21 +52,21 @@ use oarlock_net::{Floats, Incoming, NetOptions, now};
 pub struct ClientOptions {
     /// Sockets.
     pub net: NetOptions,
-    /// What the program is; servers of another refuse it. Empty: not compared.
+    /// The fingerprint of the program; servers of another refuse it. Empty: not compared.
     pub fingerprint: String,
     /// How long a request may take, the first connection and the wait for other trainers included.
     pub deadline: Duration,
     /// How long a server that was there may be unreachable.
     pub reconnect: Duration,
-    /// How often a trainer shows that it is alive.
+    /// The time between heartbeats.
     pub heartbeat: Duration,
-    /// How gradients, the parameters that come back and looked-up rows travel. What is saved always travels as it is.
+    /// The form in which gradients, pulled parameters and looked-up rows are sent. Variables to be saved are never rounded.
     pub floats: Floats,
-    /// How tables that servers keep by id are saved.
+    /// The layout of saved hashed tables.
     pub tables: TableFiles,
     /// Set to make requests that wait give up; [`Client::of`] takes the runtime's.
     pub interrupted: Option<Arc<AtomicBool>>,
-    /// Notes for whoever runs the job.
+    /// The log of the job.
     pub log: Log,
 }
 
@@ -159,7 +161,7 @@ impl Client {
         }
     }
 
-    /// Somebody who only reads: no server counts it as a trainer.
+    /// A client that only reads: no server counts it as a trainer.
     pub fn read_only(options: ClientOptions) -> Client {
         let client = Client::new(options);
         client.identity.lock().read_only = true;
@@ -187,7 +189,7 @@ impl Client {
         self.exchanges.load(Ordering::Acquire)
     }
 
-    /// What the calling thread is sending and receiving.
+    /// The values that the calling thread is sending and receiving.
     pub(crate) fn step(&self) -> Arc<Mutex<Step>> {
         self.steps.lock().entry(std::thread::current().id()).or_default().clone()
     }
@@ -197,7 +199,7 @@ impl Client {
         self.steps.lock().remove(&std::thread::current().id());
     }
 
-    /// Lets go of memory that waits for variables like those that came before: whoever fetched all parameters, and will not again.
+    /// Frees memory that waits for variables like those that came before: after all parameters were fetched for the last time.
     pub(crate) fn trim(&self) {
         self.steps.lock().values().filter_map(|step| step.try_lock()).for_each(|mut step| step.received.trim());
         self.peers.lock().values().for_each(|peer| peer.trim());
@@ -224,7 +226,7 @@ impl Client {
         now() + self.options.deadline
     }
 
-    /// Asks all servers, once, how far this trainer came before: a process that comes back goes on from there.
+    /// Asks all servers, once, for the last step of this trainer: a process that rejoins continues from there.
     pub(crate) fn resume(&self, trainer: u32, servers: &[String], fingerprint: &str) -> Result<()> {
         let mut resumed = self.resumed.lock();
         if *resumed {
@@ -246,7 +248,7 @@ impl Client {
         Ok(())
     }
 
-    /// What a server says to a new connection.
+    /// The welcome of a server to a new connection.
     fn welcome(&self, server: &str, trainer: u32) -> Result<Welcome> {
         let peer = self.peer(server, trainer);
         let mut link = peer.take();
@@ -321,7 +323,7 @@ impl Client {
         if repeats { self.done() } else { u64::MAX }
     }
 
-    /// Breaks all connections without a word: what servers see when a process is killed. For tests of such losses.
+    /// Breaks all connections, as when a process is killed. For tests of such losses.
     pub fn abandon(&self) {
         self.heartbeat.stop();
         self.peers.lock().clear();
@@ -344,13 +346,13 @@ impl Drop for Client {
             self.abandon();
         } else {
             self.options.log.line("warning: this trainer ends without `exe.close()`; it leaves its servers now");
-            // There is nobody left who could act on an error.
+            // No caller is left that could act on an error.
             let _ = self.leave();
         }
     }
 }
 
-/// What a request was about, in an error: the first of the names, and after which step if steps are counted.
+/// The subject of a request, for an error: the first of the names, and after which step if steps are counted.
 pub(crate) fn about_names<'a>(what: &str, names: impl Iterator<Item = &'a str>, done: u64) -> String {
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
@@ -367,7 +369,7 @@ pub(crate) fn about_names<'a>(what: &str, names: impl Iterator<Item = &'a str>, 
 #[cold]
 pub(crate) fn two_at_once() -> Error {
     Error::new(Kind::Unsupported, "two threads of one trainer wait for the other trainers, in a step or in a barrier")
-        .help("train with one thread, or through fleet, whose communicator lets the threads of a trainer meet")
+        .help("train with one thread, or through fleet, whose communicator joins the steps of a trainer's threads")
 }
 
 /// Grows from process to process with one number: the time of its start.

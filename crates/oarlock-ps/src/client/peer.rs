@@ -39,7 +39,7 @@ pub(crate) struct Peer {
     pub(crate) endpoint: String,
     identity: Identity,
     options: ClientOptions,
-    idle: Mutex<Vec<Link>>,
+    unused: Mutex<Vec<Link>>,
     streams: AtomicU32,
 }
 
@@ -61,15 +61,15 @@ impl Peer {
             endpoint: endpoint.to_string(),
             identity,
             options: options.clone(),
-            idle: Mutex::default(),
+            unused: Mutex::default(),
             streams: AtomicU32::new(0),
         }
     }
 
     /// Takes a stream that no request uses now.
     pub(crate) fn take(&self) -> Link {
-        let idle = self.idle.lock().pop();
-        idle.unwrap_or_else(|| Link {
+        let unused = self.unused.lock().pop();
+        unused.unwrap_or_else(|| Link {
             conn: None,
             stream: self.streams.fetch_add(1, Ordering::Relaxed),
             sequence: 0,
@@ -80,12 +80,12 @@ impl Peer {
 
     /// Keeps a stream for the next request.
     pub(crate) fn give_back(&self, link: Link) {
-        self.idle.lock().push(link);
+        self.unused.lock().push(link);
     }
 
     /// Lets go of the memory of replies.
     pub(super) fn trim(&self) {
-        self.idle.lock().iter_mut().for_each(|link| link.reply = Incoming::new());
+        self.unused.lock().iter_mut().for_each(|link| link.reply = Incoming::new());
     }
 
     /// Sends a request, and waits for its reply.

@@ -73,7 +73,7 @@ fn check_complete(all: &[(String, Tables)]) -> Result<()> {
     Ok(())
 }
 
-/// Every server has rows of a hashed table; other tables are cut into blocks, each on one server.
+/// Every server has rows of a hashed table; other tables are partitioned into blocks, each on one server.
 fn find(all: &[(String, Tables)], table: &Var) -> Result<RemoteTable> {
     let name = &table.name;
     let entry = |says: &Tables, name: &str| says.tables.iter().find(|t| t.name == name).cloned();

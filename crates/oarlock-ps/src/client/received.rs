@@ -1,4 +1,4 @@
-//! What arrived and nobody has taken yet.
+//! Variables that arrived and no operator has taken yet.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct ReceivedVars(HashMap<String, Entry>);
 
 #[derive(Default)]
 struct Entry {
-    /// Nobody has taken it.
+    /// No operator has taken it.
     fresh: bool,
     /// Which fetch it came with, where that is counted.
     version: u64,
@@ -23,7 +23,7 @@ struct Entry {
 }
 
 impl ReceivedVars {
-    /// Is there a variable that nobody has taken?
+    /// Is there a variable that no operator has taken?
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|e| e.fresh)
     }
@@ -63,7 +63,7 @@ impl ReceivedVars {
         self.0.retain(|_, entry| entry.fresh);
     }
 
-    /// Takes over all that arrived at another received, as one fetch.
+    /// Moves all variables of another one here, as one fetch.
     pub(crate) fn take_all(&mut self, other: &mut ReceivedVars, version: u64) {
         for (name, entry) in other.0.iter_mut().filter(|(_, e)| e.fresh) {
             let own = self.0.entry(name.clone()).or_default();
@@ -74,7 +74,7 @@ impl ReceivedVars {
         }
     }
 
-    /// Copies a variable of another received that came with a later fetch than the one here.
+    /// Copies a variable of another one that came with a later fetch than the one here.
     pub(crate) fn copy_newer(&mut self, name: &str, from: &ReceivedVars) -> Result<()> {
         let Some(theirs) = from.0.get(name).filter(|e| e.fresh) else { return Ok(()) };
         let own = self.0.entry(name.to_string()).or_default();
@@ -86,7 +86,7 @@ impl ReceivedVars {
         Ok(())
     }
 
-    /// Copies everything that another received got.
+    /// Copies all variables of another one.
     pub(crate) fn copy_all(&mut self, from: &ReceivedVars) -> Result<()> {
         for (name, theirs) in from.0.iter().filter(|(_, e)| e.fresh) {
             let own = self.arrive(name);

@@ -1,5 +1,5 @@
-//! Rows of one table for one operator: which to ask of which server, and where they go. They are asked for when the operator
-//! runs, or before, with what the step before it sends.
+//! Rows of one table for one operator: which to ask of which server, and where they go. They are fetched when the operator
+//! runs, or prefetched with the push of the step before it.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct RowFetch {
     asked: Vec<i64>,
 }
 
-/// What to ask of one part of a table.
+/// The rows to ask of one part of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRequest<'a> {
     pub(crate) part: usize,
@@ -73,7 +73,7 @@ impl RowFetch {
         self.plan.plan(ids, self.padding, &self.route, self.parts.len(), &self.table)
     }
 
-    /// What to ask whom.
+    /// The rows to ask of each part.
     pub(crate) fn requests(&self) -> impl Iterator<Item = RowRequest<'_>> {
         let parts = self.parts.iter().zip(&self.plan.parts).enumerate();
         parts.filter(|(_, (_, ids))| !ids.is_empty()).map(|(part, ((server, table), ids))| RowRequest {
@@ -182,7 +182,7 @@ enum Elements {
 }
 
 impl FoundRows {
-    /// What a section of a reply holds, of a table that has so many rows there.
+    /// The rows in a section of a reply, of a table that has `held` rows there.
     pub(crate) fn new(reply: &Incoming, section: usize, floats: Floats, held: u64) -> Result<FoundRows> {
         let Some(bytes) = reply.section(section) else { return Ok(FoundRows::default()) };
         if floats != Floats::F32 {
@@ -249,7 +249,7 @@ mod tests {
         fetch.take(1, own(vec![1.5])).unwrap();
         let error = fetch.check_limit().unwrap_err();
         assert_eq!(error.report().what, "table `t` was declared for 13 rows, and its 2 servers hold 14");
-        // Who did not answer this time has what it had, until it is asked.
+        // A server that was not asked this time has its last count.
         fetch.plan([&[0_i64][..]].into_iter()).unwrap();
         fetch.take(0, FoundRows { held: 9, ..own(vec![1.5]) }).unwrap();
         assert!(fetch.check_limit().is_err());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_here_only_for_the_ids_they_were_asked_for() {
+    fn prefetched_rows_are_used_only_for_their_ids() {
         let parts = vec![("a:1".to_string(), "t".to_string())];
         let mut fetch = RowFetch::new("t".into(), vec!["ids".into()], 1, parts, Route::Hashed(1));
         let lists: [&[i64]; 2] = [&[3, 4], &[3]];

@@ -7,9 +7,9 @@ use oarlock_transpile::placement::server_of_id;
 /// Where the rows of a table are.
 #[derive(Debug, Clone)]
 pub(crate) enum Route {
-    /// Cut into ranges: the first row of each, and behind the last one the number of rows.
+    /// Partitioned into ranges: the first row of each, and behind the last one the number of rows.
     Ranges(Vec<i64>),
-    /// Spread by id over so many servers.
+    /// Hashed by id over this number of servers.
     Hashed(usize),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct RowPlan {
     pub(crate) row_of: Vec<u32>,
     /// For each row its part, and its position among those of the part.
     pub(crate) home: Vec<(u32, u32)>,
-    /// What to ask of each part: ids as the part names them.
+    /// The ids to ask of each part, as the part names them.
     pub(crate) parts: Vec<Vec<i64>>,
 }
 

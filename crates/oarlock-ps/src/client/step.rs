@@ -1,4 +1,4 @@
-//! What one thread sends and receives in a step: gradients wait here until all are there, new parameters until they
+//! The values that one thread sends and receives in a step: gradients wait here until all are there, new parameters until they
 //! are asked for.
 
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::protocol::Named;
 #[derive(Default)]
 pub(crate) struct Step {
     /// By server; entries keep their memory from step to step.
-    pub(crate) outgoing: Vec<Outbox>,
-    /// What the last exchange brought and no `recv` has taken yet.
+    pub(crate) outgoing: Vec<PendingPush>,
+    /// The variables of the last exchange that no `recv` has taken yet.
     pub(crate) received: ReceivedVars,
-    /// Servers for which what waits is only a part of what the thread pushes: more follows.
+    /// Servers for which more parts of the same push follow.
     pub(crate) more: Vec<String>,
     /// The lookups that the thread made: it will make them again in its next step.
     pub(crate) lookups: Vec<Arc<Mutex<RowFetch>>>,
 }
 
-/// What waits for one server.
-pub(crate) struct Outbox {
+/// The gradients that wait for one server.
+pub(crate) struct PendingPush {
     pub(crate) endpoint: String,
     vars: Vec<Named>,
     used: usize,
 }
 
 impl Step {
-    /// Lays a variable aside for a server. `fill` writes it into memory that is kept from step to step.
+    /// Queues a variable for a server. `fill` writes it into memory that is kept from step to step.
     pub(crate) fn put(
         &mut self,
         endpoint: &str,
@@ -41,7 +41,7 @@ impl Step {
         let at = match self.outgoing.iter().position(|o| o.endpoint == endpoint) {
             Some(at) => at,
             None => {
-                self.outgoing.push(Outbox { endpoint: endpoint.to_string(), vars: Vec::new(), used: 0 });
+                self.outgoing.push(PendingPush { endpoint: endpoint.to_string(), vars: Vec::new(), used: 0 });
                 self.outgoing.len() - 1
             }
         };
@@ -55,14 +55,14 @@ impl Step {
         }
     }
 
-    /// Forgets what waits: it was sent, or the run failed before all was there.
+    /// Forgets what is queued: it was sent, or the run failed before all was there.
     pub(crate) fn clear(&mut self) {
         self.outgoing.iter_mut().for_each(|o| o.used = 0);
         self.more.clear();
     }
 }
 
-impl Outbox {
+impl PendingPush {
     fn put(&mut self, name: &str, fill: impl FnOnce(&mut Value) -> Result<()>) -> Result<()> {
         // A run that failed half way left its part here; the same variable again starts it anew.
         if let Some(again) = self.vars[..self.used].iter().position(|(n, _)| n == name) {
@@ -80,7 +80,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// What waits.
+    /// The gradients that wait.
     pub(crate) fn vars(&self) -> &[Named] {
         &self.vars[..self.used]
     }

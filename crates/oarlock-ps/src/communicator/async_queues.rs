@@ -1,4 +1,4 @@
-//! Async: gradients wait in queues, a thread merges and sends them, new parameters come back with the reply or by a
+//! Async: gradients wait in queues, a thread merges and sends them, new parameters arrive with the reply or by a
 //! thread of their own.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ struct Shared {
     client: Arc<Client>,
     options: CommunicatorOptions,
     wants: WantedVars,
-    /// Variables that every step hands over.
+    /// The number of variables of a step.
     variables: usize,
     /// The learning rate changes: what belongs to one step leaves in one push, and is applied at the rate of that step.
     in_steps: bool,
@@ -65,7 +65,7 @@ struct Queue {
     spare: Vec<Value>,
 }
 
-/// What was taken out of a queue.
+/// Gradients that were taken out of a queue.
 struct Taken {
     queue: usize,
     sends: Arc<Sends>,
@@ -75,7 +75,7 @@ struct Taken {
 }
 
 /// How long a trainer waits for a place in a full queue.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 impl AsyncQueues {
     pub(super) fn new(program: &Program, client: Arc<Client>, options: CommunicatorOptions) -> AsyncQueues {
@@ -115,7 +115,7 @@ impl AsyncQueues {
         self.shared.changed.notify_all();
         self.shared.due.notify_all();
         for thread in std::mem::take(&mut *self.threads.lock()) {
-            // A thread that panicked has said so already.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
         let mut state = self.shared.state.lock();
@@ -139,7 +139,7 @@ impl AsyncQueues {
                 state.queues.len() - 1
             }
         };
-        let deadline = now() + PATIENCE;
+        let deadline = now() + TIMEOUT;
         while state.queues[at].waiting.len() + state.queues[at].coming >= shared.options.send_queue_size.max(1) {
             if let Some(e) = &state.failed {
                 return Err(e.clone());
@@ -160,7 +160,7 @@ impl AsyncQueues {
         }
         let mut held = state.queues[at].spare.pop().unwrap_or_default();
         state.queues[at].coming += 1;
-        // Without the lock: other threads hand over theirs meanwhile.
+        // Without the lock: other threads queue theirs meanwhile.
         drop(state);
         let given = sends.give(io, &mut held);
         let mut state = shared.state.lock();
@@ -203,7 +203,7 @@ fn full(name: &Name, size: usize, running: bool) -> Error {
     }
     Error::new(
         Kind::Timeout,
-        format!("{size} gradients of `{name}` wait, and none was sent in {} s", PATIENCE.as_secs()),
+        format!("{size} gradients of `{name}` wait, and none was sent in {} s", TIMEOUT.as_secs()),
     )
     .help("see whether the servers are alive and not overloaded")
 }
@@ -302,7 +302,7 @@ impl Shared {
         merged
     }
 
-    /// Sends what was merged, of so many gradients each. The reply brings parameters if they are due and no other thread fetches
+    /// Sends the merged gradients, of `count` each. The reply has parameters if they are due and no other thread fetches
     /// them; true then.
     fn send(&self, merged: &[(usize, Value)], count: usize) -> Result<bool> {
         let sends: Vec<Arc<Sends>> = {

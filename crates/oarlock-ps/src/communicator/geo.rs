@@ -1,7 +1,7 @@
 //! GEO: parameters are trained here, by any optimizer; now and then servers learn how far they moved and say how far the
 //! others did.
 //!
-//! Between two runs, when nobody holds the parameters, the way they went is computed or what others did is added; a thread
+//! Between two runs, when no operator holds the parameters, their delta is computed or the deltas of others are added; a thread
 //! exchanges it with the servers while training goes on.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ struct State {
     running: bool,
     stopping: bool,
     exchange: Exchange,
-    /// The memory of the last exchange's moves, and of what came back, for the next one.
+    /// The memory of the last exchange's deltas and replies, for the next one.
     spare_moves: Moves,
     spare_pulled: Pulls,
     failed: Option<Error>,
@@ -57,18 +57,18 @@ struct State {
 /// How far parameters went, by variable, by block.
 type Moves = Vec<Vec<Way>>;
 
-/// What servers have, by variable, by block.
+/// The values of servers, by variable, by block.
 type Pulls = Vec<Vec<Pulled>>;
 
 /// How far a block went: all of it, or if it is sparse, rows of it, some at a time.
 #[derive(Default)]
 struct Way {
     pieces: Vec<Value>,
-    /// So many pieces are in use; the others are memory for larger moves.
+    /// The number of pieces in use; the others are memory for larger deltas.
     used: usize,
 }
 
-/// What a server has of a block: all of it, or if it is sparse, rows that others changed.
+/// The values of a server for a block: all of it, or if it is sparse, rows that others changed.
 #[derive(Default)]
 struct Pulled {
     whole: Value,
@@ -91,7 +91,7 @@ enum Exchange {
     Ready(Moves),
     /// The thread is talking to servers.
     UnderWay,
-    /// What the servers have now.
+    /// The values of the servers now.
     Back(Pulls),
 }
 
@@ -178,7 +178,7 @@ impl Geo {
         drop(state);
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.lock().take() {
-            // A thread that panicked has said so already.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
         failed.map_or(Ok(()), Err)
@@ -212,7 +212,7 @@ impl Geo {
         Ok(())
     }
 
-    /// Between two runs: takes in what came back, and prepares the next exchange when it is due.
+    /// Between two runs: adds the values of the servers, and prepares the next exchange when it is due.
     pub(super) fn settle(&self) -> Result<()> {
         let shared = &self.shared;
         let mut state = shared.state.lock();
@@ -432,7 +432,7 @@ impl Shared {
                 let mut came = Value::Empty;
                 take(received, block, &mut came)?;
                 check_pulled(var, block, dims, &came)?;
-                // Others go on changing rows: who has as many as the block has, waits for the next exchange.
+                // Others go on changing rows: a trainer that has as many as the block has waits for the next exchange.
                 if part.add(&came)? == most && part.rows.len() < block.rows {
                     more.push(at);
                 }
@@ -484,7 +484,7 @@ impl Pulled {
 }
 
 impl Tracked {
-    /// How far the parameter went, by block; of a table in pieces of so many bytes.
+    /// How far the parameter went, by block; of a table in pieces of this number of bytes.
     fn moves(&mut self, train: &[f32], share: f32, at_once: u64, ways: &mut Vec<Way>) -> Result<()> {
         let (width, old) = (width(&self.dims), elements(&mut self.old)?);
         if train.len() != old.len() {
@@ -557,7 +557,7 @@ fn width(dims: &Dims) -> usize {
     dims.matrix(1).1
 }
 
-/// What a server sent of a block must fit it.
+/// Checks that the values of a server fit their block.
 fn check_pulled(var: &GeoVar, block: &GeoBlock, dims: &Dims, part: &Value) -> Result<()> {
     let width = width(dims);
     let fits = match part {

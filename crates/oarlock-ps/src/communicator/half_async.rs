@@ -1,5 +1,5 @@
-//! Half-async, and sync with several threads: the threads of a trainer meet at the end of a step, the last to come sends the
-//! mean of their gradients and fetches parameters for all.
+//! Half-async, and sync with several threads: the threads of a trainer wait for each other at the end of a step (barrier), and the
+//! last to arrive sends the mean of their gradients and fetches parameters for all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,39 +19,39 @@ pub(super) struct HalfAsync {
     options: CommunicatorOptions,
     wants: WantedVars,
     servers: Vec<String>,
-    meeting: Mutex<Meeting>,
+    barrier: Mutex<ThreadBarrier>,
     changed: Condvar,
 }
 
 /// The step that threads are in.
-struct Meeting {
+struct ThreadBarrier {
     /// Threads that still train.
     threads: usize,
     /// Threads that wait.
-    here: usize,
-    /// Complete meetings.
-    held: u64,
-    /// What was sent in this step, by operator: the sum of each variable, and of how many threads.
+    waiting: usize,
+    /// Complete barriers.
+    completed: u64,
+    /// The gradients of this step, by operator: the sum of each variable, and the number of its threads.
     sent: Vec<(Arc<Sends>, Vec<Value>, usize)>,
-    /// What the threads that wait will look up next.
-    ahead: Vec<Arc<Mutex<RowFetch>>>,
-    /// What the last exchange brought.
-    brought: ReceivedVars,
+    /// The rows that the waiting threads will look up next.
+    prefetch: Vec<Arc<Mutex<RowFetch>>>,
+    /// The variables of the last exchange.
+    received: ReceivedVars,
     failed: Option<Error>,
 }
 
 /// How long a thread waits for the other threads of its process.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 impl HalfAsync {
     pub(super) fn new(program: &Program, client: Arc<Client>, options: CommunicatorOptions) -> HalfAsync {
-        let meeting = Meeting {
+        let barrier = ThreadBarrier {
             threads: options.threads.max(1),
-            here: 0,
-            held: 0,
+            waiting: 0,
+            completed: 0,
             sent: Vec::new(),
-            ahead: Vec::new(),
-            brought: ReceivedVars::default(),
+            prefetch: Vec::new(),
+            received: ReceivedVars::default(),
             failed: None,
         };
         HalfAsync {
@@ -59,7 +59,7 @@ impl HalfAsync {
             wants: wants(program),
             servers: servers(program),
             options,
-            meeting: Mutex::new(meeting),
+            barrier: Mutex::new(barrier),
             changed: Condvar::new(),
         }
     }
@@ -72,18 +72,18 @@ impl HalfAsync {
     /// Adds a thread's gradients to the step.
     pub(super) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
         let values = sends.inputs.iter().map(|(x, _)| io.value(*x)).collect::<Result<Vec<_>>>()?;
-        let mut meeting = self.meeting.lock();
-        let at = match meeting.sent.iter().position(|(s, ..)| s.inputs[0].1 == sends.inputs[0].1) {
+        let mut barrier = self.barrier.lock();
+        let at = match barrier.sent.iter().position(|(s, ..)| s.inputs[0].1 == sends.inputs[0].1) {
             Some(at) => at,
             None => {
                 let rooms = values.iter().map(|_| Value::Empty).collect();
-                meeting.sent.push((Arc::new(sends.clone()), rooms, 0));
-                meeting.sent.len() - 1
+                barrier.sent.push((Arc::new(sends.clone()), rooms, 0));
+                barrier.sent.len() - 1
             }
         };
-        let (_, all, count) = &mut meeting.sent[at];
+        let (_, all, count) = &mut barrier.sent[at];
         *count += 1;
-        // What all servers want to know, that a step was made or its learning rate, is said once for the threads that make it together.
+        // Variables for all servers, the count of a step or its learning rate, are sent once for the threads that make the step together.
         let alone = *count == 1 || sends.to_all;
         let mut both = all.iter_mut().zip(&values);
         both.try_for_each(|(all, value)| if alone { copy(value, all) } else { add(all, value) })
@@ -91,18 +91,18 @@ impl HalfAsync {
 
     /// WaitReport for the other threads; the last one makes the exchange.
     pub(super) fn barrier(&self, runtime: &Runtime) -> Result<()> {
-        let ahead = self.client.prefetch(runtime);
-        let mut meeting = self.meeting.lock();
-        let this = meeting.held;
-        meeting.ahead.extend(ahead);
-        meeting.here += 1;
-        if meeting.here >= meeting.threads {
-            self.hold(&mut meeting);
+        let prefetch = self.client.prefetch(runtime);
+        let mut barrier = self.barrier.lock();
+        let this = barrier.completed;
+        barrier.prefetch.extend(prefetch);
+        barrier.waiting += 1;
+        if barrier.waiting >= barrier.threads {
+            self.complete(&mut barrier);
         }
-        let deadline = now() + PATIENCE;
-        while meeting.held == this {
-            if self.changed.wait_until(&mut meeting, deadline).timed_out() {
-                let missing = meeting.threads.saturating_sub(meeting.here);
+        let deadline = now() + TIMEOUT;
+        while barrier.completed == this {
+            if self.changed.wait_until(&mut barrier, deadline).timed_out() {
+                let missing = barrier.threads.saturating_sub(barrier.waiting);
                 return Err(Error::new(
                     Kind::Timeout,
                     format!("{missing} threads of this trainer did not end their step"),
@@ -110,46 +110,46 @@ impl HalfAsync {
                 .help("threads that have no more data must say so"));
             }
         }
-        if let Some(e) = &meeting.failed {
+        if let Some(e) = &barrier.failed {
             return Err(e.clone());
         }
-        self.client.step().lock().received.copy_all(&meeting.brought)
+        self.client.step().lock().received.copy_all(&barrier.received)
     }
 
     /// Threads that train.
     pub(super) fn threads(&self) -> usize {
-        self.meeting.lock().threads
+        self.barrier.lock().threads
     }
 
-    /// So many threads train from now on.
+    /// Sets the number of threads that train from now on.
     pub(super) fn set_threads(&self, threads: usize) {
-        self.meeting.lock().threads = threads.max(1);
+        self.barrier.lock().threads = threads.max(1);
     }
 
     /// A thread has no more data.
     pub(super) fn thread_done(&self) -> Result<()> {
-        let mut meeting = self.meeting.lock();
-        meeting.threads = meeting.threads.saturating_sub(1);
-        if meeting.here > 0 && meeting.here >= meeting.threads {
-            self.hold(&mut meeting);
+        let mut barrier = self.barrier.lock();
+        barrier.threads = barrier.threads.saturating_sub(1);
+        if barrier.waiting > 0 && barrier.waiting >= barrier.threads {
+            self.complete(&mut barrier);
         }
-        meeting.failed.clone().map_or(Ok(()), Err)
+        barrier.failed.clone().map_or(Ok(()), Err)
     }
 
-    fn hold(&self, meeting: &mut Meeting) {
-        if let Err(e) = self.exchange(meeting) {
-            meeting.failed.get_or_insert(e);
+    fn complete(&self, barrier: &mut ThreadBarrier) {
+        if let Err(e) = self.exchange(barrier) {
+            barrier.failed.get_or_insert(e);
         }
-        meeting.here = 0;
-        meeting.held += 1;
+        barrier.waiting = 0;
+        barrier.completed += 1;
         self.changed.notify_all();
     }
 
-    fn exchange(&self, meeting: &mut Meeting) -> Result<()> {
+    fn exchange(&self, barrier: &mut ThreadBarrier) -> Result<()> {
         let step = self.client.step();
         {
             let mut step = step.lock();
-            for (sends, all, count) in meeting.sent.iter_mut().filter(|(_, _, count)| *count > 0) {
+            for (sends, all, count) in barrier.sent.iter_mut().filter(|(_, _, count)| *count > 0) {
                 if !sends.adds && !sends.to_all {
                     all.iter_mut().for_each(|all| divide(all, *count, sends.counts));
                 }
@@ -157,11 +157,11 @@ impl HalfAsync {
                 *count = 0;
             }
         }
-        let barrier = self.is_sync().then_some(&self.servers[..]);
-        let ahead = std::mem::take(&mut meeting.ahead);
-        self.client.exchange(self.options.trainer as u32, barrier, &self.wants, &ahead)?;
-        let version = meeting.held + 1;
-        meeting.brought.take_all(&mut step.lock().received, version);
+        let servers = self.is_sync().then_some(&self.servers[..]);
+        let prefetch = std::mem::take(&mut barrier.prefetch);
+        self.client.exchange(self.options.trainer as u32, servers, &self.wants, &prefetch)?;
+        let version = barrier.completed + 1;
+        barrier.received.take_all(&mut step.lock().received, version);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_tensor::merge::RowOrder;
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value, simd};
 
-/// What gradients that are merged become.
+/// The way in which gradients are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Merge {
     /// Their mean: a step as long as one of them.
@@ -50,7 +50,7 @@ fn join_rows(values: &mut [Value], room: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// Adds `more` to `all`. Rows are listed one after the other; whoever applies them adds up repeated ones.
+/// Adds `more` to `all`. Rows are listed one after the other; the server adds up duplicates.
 pub(crate) fn add(all: &mut Value, more: &Value) -> Result<()> {
     match (all, more) {
         (Value::Dense(all), Value::Dense(more)) => add_dense(all, more),
@@ -95,7 +95,7 @@ fn add_as<T: oarlock_tensor::Float>(all: &mut Tensor, more: &Tensor) -> Result<(
     Ok(())
 }
 
-/// Divides a gradient, but for so many numbers at the end of its rows, which are counts.
+/// Divides a gradient, except for the `counts` numbers at the end of its rows.
 pub(crate) fn divide(value: &mut Value, by: usize, counts: usize) {
     let (tensor, width) = match value {
         Value::Dense(tensor) => (tensor, 1),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_named_often_is_listed_once() {
+    fn duplicate_rows_are_merged_into_one() {
         let all = joined([rows(&[4, 1, 4], &[1.0, 2.0, 3.0]), rows(&[1, 7], &[10.0, 20.0])]).unwrap();
         assert_eq!(all.rows().unwrap(), rows(&[1, 4, 7], &[12.0, 4.0, 20.0]).rows().unwrap());
         let one = joined([rows(&[5, 5], &[1.0, 2.0, 3.0, 4.0])]).unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_are_added_and_misfits_refused() {
+    fn tensors_are_added_and_mismatched_sizes_are_errors() {
         let tensor = |numbers: &[f32]| Value::Dense(Tensor::from_slice([numbers.len()], numbers).unwrap());
         let sum = joined([tensor(&[1.0, 2.0]), tensor(&[3.0, 5.0])]).unwrap();
         assert_eq!(sum.dense().unwrap().data::<f32>().unwrap(), [4.0, 7.0]);

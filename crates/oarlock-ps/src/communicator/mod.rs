@@ -1,8 +1,8 @@
 //! Sends gradients and fetches parameters beside the computation, for trainers that do not wait for each other.
 //!
-//! `send` operators hand their variables over and go on. What happens then depends on the mode: [`async_queues`] (async) merges
+//! `send` operators move their variables to it and go on. What happens then depends on the mode: [`async_queues`] (async) merges
 //! what waits and exchanges it in a thread of its own; [`half_async`] (half-async and sync with several threads) lets the
-//! threads of a trainer meet, and makes one exchange of their mean; [`geo`] exchanges how far parameters moved.
+//! threads of a trainer wait for each other, and makes one exchange of their mean; [`geo`] exchanges how far parameters moved.
 
 mod async_queues;
 mod geo;
@@ -27,20 +27,20 @@ use crate::PsState;
 use crate::client::{Client, ReceivedVars};
 use crate::op::Sends;
 
-/// How a trainer exchanges what it learned.
+/// How a trainer exchanges gradients and parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommunicatorMode {
-    /// In the background, waiting for nobody.
+    /// In the background, without waiting for other trainers.
     Async,
     /// The threads of this trainer wait for each other, and not for other trainers.
     HalfAsync,
     /// All trainers wait for each other.
     Sync,
-    /// Parameters are trained here; every so many steps servers learn how far they moved.
+    /// Parameters are trained here; after every `push_nums` steps servers get how far they moved (deltas).
     Geo {
         /// How many steps.
         push_nums: usize,
-        /// What is shared, and where.
+        /// The shared variables, and their locations.
         vars: Vec<GeoVar>,
     },
 }
@@ -54,19 +54,19 @@ pub struct CommunicatorOptions {
     pub trainer: usize,
     /// How many there are.
     pub trainers: usize,
-    /// The threads that train here and meet at each step.
+    /// The threads of this trainer, which wait for each other at each step.
     pub threads: usize,
-    /// At most so many gradients of a variable become one.
+    /// The most gradients of a variable that are merged into one.
     pub max_merge_var_num: usize,
-    /// So many gradients of a variable may wait; then training waits.
+    /// The most gradients of a variable that may wait; then training waits.
     pub send_queue_size: usize,
     /// Parameters are fetched by a thread of their own.
     pub independent_recv_thread: bool,
-    /// Parameters are fetched after so many gradients were sent.
+    /// Parameters are fetched after this number of gradients was sent.
     pub min_send_grad_num_before_recv: usize,
     /// How often to wait 10 ms for more gradients to merge.
     pub send_wait_times: usize,
-    /// What gradients that are merged become.
+    /// The way in which gradients are merged.
     pub merge: Merge,
 }
 
@@ -114,7 +114,7 @@ impl Communicator {
     /// Starts to exchange.
     pub fn start(&self) -> Result<()> {
         match &self.0 {
-            Form::AsyncQueues(background) => background.start(),
+            Form::AsyncQueues(queues) => queues.start(),
             Form::HalfAsync(_) => Ok(()),
             Form::Geo(geo) => geo.start(),
         }
@@ -123,7 +123,7 @@ impl Communicator {
     /// Sends what waits, then stops. An error that a thread met is returned here, if no step has seen it.
     pub fn stop(&self) -> Result<()> {
         match &self.0 {
-            Form::AsyncQueues(background) => background.stop(),
+            Form::AsyncQueues(queues) => queues.stop(),
             Form::HalfAsync(_) => Ok(()),
             Form::Geo(geo) => geo.stop(),
         }
@@ -132,33 +132,33 @@ impl Communicator {
     /// Is it exchanging?
     pub fn is_running(&self) -> bool {
         match &self.0 {
-            Form::AsyncQueues(background) => background.is_running(),
+            Form::AsyncQueues(queues) => queues.is_running(),
             Form::HalfAsync(_) => true,
             Form::Geo(geo) => geo.is_running(),
         }
     }
 
-    /// So many threads of this trainer train from now on, and meet at the end of a step. Called while none of them runs.
+    /// Sets the number of threads of this trainer, which wait for each other at the end of a step. Called while none of them runs.
     pub fn set_threads(&self, threads: usize) {
-        if let Form::HalfAsync(gather) = &self.0 {
-            gather.set_threads(threads);
+        if let Form::HalfAsync(half_async) = &self.0 {
+            half_async.set_threads(threads);
         }
     }
 
-    /// The threads of this trainer that meet at the end of a step.
+    /// The threads of this trainer that wait for each other at the end of a step.
     pub(crate) fn threads(&self) -> usize {
         match &self.0 {
-            Form::HalfAsync(gather) => gather.threads(),
+            Form::HalfAsync(half_async) => half_async.threads(),
             Form::AsyncQueues(_) | Form::Geo(_) => 1,
         }
     }
 
-    /// Do the threads of this trainer meet at the end of a step that waits for the other trainers?
-    pub(crate) fn meets_in_sync(&self) -> bool {
-        matches!(&self.0, Form::HalfAsync(gather) if gather.is_sync())
+    /// Do the threads of this trainer make the steps that wait for the other trainers together?
+    pub(crate) fn is_sync(&self) -> bool {
+        matches!(&self.0, Form::HalfAsync(half_async) if half_async.is_sync())
     }
 
-    /// For a program whose steps wait for the other trainers by themselves, so many threads of which are to make these together.
+    /// For a program whose steps wait for the other trainers by themselves, and whose threads are to make these together.
     /// `None` if its steps do not, or a communicator makes them.
     pub fn for_threads(runtime: &Runtime, program: &Program, scope: &Scope, threads: usize) -> Option<Communicator> {
         let waits = |op: &&Op| op.op_type == "send_barrier" && op.attrs.get("half_async") != Some(&Attr::Bool(true));
@@ -177,7 +177,7 @@ impl Communicator {
     /// One thread of this trainer has no more data: the others no longer wait for it.
     pub fn thread_done(&self) -> Result<()> {
         match &self.0 {
-            Form::HalfAsync(gather) => gather.thread_done(),
+            Form::HalfAsync(half_async) => half_async.thread_done(),
             Form::AsyncQueues(_) | Form::Geo(_) => Ok(()),
         }
     }
@@ -185,13 +185,13 @@ impl Communicator {
     /// Takes what an operator sends.
     pub(crate) fn take(&self, io: &Io<'_>, sends: &Sends) -> Result<()> {
         match &self.0 {
-            Form::AsyncQueues(background) => background.take(io, sends),
-            Form::HalfAsync(gather) => gather.take(io, sends),
+            Form::AsyncQueues(queues) => queues.take(io, sends),
+            Form::HalfAsync(half_async) => half_async.take(io, sends),
             Form::Geo(geo) => geo.take(io, sends),
         }
     }
 
-    /// Between two runs, when nobody holds the parameters.
+    /// Between two runs, when no operator holds the parameters.
     pub fn settle(&self) -> Result<()> {
         match &self.0 {
             Form::Geo(geo) => geo.settle(),
@@ -202,16 +202,16 @@ impl Communicator {
     /// The end of a step of one thread.
     pub(crate) fn barrier(&self, runtime: &Runtime) -> Result<()> {
         match &self.0 {
-            Form::HalfAsync(gather) => gather.barrier(runtime),
+            Form::HalfAsync(half_async) => half_async.barrier(runtime),
             Form::AsyncQueues(_) | Form::Geo(_) => Ok(()),
         }
     }
 
-    /// Lays the newest parameters of these names into the received, if there are newer ones than the last. True if this
+    /// Stores the newest parameters of these names in `received`, if there are newer ones than the last. True if this
     /// communicator brings such variables at all.
     pub(crate) fn bring(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
         match &self.0 {
-            Form::AsyncQueues(background) => background.bring(names, received),
+            Form::AsyncQueues(queues) => queues.bring(names, received),
             Form::HalfAsync(_) => Ok(false),
             Form::Geo(_) => Ok(false),
         }

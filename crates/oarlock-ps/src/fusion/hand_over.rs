@@ -1,4 +1,4 @@
-//! A gradient that nobody reads behind its `send` is taken over by whoever sends it, and not copied.
+//! A gradient that no operator reads behind its `send` is moved to the communicator, and not copied.
 
 use oarlock_ir::{Attr, FuseBlock, Fusion, Op, OpDef, Result};
 
@@ -63,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_handed_over() {
+    fn gradient_that_no_operator_reads_is_moved() {
         assert!(fused("", "").contains(HAND_OVER));
-        assert!(!fused("", "g").contains(HAND_OVER), "somebody fetches it");
+        assert!(!fused("", "g").contains(HAND_OVER), "it is fetched");
         assert!(!fused("y = scale(X: g)", "").contains(HAND_OVER), "it is read again");
     }
 }

@@ -45,7 +45,7 @@ fn is_plain(g: &FuseBlock<'_>, i: usize) -> bool {
         .is_some_and(|op| op.inputs.get("W").len() == 1 && !matches!(op.attrs.get(READ_ONLY), Some(Attr::Bool(true))))
 }
 
-/// Can a lookup be made where another one stands? Its ids must be there, and nobody may use its rows' names before it.
+/// Can a lookup be made where another one stands? Its ids must be there, and no operator may use its rows' names before it.
 fn can_move(g: &FuseBlock<'_>, i: usize, to: usize) -> bool {
     let Some(op) = g.op(i) else { return false };
     let ids_there = op.inputs.args().all(|name| !g.written_between(name, to, i));
@@ -133,7 +133,7 @@ impl OpDef for FusedLookup {
     }
 }
 
-/// What the attributes say of each table.
+/// The attributes of each table.
 fn tables(p: &Prepare<'_>) -> Result<Vec<TableAttrs>> {
     let attrs = p.attrs();
     let counts = |name: &str| -> Result<Vec<usize>> {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lookups_whose_ids_are_there_become_one() {
+    fn lookups_with_known_ids_become_one_operator() {
         let text = fused("");
         assert!(text.contains("Outputs: [x, y, z] = fused_remote_lookup(Ids: [a, b, c], W: [t, u])"), "{text}");
         assert!(text.contains("parts: [2, 1]") && text.contains("ranges: [2, 0]"), "{text}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_come_of_rows_are_looked_up_later() {
+    fn ids_computed_from_rows_are_looked_up_later() {
         let text = fused("c = cast(X: x)");
         assert!(!text.contains("fused_remote_lookup"), "{text}");
     }

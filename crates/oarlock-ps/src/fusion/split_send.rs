@@ -79,14 +79,14 @@ mod tests {
     }";
 
     #[test]
-    fn what_is_cut_to_be_sent_is_sent_as_one() {
+    fn split_and_send_become_one_operator() {
         let text = fused(DENSE, "");
         assert!(!text.contains("split_byref"), "{text}");
         assert!(text.contains("send(X: g)") && text.contains("send_varnames: [\"a\", \"b\"]"), "{text}");
     }
 
     #[test]
-    fn a_part_that_somebody_wants_stays() {
+    fn part_that_is_read_later_stays() {
         let text = fused(DENSE, "b");
         assert!(text.contains("split_byref"), "{text}");
     }

@@ -59,7 +59,7 @@ impl OpDef for DistributedLookupTable {
     }
 }
 
-/// What the attributes of a lookup say of one table.
+/// The attributes of a lookup for one table.
 pub(crate) struct TableAttrs {
     /// How many tensors of ids there are.
     pub(crate) ids: usize,
@@ -225,7 +225,7 @@ impl OfTable {
     }
 }
 
-/// What is fetched of the table at a position of `W`, and from where.
+/// The rows to fetch of the table at a position of `W`, and their servers.
 fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Result<RowFetch> {
     let name = p.op().inputs.get("W").get(table).cloned().unwrap_or_else(|| "".into());
     let Some(ty) = p.program().global().var(&name).map(oarlock_ir::Var::ty) else {

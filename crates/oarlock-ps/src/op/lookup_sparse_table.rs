@@ -1,4 +1,4 @@
-//! `lookup_sparse_table`: rows of a server's part of a table; rows that nobody asked for before are created.
+//! `lookup_sparse_table`: rows of a server's part of a table; rows that were never looked up before are created.
 
 use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType};
 

@@ -75,11 +75,11 @@ pub(crate) fn fingerprint(program: &Program) -> String {
 /// The operators whose attributes name servers.
 const COMMUNICATING: [&str; 5] = ["send", "recv", "send_barrier", "fetch_barrier", "distributed_lookup_table"];
 
-/// What a program receives in a step, by server: it comes with the reply to what is sent.
+/// The variables that a program receives in a step, by server: they come with the reply to the push.
 pub(crate) fn wants(program: &Program) -> WantedVars {
     let mut wants = WantedVars::new();
-    let idle = |op: &Op| matches!(op.attrs.get("do_not_run"), Some(Attr::Int(1)));
-    for op in program.global().ops.iter().filter(|op| op.op_type == "recv" && !idle(op)) {
+    let disabled = |op: &Op| matches!(op.attrs.get("do_not_run"), Some(Attr::Int(1)));
+    for op in program.global().ops.iter().filter(|op| op.op_type == "recv" && !disabled(op)) {
         if let Some(Attr::Strings(endpoints)) = op.attrs.get("epmap") {
             for (endpoint, name) in endpoints.iter().zip(recv::remote_names(op)) {
                 wants.entry(endpoint.clone()).or_default().push(name);

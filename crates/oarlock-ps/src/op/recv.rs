@@ -51,13 +51,13 @@ impl OpDef for Recv {
         }
         let declared: Vec<VarType> = p.out_vars("Out").into_iter().flatten().map(Var::ty).collect();
         let trainer = attrs.count("trainer_id")? as u32;
-        let (idle, all) = (attrs.int("do_not_run")? != 0, servers(p.program()));
+        let (disabled, all) = (attrs.int("do_not_run")? != 0, servers(p.program()));
         let fingerprint = fingerprint(p.program());
         // A startup program fetches whatever a communicator does.
         let trains = p.program().global().ops.iter().any(|op| op.op_type == "send");
         let mut pulled = HashMap::new();
         kernel(move |io| {
-            if idle {
+            if disabled {
                 return Ok(());
             }
             let client = Client::of(io.runtime());

@@ -16,10 +16,10 @@ use oarlock_transpile::placement::server_of_id;
 
 pub(super) const OPS: &[&dyn OpDef] = &[&Send];
 
-/// Says that a variable is cut where it is laid aside, and not by a communicator: the program cut it before.
+/// A variable is split where it is queued, and not by a communicator: the program split it before.
 pub(crate) const CUT_HERE: &str = "oarlock_cut_here";
 
-/// Says that nobody reads a variable behind its `send`: a communicator takes it over instead of copying it.
+/// No operator reads a variable behind its `send`: it is moved to a communicator instead of copied.
 pub(crate) const HAND_OVER: &str = "oarlock_hand_over";
 
 struct Send;
@@ -62,7 +62,7 @@ impl OpDef for Send {
         }
         kernel(move |io| {
             let communicator = Communicator::of(io.runtime());
-            if let Some(communicator) = communicator.filter(|c| sends.is_for_communicator() || c.meets_in_sync()) {
+            if let Some(communicator) = communicator.filter(|c| sends.is_for_communicator() || c.is_sync()) {
                 return communicator.take(io, &sends);
             }
             let client = Client::of(io.runtime());
@@ -86,12 +86,12 @@ fn check_ids(sends: &Sends) -> impl Fn(&Io<'_>) -> Result<()> + std::marker::Sen
     move |io| ids.iter().try_for_each(|x| io.data::<i64>(*x, &*io.dense(*x)?).map(drop))
 }
 
-/// What a `send` sends, and where to.
+/// The variables that a `send` sends, and their servers.
 #[derive(Debug, Clone)]
 pub(crate) struct Sends {
     pub(crate) inputs: Vec<(In, Name)>,
     pub(crate) endpoints: Vec<String>,
-    /// The names on the servers, if X is cut while it is sent.
+    /// The names on the servers, if X is split while it is sent.
     pub(crate) names: Vec<String>,
     sections: Vec<i64>,
     pub(crate) adds: bool,
@@ -99,7 +99,7 @@ pub(crate) struct Sends {
     pub(crate) latest: bool,
     cut_here: bool,
     hand_over: bool,
-    /// So many numbers at the end of a row are added up in any case.
+    /// The numbers at the end of a row that are added up in any case.
     pub(crate) counts: usize,
     /// A count, or a learning rate, that every server wants to know.
     pub(crate) to_all: bool,
@@ -145,7 +145,7 @@ impl Sends {
         self.is_cut() && !self.cut_here || self.endpoints.is_empty()
     }
 
-    /// Gives a communicator the variable that is cut; `held` is memory for it.
+    /// Gives a communicator the variable that is split; `held` is memory for it.
     pub(crate) fn give(&self, io: &Io<'_>, held: &mut Value) -> Result<()> {
         let x = self.inputs[0].0;
         if self.hand_over {
@@ -160,7 +160,7 @@ impl Sends {
         self.names.iter().any(|name| name == "param_init")
     }
 
-    /// Is a variable cut while it is sent?
+    /// Is a variable split while it is sent?
     pub(crate) fn is_cut(&self) -> bool {
         !self.names.is_empty()
     }
@@ -183,16 +183,16 @@ impl Sends {
         each.try_for_each(|(((_, name), value), to)| step.put(to, name, |slot| copy(value, slot)))
     }
 
-    /// Lays the parts of a variable that is cut aside for their servers.
+    /// Queues the parts of a variable that is split for their servers.
     pub(crate) fn queue_value(&self, value: &Value, step: &mut Step) -> Result<()> {
         if self.to_all {
             return self.endpoints.iter().try_for_each(|to| step.put(to, &self.names[0], |slot| copy(value, slot)));
         }
-        self.cut(value, |part, fill| step.put(&self.endpoints[part], &self.names[part], fill))
+        self.split(value, |part, fill| step.put(&self.endpoints[part], &self.names[part], fill))
     }
 
     /// Hands out each part of a value; `put` says where it goes.
-    fn cut(
+    fn split(
         &self,
         value: &Value,
         mut put: impl FnMut(usize, &mut dyn FnMut(&mut Value) -> Result<()>) -> Result<()>,

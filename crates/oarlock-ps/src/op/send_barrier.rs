@@ -31,7 +31,7 @@ impl OpDef for SendBarrier {
         let wants = wants(p.program());
         kernel(move |io| {
             let communicator = Communicator::of(io.runtime());
-            if let Some(communicator) = communicator.filter(|c| half_async || c.meets_in_sync()) {
+            if let Some(communicator) = communicator.filter(|c| half_async || c.is_sync()) {
                 return communicator.barrier(io.runtime());
             }
             let barrier = (!half_async).then_some(&servers[..]);

@@ -96,7 +96,7 @@ fn pack(values: &[Ref<'_, Value>]) -> Result<Tensor> {
     Ok(packed)
 }
 
-/// What is left of a trainer's gradients.
+/// The rest of a trainer's gradients.
 struct Unpack<'a>(&'a [u8]);
 
 impl<'a> Unpack<'a> {

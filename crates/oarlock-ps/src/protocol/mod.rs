@@ -17,7 +17,7 @@ pub(crate) use values::{Named, Rounded, ValueReader, ValueWriter};
 
 use crate::server::Call;
 
-/// A request: its number, who may send it, and what a server does with it. Every file of `request/` has one, named `REQUEST`.
+/// A request: its number, its permitted senders, and its effect on a server. Every file of `request/` has one, named `REQUEST`.
 pub(crate) struct RequestDef {
     /// The kind of its frames. A number is never used again for another request; replies use some numbers, too (see [`reply`]).
     pub(crate) kind: u16,
@@ -33,7 +33,7 @@ pub(crate) struct RequestDef {
     pub(crate) samples: fn() -> Vec<samples::Sample>,
 }
 
-/// Who may send a request.
+/// The permitted senders of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
     /// A peer that has not introduced itself.

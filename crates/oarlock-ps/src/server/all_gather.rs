@@ -1,4 +1,5 @@
-//! AllGather of trainers at a server: everybody brings a value and gets those of all. A state machine without clock or socket.
+//! All-gather of trainers at a server, which barriers use, too: all trainers contribute a value and get those of all. A state machine
+//! without clock or socket.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

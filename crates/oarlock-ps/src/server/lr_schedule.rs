@@ -22,11 +22,11 @@ const MOST_STEPS: i64 = 1 << 16;
 #[derive(Default)]
 pub(super) struct LrSchedule {
     schedule: Mutex<Schedule>,
-    /// What trainers call the number of steps that they made.
+    /// The variables in which trainers send the number of their steps.
     notices: BTreeSet<Name>,
     /// LrSchedule that trainers send, each with what trainers sent for the step under way.
     sent: Vec<(Name, Mutex<Vec<Value>>)>,
-    /// What updates read of all that.
+    /// The rates that updates read.
     read: Vec<Name>,
 }
 
@@ -77,17 +77,17 @@ impl LrSchedule {
         self.notices.contains(name) || self.sent.iter().any(|(sent, _)| sent == name)
     }
 
-    /// What trainers send.
+    /// The variables that trainers send.
     pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.notices.iter().chain(self.expected())
     }
 
-    /// What every trainer must send in every step of synchronous training.
+    /// The variables that every trainer must send in every step of synchronous training.
     pub(super) fn expected(&self) -> impl Iterator<Item = &Name> {
         self.sent.iter().map(|(name, _)| name)
     }
 
-    /// What arrives must be a number of steps, or a rate such as the server has.
+    /// Checks that a value is a number of steps, or a rate such as the server has.
     pub(super) fn check(&self, name: &str, value: &Value, scope: &Scope) -> Result<()> {
         if self.notices.contains(name) {
             return steps(value).map(drop).ok_or_else(|| wrong(name, "is not a number of steps"));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_rates_of_a_step_that_of_the_first_trainer_counts() {
+    fn learning_rate_of_the_first_trainer_counts_in_a_step() {
         let rates = LrSchedule::new(Vec::new(), vec!["lr".into()], 3);
         let scope = Scope::new();
         for (trainer, rate) in [(2, 0.2f32), (1, 0.1)] {

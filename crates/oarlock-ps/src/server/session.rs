@@ -1,6 +1,6 @@
 //! One connection of a server: receives requests, dispatches each to its definition, sends the replies.
 //!
-//! What a request does is in its own file ([`crate::request`]); this loop only decides whether its sender may send it.
+//! A request does its work in its own file ([`crate::request`]); this loop only decides whether its sender may send it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_minute_are_named_and_the_others_counted() {
+    fn first_rejected_peers_of_a_minute_are_named_and_the_others_counted() {
         let (unauthenticated, lines) = unauthenticated();
         let start = now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);

@@ -1,4 +1,4 @@
-//! What a server's program does with what arrives: every block of `listen_and_serv`, ready to run.
+//! The updates of a server's program: every block of `listen_and_serv`, ready to run on the gradients that arrive.
 //!
 //! A block becomes a program of its own, which an executor runs over the server's scope. So whatever an optimizer does on
 //! one machine it does here, by the same kernels.
@@ -50,7 +50,7 @@ pub(crate) struct Updates {
     pub(crate) mode: ServerMode,
     /// How many trainers there are.
     pub(crate) trainers: usize,
-    /// What the program is; trainers of another are refused.
+    /// The fingerprint of the program; trainers of another are refused.
     pub(crate) fingerprint: String,
     /// Which of the servers this is, and how many there are, as far as the program says.
     place: (Option<u32>, u32),
@@ -214,8 +214,8 @@ impl Updates {
         self.received.contains_key(name) || self.tables.takes(name) || self.rates.takes(name)
     }
 
-    /// What arrives must fit the parameter that it changes, and be numbers where that is looked at: who sent it hears of
-    /// it, rather than everybody when the step is made.
+    /// Checks that a gradient fits its parameter, and is finite where that is checked: its sender gets the error, and not all trainers
+    /// when the step is made.
     pub(crate) fn check(&self, name: &str, value: &Value) -> Result<()> {
         if self.check_nan_inf && !is_finite(value) {
             let what = format!("server {} was sent `{name}` with a nan or an infinity", self.endpoint);
@@ -292,7 +292,7 @@ impl Updates {
         }
     }
 
-    /// What the block of a GEO server says, `param = sum(param, delta)`, in place: of a table only the rows of the delta.
+    /// Does what the block of a GEO server says, `param = sum(param, delta)`, in place: of a table only the rows of the delta.
     fn add(&self, param: Option<&Name>, name: &str, delta: &Value) -> Result<()> {
         let var = param.and_then(|param| self.scope.find(param)).ok_or_else(|| self.unknown(name))?;
         let mut value = var.write();

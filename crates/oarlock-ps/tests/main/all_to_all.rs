@@ -60,11 +60,11 @@ fn numbers(dataset: &InMemoryDataset) -> Vec<i64> {
     all
 }
 
-fn partners(job: &Job, trainer: &Trainer, index: usize, trainers: usize) -> TrainerGroup {
+fn group(job: &Job, trainer: &Trainer, index: usize, trainers: usize) -> TrainerGroup {
     TrainerGroup::new(trainer.client(), job.endpoints().map(str::to_string).collect(), index, trainers).unwrap()
 }
 
-/// What each of three trainers holds after a shuffle.
+/// The samples of each of three trainers after a shuffle.
 fn shuffled(dir: &Dir, seed: u64) -> Vec<Vec<i64>> {
     let job = Job::new("fit_a_line_decay", small(4), 3, 2);
     // A busy machine must not make a trainer seem lost.
@@ -75,9 +75,9 @@ fn shuffled(dir: &Dir, seed: u64) -> Vec<Vec<i64>> {
                 let job = &job;
                 scope.spawn(move || {
                     let (trainer, mut dataset) = (job.join(t, trainer_options()).unwrap(), load(dir.file(t)));
-                    let mut partners = partners(job, &trainer, t, 3);
-                    dataset.global_shuffle(&mut partners, ShuffleBy::Chance, seed).unwrap();
-                    let sizes = partners.all_gather(&dataset.len().to_le_bytes()).unwrap();
+                    let mut group = group(job, &trainer, t, 3);
+                    dataset.global_shuffle(&mut group, ShuffleBy::Chance, seed).unwrap();
+                    let sizes = group.all_gather(&dataset.len().to_le_bytes()).unwrap();
                     let total: usize = sizes.iter().map(|s| usize::from_le_bytes(s[..].try_into().unwrap())).sum();
                     assert_eq!(total, 3 * SAMPLES as usize);
                     trainer.leave();
@@ -92,7 +92,7 @@ fn shuffled(dir: &Dir, seed: u64) -> Vec<Vec<i64>> {
 }
 
 #[test]
-fn samples_really_go_from_trainer_to_trainer() {
+fn global_shuffle_moves_samples_between_trainers() {
     let dir = Dir::new("shuffle");
     let shares = shuffled(&dir, 5);
     for share in &shares {
@@ -114,13 +114,13 @@ fn with_other(options: ServerOptions, other: impl FnOnce(Trainer) + Send) -> Res
     let servers = job.serve(&options);
     let patience = ClientOptions { deadline: Duration::from_secs(20), ..trainer_options() };
     let (first, second) = (job.join(0, patience.clone())?, job.join(1, patience)?);
-    let mut partners = partners(&job, &first, 0, 2);
+    let mut group = group(&job, &first, 0, 2);
     let got = std::thread::scope(|scope| {
         scope.spawn(|| other(second));
-        partners.all_gather(b"here").map(drop)
+        group.all_gather(b"here").map(drop)
     });
-    // Once it has failed nobody knows which round the others are in.
-    let again = partners.all_gather(b"here").unwrap_err();
+    // Once it has failed the rounds of the trainers may differ.
+    let again = group.all_gather(b"here").unwrap_err();
     assert!(again.report().what.contains("failed before"), "{again}");
     first.client().abandon();
     drop(servers);
@@ -128,7 +128,7 @@ fn with_other(options: ServerOptions, other: impl FnOnce(Trainer) + Send) -> Res
 }
 
 #[test]
-fn a_partner_that_never_comes_is_named() {
+fn trainer_missing_in_an_exchange_is_named() {
     let error = with_other(quiet(), |other| other.leave()).unwrap_err();
     assert!(
         error.report().what.contains("trainer 1 is gone, and round 1 of an exchange needs every trainer"),
@@ -149,7 +149,7 @@ fn a_partner_that_never_comes_is_named() {
 }
 
 #[test]
-fn without_servers_there_is_no_exchange() {
+fn exchange_without_servers_is_an_error() {
     let client = Arc::new(oarlock_ps::client::Client::new(trainer_options()));
     let error = TrainerGroup::new(client, Vec::new(), 0, 2).err().unwrap().to_string();
     assert!(error.contains("2 trainers have no server to exchange through"), "{error}");

@@ -48,7 +48,11 @@ impl Drop for Process {
 fn apart(part: &str, scene: &str) -> std::io::Result<Process> {
     let exe = std::env::current_exe()?;
     let mut command = Command::new("unshare");
-    command.arg("--net").arg(exe).args(["--exact", &format!("partition::{part}"), "--nocapture"]).env(SCENE, scene);
+    command
+        .arg("--net")
+        .arg(exe)
+        .args(["--exact", &format!("network_partition::{part}"), "--nocapture"])
+        .env(SCENE, scene);
     Ok(Process(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
 }
 
@@ -258,12 +262,12 @@ fn servers() {
 }
 
 #[test]
-fn a_second_without_network_costs_nothing_but_a_second() {
+fn training_survives_a_second_without_network() {
     play("snapshot off for a second");
 }
 
 #[test]
-fn a_cut_off_trainer_is_named_on_both_sides_within_the_deadline() {
+fn disconnected_trainer_is_named_on_both_sides_within_the_deadline() {
     play("snapshot off for good");
 }
 

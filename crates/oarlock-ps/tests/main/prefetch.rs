@@ -28,7 +28,7 @@ impl NextBatch for Next {
     }
 }
 
-/// What a trainer believes to come after a step.
+/// The batch that a trainer expects after a step.
 type Believes = fn(step: usize) -> Option<usize>;
 
 fn train(trainer: &Trainer, number: usize, count: usize, believes: Believes) {
@@ -79,6 +79,6 @@ fn rows_of_the_next_step_come_with_the_push() {
 }
 
 #[test]
-fn whoever_is_wrong_about_the_next_batch_asks_again() {
+fn wrong_prefetch_is_looked_up_again() {
     assert_eq!(same_as_without(&small(64), 2, |step| Some(step + 2)), (2 * 2 * STEPS) as u64);
 }

@@ -1,5 +1,5 @@
 //! A whole cluster in one thread, driven by a seed: messages are dropped, doubled, delayed and overtake each other, trainers
-//! are killed and come back. The rounds are the real ones; networks, tables and trainers are as simple as they can be.
+//! are killed and rejoin. The step barriers are the real ones; networks, tables and trainers are as simple as they can be.
 //!
 //! Trainers have unequal numbers of batches, and a barrier at server 0 after each epoch but the last; steps go on without those that
 //! wait there. A table holds one number, gradients are whole numbers and the learning rate is 1: after all, it must be the sum of the
@@ -17,7 +17,7 @@ const EPOCHS: u64 = 3;
 const PATIENCE: u64 = 40;
 /// So long after its death servers notice that a trainer is lost.
 const SILENCE: u64 = 60;
-/// Who has not come to a server by then does not count there any more.
+/// A trainer that has not joined a server by then does not count there any more.
 const ABSENT: u64 = 20_000;
 /// A cluster that is not done by then hangs.
 const END: u64 = 200_000;
@@ -27,7 +27,7 @@ enum What {
     Join { server: usize, trainer: usize, incarnation: u64 },
     Push { server: usize, trainer: usize, incarnation: u64, step: u64, batch: Batch },
     Pause { server: usize, trainer: usize, incarnation: u64, number: u64 },
-    Meet { trainer: usize, incarnation: u64, number: u64, epoch: u64 },
+    Barrier { trainer: usize, incarnation: u64, number: u64, epoch: u64 },
     Resume { server: usize, trainer: usize, incarnation: u64, met: Met },
     Leave { server: usize, trainer: usize, incarnation: u64 },
     Silent { server: usize, trainer: usize, incarnation: u64 },
@@ -61,7 +61,7 @@ struct Met {
     of: [Option<(u64, u64)>; TRAINERS],
 }
 
-/// What a server says to a trainer that comes back.
+/// The reply of a server to a trainer that rejoins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stand {
     done: u64,
@@ -91,9 +91,9 @@ struct Server {
     held: BTreeMap<usize, Batch>,
     /// The step, whose batch, and which.
     applied: Vec<(u64, usize, Batch)>,
-    /// Who waits for the end of which step.
+    /// The trainers that wait for the end of a step.
     waiting: Vec<(usize, u64, u64)>,
-    /// Barriers by their epochs: who is there, and the end of those that are complete.
+    /// Barriers by their epochs: their trainers, and the end of those that are complete.
     here: BTreeMap<u64, [Option<(u64, u64)>; TRAINERS]>,
     met: BTreeMap<u64, Met>,
     failed: bool,
@@ -136,7 +136,7 @@ struct Trainer {
     phase: Phase,
     /// Pauses of this process.
     pauses: u64,
-    /// What outlives the process, as a checkpoint would: the next batch, and the step in which it was sent last.
+    /// The state that outlives the process, as in a checkpoint: the next batch, and the step in which it was sent last.
     next: Batch,
     sent_in: Option<u64>,
 }
@@ -155,7 +155,7 @@ struct Simulation {
     killed: bool,
 }
 
-/// What a trainer learns from a batch; a trainer that comes back learns the same.
+/// The update of a batch; a trainer that rejoins makes the same.
 fn gradient(trainer: usize, server: usize, (epoch, batch): Batch) -> i64 {
     1 + (trainer as i64 * 1009 + server as i64 * 97 + (10 * epoch + batch) as i64 * 13) % 1000
 }
@@ -232,7 +232,9 @@ impl Simulation {
                 let effects = self.note(server, Event::Pause { trainer, incarnation, number }, None);
                 self.answer(&effects, What::Paused { server, trainer, incarnation, number }, trainer, incarnation);
             }
-            What::Meet { trainer, incarnation, number, epoch } => self.meet(trainer, (incarnation, number), epoch),
+            What::Barrier { trainer, incarnation, number, epoch } => {
+                self.barrier(trainer, (incarnation, number), epoch)
+            }
             What::Resume { server, trainer, incarnation, met } => self.resume(server, trainer, incarnation, met),
             What::Leave { server, trainer, incarnation } => {
                 self.note(server, Event::Leave { trainer, incarnation }, None);
@@ -262,7 +264,7 @@ impl Simulation {
             | What::Left { trainer, incarnation, .. }
             | What::Refused { trainer, incarnation } => {
                 if self.trainers[trainer].incarnation == incarnation {
-                    self.hear(trainer, what);
+                    self.receive(trainer, what);
                 }
             }
         }
@@ -271,13 +273,13 @@ impl Simulation {
     fn join(&mut self, server: usize, trainer: usize, incarnation: u64) {
         let effects = self.note(server, Event::Join { trainer, incarnation }, None);
         if effects.iter().any(|e| matches!(e, Effect::Refuse(_))) {
-            // One that leaves has closed the connection of a late greeting: it hears nothing.
+            // One that leaves has closed the connection of a late greeting: it receives nothing.
             if !matches!(self.trainers[trainer].phase, Phase::Leaving(_)) {
                 self.send(What::Refused { trainer, incarnation });
             }
             return;
         }
-        // A greeting may arrive after its sender's death; no sign of life will follow it.
+        // A greeting may arrive after its sender's death; no heartbeat will follow it.
         let at = self.now + SILENCE;
         self.at(at, What::Silent { server, trainer, incarnation });
         let round = &self.servers[server].round;
@@ -303,7 +305,7 @@ impl Simulation {
     }
 
     /// A trainer comes to a barrier, or asks again whether it is complete.
-    fn meet(&mut self, trainer: usize, of: (u64, u64), epoch: u64) {
+    fn barrier(&mut self, trainer: usize, of: (u64, u64), epoch: u64) {
         let server = &mut self.servers[0];
         if server.failed || server.round.rejection(trainer, of.0).is_some() {
             return self.send(What::Refused { trainer, incarnation: of.0 });
@@ -318,7 +320,7 @@ impl Simulation {
         }
     }
 
-    /// Completes the barriers where nobody is missing.
+    /// Completes the barriers where no trainer is missing.
     fn end_barriers(&mut self) {
         let server = &mut self.servers[0];
         for (epoch, here) in &server.here {
@@ -405,7 +407,7 @@ impl Simulation {
             self.at(at, What::Silent { server, trainer, incarnation });
         }
         if self.policy == Policy::Wait || self.policy == Policy::Shrink && self.random.chance(60) {
-            // Sometimes before anybody noticed that it was gone.
+            // Sometimes before its loss was noticed.
             let at = self.now + 10 + self.random.next(200);
             self.at(at, What::Return { trainer });
         }
@@ -419,7 +421,7 @@ impl Simulation {
         self.ask(trainer);
     }
 
-    /// Sends what the trainer still waits for, and comes back to it.
+    /// Sends the requests that the trainer still waits for, and tries again later.
     fn ask(&mut self, trainer: usize) {
         let t = &mut self.trainers[trainer];
         let (incarnation, phase, batch, number) = (t.incarnation, t.phase.clone(), t.next, t.pauses);
@@ -435,7 +437,7 @@ impl Simulation {
                 Phase::Pausing(known) if !known.contains(&server) => {
                     What::Pause { server, trainer, incarnation, number }
                 }
-                Phase::AtBarrier if server == 0 => What::Meet { trainer, incarnation, number, epoch: batch.0 },
+                Phase::AtBarrier if server == 0 => What::Barrier { trainer, incarnation, number, epoch: batch.0 },
                 Phase::Resuming { met, taken } if !taken.contains_key(&server) => {
                     What::Resume { server, trainer, incarnation, met: *met }
                 }
@@ -459,7 +461,7 @@ impl Simulation {
         }
     }
 
-    fn hear(&mut self, trainer: usize, what: What) {
+    fn receive(&mut self, trainer: usize, what: What) {
         let t = &mut self.trainers[trainer];
         let before = t.phase.clone();
         match (&mut t.phase, what) {
@@ -535,7 +537,7 @@ impl Simulation {
         }
     }
 
-    /// What must hold at the end, whatever happened.
+    /// Checks the state at the end, whatever happened.
     fn check(&self) {
         for (at, server) in self.servers.iter().enumerate() {
             let applied: BTreeSet<(usize, Batch)> = server.applied.iter().map(|(_, t, batch)| (*t, *batch)).collect();
@@ -551,8 +553,8 @@ impl Simulation {
             }
             match self.policy {
                 Policy::Wait => assert_eq!(applied.len(), schedule().len(), "server {at}"),
-                Policy::Shrink => assert!(server.finished, "server {at} waits for nobody"),
-                Policy::Fail => assert!(server.failed || server.finished, "server {at} waits for nobody"),
+                Policy::Shrink => assert!(server.finished, "server {at} waits for no trainer"),
+                Policy::Fail => assert!(server.failed || server.finished, "server {at} waits for no trainer"),
             }
         }
     }
@@ -562,7 +564,7 @@ fn returning(from: u64, ahead: u64) -> Phase {
     Phase::Returning { from, ahead, stands: BTreeMap::new() }
 }
 
-/// What a trainer does that comes back and heard of all servers how they stand: as `client/come_back.rs` does. `Ok` is how many steps
+/// The next action of a trainer that rejoins and has the state of all servers: as `request/rejoin.rs` does. `Ok` is how many steps
 /// are made when it takes part again.
 fn agreed(from: u64, ahead: u64, stands: &BTreeMap<usize, Stand>) -> Result<u64, Phase> {
     let idle = stands.values().all(|stand| stand.idle);
@@ -585,7 +587,7 @@ impl Trainer {
         }
     }
 
-    /// What comes after so many steps: a batch, the barrier of the epoch, or the end.
+    /// The action after this number of steps: a batch, the barrier of the epoch, or the end.
     fn go_on(&mut self, trainer: usize, done: u64) {
         self.phase = if self.next.1 < batches(trainer, self.next.0) {
             Phase::Stepping { step: done + 1, done: BTreeSet::new() }
@@ -598,7 +600,7 @@ impl Trainer {
     }
 }
 
-/// The steps of a job in which nobody is lost: in each, all that still have a batch of the epoch.
+/// The steps of a job in which no trainer is lost: in each, all that still have a batch of the epoch.
 fn schedule() -> BTreeSet<(u64, usize, Batch)> {
     let mut steps = BTreeSet::new();
     let mut done = 0;
@@ -622,7 +624,7 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 #[test]
-fn whatever_the_network_does_every_acknowledged_push_counts_once() {
+fn every_acknowledged_push_counts_once_under_network_faults() {
     for seed in seeds() {
         for policy in [Policy::Wait, Policy::Shrink, Policy::Fail] {
             let outcome = std::panic::catch_unwind(|| Simulation::new(seed, policy).run().check());

@@ -8,7 +8,7 @@ pub enum Policy {
     /// The job ends with an error that names the trainer and the step.
     #[default]
     Fail,
-    /// Everybody waits until it is back; it duplicates the step it was in.
+    /// The others wait until it rejoins; it repeats the step it was in.
     Wait,
     /// The others go on without it.
     Shrink,

@@ -13,7 +13,7 @@ const BOUND: Duration = Duration::from_millis(100);
 
 /// Runs itself again, alone in a process, because other tests compute beside this one.
 #[test]
-fn communicators_and_servers_with_nothing_to_do_do_nothing() {
+fn idle_communicators_and_servers_use_little_cpu() {
     const ALONE: &str = "OARLOCK_TEST_ALONE";
     #[expect(clippy::disallowed_methods, reason = "how this process knows that it is alone")]
     if std::env::var_os(ALONE).is_some() {
@@ -23,7 +23,7 @@ fn communicators_and_servers_with_nothing_to_do_do_nothing() {
         return oarlock_testkit::skip("no /proc that tells how long this process computed");
     }
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-    let name = "cluster::zero_weight_step::communicators_and_servers_with_nothing_to_do_do_nothing";
+    let name = "cluster::idle::idle_communicators_and_servers_use_little_cpu";
     let ended = again.args([name, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ended.stderr));

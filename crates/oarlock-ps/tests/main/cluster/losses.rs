@@ -1,4 +1,4 @@
-//! Trainers that are lost, and those that come back.
+//! Trainers that are lost, and those that rejoin.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use super::{
 use crate::programs::local;
 
 #[test]
-fn a_lost_trainer_ends_the_job_with_its_name() {
+fn lost_trainer_fails_the_job_and_is_named() {
     let job = Job::new("dc_asgd", small(64), 2, 2);
     let servers = job.serve(&with_policy(Policy::Fail));
     let [first, second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
@@ -32,7 +32,7 @@ fn a_lost_trainer_ends_the_job_with_its_name() {
     // The servers give up long before a request of 30 s would.
     let error = first.step(&dense_feed(8, 1, 0, 4)).unwrap_err();
     assert_eq!(error.report().what, "trainer 1 was lost in step 2, and the job cannot go on without it");
-    // A server stays to tell everybody who is still there.
+    // A server stays until the other trainers received the error.
     first.die();
     for (server, _) in servers {
         assert!(server.wait(|| false).unwrap_err().report().what.starts_with("trainer 1 was lost in step 2"));
@@ -41,7 +41,7 @@ fn a_lost_trainer_ends_the_job_with_its_name() {
 
 /// A trainer that ends in a panic has not left: the others do not go on as if it had no more data.
 #[test]
-fn a_trainer_that_panics_is_lost() {
+fn trainer_that_panics_is_lost() {
     let job = Job::new("dc_asgd", small(64), 1, 1);
     let servers = job.serve(&with_policy(Policy::Fail));
     let trainer = job.join(0, trainer_options()).unwrap();
@@ -56,7 +56,7 @@ fn a_trainer_that_panics_is_lost() {
 
 /// A process that was taken for lost and replaced may wake up again: it changes nothing any more.
 #[test]
-fn an_older_process_changes_nothing_any_more() {
+fn requests_of_a_replaced_process_are_refused() {
     let job = Job::new("dc_asgd", Config { sync_mode: false, ..small(64) }, 1, 1);
     let servers = job.serve(&quiet());
     let older = job.join(0, trainer_options()).unwrap();
@@ -72,7 +72,7 @@ fn an_older_process_changes_nothing_any_more() {
 }
 
 #[test]
-fn or_the_others_go_on_without_it() {
+fn other_trainers_go_on_without_a_lost_one_under_policy_shrink() {
     let job = Job::new("dc_asgd", small(64), 2, 2);
     let servers = job.serve(&with_policy(Policy::Shrink));
     let [first, second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
@@ -88,9 +88,9 @@ fn or_the_others_go_on_without_it() {
     }
 }
 
-/// One that comes back takes part again, from the same step on at all servers.
+/// One that rejoins takes part again, from the same step on at all servers.
 #[test]
-fn and_it_may_come_back() {
+fn lost_trainer_rejoins_at_the_same_step_on_all_servers() {
     let job = Job::new("dc_asgd", small(64), 2, 2);
     let servers = job.serve(&with_policy(Policy::Shrink));
     let [first, second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
@@ -123,7 +123,7 @@ fn and_it_may_come_back() {
     assert!(2 < came_back && came_back < steps, "{came_back}");
     let (summaries, scopes) = wait_all(servers);
     assert!(summaries.iter().all(|s| s.steps == steps as u64), "{summaries:?}");
-    // One process whose batches are those of all who took part.
+    // One process whose batches are those of all that took part.
     let (executor, scope) = (executor(), Scope::new());
     executor.run(&job.startup, &[], &[], &scope).unwrap();
     let alone = Trainer { executor, scope, program: job.main.clone() };
@@ -137,9 +137,9 @@ fn and_it_may_come_back() {
     }
 }
 
-/// A trainer is killed in every step, comes back under its number, and duplicates the step: nothing shows in the result.
+/// A trainer is killed in every step, rejoins under its number, and repeats the step: nothing shows in the result.
 #[test]
-fn or_they_wait_and_nothing_is_lost() {
+fn killed_trainer_repeats_its_step_under_policy_wait() {
     let job = Job::new("half_async", small(64), 2, 2);
     let servers = job.serve(&with_policy(Policy::Wait));
     let steps = 4;
@@ -170,7 +170,7 @@ fn or_they_wait_and_nothing_is_lost() {
 
 /// The same with rows by id, of which some go by themselves: they are those of trainers that never died.
 #[test]
-fn so_it_is_with_rows_that_go_by_themselves() {
+fn killed_trainer_repeats_its_step_with_rows_that_are_evicted() {
     let job = || {
         let (mut main, startup) = local("half_async");
         hash_tables(&mut main);
@@ -260,7 +260,7 @@ fn send_too_little_to(second: &str, program: &mut Program) {
 }
 
 /// Four steps of two trainers. If asked for, the second one is lost in the third step, which only one of the servers can make; it
-/// comes back and duplicates it.
+/// rejoins and repeats it.
 fn four_steps(job: &Job, lost: bool) -> BTreeMap<String, Vec<(i64, Vec<f64>)>> {
     let servers = job.serve(&with_policy(Policy::Wait));
     let [first, mut second] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
@@ -291,8 +291,8 @@ fn four_steps(job: &Job, lost: bool) -> BTreeMap<String, Vec<(i64, Vec<f64>)>> {
 }
 
 #[test]
-fn a_step_that_one_server_made_is_repeated_with_what_was_before_it() {
-    // `adam` changes all rows of a table that is cut, and of one that is hashed those that a gradient names.
+fn step_made_by_one_server_is_repeated_from_pre_images() {
+    // `adam` changes all rows of a table that is partitioned, and of one that is hashed those that a gradient names.
     for (hashed, adam) in [(false, false), (true, false), (false, true)] {
         let (mut main, startup) = local(if adam { "sync_full" } else { "half_async" });
         if hashed {

@@ -1,4 +1,4 @@
-//! Clusters in one process: servers and trainers in threads, over real sockets. What tests of them share is here.
+//! Clusters in one process: servers and trainers in threads, over real sockets. This file has the helpers of their tests.
 
 mod geo;
 mod idle;
@@ -25,7 +25,7 @@ use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers, VarLo
 
 use crate::programs::{local, noise, rows_of};
 
-/// What a cluster trains, and how.
+/// The programs that a cluster trains, and how.
 pub(crate) struct Job {
     main: Program,
     startup: Program,

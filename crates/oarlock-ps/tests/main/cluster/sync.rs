@@ -1,4 +1,4 @@
-//! Trainers that finish every step together, and who may take part at all.
+//! Trainers that finish every step together, and which processes may take part.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -46,13 +46,13 @@ fn sync_training_equals_one_process() {
 }
 
 #[test]
-fn so_does_training_with_a_table_on_servers() {
+fn sync_training_with_a_table_on_servers_equals_one_process() {
     trains_as_one_process(&Job::new("half_async", small(64), 2, 2), sparse_feed, 5);
 }
 
 /// Of three trainers one or the other comes last: the sums of their gradients are the same to the last bit.
 #[test]
-fn the_order_of_arrival_does_not_show() {
+fn order_of_pushes_does_not_change_the_result() {
     let cases: [(&str, Feed); 2] = [("dc_asgd", |s, f, c| dense_feed(8, s, f, c)), ("half_async", sparse_feed)];
     for (case, feed) in cases {
         let mut first: Option<Vec<Tensor>> = None;
@@ -94,7 +94,7 @@ fn two_clusters_in_one_process_do_not_touch_each_other() {
 
 /// Numbers of 16 bits on the wire change results by their rounding, and not at all what is small or saved.
 #[test]
-fn payloads_of_16_bits_round_and_no_more() {
+fn payloads_of_16_bits_only_round() {
     for floats in [Floats::Bf16, Floats::F16] {
         let job = Job::new("half_async", small(64), 1, 2);
         let servers = job.serve(&quiet());
@@ -114,7 +114,7 @@ fn payloads_of_16_bits_round_and_no_more() {
 }
 
 #[test]
-fn a_nan_is_laid_at_the_door_of_its_trainer() {
+fn push_with_a_nan_is_an_error_of_its_trainer() {
     for mode in [true, false] {
         let config = Config { sync_mode: mode, ..small(64) };
         let job = Job { checks: true, ..Job::new("dc_asgd", config, 2, 1) };
@@ -141,7 +141,7 @@ fn checking_executor_of(trainer: &Trainer) -> Executor {
 }
 
 #[test]
-fn programs_that_do_not_belong_together_refuse_each_other() {
+fn trainer_and_server_of_different_programs_refuse_each_other() {
     let job = Job::new("dc_asgd", small(64), 1, 2);
     let servers = job.serve(&quiet());
     let error = another_program(&job).join(0, trainer_options()).err().expect("it serves another program");
@@ -155,7 +155,7 @@ fn another_program(job: &Job) -> Job {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn missing_server_is_named_in_the_error() {
     let job = Job::new("dc_asgd", small(64), 1, 1);
     let options = ClientOptions { deadline: Duration::from_millis(400), ..trainer_options() };
     let error = job.join(0, options).err().unwrap();

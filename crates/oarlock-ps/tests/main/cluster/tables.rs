@@ -9,7 +9,7 @@ use super::{Job, Trainer, hash_tables, ids_kept, quiet, small, sparse_feed, trai
 use crate::programs::local;
 
 #[test]
-fn rows_of_a_hashed_table_are_trained_by_the_optimizer_that_was_asked_for() {
+fn rows_of_a_hashed_table_are_trained_by_the_optimizer_of_the_program() {
     let (mut main, startup) = local("half_async");
     hash_tables(&mut main);
     let job = Job::of(main, startup, small(64), 2, 2);
@@ -30,7 +30,7 @@ fn rows_of_a_hashed_table_are_trained_by_the_optimizer_that_was_asked_for() {
 
 /// An id has no row before it was looked up often enough, and then it has one.
 #[test]
-fn ids_must_come_often_enough_to_get_a_row() {
+fn ids_below_the_admission_count_get_no_row() {
     let (mut main, startup) = local("half_async");
     hash_tables(&mut main);
     main.global_mut().ops.iter_mut().filter(|op| op.op_type.starts_with("lookup_table")).for_each(|op| {
@@ -54,7 +54,7 @@ fn ids_must_come_often_enough_to_get_a_row() {
 
 /// More ids than a table is declared for end in an error that names it.
 #[test]
-fn a_table_takes_no_more_ids_than_it_was_declared_for() {
+fn hashed_table_refuses_more_rows_than_declared() {
     let (mut main, startup) = local("half_async");
     hash_tables(&mut main);
     let job = Job::of(main, startup, small(64), 1, 2);
@@ -76,9 +76,9 @@ fn a_table_takes_no_more_ids_than_it_was_declared_for() {
     wait_all(servers);
 }
 
-/// What servers keep is fetched whole, and a server finds its parts again in files of whole variables.
+/// Variables of servers are fetched whole, and a server finds its parts again in files of whole variables.
 #[test]
-fn what_servers_keep_is_saved_as_one_machine_would() {
+fn variables_of_servers_are_saved_as_on_one_machine() {
     let job = Job::new("half_async", small(64), 1, 2);
     let servers = job.serve(&quiet());
     let trainer = job.join(0, trainer_options()).unwrap();

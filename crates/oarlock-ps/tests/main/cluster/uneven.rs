@@ -31,13 +31,13 @@ fn barrier(job: &Job, trainer: &Trainer, index: usize) {
     assert_eq!(numbers, [0.0, 1.0]);
 }
 
-/// What `global_shuffle` does.
+/// The exchange of `global_shuffle`.
 fn exchange(job: &Job, trainer: &Trainer, index: usize) {
-    let mut partners = TrainerGroup::new(trainer.client(), servers(job), index, 2).unwrap();
-    assert_eq!(partners.all_gather(&[index as u8]).unwrap(), [[0], [1]]);
+    let mut group = TrainerGroup::new(trainer.client(), servers(job), index, 2).unwrap();
+    assert_eq!(group.all_gather(&[index as u8]).unwrap(), [[0], [1]]);
 }
 
-/// The first number of the epoch, as a step of data that is nobody else's.
+/// The first number of the epoch, as a step of data of its own.
 fn before(epoch: usize) -> usize {
     EPOCHS[..epoch].iter().map(|of| of[0].max(of[1])).sum()
 }
@@ -89,27 +89,27 @@ fn trains_as_one_process(job: &Job, feed: Feed, between: Between) {
 }
 
 #[test]
-fn a_step_does_not_wait_for_a_trainer_that_is_at_a_barrier() {
+fn step_does_not_wait_for_a_trainer_at_a_barrier() {
     trains_as_one_process(&Job::new("dc_asgd", small(64), 2, 2), |s, f, c| dense_feed(8, s, f, c), barrier);
     trains_as_one_process(&Job::new("fit_a_line_decay", small(4), 2, 2), |s, f, c| dense_feed(13, s, f, c), barrier);
     trains_as_one_process(&Job::new("half_async", small(64), 2, 2), sparse_feed, barrier);
 }
 
 #[test]
-fn a_step_does_not_wait_for_a_trainer_that_is_at_an_exchange() {
+fn step_does_not_wait_for_a_trainer_in_an_all_to_all() {
     trains_as_one_process(&Job::new("dc_asgd", small(64), 2, 2), |s, f, c| dense_feed(8, s, f, c), exchange);
     trains_as_one_process(&Job::new("half_async", small(64), 2, 3), sparse_feed, exchange);
 }
 
 /// The norm of all gradients is taken at the first server, where the other trainer waits in a barrier.
 #[test]
-fn a_norm_is_that_of_the_trainers_in_the_step() {
+fn global_norm_is_that_of_the_trainers_in_the_step() {
     trains_as_one_process(&Job::new("clip_old", small(64), 2, 2), sparse_feed, barrier);
 }
 
 /// Trainers that wait for different things are told so at once, both of them.
 #[test]
-fn a_barrier_and_an_exchange_do_not_meet() {
+fn barrier_and_all_to_all_at_once_are_an_error() {
     let job = Job::new("dc_asgd", small(64), 2, 2);
     let serving = job.serve(&quiet());
     let trainers = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
@@ -132,7 +132,7 @@ fn a_barrier_and_an_exchange_do_not_meet() {
 
 /// A trainer that is in a barrier when it dies has no data: the others go on, and wait for it at the barrier.
 #[test]
-fn a_trainer_that_dies_at_a_barrier_comes_back_to_it() {
+fn trainer_that_dies_at_a_barrier_rejoins_it() {
     let job = Job::new("dc_asgd", small(64), 2, 2);
     let serving = job.serve(&with_policy(Policy::Wait));
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -174,9 +174,9 @@ fn a_trainer_that_dies_at_a_barrier_comes_back_to_it() {
     assert_eq!(summaries[0].steps, summaries[1].steps);
 }
 
-/// Where nobody waits for the end of a step, a trainer at a barrier is none that another may be too far ahead of.
+/// In asynchronous training, a trainer at a barrier does not count for the staleness bound.
 #[test]
-fn nobody_is_too_far_ahead_of_a_trainer_at_a_barrier() {
+fn staleness_bound_ignores_a_trainer_at_a_barrier() {
     let config = Config { sync_mode: false, max_staleness: Some(1), ..small(64) };
     let job = Job::new("dc_asgd", config, 2, 2);
     let serving = job.serve(&quiet());

@@ -14,7 +14,7 @@ fn asynchronous() -> Config {
     Config { sync_mode: false, runtime_split_send_recv: true, ..small(64) }
 }
 
-/// One trainer that waits for nobody is alone: it trains as one process does.
+/// A single asynchronous trainer is alone: it trains as one process does.
 #[test]
 fn one_half_async_trainer_equals_one_process() {
     for config in [half_async(), Config { sync_mode: false, ..small(64) }] {
@@ -38,7 +38,7 @@ fn distance(a: &Tensor, b: &Tensor) -> f64 {
 }
 
 #[test]
-fn async_trainers_send_and_fetch_beside_their_work() {
+fn async_trainers_push_and_pull_in_the_background() {
     for (independent_recv_thread, merge) in [(true, Merge::Mean), (false, Merge::Sum)] {
         let job = Job::new("half_async", asynchronous(), 2, 2);
         let servers = job.serve(&quiet());
@@ -96,7 +96,7 @@ fn communicated(steps: usize, options: CommunicatorOptions) -> (u64, u64, bool) 
 }
 
 #[test]
-fn every_knob_of_the_communicator_turns_something() {
+fn every_option_of_the_communicator_has_an_effect() {
     let patient = CommunicatorOptions {
         max_merge_var_num: 100,
         send_queue_size: 100,
@@ -128,7 +128,7 @@ fn every_knob_of_the_communicator_turns_something() {
 
 /// The faster of two trainers is never more steps ahead than the bound says; without the slower one it may go on.
 #[test]
-fn a_bound_holds_the_faster_trainer_back() {
+fn staleness_bound_makes_the_faster_trainer_wait() {
     let job = Job::new("half_async", Config { sync_mode: false, max_staleness: Some(2), ..small(64) }, 2, 2);
     let servers = job.serve(&quiet());
     let [fast, slow] = [0, 1].map(|t| job.join(t, trainer_options()).unwrap());
