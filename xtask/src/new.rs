@@ -16,8 +16,11 @@ struct Kind {
     /// Its arguments, as the help shows them.
     args: &'static str,
     /// The file to write, below the root of the repository, and its text.
-    file: fn(&Path, &[&str]) -> Result<(PathBuf, String)>,
+    file: MakeFile,
 }
+
+/// Makes a file from the root of the repository and the arguments: its path below the root, and its text.
+type MakeFile = fn(&Path, &[&str]) -> Result<(PathBuf, String)>;
 
 const KINDS: [Kind; 2] =
     [Kind { name: "op", args: "FAMILY NAME", file: operator }, Kind { name: "fusion", args: "NAME", file: fusion }];

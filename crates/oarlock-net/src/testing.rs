@@ -88,7 +88,10 @@ impl<S: Subscriber> Layer<S> for Captures {
         let mut fields = Fields::default();
         event.record(&mut fields);
         let has = |(name, value): &(&str, String)| {
-            fields.others.iter().any(|(n, v)| n == name && v.as_str().map_or(v.to_string() == *value, |v| v == value))
+            fields
+                .others
+                .iter()
+                .any(|(n, v)| n == name && v.as_str().map_or_else(|| format!("{v}") == *value, |v| v == value))
         };
         for capture in CAPTURES.lock().iter().filter(|capture| capture.field.as_ref().is_none_or(has)) {
             let line = format!("{} {} {:?}", event.metadata().level(), fields.message, fields.others);

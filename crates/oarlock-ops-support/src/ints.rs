@@ -30,6 +30,11 @@ impl<'t> Ints<'t> {
         }
     }
 
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The one at `index`, which must be less than [`Ints::len`].
     pub fn at(&self, index: usize) -> i64 {
         match self {

@@ -44,6 +44,7 @@ pub fn noise(dims: impl Into<Dims>, seed: u32) -> Tensor {
 
 /// Defines the module `testing` of a crate of operators: this crate's names, and `check` for its operators.
 #[macro_export]
+#[allow(clippy::crate_in_macro_def, reason = "the operators are those of the crate that calls it")]
 macro_rules! harness {
     () => {
         mod testing {

@@ -52,5 +52,6 @@ pub fn import_safetensors(store: &dyn Store, file: &str, vars: &[&Var], values: 
 
 /// Reads all tensors of a file.
 pub fn read_safetensors(view: &dyn View, file: &str) -> Result<BTreeMap<String, Tensor>> {
+    #[expect(clippy::redundant_closure, reason = "a function of one lifetime is not general enough")]
     view.open(file)?.decode(|r| read_tensors(r))
 }

@@ -2,11 +2,14 @@
 
 use crate::{Error, Kind, Program, Result, verify};
 
+/// Sees the name of a pass and the program after it.
+type Observer<'a> = &'a mut dyn FnMut(&str, &Program);
+
 /// The passes of one compilation.
 #[derive(Default)]
 pub struct PassRun<'a> {
     verifies: bool,
-    observer: Option<&'a mut dyn FnMut(&str, &Program)>,
+    observer: Option<Observer<'a>>,
 }
 
 impl<'a> PassRun<'a> {

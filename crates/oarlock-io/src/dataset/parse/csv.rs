@@ -235,8 +235,11 @@ mod tests {
     use super::*;
     use crate::dataset::slots::SlotType;
 
-    /// Reads all rows of a text whose columns `a` and `b` hold ids; errors as they come.
-    fn read(text: &str, ended: bool) -> (Vec<Result<usize, (usize, String)>>, usize) {
+    /// The rows that were read, errors as they come.
+    type Rows = Vec<Result<usize, (usize, String)>>;
+
+    /// Reads all rows of a text whose columns `a` and `b` hold ids.
+    fn read(text: &str, ended: bool) -> (Rows, usize) {
         let columns = vec![vec!["a".to_string()], vec!["b".to_string()]];
         let table = TableColumns { columns, missing: None };
         let csv = Csv { table, delimiter: b',', list: b'|', header: true };
