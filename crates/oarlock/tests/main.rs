@@ -11,6 +11,7 @@ mod inference_models;
 mod layers;
 mod members;
 mod nets;
+mod optimizer_traits;
 mod optimizers;
 mod programs;
 mod recurrent;

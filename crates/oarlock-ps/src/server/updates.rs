@@ -520,3 +520,47 @@ fn mean_of_some(program: &Program, from: &[Name], of: &[usize]) -> Program {
     }
     program
 }
+
+#[cfg(test)]
+mod tests {
+    use oarlock_ir::Registry;
+    use oarlock_tensor::{SelectedRows, Tensor};
+
+    use super::*;
+
+    /// The rows that a server is going to change after a trainer sent rows 4 and 1 of a gradient.
+    fn changed_by(update: &str) -> Option<Vec<i64>> {
+        let text = format!(
+            "block 0 {{
+                var g: rows f32[6, 1] persistable
+                var w: f32[6, 1] persistable
+                var s: f32[6, 1] persistable
+                var l: f32[6, 1] persistable
+                var lr: f32[1] persistable
+                listen_and_serv() {{grad_to_block_id: [\"g:1\"], optimize_blocks: [block 1]}}
+            }}
+            block 1 in 0 {{
+                {update}
+            }}"
+        );
+        let (program, scope) = (Program::from_text(&text).unwrap(), Scope::new());
+        let registry = Arc::new(Registry::new(oarlock_ops::ops().chain(crate::ops()), []));
+        let options =
+            ExecOptions { registry, threads: 1, fuse: false, without_fusions: Vec::new(), check_nan_inf: false };
+        let updates = Updates::new(&program, &scope, &options, &Arc::new(Runtime::new(1))).unwrap();
+        let value = Tensor::from_slice([2, 1], &[1.0f32, 2.0]).unwrap();
+        scope.set("g", Value::Rows(SelectedRows { rows: vec![4, 1], height: 6, value }));
+        let mut all = updates.about_to_change();
+        all.next().and_then(|(_, rows)| rows)
+    }
+
+    #[test]
+    fn server_keeps_only_the_rows_that_an_optimizer_of_listed_rows_changes() {
+        let ftrl = "LinearAccumOut: l, ParamOut: w, SquaredAccumOut: s = \
+                    ftrl(Grad: g, LearningRate: lr, LinearAccumulator: l, Param: w, SquaredAccumulator: s)";
+        let sgd = "ParamOut: w = sgd(Grad: g, LearningRate: lr, Param: w)";
+        let momentum =
+            "ParamOut: w, VelocityOut: s = momentum(Grad: g, LearningRate: lr, Param: w, Velocity: s) {mu: 0.9}";
+        assert_eq!([ftrl, sgd, momentum].map(changed_by), [Some(vec![1, 4]), Some(vec![1, 4]), None]);
+    }
+}
