@@ -160,7 +160,7 @@ fn the_log_is_json_if_asked_for_and_has_no_token() {
 }
 
 #[test]
-fn equal_workers_know_each_other() {
+fn collective_workers_know_each_others_endpoints() {
     let place = Place::new("equal");
     let ended =
         place.run("--nproc_per_node 2 --started_port 17100", "echo $PADDLE_TRAINER_ENDPOINTS $PADDLE_CURRENT_ENDPOINT");

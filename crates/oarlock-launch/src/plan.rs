@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_workers_are_counted_through_the_hosts() {
+    fn ranks_are_counted_through_the_hosts() {
         let ask = Ask {
             hosts: texts("192.0.2.1 192.0.2.2"),
             per_node: Some(2),

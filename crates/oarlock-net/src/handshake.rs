@@ -168,9 +168,9 @@ impl<'a> Talk<'a> {
                 let got = self.frame.kind();
                 Err(End::Leave(fault::damaged(&peer, format_args!("kind {kind:#x} is expected, {got:#x} came"))))
             }
-            Ok(Received::Closed) => Err(End::Gone(fault::cut_off_handshake(&peer))),
+            Ok(Received::Closed) => Err(End::Gone(fault::truncated_handshake(&peer))),
             Ok(Received::TimedOut) => Err(End::Leave(fault::silent(&peer, self.start.elapsed()))),
-            Err(e) if self.recv.was_cut_off() => Err(End::Gone(e)),
+            Err(e) if self.recv.was_truncated() => Err(End::Gone(e)),
             // Also a peer of another version understands this much of a frame: which version we have.
             Err(e) => Err(End::Refuse(e)),
         }

@@ -112,7 +112,10 @@ fn with_token(token: &str) -> NetOptions {
 }
 
 /// What a client and a server with these options say to each other.
-fn meet(client: &NetOptions, server: &NetOptions) -> (oarlock_ir::Result<Vec<u8>>, oarlock_ir::Result<Vec<u8>>) {
+fn handshake_of(
+    client: &NetOptions,
+    server: &NetOptions,
+) -> (oarlock_ir::Result<Vec<u8>>, oarlock_ir::Result<Vec<u8>>) {
     let listener = Listener::bind("127.0.0.1:0", server).unwrap();
     thread::scope(|s| {
         let client = s.spawn(|| Conn::connect(listener.endpoint(), client, soon())?.hello().map(<[u8]>::to_vec));
@@ -224,9 +227,9 @@ fn a_closer_wakes_who_waits() {
 #[test]
 fn no_token_and_no_proof_is_logged_at_any_level() {
     let logged = testing::Logged::all();
-    let (client, server) = meet(&with_token("open sesame 7319"), &with_token("open sesame 7319"));
+    let (client, server) = handshake_of(&with_token("open sesame 7319"), &with_token("open sesame 7319"));
     assert!(client.is_ok() && server.is_ok());
-    let (client, server) = meet(&with_token("a guess 8421"), &with_token("open sesame 7319"));
+    let (client, server) = handshake_of(&with_token("a guess 8421"), &with_token("open sesame 7319"));
     assert!(client.is_err() && server.is_err());
     let lines = logged.lines().join("\n");
     assert!(lines.contains("accepted") && lines.contains("does not know the token"), "{lines}");
@@ -238,22 +241,22 @@ fn no_token_and_no_proof_is_logged_at_any_level() {
 
 #[test]
 fn those_who_share_token_and_job_know_each_other() {
-    let (client, server) = meet(&with_token("open sesame"), &with_token("open sesame"));
+    let (client, server) = handshake_of(&with_token("open sesame"), &with_token("open sesame"));
     assert_eq!((client.unwrap(), server.unwrap()), (b"11".to_vec(), b"11".to_vec()));
-    let (client, server) = meet(&with_token("guess"), &with_token("open sesame"));
+    let (client, server) = handshake_of(&with_token("guess"), &with_token("open sesame"));
     let (client, server) = (client.unwrap_err().to_string(), server.unwrap_err().to_string());
     assert!(client.contains("refuses this process") && client.contains("does not know the token"), "{client}");
     assert!(server.contains("does not know the token of this job\n  help: set OARLOCK_TOKEN"), "{server}");
     assert!(!client.contains("sesame") && !server.contains("guess"), "{client}{server}");
 
-    let (client, server) = meet(&NetOptions::default(), &with_token("open sesame"));
+    let (client, server) = handshake_of(&NetOptions::default(), &with_token("open sesame"));
     assert!(client.unwrap_err().to_string().contains("a token is asked for"));
     assert!(server.unwrap_err().to_string().contains("has none"));
-    let (client, _) = meet(&with_token("open sesame"), &NetOptions::default());
+    let (client, _) = handshake_of(&with_token("open sesame"), &NetOptions::default());
     assert!(client.unwrap_err().to_string().contains("asks for a token"));
 
     let other = NetOptions { job: "other".into(), ..NetOptions::default() };
-    let (client, server) = meet(&other, &NetOptions::default());
+    let (client, server) = handshake_of(&other, &NetOptions::default());
     assert!(client.unwrap_err().to_string().contains("belongs to job \"other\", this process to job \"\""));
     assert!(server.unwrap_err().to_string().contains("OARLOCK_JOB_ID"));
 }
@@ -262,17 +265,17 @@ fn those_who_share_token_and_job_know_each_other() {
 fn a_peer_that_only_reads_needs_no_job_but_the_token() {
     let reads = NetOptions { hello: READS.to_vec(), ..with_token("open sesame") };
     let listens = |lets_read| NetOptions { job: "launch-1".into(), lets_read, ..with_token("open sesame") };
-    assert!(meet(&reads, &listens(true)).0.is_ok());
+    assert!(handshake_of(&reads, &listens(true)).0.is_ok());
     for (client, server) in [
         (&reads, listens(false)),
         (&with_token("open sesame"), listens(true)),
         (&NetOptions { job: "other".into(), ..reads.clone() }, listens(true)),
     ] {
-        let error = meet(client, &server).0.unwrap_err().to_string();
+        let error = handshake_of(client, &server).0.unwrap_err().to_string();
         assert!(error.contains("this process to job \"launch-1\""), "{error}");
     }
     let guesses = NetOptions { token: Some("guess".into()), ..reads };
-    assert!(meet(&guesses, &listens(true)).0.unwrap_err().to_string().contains("does not know the token"));
+    assert!(handshake_of(&guesses, &listens(true)).0.unwrap_err().to_string().contains("does not know the token"));
 }
 
 #[test]
@@ -558,14 +561,14 @@ fn tls_encrypts_and_knows_its_peers() {
     });
 
     // Another's certificate, no TLS at all, a host that the certificate does not name: each is refused.
-    let (client, server) = meet(&with(&ours), &with(&theirs));
+    let (client, server) = handshake_of(&with(&ours), &with(&theirs));
     assert!(client.unwrap_err().to_string().contains("no TLS connection with"));
     assert!(server.is_err());
-    let (client, server) = meet(&with_token("open sesame"), &with(&ours));
+    let (client, server) = handshake_of(&with_token("open sesame"), &with(&ours));
     assert!(client.unwrap_err().to_string().contains("it speaks TLS, and this end does not"));
     assert!(server.unwrap_err().to_string().contains("no TLS connection with"));
     let elsewhere = TlsFiles { name: Some("elsewhere".into()), ..ours.clone() };
-    let (client, _) = meet(&with(&elsewhere), &with(&ours));
+    let (client, _) = handshake_of(&with(&elsewhere), &with(&ours));
     assert!(client.unwrap_err().to_string().contains("no TLS connection with"));
     let nowhere = TlsFiles { key: dir.join("none.pem"), ..ours };
     let listener = Listener::bind("127.0.0.1:0", &NetOptions::default()).unwrap();
@@ -579,7 +582,7 @@ fn tls_encrypts_and_knows_its_peers() {
 fn tls_that_was_not_built_is_refused() {
     let files = TlsFiles { cert: "c".into(), key: "k".into(), ca: None, name: None };
     let with_tls = NetOptions { tls: Some(files), ..NetOptions::default() };
-    let (client, _) = meet(&with_tls, &NetOptions::default());
+    let (client, _) = handshake_of(&with_tls, &NetOptions::default());
     for e in [client.unwrap_err(), Listener::bind("127.0.0.1:0", &with_tls).unwrap_err()] {
         assert!(e.to_string().contains("build with the feature `tls`"), "{e}");
     }

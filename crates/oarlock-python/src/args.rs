@@ -1,6 +1,6 @@
 //! The arguments of a layer, as Python passes them: by name, with the defaults of the signature filled in.
 
-use oarlock::layers::{Cut, Spatial};
+use oarlock::layers::{Spatial, SplitInto};
 use oarlock::prelude::*;
 use oarlock::tensor::DType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -331,10 +331,10 @@ impl<'py> Args<'py> {
     }
 
     /// How to cut an axis: into so many parts, or into parts of these sizes.
-    pub(crate) fn cut(&self, name: &str) -> PyResult<Cut> {
+    pub(crate) fn split_into(&self, name: &str) -> PyResult<SplitInto> {
         match self.get(name)?.as_ref().and_then(int_of) {
-            Some(_) => Ok(Cut::Parts(self.usize(name)?)),
-            None => Ok(Cut::Sections(self.i32s(name)?)),
+            Some(_) => Ok(SplitInto::Parts(self.usize(name)?)),
+            None => Ok(SplitInto::Sections(self.i32s(name)?)),
         }
     }
 

@@ -17,8 +17,8 @@ use crate::error::IntoPy;
 use crate::executor::interruptible;
 use oarlock::collective::ShuffleExchange;
 
-use crate::collective::Workers;
-use crate::fleet::Partners;
+use crate::collective::RankGroup;
+use crate::fleet::TrainerGroup;
 use crate::tensor::LoDTensor;
 
 /// A data set. Settings are Python's; it hands them over before each use.
@@ -80,8 +80,8 @@ fn records_of(records: Option<PyRecords>) -> PyResult<Records> {
 /// The other workers of a job: at its servers, or without any.
 #[derive(FromPyObject)]
 enum Others<'py> {
-    Partners(PyRef<'py, Partners>),
-    Workers(PyRef<'py, Workers>),
+    TrainerGroup(PyRef<'py, TrainerGroup>),
+    RankGroup(PyRef<'py, RankGroup>),
 }
 
 #[pymethods]
@@ -165,25 +165,19 @@ impl Dataset {
         Ok(())
     }
 
-    /// Shuffles the samples of all trainers; without partners this is the only one.
-    fn global_shuffle(
-        &self,
-        py: Python<'_>,
-        by_line_id: bool,
-        seed: u64,
-        partners: Option<Others<'_>>,
-    ) -> PyResult<()> {
+    /// Shuffles the samples of all trainers; without peers this is the only one.
+    fn global_shuffle(&self, py: Python<'_>, by_line_id: bool, seed: u64, peers: Option<Others<'_>>) -> PyResult<()> {
         let mut inner = self.lock()?;
         let memory = inner.memory()?;
         let by = if by_line_id { ShuffleBy::LineId } else { ShuffleBy::Chance };
-        match partners {
+        match peers {
             None => py.detach(|| memory.global_shuffle(&mut Alone, by, seed)).py(),
-            Some(Others::Partners(partners)) => {
-                let runtime = partners.runtime.borrow(py);
-                let partners = &partners.inner;
-                runtime.compute(py, || memory.global_shuffle(&mut *partners.lock(), by, seed))
+            Some(Others::TrainerGroup(peers)) => {
+                let runtime = peers.runtime.borrow(py);
+                let peers = &peers.inner;
+                runtime.compute(py, || memory.global_shuffle(&mut *peers.lock(), by, seed))
             }
-            Some(Others::Workers(workers)) => {
+            Some(Others::RankGroup(workers)) => {
                 workers.with(py, |group| memory.global_shuffle(&mut ShuffleExchange(group), by, seed))
             }
         }

@@ -208,7 +208,7 @@ impl Transpiler {
         count: Option<u32>,
         score: Option<f32>,
     ) -> PyResult<u64> {
-        runtime.compute(py, || fleet::shrink(&runtime.inner, &self.inner, Stale { calls, steps, count, score }))
+        runtime.compute(py, || fleet::evict(&runtime.inner, &self.inner, Stale { calls, steps, count, score }))
     }
 
     /// Waits until the checkpoint under way is complete.

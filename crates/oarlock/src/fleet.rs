@@ -2,11 +2,11 @@
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
 mod checkpoint;
-mod meet;
-mod member;
+mod evict;
+mod job_process;
 mod plan;
 mod remote;
-mod shrink;
+mod worker_group;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use oarlock_ps::communicator::{Communicator, CommunicatorMode, CommunicatorOptio
 use oarlock_transpile::{Config, DistributeTranspiler};
 
 pub use checkpoint::{JobSaves, finish_checkpoint, newest_checkpoint};
-pub use meet::{Fold, Meeting};
-pub use member::Member;
+pub use evict::evict;
+pub use job_process::JobProcess;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 pub use remote::{load_with_servers, predict_with_servers};
-pub use shrink::shrink;
+pub use worker_group::{Fold, WorkerGroup};
 
 use oarlock_launch::{self as launch, Cluster};
 
@@ -336,7 +336,7 @@ impl Place {
 }
 
 /// Which of the equal workers of a job a process is, and where they all listen: as the variables of launchers and schedulers say.
-pub fn equal_worker(vars: &Vars) -> Result<(usize, Vec<String>)> {
+pub fn collective_rank(vars: &Vars) -> Result<(usize, Vec<String>)> {
     let Some(cluster) = Cluster::parse(|name| vars.get(name).cloned())? else {
         // A script that is run by itself is a job of one.
         return Ok((0, vec![ALONE.to_string()]));
@@ -414,13 +414,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_workers_know_each_other() {
+    fn collective_workers_know_each_others_endpoints() {
         let launched = vars(&[("PADDLE_TRAINER_ENDPOINTS", "a:1,b:1"), ("PADDLE_TRAINER_ID", "1")]);
-        assert_eq!(equal_worker(&launched).unwrap(), (1, vec!["a:1".to_string(), "b:1".to_string()]));
-        assert_eq!(equal_worker(&Vars::new()).unwrap().1.len(), 1);
+        assert_eq!(collective_rank(&launched).unwrap(), (1, vec!["a:1".to_string(), "b:1".to_string()]));
+        assert_eq!(collective_rank(&Vars::new()).unwrap().1.len(), 1);
         let mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
-        assert_eq!(equal_worker(&vars(&mpi)).unwrap().1, ["127.0.0.1:61001", "127.0.0.1:61002"]);
-        assert!(equal_worker(&vars(&mpi[..2])).unwrap_err().report().what.contains("where the others are"));
+        assert_eq!(collective_rank(&vars(&mpi)).unwrap().1, ["127.0.0.1:61001", "127.0.0.1:61002"]);
+        assert!(collective_rank(&vars(&mpi[..2])).unwrap_err().report().what.contains("where the others are"));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub const FUSIONS: &[Stage] = &[
     stage("remote_lookups", "one question to each server; after local lookups are settled, which it does not touch"),
     stage("split_send", "cuts a gradient where it is sent; after the gradients have their final writers"),
     stage(
-        "hand_over",
+        "move_into_send",
         "moves a gradient that nothing reads afterwards into its `send`; last, when all readers are known",
     ),
 ];

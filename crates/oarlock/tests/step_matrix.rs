@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oarlock::collective::GroupOptions;
 use oarlock::data::{Format, QueueDataset, SlotSpec, SlotType, Source};
-use oarlock::fleet::{Member, Place, Role, Strategy};
+use oarlock::fleet::{JobProcess, Place, Role, Strategy};
 use oarlock::launch::{Ask, plan};
 use oarlock::net::Log;
 use oarlock::prelude::*;
@@ -148,28 +148,28 @@ fn with_servers(runner: Runner, strategy: Strategy) -> Vec<Learned> {
     let ports = plan(&Ask { server_num: Some(2), worker_num: Some(workers), ..Ask::default() }).unwrap();
     let servers = ports.ranks[0].servers.clone();
     let net = network();
-    let member = |role, index| {
+    let process = |role, index| {
         let place = Place { role, index, workers, servers: servers.clone(), worker_endpoints: Vec::new() };
-        Member::new(place, &net, strategy, Config { min_block_size: 4, ..Config::fluid() }).unwrap()
+        JobProcess::new(place, &net, strategy, Config { min_block_size: 4, ..Config::fluid() }).unwrap()
     };
     std::thread::scope(|threads| {
         for index in 0..2 {
-            let member = member(Role::Server, index);
+            let process = process(Role::Server, index);
             threads.spawn(move || {
                 let (exe, scope) = (executor(false), Scope::new());
-                member.init_server(&exe, &scope, None).unwrap();
-                member.run_server(&exe, &scope).unwrap();
+                process.init_server(&exe, &scope, None).unwrap();
+                process.run_server(&exe, &scope).unwrap();
             });
         }
         let work = |index: usize| {
-            let member = member(Role::Worker, index);
+            let process = process(Role::Worker, index);
             threads.spawn(move || {
                 let (exe, scope) = (executor(false), Scope::new());
-                member.init_worker(&exe, &scope).unwrap();
+                process.init_worker(&exe, &scope).unwrap();
                 let name = format!("{runner:?}-{strategy:?}");
-                runner.train(&exe, member.program(), &scope, &name, index, workers);
-                member.finish_training(&exe, &scope).unwrap();
-                member.stop_worker(&exe).unwrap();
+                runner.train(&exe, process.program(), &scope, &name, index, workers);
+                process.finish_training(&exe, &scope).unwrap();
+                process.stop_worker(&exe).unwrap();
                 learned(&scope)
             })
         };

@@ -47,40 +47,46 @@ impl JobSaves<'_> {
         if !self.transpiler.is_in_step() {
             let notes = client.notify(trainer as u32, &servers[0], &own, trainers)?;
             if first {
-                let cut = self.begin(&client, servers)?;
-                self.complete_later(runtime, &client, cut, notes)?;
+                let snapshot = self.begin(&client, servers)?;
+                self.complete_later(runtime, &client, snapshot, notes)?;
             }
             return Ok(());
         }
-        let states = meet(&client, trainer, trainers, &servers, "checkpoint", &own)?;
+        let states = all_gather(&client, trainer, trainers, &servers, "checkpoint", &own)?;
         let begun = if first { Some(self.begin(&client, servers.clone())) } else { None };
         // Nobody goes on before all servers have their cut; who could not begin one says so afterwards.
-        meet(&client, trainer, trainers, &servers, "checkpoint begun", &[])?;
+        all_gather(&client, trainer, trainers, &servers, "checkpoint begun", &[])?;
         match begun {
-            Some(cut) => self.complete_later(runtime, &client, cut?, states),
+            Some(snapshot) => self.complete_later(runtime, &client, snapshot?, states),
             None => Ok(()),
         }
     }
 
     fn begin(&self, client: &Client, servers: Vec<String>) -> Result<SnapshotRequest> {
         let number = JobCheckpoints::at(self.dir)?.next_number()?;
-        let cut =
+        let snapshot =
             SnapshotRequest { dir: self.dir.to_string(), number, servers, variables: self.transpiler.var_locations()? };
-        client.begin_snapshot(0, &cut)?;
-        Ok(cut)
+        client.begin_snapshot(0, &snapshot)?;
+        Ok(snapshot)
     }
 
     fn complete_later(
         &self,
         runtime: &Runtime,
         client: &Arc<Client>,
-        cut: SnapshotRequest,
+        snapshot: SnapshotRequest,
         states: Vec<Vec<u8>>,
     ) -> Result<()> {
         let (client, keep) = (client.clone(), self.keep);
         let work = move || {
-            client.finish_snapshot(0, &cut)?;
-            JobCheckpoints::at(&cut.dir)?.complete(cut.number, &cut.variables, cut.servers.len(), &states, keep)
+            client.finish_snapshot(0, &snapshot)?;
+            JobCheckpoints::at(&snapshot.dir)?.complete(
+                snapshot.number,
+                &snapshot.variables,
+                snapshot.servers.len(),
+                &states,
+                keep,
+            )
         };
         let thread = std::thread::Builder::new().name("oarlock-checkpoint".into()).spawn(work);
         let thread = thread.map_err(|e| Error::new(Kind::Io, format!("no thread for a checkpoint: {e}")))?;
@@ -160,7 +166,7 @@ pub fn finish_checkpoint(runtime: &Runtime) -> Result<()> {
     }
 }
 
-fn meet(
+fn all_gather(
     client: &Client,
     trainer: usize,
     trainers: usize,

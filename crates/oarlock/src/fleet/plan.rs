@@ -77,7 +77,7 @@ pub struct Switches {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exchange {
     /// One process trains alone.
-    Nobody,
+    Local,
     /// Through parameter servers; the number is of GEO's steps.
     Servers(Strategy, usize),
     /// Equal workers among each other.
@@ -99,7 +99,7 @@ pub struct Plan {
 pub fn plan(switches: &Switches) -> Result<Plan> {
     let has = |extra| switches.extras.contains(&extra);
     let exchange = match (switches.servers, switches.workers) {
-        (0, 0 | 1) => Exchange::Nobody,
+        (0, 0 | 1) => Exchange::Local,
         (0, _) if has(Extra::LocalSgd) => Exchange::Workers(CollectiveMode::LocalSgd),
         (0, _) => Exchange::Workers(CollectiveMode::GradAllreduce),
         _ => through_servers(switches)?,
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn without_servers_workers_are_equal() {
-        assert_eq!(plan(&switches(0, 1, &[Extra::LocalSgd])).unwrap().exchange, Exchange::Nobody);
+        assert_eq!(plan(&switches(0, 1, &[Extra::LocalSgd])).unwrap().exchange, Exchange::Local);
         let of = |extras: &[Extra]| plan(&switches(0, 4, extras)).unwrap().exchange;
         assert_eq!(of(&[]), Exchange::Workers(CollectiveMode::GradAllreduce));
         assert_eq!(of(&[Extra::LocalSgd]), Exchange::Workers(CollectiveMode::LocalSgd));

@@ -4,7 +4,7 @@
 //! them; the calling thread watches and tells. Nothing here knows what the program does: whether it updates parameters or asks a
 //! server for them is written in the program.
 
-mod ahead;
+mod batches;
 mod show;
 mod text;
 mod work;
@@ -171,19 +171,19 @@ pub fn infer_from_dataset(
 }
 
 /// Lets the threads of a pass meet where a program expects one thread to wait for the other trainers; no longer than that.
-struct Meets<'a>(Option<&'a Runtime>);
+struct ThreadBarrier<'a>(Option<&'a Runtime>);
 
-impl<'a> Meets<'a> {
-    fn provide(runtime: &'a Runtime, program: &Program, scope: &Scope, threads: usize) -> Meets<'a> {
+impl<'a> ThreadBarrier<'a> {
+    fn provide(runtime: &'a Runtime, program: &Program, scope: &Scope, threads: usize) -> ThreadBarrier<'a> {
         let communicator = Communicator::for_threads(runtime, program, scope, threads);
-        Meets(communicator.map(|communicator| {
+        ThreadBarrier(communicator.map(|communicator| {
             PsState::of(runtime).set_communicator(Some(Arc::new(communicator)));
             runtime
         }))
     }
 }
 
-impl Drop for Meets<'_> {
+impl Drop for ThreadBarrier<'_> {
     fn drop(&mut self) {
         if let Some(runtime) = self.0 {
             PsState::of(runtime).set_communicator(None);
@@ -213,11 +213,11 @@ impl Trainer<'_> {
         self.check_threads(threads)?;
         let workers = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
         // Its threads meet at the end of a step; who has no more data is not waited for.
-        let _meets = Meets::provide(self.exe.runtime(), self.program, self.scope, threads);
+        let _barrier = ThreadBarrier::provide(self.exe.runtime(), self.program, self.scope, threads);
         let communicator = Communicator::of(self.exe.runtime());
-        let meeting = communicator.as_deref();
-        if let Some(meeting) = meeting {
-            meeting.set_threads(threads);
+        let communicator = communicator.as_deref();
+        if let Some(communicator) = communicator {
+            communicator.set_threads(threads);
         }
         let (events, heard) = mpsc::channel();
         let job = Job {
@@ -239,7 +239,7 @@ impl Trainer<'_> {
             let work = |(i, (worker, source))| {
                 s.spawn(move || {
                     let done = job.run(i, worker, source);
-                    let gone = meeting.map_or(Ok(()), Communicator::thread_done);
+                    let gone = communicator.map_or(Ok(()), Communicator::thread_done);
                     if let Some(client) = PsState::of(job.exe.runtime()).client() {
                         client.thread_done();
                     }
@@ -253,8 +253,8 @@ impl Trainer<'_> {
                 running.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(Error::internal("a worker panicked"))));
             first_failure(ends.collect(), told)
         })?;
-        if let Some(meeting) = meeting {
-            meeting.set_threads(1);
+        if let Some(communicator) = communicator {
+            communicator.set_threads(1);
         }
         Ok(Summary {
             samples: job.counts.samples.into_inner(),

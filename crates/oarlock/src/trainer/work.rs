@@ -10,7 +10,7 @@ use oarlock_io::data::{Batch, BatchSource};
 use oarlock_ir::{Program, Result};
 use oarlock_tensor::{Tensor, Value};
 
-use super::ahead::Batches;
+use super::batches::Batches;
 use super::{Counts, TrainOptions, loss_of};
 use crate::Executor;
 

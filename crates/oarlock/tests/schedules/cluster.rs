@@ -296,7 +296,7 @@ fn attempt(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
         model,
         servers: &servers,
         list: &list,
-        meet: Barrier::new(case.trainers),
+        barrier: Barrier::new(case.trainers),
         rates: Mutex::default(),
     };
     let done = std::thread::scope(|threads| {
@@ -319,7 +319,7 @@ struct Job<'a> {
     model: &'a Model,
     servers: &'a [(Server, Scope)],
     list: &'a str,
-    meet: Barrier,
+    barrier: Barrier,
     /// The rates of each update, at each server.
     rates: Mutex<Vec<Vec<Vec<f64>>>>,
 }
@@ -343,16 +343,16 @@ impl Job<'_> {
                     Err(e) => made = Err(e),
                 }
             }
-            self.meet.wait();
+            self.barrier.wait();
             let notes = if turns == 1 { t == 0 } else { mine };
             if made.is_ok() && notes && !self.is_geo() {
                 self.note_rates();
             }
-            self.meet.wait();
+            self.barrier.wait();
         }
         let trainer = made?;
         trainer.save(self.part, t)?;
-        self.meet.wait();
+        self.barrier.wait();
         let end = trainer.end(case, self.model, t)?;
         Ok((losses, end))
     }

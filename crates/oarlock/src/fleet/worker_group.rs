@@ -38,7 +38,7 @@ impl Fold {
 
 /// A worker among the others.
 #[derive(Debug, Clone)]
-pub struct Meeting {
+pub struct WorkerGroup {
     /// Its number.
     pub worker: usize,
     /// How many there are.
@@ -47,25 +47,25 @@ pub struct Meeting {
     pub servers: Vec<String>,
 }
 
-impl Meeting {
+impl WorkerGroup {
     /// What every worker brings, in the order of their numbers.
     pub fn all_gather(&self, runtime: &Runtime, value: &Tensor) -> Result<Vec<Tensor>> {
-        self.meet(runtime, "all_gather", value)
+        self.contribute(runtime, "all_gather", value)
     }
 
     /// Waits for all workers.
     pub fn barrier(&self, runtime: &Runtime) -> Result<()> {
-        self.meet(runtime, "barrier", &Tensor::zeros(DType::I32, [1])).map(drop)
+        self.contribute(runtime, "barrier", &Tensor::zeros(DType::I32, [1])).map(drop)
     }
 
     /// The numbers of all workers, joined element by element in the order of workers: all get the same bits. Sums of `float32`
     /// are added up as `float64`.
     pub fn all_reduce(&self, runtime: &Runtime, value: &Tensor, fold: Fold) -> Result<Tensor> {
-        let all = self.meet(runtime, &format!("all_reduce({})", fold.name()), value)?;
+        let all = self.contribute(runtime, &format!("all_reduce({})", fold.name()), value)?;
         join(&all, fold)
     }
 
-    fn meet(&self, runtime: &Runtime, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
+    fn contribute(&self, runtime: &Runtime, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
         if self.workers <= 1 {
             return Ok(vec![value.clone()]);
         }
