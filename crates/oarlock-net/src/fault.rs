@@ -1,4 +1,4 @@
-//! What can go wrong with a peer, in words.
+//! Errors of connections and their texts.
 
 use std::io;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(super) fn insecure(peer: &str, cause: &io::Error) -> Error {
 }
 
 /// Bytes that are no frame of ours.
-pub(super) fn stranger(peer: &str, first: &[u8]) -> Error {
+pub(super) fn unknown_protocol(peer: &str, first: &[u8]) -> Error {
     let kind = match first {
         [b'G', b'E', ..] | [b'P', b'O' | b'U', ..] | [b'H', b'E' | b'T', ..] => "it speaks HTTP",
         // Record types of TLS: an alert, a handshake.

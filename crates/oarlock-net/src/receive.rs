@@ -22,7 +22,7 @@ const CHUNK: usize = 256 << 10;
 /// A peer gets more memory than this only after it has sent as much.
 const FIRST_MEMORY: usize = 16 << 20;
 
-/// What became of waiting for a frame.
+/// The result of waiting for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Received {
@@ -48,7 +48,7 @@ pub struct Receiver {
     trailer: [u8; CHECK],
     /// Checksum of the payload so far.
     check: crc32fast::Hasher,
-    /// The frame under way, while nobody waits for it.
+    /// The frame under way, while no caller waits for it.
     parked: Incoming,
     /// After an error nothing more is read: where the next frame would start is unknown.
     failed: bool,
@@ -89,7 +89,7 @@ impl Receiver {
         })
     }
 
-    /// Waits for a frame. After an error nothing more comes, but the peer can still be told.
+    /// Waits for a frame. After an error nothing more comes, but an error can still be sent to the peer.
     pub(super) fn recv_any(&mut self, into: &mut Incoming, deadline: Instant) -> Result<Received> {
         if self.failed {
             return Ok(Received::Closed);

@@ -1,4 +1,4 @@
-//! Connections on loopback, and what strangers can do to them.
+//! Connections on loopback, and attacks of unauthenticated peers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -99,7 +99,7 @@ fn small_frame() -> Vec<u8> {
     encoded(&Outgoing { kind: 3, id: 4, meta: b"some meta", sections: &[&[1; 100], &[2; 300]] })
 }
 
-/// What a receiver says to these bytes.
+/// The reaction of a receiver to these bytes.
 fn answer(bytes: &[u8]) -> oarlock_ir::Result<Received> {
     let (mut feed, mut receiver) = fed(1 << 30);
     feed.write_all(bytes).unwrap();
@@ -111,7 +111,7 @@ fn with_token(token: &str) -> NetOptions {
     NetOptions { token: Some(token.into()), hello: token.len().to_string().into(), ..NetOptions::default() }
 }
 
-/// What a client and a server with these options say to each other.
+/// The results of a handshake between a client and a server with these options.
 fn handshake_of(
     client: &NetOptions,
     server: &NetOptions,
@@ -185,12 +185,14 @@ fn what_is_lent_stays_until_it_is_dropped() {
         frame.section(1).unwrap().as_ptr() as usize
     };
     let first = next(1, &mut frame);
-    let lent = frame.lend(1).unwrap();
-    assert!(frame.lend(2).is_none());
+    let borrowed = frame.borrow_section(1).unwrap();
+    assert!(frame.borrow_section(2).is_none());
     let second = next(2, &mut frame);
-    assert!((*lent).as_ref() == bytes(100_000, 1) && (*lent).as_ref().as_ptr() as usize == first && second != first);
-    drop(lent);
-    drop(frame.lend(1));
+    assert!(
+        (*borrowed).as_ref() == bytes(100_000, 1) && (*borrowed).as_ref().as_ptr() as usize == first && second != first
+    );
+    drop(borrowed);
+    drop(frame.borrow_section(1));
     assert_eq!(next(3, &mut frame), second);
     assert_eq!(frame.section(1).unwrap(), bytes(100_000, 3));
 }
@@ -302,7 +304,7 @@ fn a_server_without_the_token_is_refused_although_it_agrees_to_everything() {
 }
 
 #[test]
-fn strangers_are_told_apart() {
+fn other_protocols_are_recognised_by_their_first_bytes() {
     let listener = Listener::bind("127.0.0.1:0", &NetOptions::default()).unwrap();
     for (greeting, reason) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "it speaks HTTP"),
@@ -310,17 +312,17 @@ fn strangers_are_told_apart() {
         (&[0; 100][..], "it is not Oarlock"),
         (&b"OARL\x02\x00"[..], "speaks version 2 of the protocol, this process speaks version 1"),
     ] {
-        let mut stranger = TcpStream::connect(listener.endpoint()).unwrap();
-        stranger.write_all(greeting).unwrap();
+        let mut peer = TcpStream::connect(listener.endpoint()).unwrap();
+        peer.write_all(greeting).unwrap();
         let mut conn = listener.accept(&AtomicBool::new(false)).unwrap().unwrap();
         let e = conn.recv(&mut Incoming::new(), soon()).unwrap_err().to_string();
-        assert!(e.contains(reason) && e.contains(&stranger.local_addr().unwrap().to_string()), "{e}");
-        // It is told which protocol this is; then the connection ends. A reset is as good as an end.
+        assert!(e.contains(reason) && e.contains(&peer.local_addr().unwrap().to_string()), "{e}");
+        // It receives the name of this protocol; then the connection ends. A reset is as good as an end.
         let mut told = Vec::new();
-        let _ = stranger.read_to_end(&mut told);
+        let _ = peer.read_to_end(&mut told);
         assert!(told.starts_with(b"OARL\x01\x00"), "{told:?}");
     }
-    // One that only looks whether somebody listens is no error.
+    // One that only checks whether a process listens is no error.
     drop(TcpStream::connect(listener.endpoint()).unwrap());
     let mut conn = listener.accept(&AtomicBool::new(false)).unwrap().unwrap();
     assert_eq!(conn.recv(&mut Incoming::new(), soon()).unwrap(), Received::Closed);
@@ -344,7 +346,7 @@ fn a_client_learns_of_a_server_of_another_version() {
 }
 
 #[test]
-fn silent_strangers_are_left_alone() {
+fn silent_unauthenticated_peers_do_not_disturb_others() {
     let options = NetOptions { handshake: Duration::from_millis(50), ..NetOptions::default() };
     let listener = Listener::bind("127.0.0.1:0", &options).unwrap();
     let _silent = TcpStream::connect(listener.endpoint()).unwrap();
@@ -354,7 +356,7 @@ fn silent_strangers_are_left_alone() {
 }
 
 #[test]
-fn strangers_get_no_memory() {
+fn unauthenticated_peers_get_no_memory() {
     let (mut feed, mut receiver) = fed(handshake::LIMIT);
     feed.write_all(&encoded(&Outgoing { kind: 1, id: 1, meta: &[], sections: &[&[0; 100_000]] })[..HEADER]).unwrap();
     let e = receiver.recv(&mut Incoming::new(), soon()).unwrap_err().to_string();
@@ -473,7 +475,7 @@ fn a_client_waits_for_its_server() {
 }
 
 #[test]
-fn names_that_nobody_knows_are_named() {
+fn names_that_do_not_resolve_are_named() {
     let list = "ps0:80,no-such-host.invalid:80".to_string();
     let options = NetOptions { sources: vec![("PADDLE_PSERVERS_IP_PORT_LIST".into(), list)], ..NetOptions::default() };
     let e =

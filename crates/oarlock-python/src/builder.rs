@@ -30,7 +30,7 @@ impl Context<'_> {
     }
 }
 
-/// What a layer returns.
+/// The result of a layer.
 pub(crate) enum Made {
     /// Nothing.
     Nothing,
@@ -75,7 +75,7 @@ impl From<(VarRef, VarRef, VarRef)> for Made {
 /// Builds programs; owns the unique names and the name scopes.
 #[pyclass(frozen)]
 pub(crate) struct Builder {
-    /// Away while somebody builds.
+    /// Taken out while a layer is built.
     net: Mutex<Option<Net>>,
 }
 

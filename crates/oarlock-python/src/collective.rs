@@ -1,4 +1,4 @@
-//! Equal workers for Python: who they are, what they exchange, and how a worker without data goes on.
+//! Collective workers for Python: their ranks, the values they exchange, and the steps of a rank without data.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<RankGroup>()
 }
 
-/// Which of the equal workers this process is, and where they all listen.
+/// The rank of this process, and the endpoints of all ranks.
 #[pyfunction]
 fn collective_rank(vars: BTreeMap<String, String>) -> PyResult<(usize, Vec<String>)> {
     fleet::collective_rank(&vars).py()
 }
 
-/// The program as each of so many workers runs it: gradients are summed over all before the update.
+/// The program as each rank of a group of this size runs it: gradients are summed over all before the update.
 #[pyfunction]
 fn exchange_gradients(program: &Program, workers: usize) -> PyResult<Program> {
     Ok(Program::of(transpile::exchange_gradients(&program.get(), workers).py()?))
 }
 
-/// The equal workers of a job, seen from one of them.
+/// The ranks of a job, seen from one of them.
 #[pyclass(frozen)]
 pub(crate) struct RankGroup {
     runtime: Py<Runtime>,

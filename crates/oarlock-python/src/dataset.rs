@@ -98,7 +98,7 @@ impl Dataset {
     }
 
     /// Takes all settings. Samples in memory keep their slots.
-    #[expect(clippy::too_many_arguments, reason = "everything a data set can be told, at once")]
+    #[expect(clippy::too_many_arguments, reason = "all settings of a data set at once")]
     fn configure(
         &self,
         files: Vec<String>,
@@ -117,7 +117,7 @@ impl Dataset {
             leading: leading.iter().map(|name| leading_of(name)).collect::<PyResult<_>>()?,
             slots: slots.into_iter().map(slot_of).collect::<PyResult<_>>()?,
             bad_lines: if skip_bad_lines { BadLines::Skip } else { BadLines::Fail },
-            // As the predecessor does: lines often carry more than a program uses.
+            // As Fluid 1.8 does: lines often carry more than a program uses.
             extra: Extra::Ignore,
             records: records_of(records)?,
         };
@@ -201,7 +201,7 @@ impl Dataset {
         Ok(self.lock()?.memory()?.len())
     }
 
-    /// Begins a pass for so many consumers.
+    /// Begins a pass for this number of consumers.
     fn begin(&self, py: Python<'_>, consumers: usize) -> PyResult<Vec<Pass>> {
         let dataset = self.snapshot()?;
         let used = dataset.slots().iter().filter(|s| s.is_used());

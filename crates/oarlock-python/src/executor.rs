@@ -27,7 +27,7 @@ use crate::tensor::{fetched, tensor_of};
 pub(crate) struct Executor {
     inner: oarlock::Executor,
     runtime: Py<Runtime>,
-    /// What the next run has to warn of.
+    /// Warnings of the next run.
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
@@ -197,7 +197,7 @@ impl Executor {
     }
 }
 
-/// What a dict feeds, in one order, so that a program is planned once however a dict was filled.
+/// The tensors of a feed dict, in one order, so that a program is planned once however a dict was filled.
 fn feed_of(program: &oarlock::Program, feed: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Tensor)>> {
     let mut feeds: Vec<(String, Tensor)> = Vec::with_capacity(feed.len());
     for (name, value) in feed.iter() {

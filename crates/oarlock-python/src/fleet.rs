@@ -128,7 +128,7 @@ fn find_fleet_place(vars: BTreeMap<String, String>, is_collective: bool) -> PyRe
 /// and what goes around it.
 type PlanRow = (&'static str, usize, Option<&'static str>, Vec<&'static str>);
 
-/// What the fields of a strategy mean together.
+/// Returns the plan that follows from the fields of a strategy.
 #[pyfunction]
 fn fleet_plan(
     a_sync: bool,
@@ -156,7 +156,7 @@ fn check_started(startup: &Program, scope: &Scope) -> PyResult<()> {
     fleet::check_started(&startup.get(), &scope.inner).py()
 }
 
-/// Brings an array to a meeting of workers: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
+/// A collective of workers on an array: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
 /// otherwise there is one.
 #[pyfunction]
 fn worker_collective(
@@ -184,7 +184,7 @@ fn area_under_curve(positive: Vec<f64>, negative: Vec<f64>) -> f64 {
     oarlock::metrics::area_under_curve(&positive, &negative)
 }
 
-/// The workers of a job, as one of them meets the others at the servers.
+/// The workers of a job, which exchange values at the servers.
 #[pyclass(frozen)]
 pub(crate) struct TrainerGroup {
     pub(crate) inner: Mutex<client::TrainerGroup>,

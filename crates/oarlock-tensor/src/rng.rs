@@ -229,7 +229,7 @@ pub(crate) fn normal_quantile(q: f64) -> f64 {
 
 /// An integer uniform in `low..=high`, as libstdc++'s `uniform_int_distribution` draws it from engines of this range.
 ///
-/// The span must not exceed the engine's (none of our callers comes near it); larger spans are cut to it.
+/// The span must not exceed the engine's (none of our callers comes near it); larger spans are limited to it.
 pub fn uniform_int<E: Engine>(engine: &mut E, low: u64, high: u64) -> u64 {
     let span = high.saturating_sub(low);
     let engine_span = E::MAX - E::MIN;

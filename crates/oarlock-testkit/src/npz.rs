@@ -21,8 +21,8 @@ impl Npz {
 
     /// Only the arrays whose names start with `prefix`, which is cut off.
     pub fn only(self, prefix: &str) -> Npz {
-        let cut = |(n, t): (String, Tensor)| n.strip_prefix(prefix).map(|n| (n.to_string(), t));
-        Npz { arrays: self.arrays.into_iter().filter_map(cut).collect() }
+        let stripped = |(n, t): (String, Tensor)| n.strip_prefix(prefix).map(|n| (n.to_string(), t));
+        Npz { arrays: self.arrays.into_iter().filter_map(stripped).collect() }
     }
 
     /// The names of the arrays, sorted.

@@ -1,11 +1,11 @@
 //! A whole job on this machine: makes click logs, trains CTR-DNN with two parameter servers and two workers, measures it on clicks that
-//! nobody trained on, saves the model and predicts with it.
+//! not seen in training, saves the model and predicts with it.
 //!
 //! `cargo run --release -p oarlock --example ctr_job -- [samples]`
 //!
 //! Started by hand it launches itself four times; each copy finds in its environment what it is (see docs/launch.md), so the same program
 //! runs under `oarlock launch`, on one host or many.
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints for its user")]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

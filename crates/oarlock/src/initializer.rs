@@ -25,7 +25,7 @@ pub enum Initializer {
         diag_num: i32,
         /// From one of them to the next.
         diag_step: i32,
-        /// What they are set to.
+        /// Their value.
         diag_val: f64,
     },
     /// `Normal(loc=0.0, scale=1.0, seed=0)`

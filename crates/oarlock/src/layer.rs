@@ -1,4 +1,4 @@
-//! What every layer does: take a name, make parameters and temporaries, append operators.
+//! Common to all layers: take a name, make parameters and temporaries, append operators.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -187,7 +187,7 @@ impl Net {
         self.global(var, first)
     }
 
-    /// Declares a parameter in both programs, to be initialised by whoever wants it.
+    /// Declares a parameter in both programs; the caller initialises it.
     pub(crate) fn declare_parameter(
         &mut self,
         name: String,

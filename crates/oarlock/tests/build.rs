@@ -121,12 +121,12 @@ fn a_failed_block_is_left() {
     let (a, b) = (net.zeros([1], DType::F32).unwrap(), net.zeros([1], DType::F32).unwrap());
     let cond = net.less_than(&a, &b, Compare::new()).unwrap();
     let failed = While::new(&mut net, &cond).unwrap().block(&mut net, |net| {
-        let unknown = VarRef::new("nobody", 0);
+        let unknown = VarRef::new("missing", 0);
         net.relu(&unknown).map(|_| ())
     });
     assert_eq!(
         failed.unwrap_err().to_string(),
-        "error[unknown]: there is no variable `nobody` in block 0 or around it"
+        "error[unknown]: there is no variable `missing` in block 0 or around it"
     );
     assert_eq!(net.block(), 0);
 }

@@ -1,8 +1,8 @@
 //! Whatever happens to connections and trainers: with whole numbers as gradients, SGD and a rate of 1, every row of a table is the sum
 //! of the pushes that were acknowledged.
 //!
-//! Servers stand behind proxies of the test: each passes bytes on, sometimes late, and slams shut in the middle of a frame. What a proxy cut
-//! off is repeated by the real client, over a new connection, and known again by the real server. A seed that fails is printed;
+//! Servers stand behind proxies of the test: each passes bytes on, sometimes late, and closes in the middle of a frame. A message that a proxy
+//! truncated is repeated by the real client, over a new connection, and recognised by the real server. A seed that fails is printed;
 //! `OARLOCK_FAULT_SEED` replays its proxies.
 #![expect(clippy::disallowed_methods, reason = "a seed that failed is replayed, and a soak tries more of them")]
 
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How trainers send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
-    /// In step; a trainer is killed between two steps and comes back.
+    /// In step; a trainer is killed between two steps and rejoins.
     Sync,
     /// At once.
     Async,
@@ -52,7 +52,7 @@ impl Random {
     }
 }
 
-/// What is between trainers and a server.
+/// A proxy between trainers and a server.
 struct Proxy {
     listener: TcpListener,
     endpoint: String,
@@ -286,7 +286,7 @@ fn play(mode: Mode, seed: u64) -> (Vec<Summary>, u64) {
     (summaries, proxies.iter().map(|proxy| proxy.slams.load(Ordering::Relaxed)).sum())
 }
 
-/// What servers hold is what was pushed.
+/// Servers hold exactly what was pushed.
 fn check(mode: Mode, trainer: &Trainer) {
     let all: Vec<&VarLocations> = trainer.kept.iter().collect();
     let whole = fetch_whole(&all, &trainer.client(), 0, &trainer.scope).unwrap();
@@ -322,5 +322,5 @@ fn rows_are_the_sum_of_the_pushes_whatever_becomes_of_connections() {
         }
     }
     // Otherwise nothing was tested.
-    assert!(slams > 5 && repeats > 0, "{slams} connections were cut, {repeats} pushes repeated");
+    assert!(slams > 5 && repeats > 0, "{slams} connections were closed, {repeats} pushes repeated");
 }

@@ -56,7 +56,7 @@ fn every() -> Option<Rows> {
     Some(Rows::default())
 }
 
-/// A table without rules for its rows is cut.
+/// A table without admission rules is partitioned.
 fn network(rows: Option<Rows>) -> Built {
     let mut net = Net::new();
     net.seed(7);
@@ -73,7 +73,7 @@ fn network(rows: Option<Rows>) -> Built {
     Built { net, out }
 }
 
-/// Tables and parameters are cut although they are small.
+/// Tables and parameters are partitioned although they are small.
 fn config() -> Config {
     Config { min_block_size: 32, ..Config::fluid() }
 }
@@ -151,7 +151,7 @@ impl Job {
         self.process.save_inference_model(&self.exe, &self.scope, (&to.store(), &files), &["ids"], &[&self.out])
     }
 
-    /// What the job has learned, seen by somebody who only looks.
+    /// The predictions of the trained model, made by a reader.
     fn predicted(&self) -> Vec<f64> {
         let folder = Folder::new(&format!("predicted-{}", self.servers.concat().replace([':', '.'], "")));
         self.save_model(&folder);
@@ -164,7 +164,7 @@ impl Job {
     }
 }
 
-/// What a predictor makes of the ids that were trained, and of one that never was.
+/// The predictions for the ids that were trained, and for one that never was.
 fn predicted(predictor: &mut Predictor) -> Vec<f64> {
     let ids: Vec<i64> = (0..41).collect();
     predictor.predict(&[("ids", &Tensor::from_slice([41, 1], &ids).unwrap())]).unwrap()[0].to_f64()
@@ -177,7 +177,7 @@ fn one_thread() -> Options {
 #[test]
 fn a_model_predicts_with_the_tables_of_running_servers() {
     for entry in [every(), None] {
-        let folder = Folder::new(if entry.is_some() { "remote-hashed" } else { "remote-cut" });
+        let folder = Folder::new(if entry.is_some() { "remote-hashed" } else { "remote-partitioned" });
         let job = Job::fresh(entry, 2);
         job.train(0..5);
         job.save_model(&folder);

@@ -36,7 +36,7 @@ enum Setting {
     Collective { elastic: bool },
 }
 
-/// What combinations learn.
+/// The results of a combination.
 #[derive(Debug, PartialEq)]
 struct Learned(Vec<f64>);
 
@@ -251,7 +251,7 @@ fn every_runner_trains_alike_in_every_mode() {
         for runner in [Runner::Run, Runner::Dataset, Runner::Replicas] {
             for (worker, learned) in train(runner, place).iter().enumerate() {
                 let differ = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-5 * (1.0 + b.abs()) || a.is_nan();
-                // A communicator that works beside training may bring parameters a step late.
+                // A communicator that works beside training may receive parameters a step late.
                 let late = matches!(place, Setting::Servers(Strategy::Async | Strategy::Geo));
                 let wrong = learned.0.iter().zip(&expected.0).filter(|pair| match late {
                     true => !pair.0.is_finite(),

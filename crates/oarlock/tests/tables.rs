@@ -1,4 +1,4 @@
-//! Tables of rows by id (`is_distributed`): in one process they are trained as on servers.
+//! Hashed tables (`is_distributed`): in one process they are trained as on servers.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn distributed() -> Embedding {
     Embedding::size(64, WIDTH).is_sparse(true).is_distributed(true)
 }
 
-/// What ids are.
+/// The kind of ids.
 #[derive(Clone, Copy, PartialEq)]
 enum Ids {
     /// From all over the numbers.
@@ -106,7 +106,7 @@ fn executor() -> Executor {
     Options { threads: 1, check_nan_inf: false }.executor()
 }
 
-/// What one process learns.
+/// Trains in one process.
 fn alone(net: &Net, ids: Ids, steps: usize) -> (Executor, Scope) {
     let (exe, scope) = (executor(), Scope::new());
     exe.run(&net.startup, &[], &[], &scope).unwrap();
@@ -135,7 +135,7 @@ fn transpiled(net: &Net, trainer: usize, trainers: usize, servers: &str) -> (Dis
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What trainers and two servers learn together, as a trainer fetches it in the end.
+/// Trains with trainers and two servers; returns the values as a trainer fetches them in the end.
 fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
     let held: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let servers: Vec<String> = held.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
@@ -360,7 +360,7 @@ fn ftrl_of_rows_is_ftrl_of_a_tensor() {
     for scope in [alone(&hashed, Ids::Small, 6).1, together(&hashed, Ids::Small, 2, 6)] {
         let found = rows(&scope, "table");
         assert_eq!(found.rows, (0..9).collect::<Vec<i64>>());
-        assert_close("rows by id", &found.value, &dense, Tolerance::new(1e-5, 1e-6));
+        assert_close("rows of the table", &found.value, &dense, Tolerance::new(1e-5, 1e-6));
     }
 }
 

@@ -167,5 +167,5 @@ fn exchange_without_a_group_is_an_error() {
     let text = "block 0 {\n var a: f32[2]\n a = c_allreduce_sum(X: a)\n }";
     let program = Program::from_text(text).unwrap();
     let error = executor().run(&program, &[("a", &noise(2, 1, 0))], &["a"], &Scope::new()).unwrap_err().to_string();
-    assert!(error.contains("the group of ring 0 is not joined"), "{error}");
+    assert!(error.contains("communication group 0 (ring_id) is not joined"), "{error}");
 }

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_flip_is_an_error_or_a_shorter_file() {
+    fn every_truncation_and_bit_flip_is_an_error_or_a_shorter_file() {
         let whole = write(Compressor::Snappy, &[b"one", b"two", b"three"]);
         for n in 1..whole.len() {
             let records = read(&whole[..n]);

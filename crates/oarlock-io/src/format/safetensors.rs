@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_overlaps_and_cuts_are_errors() {
+    fn gaps_overlaps_and_truncations_are_errors() {
         let bytes = sample();
         for n in 0..bytes.len() {
             assert!(decode_safetensors(&bytes[..n], "t").is_err(), "cut at {n}");

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_flip_is_an_error_or_a_tensor() {
+    fn every_truncation_and_bit_flip_is_an_error_or_a_tensor() {
         let bytes = encoded(&sample());
         for n in 0..bytes.len() {
             assert!(decode_tensor(&bytes[..n], "w").is_err(), "cut at {n}");

@@ -172,8 +172,8 @@ impl AsyncQueues {
         Ok(())
     }
 
-    /// The newest parameters, if they are newer than those brought last.
-    pub(super) fn bring(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
+    /// The newest parameters, if they are newer than those returned last.
+    pub(super) fn latest(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
         let state = self.shared.state.lock();
         if let Some(e) = &state.failed {
             return Err(e.clone());

@@ -1,4 +1,4 @@
-//! A gradient that is cut and then sent is cut where it is laid aside to be sent: `split_byref` or `split_selected_rows` and the `send` of
+//! A gradient that is split and then sent is split where it is queued for sending: `split_byref` or `split_selected_rows` and the `send` of
 //! all parts become one `send`, which saves a copy of every gradient.
 
 use oarlock_ir::{Attr, FuseBlock, Fusion, Name, Op, OpDef, Result};

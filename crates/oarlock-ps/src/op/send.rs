@@ -33,16 +33,16 @@ impl OpDef for Send {
             )
             .optional_outputs("Out", "holds nothing; what reads it comes after the send")
             .attr("epmap", vec!["127.0.0.1:6164".to_string()], "the endpoint of each variable, or of each section")
-            .attr("send_varnames", Vec::<String>::new(), "the names on the servers, if X is cut while it is sent")
-            .attr("sections", Vec::<i64>::new(), "the rows of each section, if X is cut while it is sent")
+            .attr("send_varnames", Vec::<String>::new(), "the names on the servers, if X is split while it is sent")
+            .attr("sections", Vec::<i64>::new(), "the rows of each section, if X is split while it is sent")
             .attr("trainer_id", 0, "who sends")
             .attr("num", 0, "not used")
             .attr("merge_add", false, "add up what waits to be sent, rather than average it")
-            .attr("counts", 0, "so many numbers at the end of each row are added up even where what waits is averaged")
+            .attr("counts", 0, "how many numbers at the end of each row are added up even where what waits is averaged")
             .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
             .attr(LATEST, false, "send the latest of what waits to be sent, rather than add it up or average it")
-            .attr(SPLIT_HERE, false, "X is cut where it is laid aside, not by a communicator")
-            .attr(MOVE_INPUT, false, "nobody reads X behind this")
+            .attr(SPLIT_HERE, false, "X is split where it is queued, not by a communicator")
+            .attr(MOVE_INPUT, false, "no operator reads X behind this")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {

@@ -61,15 +61,15 @@ impl Mean {
         client.resume(self.trainer, &self.servers, &self.fingerprint)?;
         let Some(server) = self.servers.first() else { return Err(io.op_error(Kind::Argument, "names no server")) };
         let own: Vec<Ref<'_, Value>> = self.pairs.iter().map(|(x, _)| io.value(*x)).collect::<Result<_>>()?;
-        let brought = client.all_gather_in_step(self.trainer, server, "the norm of all gradients", &pack(&own)?)?;
-        let mut parts: Vec<Unpack<'_>> = brought.iter().map(|part| Unpack(part.bytes())).collect();
+        let gathered = client.all_gather_in_step(self.trainer, server, "the norm of all gradients", &pack(&own)?)?;
+        let mut parts: Vec<Unpack<'_>> = gathered.iter().map(|part| Unpack(part.bytes())).collect();
         for ((_, out), own) in self.pairs.iter().zip(&own) {
             let mut mean = io.write(*out)?;
             for (nth, part) in parts.iter_mut().enumerate() {
                 let value = part.like(own)?;
                 if nth == 0 { *mean = value } else { add(&mut mean, &value)? }
             }
-            divide(&mut mean, brought.len(), 0);
+            divide(&mut mean, gathered.len(), 0);
         }
         Ok(())
     }

@@ -188,7 +188,8 @@ impl<'a> ValueReader<'a> {
         if needed != Some(bytes.len()) {
             return Err(damaged(format!("{} bytes for a tensor of {dtype}{dims}", bytes.len())));
         }
-        let borrowed = if self.borrow && floats == Floats::F32 { self.frame.lend(self.next - 1) } else { None };
+        let borrowed =
+            if self.borrow && floats == Floats::F32 { self.frame.borrow_section(self.next - 1) } else { None };
         match borrowed {
             Some(memory) => *into = Tensor::from_foreign(dtype, dims, memory).map_err(|e| damaged(e.to_string()))?,
             None => {

@@ -1,4 +1,4 @@
-//! A trainer or a reader looks up rows of tables by id. The ids of each table are a section.
+//! A trainer or a reader looks up rows of tables. The ids of each table are a section.
 //!
 //! Reply: `values` (6) with the rows in the order of the ids, a section for each table, and with the number of rows that each table
 //! has at this server.

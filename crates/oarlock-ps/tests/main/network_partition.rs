@@ -23,7 +23,7 @@ const SERVER: &str = "10.71.3.1:7164";
 /// Longer than a short loss of the network, and short enough to be waited for.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-#[expect(clippy::disallowed_methods, reason = "processes of a test are real, and are told who they are")]
+#[expect(clippy::disallowed_methods, reason = "processes of a test are real, and get their roles by variables")]
 fn scene() -> Option<String> {
     std::env::var(SCENE).ok()
 }

@@ -355,12 +355,12 @@ impl Simulation {
     }
 
     /// Does what a server does with an event.
-    fn note(&mut self, at: usize, event: Event, brought: Option<(usize, Batch)>) -> Vec<Effect> {
+    fn note(&mut self, at: usize, event: Event, contribution: Option<(usize, Batch)>) -> Vec<Effect> {
         let server = &mut self.servers[at];
         let effects = server.round.on(event);
         for effect in &effects {
             match effect {
-                Effect::Accept => drop(brought.map(|(trainer, batch)| server.held.insert(trainer, batch))),
+                Effect::Accept => drop(contribution.map(|(trainer, batch)| server.held.insert(trainer, batch))),
                 Effect::Apply { step, of } => {
                     for trainer in of {
                         let batch = server.held.remove(trainer).expect("what was taken is here");

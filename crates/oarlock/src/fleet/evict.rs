@@ -1,4 +1,4 @@
-//! Rows that nobody needs any more leave the tables of a job's servers.
+//! Eviction of rows that are not needed any more from the hashed tables of a job's servers.
 
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_ps::client::{Client, Stale};
@@ -7,7 +7,7 @@ use oarlock_transpile::DistributeTranspiler;
 
 use super::WorkerGroup;
 
-/// Takes rows that are stale away from the hashed tables of all servers; returns how many. Every worker calls it, between the same
+/// Evicts stale rows from the hashed tables of all servers; returns how many. Every worker calls it, between the same
 /// steps if workers are in step: none goes on before it is done.
 pub fn evict(runtime: &Runtime, transpiler: &DistributeTranspiler, stale: Stale) -> Result<u64> {
     if stale == Stale::default() {
@@ -22,11 +22,12 @@ pub fn evict(runtime: &Runtime, transpiler: &DistributeTranspiler, stale: Stale)
         _ => Ok(0),
     };
     // The others wait for the first worker, also if it could not do it.
-    let told = Tensor::scalar(gone.as_ref().map_or(-1, |gone| *gone as i64));
-    let all = group.all_gather(runtime, &told)?;
+    let count = Tensor::scalar(gone.as_ref().map_or(-1, |gone| *gone as i64));
+    let all = group.all_gather(runtime, &count)?;
     let gone = gone?;
-    let first = all.first().and_then(|told| told.data::<i64>().ok()?.first().copied()).unwrap_or(gone as i64);
+    let first = all.first().and_then(|count| count.data::<i64>().ok()?.first().copied()).unwrap_or(gone as i64);
     u64::try_from(first).map_err(|_| {
-        Error::new(Kind::Network, "the first worker could not shrink the tables").help("see its log for the reason")
+        Error::new(Kind::Network, "the first worker could not evict rows of the tables")
+            .help("see its log for the reason")
     })
 }

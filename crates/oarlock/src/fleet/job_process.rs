@@ -27,7 +27,7 @@ pub struct JobProcess {
 
 impl JobProcess {
     /// The part of `net`, which an optimizer has completed, that belongs at this place. All processes of a job must build the same
-    /// network. `config` is about how parameters are cut and placed; what the strategy means is set in it.
+    /// network. `config` is about how parameters are partitioned and placed; what the strategy means is set in it.
     pub fn new(place: Place, net: &Net, strategy: Strategy, config: Config) -> Result<JobProcess> {
         place.check()?;
         let mut transpiler = DistributeTranspiler::new(strategy.config(config));
@@ -60,7 +60,7 @@ impl JobProcess {
         &self.place
     }
 
-    /// What it runs: a worker in every step, a server until all workers have left.
+    /// The program it runs: a worker in every step, a server until all workers have left.
     pub fn program(&self) -> &Program {
         &self.program
     }
@@ -109,12 +109,12 @@ impl JobProcess {
         JobSaves { transpiler: &self.transpiler, dir, keep }.save(exe.runtime(), scope, position)
     }
 
-    /// Brings a worker that is ready to where it stood at the newest checkpoint, and tells where that is. `None` if there is none.
+    /// Restores a worker that is ready to where it stood at the newest checkpoint, and returns that position. `None` if there is none.
     pub fn resume_worker(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<Option<Position>> {
         JobSaves { transpiler: &self.transpiler, dir, keep: 1 }.restore(exe.runtime(), scope)
     }
 
-    /// Ends training and gets the parameters that all workers made together: what waits is sent, all workers meet, and the startup
+    /// Ends training and gets the parameters that all workers made together: what waits is sent, all workers pass a barrier, and the startup
     /// program fetches everything anew, counters of metrics included.
     pub fn finish_training(&self, exe: &Executor, scope: &Scope) -> Result<()> {
         stop_communicator(exe.runtime())?;
@@ -122,7 +122,7 @@ impl JobProcess {
         exe.run(&self.startup, &[], &[], scope).map(drop)
     }
 
-    /// What workers tell each other besides gradients.
+    /// Collectives of the workers besides gradients.
     pub fn worker_group(&self) -> WorkerGroup {
         let Place { index, workers, servers, .. } = &self.place;
         WorkerGroup { worker: *index, workers: *workers, servers: servers.clone() }

@@ -1,4 +1,4 @@
-//! What the fields of Fleet 2.0's `DistributedStrategy` mean together: which optimizer, what around it, and who exchanges what.
+//! The plan that follows from the fields of Fleet 2.0's `DistributedStrategy`: which optimizer, what around it, and who exchanges what.
 //! Front ends carry it out by names.
 
 use oarlock_exec::Scope;
@@ -8,7 +8,7 @@ use oarlock_transpile::CollectiveMode;
 
 use super::Strategy;
 
-/// What a strategy switches on besides the exchange.
+/// Switches of a strategy besides the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
     /// Computes again what it did not keep.
@@ -59,11 +59,11 @@ impl Extra {
 /// A strategy, as far as it decides.
 #[derive(Debug, Clone)]
 pub struct Switches {
-    /// Nobody waits.
+    /// No worker waits for another.
     pub a_sync: bool,
-    /// Exchange every so many steps; not more than 0 for every step.
+    /// The number of steps between two exchanges; 0 or less for every step.
     pub k_steps: i64,
-    /// What is switched on besides.
+    /// Other switches that are on.
     pub extras: Vec<Extra>,
     /// How many servers the job has.
     pub servers: usize,
@@ -80,18 +80,18 @@ pub enum Exchange {
     Local,
     /// Through parameter servers; the number is of GEO's steps.
     Servers(Strategy, usize),
-    /// Equal workers among each other.
+    /// Collective workers among each other.
     Workers(CollectiveMode),
 }
 
-/// What is to be done.
+/// The decisions of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Who exchanges what.
     pub exchange: Exchange,
-    /// What the optimizer becomes, if another.
+    /// Replaces the optimizer, if it is set.
     pub becomes: Option<Extra>,
-    /// What goes around it, from the inside out.
+    /// Wrappers of the optimizer, from the inside out.
     pub around: Vec<Extra>,
 }
 

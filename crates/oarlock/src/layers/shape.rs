@@ -26,10 +26,10 @@ options! {
     }
 }
 
-/// How [`Net::split`] cuts.
+/// How [`Net::split`] splits.
 #[derive(Debug, Clone)]
 pub enum SplitInto {
-    /// Into so many equal parts.
+    /// Into this number of equal parts.
     Parts(usize),
     /// Into parts of these sizes; one may be -1, which is what remains.
     Sections(Vec<i32>),
@@ -123,7 +123,7 @@ impl Net {
         let count = match num_or_sections.into() {
             SplitInto::Parts(parts) => {
                 if parts < 2 || size.known().is_some_and(|n| n % parts != 0) {
-                    fail!(Kind::Argument, "`split`: size {size} of `{input}` cannot be cut into {parts} equal parts");
+                    fail!(Kind::Argument, "`split`: size {size} of `{input}` cannot be split into {parts} equal parts");
                 }
                 op = op.attr("num", parts as i32);
                 parts
@@ -315,7 +315,7 @@ impl Net {
 }
 
 impl Layer<'_> {
-    /// The operator that cuts `input` along `axes`, without its output.
+    /// The operator that slices `input` along `axes`, without its output.
     fn slice_op(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<Op> {
         // 1 where inference may use the numbers, -1 where only the run knows them.
         let mut flags = vec![1; axes.len()];

@@ -39,7 +39,7 @@ pub struct TrainOptions {
     pub threads: usize,
     /// Variables to print, with what to call them.
     pub fetches: Vec<(String, String)>,
-    /// They are printed after the first batch of the first thread and after every so many more.
+    /// The number of batches of the first thread from one print to the next; the first batch is printed.
     pub print_period: usize,
     /// Tell at the end where the time went, operator by operator.
     pub debug: bool,
@@ -49,7 +49,7 @@ pub struct TrainOptions {
     pub show: Show,
 }
 
-/// Variables to hand over, and how often.
+/// Variables for a handler, and how often it gets them.
 #[derive(Debug, Clone)]
 pub struct Handler {
     /// Names of variables.
@@ -59,7 +59,7 @@ pub struct Handler {
 }
 
 impl TrainOptions {
-    /// With so many threads, nothing fetched and progress shown as fits standard error.
+    /// With this number of threads, nothing fetched and progress shown as fits standard error.
     pub fn threads(threads: usize) -> TrainOptions {
         TrainOptions {
             threads,
@@ -79,7 +79,7 @@ impl TrainOptions {
     }
 }
 
-/// Who is told of a pass while it runs, on the thread that started it. An error ends the pass.
+/// Receives the events of a pass while it runs, on the thread that started it. An error ends the pass.
 pub trait Observer {
     /// A line to print.
     fn line(&mut self, text: &str) -> Result<()>;
@@ -103,7 +103,7 @@ impl Observer for Printer {
     }
 }
 
-/// What a pass did. `Display` says it in a line.
+/// The counts of a pass. `Display` prints them in a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Samples trained on.
@@ -158,7 +158,7 @@ pub fn train_from_dataset(
 }
 
 /// Runs every sample of a data set through a program and learns nothing from it: gradients, updates and learning-rate schedules
-/// are left out by their role, and what behaves differently in training is told that this is none.
+/// are left out by their role, and what behaves differently in training has `is_test` set.
 pub fn infer_from_dataset(
     exe: &Executor,
     program: &Program,
@@ -170,7 +170,7 @@ pub fn infer_from_dataset(
     train_from_dataset(exe, &clone_for_test(program)?, dataset, scope, options, observer)
 }
 
-/// Lets the threads of a pass meet where a program expects one thread to wait for the other trainers; no longer than that.
+/// A barrier of the threads of a pass, for a program that expects one thread to wait for the other trainers; it ends with the pass.
 struct ThreadBarrier<'a>(Option<&'a Runtime>);
 
 impl<'a> ThreadBarrier<'a> {
@@ -191,7 +191,7 @@ impl Drop for ThreadBarrier<'_> {
     }
 }
 
-/// What a pass needs.
+/// The arguments of a pass.
 struct Trainer<'a> {
     exe: &'a Executor,
     program: &'a Program,
@@ -212,7 +212,7 @@ impl Trainer<'_> {
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
         self.check_threads(threads)?;
         let workers = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
-        // Its threads meet at the end of a step; who has no more data is not waited for.
+        // Its threads wait for each other at the end of a step, but not for one that has no more data.
         let _barrier = ThreadBarrier::provide(self.exe.runtime(), self.program, self.scope, threads);
         let communicator = Communicator::of(self.exe.runtime());
         let communicator = communicator.as_deref();
@@ -290,21 +290,21 @@ fn loss_of(program: &Program) -> Option<&str> {
     op.outputs.args().next().map(|n| n.as_str())
 }
 
-/// What ended the pass: a worker's own failure rather than that it was told to stop, and before what the observer said.
+/// The error that ended the pass: a thread's own failure comes before the request to stop, and before an error of the observer.
 fn first_failure(done: Vec<Result<()>>, told: Result<()>) -> Result<()> {
     let mut failures: Vec<Error> = done.into_iter().filter_map(Result::err).chain(told.err()).collect();
     failures.sort_by_key(|e| e.kind() == Kind::Interrupted);
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// What all workers did so far.
+/// The counts of all threads so far.
 #[derive(Debug, Default)]
 struct Counts {
     samples: AtomicU64,
     batches: AtomicU64,
 }
 
-/// What the calling thread does while the others work.
+/// The work of the calling thread while the others train.
 struct Watch<'a> {
     trainer: &'a Trainer<'a>,
     pass: &'a Pass,

@@ -44,7 +44,7 @@ const BATCH: usize = 8;
 const SERVERS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was learned, and on the way.
+/// The results of training, and its intermediate values.
 pub(super) struct Learned {
     /// The loss of each step of each trainer.
     losses: Vec<Vec<f64>>,
@@ -120,7 +120,7 @@ fn same(found: &Value, expected: &Value, within: Tolerance) -> Checked {
     }
 }
 
-/// A variable as rows by id, if it is a hashed table.
+/// The rows of a variable by their ids, if it is a hashed table.
 fn by_id(value: &Value) -> Option<SelectedRows> {
     let mut rows = match value {
         Value::Table(table) => table.to_rows().ok()?,
@@ -153,7 +153,7 @@ fn ends(model: &Model, scope: &Scope) -> BTreeMap<String, Value> {
     found.map(|(name, var)| (name, var.read().try_clone().unwrap())).collect()
 }
 
-/// What one process learns. Where servers count the steps of all trainers, it goes on without comparing parameters.
+/// Trains in one process. Where servers count the steps of all trainers, it goes on without comparing parameters.
 pub(super) fn alone(case: &Case, model: &Model) -> Result<Learned> {
     let (exe, scope) = (executor(), Scope::new());
     exe.run(&model.net.startup, &[], &[], &scope)?;
@@ -235,7 +235,7 @@ impl Trainer {
         }
     }
 
-    /// What the servers have, or, with GEO, this trainer.
+    /// The values at the servers, or, with GEO, at this trainer.
     fn end(&self, case: &Case, model: &Model, trainer: usize) -> Result<BTreeMap<String, Value>> {
         fleet::stop_communicator(self.exe.runtime())?;
         let client = Client::of(self.exe.runtime());
@@ -250,16 +250,16 @@ impl Trainer {
     }
 }
 
-/// What trainers and servers learn together.
+/// Trains with trainers and servers.
 pub(super) fn together(case: &Case, model: &Model) -> Result<Learned> {
     part(case, model, &Part { steps: 0..STEPS, load: None, save: None })
 }
 
-/// What they learn in a part of a job.
+/// Trains a part of a job.
 pub(super) fn part(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
     loop {
         match attempt(case, model, part) {
-            // Somebody else was faster to take a port that was free.
+            // Another process was faster to take a port that was free.
             Err(e) if e.report().what.starts_with("cannot listen on") => {}
             result => return result,
         }

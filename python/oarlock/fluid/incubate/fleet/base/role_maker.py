@@ -148,7 +148,7 @@ class RoleMakerBase:
 
 
 def _like(input, value):
-    """A result in the form of what was brought: an array, a list or a number."""
+    """A result in the form of the contribution: an array, a list or a number."""
     if isinstance(input, np.ndarray):
         return value.reshape(input.shape)
     return value.tolist() if isinstance(input, (list, tuple)) else value.reshape(-1)[0].item()
