@@ -3,19 +3,16 @@
 use std::collections::BTreeMap;
 
 use oarlock::collective::{Group, Groups};
-use oarlock::transpile;
 use oarlock::{Error, Kind, fleet};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::IntoPy;
-use crate::program::Program;
 use crate::runtime::Runtime;
 
 /// Adds the functions to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collective_rank, m)?)?;
-    m.add_function(wrap_pyfunction!(exchange_gradients, m)?)?;
     m.add_class::<RankGroup>()
 }
 
@@ -23,12 +20,6 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn collective_rank(vars: BTreeMap<String, String>) -> PyResult<(usize, Vec<String>)> {
     fleet::collective_rank(&vars).py()
-}
-
-/// The program as each rank of a group of this size runs it: gradients are summed over all before the update.
-#[pyfunction]
-fn exchange_gradients(program: &Program, workers: usize) -> PyResult<Program> {
-    Ok(Program::of(transpile::exchange_gradients(&program.get(), workers).py()?))
 }
 
 /// The ranks of a job, seen from one of them.

@@ -179,6 +179,14 @@ impl JobRuntime {
         }
     }
 
+    /// A script of this process ended in an error: it is lost for the others of its job.
+    pub fn end_in_error(&self) {
+        if self.is_connected() {
+            warn!("this trainer ends in an error; its servers count it as lost");
+        }
+        self.abandon();
+    }
+
     /// A process that has not left before its end is no reason for a warning.
     pub fn end_quietly(&self) {
         self.quiet.store(true, Ordering::Relaxed);

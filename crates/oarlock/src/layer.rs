@@ -6,14 +6,14 @@ use std::panic::Location;
 use oarlock_ir::{Attr, Dim, Error, Kind, Op, Result, Shape, Var, VarType, fail};
 use oarlock_tensor::DType;
 
-use crate::{Initializer, Net, Param, ParamAttr, Site, VarRef};
+use crate::{CallSite, Initializer, Net, Param, ParamAttr, VarRef};
 
 /// A layer under construction. Its variables start with its prefix; the operators it appends, also through other layers, carry
 /// the line that called it.
 pub(crate) struct Layer<'n> {
     net: &'n mut Net,
     prefix: String,
-    outer_site: Option<Site>,
+    outer_site: Option<CallSite>,
 }
 
 /// Which parameter of a layer: decides the letter in its name and its default value.

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
@@ -200,7 +199,7 @@ impl Trainer {
     fn join(net: &Net, mode: Mode, trainer: usize, servers: &str) -> Trainer {
         let (transpiler, startup) = transpiled(net, mode, trainer, servers);
         let (exe, scope) = (Options { threads: 1, check_nan_inf: false }.executor(), Scope::new());
-        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        let options = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let program = transpiler.get_trainer_program().unwrap();
@@ -264,7 +263,6 @@ fn play(mode: Mode, seed: u64) -> (Vec<Summary>, u64) {
         let options = ServerOptions {
             endpoint: Some("127.0.0.1:0".to_string()),
             policy: Policy::Wait,
-            log: Log::silent(),
             deadline: PATIENCE,
             ..ServerOptions::default()
         };

@@ -8,7 +8,6 @@ use oarlock::fleet::{JobProcess, Place, Role, Strategy, predict_with_servers};
 use oarlock::io::{InferenceModel, Local, ModelFiles, ModelTables, Position, Store, TableFiles, TableForm};
 use oarlock::ir::VarKind;
 use oarlock::launch::{Ask, plan};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::client::ClientOptions;
 use oarlock::ps::server::ServerOptions;
@@ -79,13 +78,13 @@ fn config() -> Config {
 }
 
 fn executor(tables: TableFiles) -> Executor {
-    let server = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
+    let server = ServerOptions { ..ServerOptions::default() };
     let client = ClientOptions { tables, ..client() };
     Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions { server, client, ..JobOptions::default() })
 }
 
 fn client() -> ClientOptions {
-    ClientOptions { log: Log::silent(), ..ClientOptions::default() }
+    ClientOptions { ..ClientOptions::default() }
 }
 
 /// A job with one worker, whose servers run.

@@ -8,7 +8,6 @@ use oarlock::collective::GroupOptions;
 use oarlock::data::{Format, QueueDataset, SlotSpec, SlotType, Source};
 use oarlock::fleet::{JobProcess, Place, Role, Strategy};
 use oarlock::launch::{Ask, plan};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::client::ClientOptions;
 use oarlock::ps::server::ServerOptions;
@@ -125,8 +124,8 @@ impl Runner {
 fn executor(elastic: bool) -> Executor {
     let mut group = GroupOptions::new(0, Vec::new());
     (group.deadline, group.elastic) = (PATIENCE, elastic);
-    let server = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
-    let client = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+    let server = ServerOptions { deadline: PATIENCE, ..ServerOptions::default() };
+    let client = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
     Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions { server, client, group })
 }
 

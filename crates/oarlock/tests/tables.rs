@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock::io::{Local, load_vars, persistables, save_vars};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
@@ -147,14 +146,14 @@ fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
             let (program, startup) = kept.get_pserver_programs(endpoint).unwrap();
             let (exe, scope) = (executor(), Scope::new());
             exe.run(&startup, &[], &[], &scope).unwrap();
-            let options = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
+            let options = ServerOptions { deadline: PATIENCE, ..ServerOptions::default() };
             Server::start(&program, &scope, exe.options(), exe.runtime(), options).unwrap()
         })
         .collect();
     let train = |trainer: usize| {
         let (transpiler, startup) = transpiled(net, trainer, trainers, &list);
         let (program, exe, scope) = (transpiler.get_trainer_program().unwrap(), executor(), Scope::new());
-        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        let options = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let count = BATCH / trainers;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use oarlock::JobOptions;
 use oarlock::JobRuntime;
 use oarlock::ir::Program;
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
@@ -121,12 +120,11 @@ fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
         let (program, startup) = transpiler.get_pserver_programs(endpoint)?;
         let (exe, scope) = (executor(), Scope::new());
         exe.run(&startup, &[], &[], &scope)?;
-        let options = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
+        let options = ServerOptions { ..ServerOptions::default() };
         servers.push((Server::start(&program, &scope, exe.options(), exe.runtime(), options)?, scope));
     }
     let (exe, scope) = (executor(), Scope::new());
-    PsState::of(exe.runtime())
-        .set_client(Some(Arc::new(Client::new(ClientOptions { log: Log::silent(), ..ClientOptions::default() }))));
+    PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(ClientOptions { ..ClientOptions::default() }))));
     exe.run(&startup, &[], &[], &scope)?;
     let program = transpiler.get_trainer_program()?;
     for step in 0..4i64 {

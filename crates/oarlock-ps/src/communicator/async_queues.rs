@@ -231,7 +231,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// WaitReport until gradients are there, and a little longer for more of them; merges them. `None` when it is time to stop.
+    /// Waits until gradients are there, and a little longer for more of them; merges them. `None` when it is time to stop.
     fn next_batch(&self) -> Option<(Vec<(usize, Value)>, usize)> {
         let patience = WAIT * self.options.send_wait_times as u32;
         let most = self.options.max_merge_var_num.max(1);

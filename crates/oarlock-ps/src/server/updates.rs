@@ -22,7 +22,7 @@ use oarlock_transpile::{TRAINER_ID, backup};
 /// How a server treats what arrives: the attribute `distributed_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerMode {
-    /// WaitReport for all trainers, then makes one step.
+    /// Waits for all trainers, then makes one step.
     Sync,
     /// Makes a step for whatever arrives. (Half-async trainers wait for themselves; to a server they look the same.)
     Async,

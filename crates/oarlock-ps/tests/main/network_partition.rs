@@ -79,7 +79,7 @@ fn play(scene: &str) {
     assert_eq!(code, Some(0), "{text}");
 }
 
-/// WaitReport for the end of a process, and returns what it wrote.
+/// Waits for the end of a process, and returns what it wrote.
 fn ended(mut process: Process, limit: Duration) -> (Option<i32>, String) {
     let until = now() + limit;
     while process.0.try_wait().unwrap().is_none() {
@@ -139,7 +139,7 @@ impl Other {
         Other { process, lines }
     }
 
-    /// WaitReport until it says so.
+    /// Waits until it says so.
     fn says(&self, what: &str) -> String {
         let (until, mut heard) = (now() + Duration::from_secs(30), String::new());
         while now() < until {

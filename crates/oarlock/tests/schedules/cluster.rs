@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use oarlock::fleet::{self, JobSaves, Strategy};
 use oarlock::io::{Local, Position, persistables};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::checkpoint::JobCheckpoints;
@@ -202,7 +201,7 @@ impl Trainer {
     fn new(case: &Case, model: &Model, trainer: usize, servers: &str) -> Result<Trainer> {
         let (transpiler, startup) = transpile(case, model, trainer, servers)?;
         let (program, exe, scope) = (transpiler.get_trainer_program()?, executor(), Scope::new());
-        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        let options = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope)?;
         if let Mode::Fleet(strategy) = case.mode {
@@ -287,7 +286,7 @@ fn attempt(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
             }
             None => {}
         }
-        let options = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
+        let options = ServerOptions { deadline: PATIENCE, ..ServerOptions::default() };
         servers.push((Server::start(&program, &scope, exe.options(), exe.runtime(), options)?, scope));
     }
     let job = Job {
