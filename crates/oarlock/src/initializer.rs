@@ -37,7 +37,7 @@ pub enum Initializer {
         /// Seed.
         seed: i32,
     },
-    /// `TruncatedNormal(loc=0.0, scale=1.0, seed=0)`: a normal distribution cut at two standard deviations.
+    /// `TruncatedNormal(loc=0.0, scale=1.0, seed=0)`: a normal distribution truncated at two standard deviations.
     TruncatedNormal {
         /// Mean.
         loc: f64,
@@ -88,7 +88,7 @@ impl Initializer {
         Initializer::Normal { loc, scale, seed: 0 }
     }
 
-    /// Normal with this mean and standard deviation, cut at two standard deviations.
+    /// Normal with this mean and standard deviation, truncated at two standard deviations.
     pub fn truncated_normal(loc: f64, scale: f64) -> Initializer {
         Initializer::TruncatedNormal { loc, scale, seed: 0 }
     }

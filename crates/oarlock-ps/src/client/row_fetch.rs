@@ -191,7 +191,7 @@ impl FoundRows {
             return Ok(FoundRows { elements: Elements::Own(own), held });
         }
         if bytemuck::try_cast_slice::<u8, f32>(bytes).is_err() {
-            return Err(Error::new(Kind::Format, "a reply with rows is cut off"));
+            return Err(Error::new(Kind::Format, "a reply with rows is truncated"));
         }
         Ok(FoundRows { elements: reply.borrow_section(section).map_or(Elements::Nothing, Elements::Borrowed), held })
     }

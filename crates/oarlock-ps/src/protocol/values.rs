@@ -151,7 +151,7 @@ impl<'a> ValueReader<'a> {
                 let rows = into.rows_mut();
                 rows.height = height;
                 rows.rows.clear();
-                let ids: &[i64] = bytemuck::try_cast_slice(ids).map_err(|_| damaged("row numbers are cut off"))?;
+                let ids: &[i64] = bytemuck::try_cast_slice(ids).map_err(|_| damaged("row numbers are truncated"))?;
                 rows.rows.extend_from_slice(ids);
                 self.tensor(meta, &mut rows.value)?;
                 let of_value = if rows.value.dims().rank() == 0 { 0 } else { rows.value.rows() };

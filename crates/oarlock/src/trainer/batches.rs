@@ -1,4 +1,4 @@
-//! A worker's batches, with a look at the next one for operators that can use it early.
+//! The batches of a Hogwild thread, with a look at the next one for operators that can use it early.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Training straight from files: `train_from_dataset` and `infer_from_dataset`.
 //!
-//! A data set gives each worker a source of batches, the executor gives it a [`HogwildThread`](oarlock_exec::HogwildThread), and a thread joins
+//! A data set gives each thread a source of batches, the executor gives it a [`HogwildThread`](oarlock_exec::HogwildThread), and a thread joins
 //! them; the calling thread watches and tells. Nothing here knows what the program does: whether it updates parameters or asks a
 //! server for them is written in the program.
 
@@ -211,7 +211,7 @@ impl Trainer<'_> {
         let names: Vec<&str> = fed.iter().map(|(_, name)| *name).collect();
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
         self.check_threads(threads)?;
-        let workers = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
+        let hogwild = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
         // Its threads wait for each other at the end of a step, but not for one that has no more data.
         let _barrier = ThreadBarrier::provide(self.exe.runtime(), self.program, self.scope, threads);
         let communicator = Communicator::of(self.exe.runtime());
@@ -234,11 +234,11 @@ impl Trainer<'_> {
         };
         let watch = Watch { trainer: self, pass: &pass, counts: &job.counts, heard };
         thread::scope(|s| {
-            let hands = workers.into_iter().zip(sources).enumerate();
+            let hands = hogwild.into_iter().zip(sources).enumerate();
             let job = &job;
-            let work = |(i, (worker, source))| {
+            let work = |(i, (thread, source))| {
                 s.spawn(move || {
-                    let done = job.run(i, worker, source);
+                    let done = job.run(i, thread, source);
                     let gone = communicator.map_or(Ok(()), Communicator::thread_done);
                     if let Some(client) = PsState::of(job.exe.runtime()).client() {
                         client.thread_done();
@@ -249,8 +249,9 @@ impl Trainer<'_> {
             let running: Vec<_> = hands.map(work).collect();
             let told = watch.until(|| running.iter().all(|t| t.is_finished()), display, &wants, observer);
             stop.store(true, Ordering::Relaxed);
-            let ends =
-                running.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(Error::internal("a worker panicked"))));
+            let ends = running
+                .into_iter()
+                .map(|t| t.join().unwrap_or_else(|_| Err(Error::internal("a Hogwild thread panicked"))));
             first_failure(ends.collect(), told)
         })?;
         if let Some(communicator) = communicator {

@@ -105,7 +105,7 @@ pub(crate) struct Job<'a> {
     pub(crate) counts: Counts,
 }
 
-/// Wakes the thread that watches when a worker ends, even if it panics.
+/// Wakes the thread that watches when a Hogwild thread ends, even if it panics.
 struct Wake<'a>(&'a Thread);
 
 impl Drop for Wake<'_> {
@@ -116,9 +116,9 @@ impl Drop for Wake<'_> {
 
 impl Job<'_> {
     /// Works until there are no more batches. A thread that fails stops the others.
-    pub(crate) fn run(&self, index: usize, worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
+    pub(crate) fn run(&self, index: usize, thread: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let _wake = Wake(&self.watcher);
-        let done = self.work(index, worker, source);
+        let done = self.work(index, thread, source);
         if done.is_err() {
             self.stop.store(true, Ordering::Relaxed);
         }
@@ -130,7 +130,7 @@ impl Job<'_> {
         *self.speaker.get_or_init(|| index) == index
     }
 
-    fn work(&self, index: usize, mut worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
+    fn work(&self, index: usize, mut thread: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let batches = Batches::new(source, &self.fed, self.exe.runtime());
         let mut batch = Batch::new();
         let mut count = 0;
@@ -143,12 +143,12 @@ impl Job<'_> {
             let status = self.wants.status && count % STATUS_PERIOD == 0;
             if speaks && (handed || print || status) {
                 let mut values = Vec::new();
-                self.exe.step(self.program, self.scope, || worker.run(&feeds, Some(&mut values)))?;
+                self.exe.step(self.program, self.scope, || thread.run(&feeds, Some(&mut values)))?;
                 // If the receiver is gone, the pass has ended.
                 self.wants.events(count, handed, values, |event| drop(self.events.send(event)));
                 self.watcher.unpark();
             } else {
-                self.exe.step(self.program, self.scope, || worker.run(&feeds, None))?;
+                self.exe.step(self.program, self.scope, || thread.run(&feeds, None))?;
             }
             count += 1;
             self.counts.samples.fetch_add(batch.rows() as u64, Ordering::Relaxed);
