@@ -1,4 +1,4 @@
-//! What a change must pass before it is shown to anyone. All parts run, so that one run shows all that is wrong.
+//! The checks that a change must pass before it is shared. All parts run, so that one run shows all that is wrong.
 
 use anyhow::{Result, bail};
 

@@ -13,7 +13,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// What `dir` holds, sorted; nothing when it does not exist.
+/// The entries of `dir`, sorted; none when it does not exist.
 pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     if !dir.exists() {
         return Ok(Vec::new());

@@ -30,7 +30,7 @@ const PEER: &str = "OARLOCK_PEER_FLUID";
 
 /// Where a check runs.
 struct Place {
-    /// What the environment variable of the check names.
+    /// The path that the environment variable of the check names.
     source: PathBuf,
     /// A directory of its own for copies and logs.
     scratch: PathBuf,
@@ -82,7 +82,7 @@ fn place(check: &Check, source: &Path, python: &Path) -> Result<Place> {
 struct Ended {
     well: bool,
     time: Duration,
-    /// What it wrote, errors included.
+    /// The output, errors included.
     said: String,
 }
 

@@ -40,7 +40,7 @@ fn allow_list(deny: &str) -> Result<Vec<String>> {
     Ok(list.split('"').skip(1).step_by(2).map(str::to_string).collect())
 }
 
-/// What is wrong with a line `name version (where from)|licence`.
+/// The fault of a line `name version (where from)|licence`.
 fn package_fault(line: &str, allowed: &[String]) -> Option<String> {
     let (package, licence) = line.split_once('|').unwrap_or((line, ""));
     if package.contains("://") {

@@ -85,7 +85,7 @@ message! {
     }
 }
 
-/// What the server does: change `call.shared.state`, and set `call.reply`.
+/// The server's part: change `call.shared.state`, and set `call.reply`.
 fn apply(call: &mut Call<'_>) -> Result<()> {
     serve(&@TYPE@::read(call.frame)?)
 }
@@ -95,7 +95,7 @@ fn serve(request: &@TYPE@) -> Result<()> {
 }
 
 impl Client {
-    /// What a trainer calls.
+    /// The client's method.
     #[expect(dead_code, reason = "a new request has no caller yet")]
     pub(crate) fn @NAME@(&self, trainer: u32, server: &str, number: u64) -> Result<()> {
         let about = || "@SPOKEN@".to_string();

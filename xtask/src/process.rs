@@ -22,7 +22,7 @@ pub(crate) fn whole() -> Vec<String> {
     ["--workspace", "--no-default-features", "--features", &features].map(str::to_string).into()
 }
 
-/// What pip hands to maturin for a wheel that uses what the tests have built.
+/// The arguments that pip passes to maturin for a wheel that uses what the tests have built.
 pub(crate) fn wheel() -> String {
     format!("build-args=--profile dev --features {}", FEATURES.join(","))
 }
@@ -48,7 +48,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(out.stdout).with_context(|| format!("`{shown}` printed something that is not UTF-8"))
 }
 
-/// Runs `command` and hands over its standard output line by line while it runs.
+/// Runs `command` and passes on its standard output line by line while it runs.
 pub(crate) fn lines(command: &mut Command, mut each: impl FnMut(&str)) -> Result<ExitStatus> {
     let shown = show(command);
     println!("$ {shown}");

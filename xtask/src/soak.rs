@@ -1,4 +1,4 @@
-//! What takes too long for every change: the same tests, optimised, with more cases and longer runs; and the tests of object
+//! The checks that take too long for every change: the same tests, optimised, with more cases and longer runs; and the tests of object
 //! stores, which take minutes to build and a server to talk to.
 
 use std::path::Path;

@@ -118,7 +118,7 @@ fn settle(mut tally: Tally, status: ExitStatus) -> Tally {
     tally
 }
 
-/// What follows `cargo test`. `--show-output` makes the test runner print what passing tests print, for the skips.
+/// The arguments after `cargo test`. `--show-output` makes the test runner print what passing tests print, for the skips.
 fn cargo_args(args: &[String]) -> Vec<String> {
     let split = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
     let (ours, runners) = args.split_at(split);

@@ -140,7 +140,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with a crate's manifest: arrows that are not in the table, lints of its own.
+/// The faults of a crate's manifest: arrows that are not in the table, lints of its own.
 fn manifest_faults(name: &str, manifest: &str) -> Vec<String> {
     let file = format!("crates/{name}/Cargo.toml");
     let mut faults = Vec::new();
@@ -183,7 +183,7 @@ fn size_fault(path: &Path, bytes: u64) -> Option<String> {
     (bytes > MAX_BYTES).then(|| format!("{}: {bytes} bytes, more than {MAX_BYTES}; {why}", path.display()))
 }
 
-/// What is wrong with a Rust file, line by line.
+/// The faults of a Rust file, line by line.
 fn source_faults(path: &Path, text: &str) -> Vec<String> {
     let may_be_unsafe = UNSAFE.iter().any(|place| path.starts_with(place));
     let mut faults = Vec::new();

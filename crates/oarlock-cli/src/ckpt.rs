@@ -151,7 +151,7 @@ impl Verify {
                 }
             }
         }
-        // Machines read the list; people are told what is wrong, and both see it by the exit code.
+        // Machines read the list; people see what is wrong, and both see it by the exit code.
         let bad = !damaged.is_empty();
         match damaged.into_iter().next() {
             Some(e) if !self.dir.json => Err(e),

@@ -40,7 +40,7 @@ enum Made {
     Criteo,
 }
 
-/// What to read.
+/// The files to read.
 #[derive(Args)]
 struct Input {
     /// Files or patterns; `.gz` and `.zst` files are decompressed.

@@ -27,7 +27,7 @@ const REFUSED: [(&str, &str); 9] = [
     ("elastic-server", "give --elastic: workers find each other without etcd"),
 ];
 
-/// What a job consists of.
+/// The processes of a job.
 #[derive(Args)]
 struct Job {
     /// How many parameter servers; on this machine, unless --servers says where.
@@ -42,41 +42,41 @@ struct Job {
     /// The workers of the job on all hosts, `host` or `host:port`. Those of this host are started.
     #[arg(long, alias = "trainers", value_delimiter = ',', value_name = "LIST")]
     workers: Vec<String>,
-    /// How many equal workers on each host, without servers.
+    /// How many collective workers on each host, without servers.
     #[arg(long, alias = "nproc_per_node", value_name = "N")]
     nproc_per_node: Option<usize>,
-    /// The hosts of equal workers.
+    /// The hosts of collective workers.
     #[arg(long, aliases = ["cluster-node-ips", "cluster_node_ips"], value_delimiter = ',', value_name = "LIST")]
     ips: Vec<String>,
-    /// One equal worker for each device listed. Oarlock computes on CPUs: only their number counts.
+    /// One collective worker for each device listed. Oarlock computes on CPUs: only their number counts.
     #[arg(long, aliases = ["selected-gpus", "selected_gpus", "devices"], value_delimiter = ',', value_name = "LIST")]
     gpus: Vec<String>,
-    /// The network device that the processes of equal workers use; NCCL_SOCKET_IFNAME says the same.
+    /// The network device that collective workers use; NCCL_SOCKET_IFNAME says the same.
     #[arg(long, value_name = "DEVICE")]
     iface: Option<String>,
     /// Which of the hosts this is, as it is written in the lists. Found out from the addresses of this machine if left out.
     #[arg(long, aliases = ["node_ip", "host"], value_name = "HOST")]
     node_ip: Option<String>,
-    /// The first port to use. Free ports on one host, 6170 (6070 for equal workers) on several, if left out.
+    /// The first port to use. Free ports on one host, 6170 (6070 for collective workers) on several, if left out.
     #[arg(long, aliases = ["start_port", "started-port", "started_port"], value_name = "PORT")]
     start_port: Option<u16>,
-    /// `host:port` of one host where the launchers of all hosts meet and agree who runs what. Each says with --server-num and
+    /// `host:port` on one host: the rendezvous at which the launchers of all hosts agree who runs what. Each says with --server-num and
     /// --worker-num, or --nproc-per-node, what it runs.
     #[arg(long, requires = "nnodes", value_name = "ENDPOINT")]
     master: Option<String>,
-    /// How many hosts meet.
+    /// How many hosts take part in the rendezvous.
     #[arg(long, requires = "master", value_name = "N")]
     nnodes: Option<usize>,
-    /// The place of this host among those that meet; the order of their arrival if left out.
+    /// The place of this host among those of the rendezvous; the order of their arrival if left out.
     #[arg(long, requires = "master", value_name = "N")]
     rank: Option<usize>,
     /// The name of the job; processes of jobs with other names are refused.
     #[arg(long, alias = "job_id", value_name = "NAME")]
     job_id: Option<String>,
-    /// Parameter servers or equal workers; follows from the other options if left out.
+    /// Parameter servers or collective workers; follows from the other options if left out.
     #[arg(long, alias = "run_mode", value_name = "MODE")]
     run_mode: Option<RunMode>,
-    /// Take the hosts of equal workers from the variables that PaddleCloud sets.
+    /// Take the hosts of collective workers from the variables that PaddleCloud sets.
     #[arg(long, alias = "use_paddlecloud")]
     use_paddlecloud: bool,
     /// The interpreter of Python scripts.
@@ -88,7 +88,7 @@ struct Job {
 enum RunMode {
     /// Parameter servers and workers.
     Ps,
-    /// Equal workers.
+    /// Collective workers.
     Collective,
 }
 
@@ -109,16 +109,16 @@ enum Backend {
 pub(crate) struct Launch {
     #[command(flatten)]
     job: Job,
-    /// Where to write `serverlog.N` and `workerlog.N`; empty for no logs. If left out: `mylog` for equal workers, otherwise `log`.
+    /// Where to write `serverlog.N` and `workerlog.N`; empty for no logs. If left out: `mylog` for collective workers, otherwise `log`.
     #[arg(long, alias = "log_dir", value_name = "DIR")]
     log_dir: Option<PathBuf>,
-    /// What carries the values that equal workers exchange.
+    /// The transport of the values that collective workers exchange.
     #[arg(long, default_value = "auto", value_name = "BACKEND")]
     backend: Backend,
     /// How often each worker is started again if it fails; 0 if left out, 3 with --elastic. More than 0 makes servers wait for it.
     #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], value_name = "N")]
     max_restart: Option<u32>,
-    /// Equal workers go on when one of them dies, from the last step; one that is started again gets what the others have.
+    /// Collective workers go on when one of them dies, from the last step; one that is started again gets the state of the others.
     #[arg(long)]
     elastic: bool,
     /// Seconds until a server must listen; workers are started then. 0 starts them at once.
@@ -127,7 +127,7 @@ pub(crate) struct Launch {
     /// Whether to say what is started and what became of it.
     #[arg(long, alias = "print_config", default_value = "true", value_parser = truth, value_name = "BOOL")]
     print_config: bool,
-    /// Above 20, only failures are told.
+    /// Above 20, only failures are reported.
     #[arg(long, alias = "log_level", default_value_t = INFO, value_name = "LEVEL")]
     log_level: u32,
     /// A Python script or a program, and its arguments.
@@ -144,7 +144,7 @@ pub(crate) struct Doctor {
     /// parameters take on each server.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Where hosts are listed: meet `oarlock doctor` of all of them within so many seconds, and compare versions and programs.
+    /// Where hosts are listed: wait this number of seconds for `oarlock doctor` of all of them, and compare versions and programs.
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u64>,
 }
@@ -209,7 +209,7 @@ impl Job {
             .map(|name| name.trim_start_matches('=').to_string())
     }
 
-    /// Where to meet the launchers of other hosts, if that is how they find each other.
+    /// The rendezvous with the launchers of other hosts, if they find each other by one.
     fn rendezvous(&self, ask: &mut Ask) -> Result<Option<Rendezvous>> {
         let listed = !ask.servers.is_empty() || !ask.workers.is_empty() || !ask.hosts.is_empty();
         let job = self.job_id.clone();
@@ -223,7 +223,7 @@ impl Job {
                 .map(|rendezvous| Rendezvous { job: job.unwrap_or(rendezvous.job.clone()), ..rendezvous }),
         };
         if listed && rendezvous.is_some() {
-            return Err(Error::new(Kind::Argument, "hosts that meet need no lists of hosts")
+            return Err(Error::new(Kind::Argument, "hosts with a rendezvous need no lists of hosts")
                 .help("leave --master out, or else --servers, --workers and --ips"));
         }
         Ok(rendezvous)
@@ -282,7 +282,7 @@ impl Launch {
         if mpirun { launch::run_mpi(&job) } else { launch::run(&job) }
     }
 
-    /// What processes are told of how to exchange values.
+    /// The variables that say how processes exchange values.
     fn settings(&self) -> Result<Vec<(String, String)>> {
         let mut settings = Vec::new();
         if let Some(name) = self.backend.to_possible_value().filter(|_| self.backend != Backend::Auto) {

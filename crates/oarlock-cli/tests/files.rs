@@ -44,7 +44,7 @@ impl Place {
         serde_json::from_str(&self.prints(&[words, &["--json"]].concat())).unwrap()
     }
 
-    /// What a command that cannot be done says, with exit code 1.
+    /// Returns the error output of a command that must fail with exit code 1.
     fn fails(&self, words: &[&str]) -> String {
         let (code, text, complaint) = self.run(words);
         assert_eq!((code, text.as_str()), (1, ""), "{words:?}: {complaint}");
@@ -63,7 +63,7 @@ fn golden(name: &str) -> String {
     format!("{}/../oarlock-io/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A model of the predecessor's, saved again: with a manifest.
+/// A model of Fluid 1.8, saved again: with a manifest.
 fn save_model(place: &Place, name: &str, params: ParamFiles) {
     let (store, files) = find_model(golden("fit_a_line/infer_sep")).unwrap();
     let scope = Scope::new();
@@ -99,7 +99,7 @@ fn models_are_shown() {
     assert_eq!(json["files"].as_array().unwrap().len(), 3);
     assert!(json["files"].as_array().unwrap().iter().all(|f| f["state"] == "good"), "{json}");
     assert!(json["program"].as_str().unwrap().contains("block 0"));
-    // Models that carry no manifest: of the predecessor, of 2.6 and of 3.x, and files of single variables.
+    // Models that carry no manifest: of Fluid 1.8, of 2.6 and of 3.x, and files of single variables.
     for path in ["fit_a_line/infer_sep", "fit_a_line/infer_comb", "compat_2.6.2/model", "compat_3.3.1/model"] {
         let json = place.json(&["inspect", &golden(path)]);
         assert!(json["what"].as_str().unwrap().contains("inference model"), "{path}: {json}");
@@ -209,7 +209,7 @@ fn predictions_are_printed_and_saved() {
     let values: Vec<f64> = answer["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
     // Numbers in JSON may lose their last digit when they are read.
     assert!(saved[name].to_f64().iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-12), "{json}");
-    // What the predecessor predicted from the same input.
+    // Fluid 1.8's prediction from the same input.
     let expected = fs::read(golden("fit_a_line/infer_out.npy")).unwrap();
     let expected = expected[expected.len() - 4 * values.len()..].as_chunks::<4>().0;
     for (ours, theirs) in values.iter().zip(expected) {

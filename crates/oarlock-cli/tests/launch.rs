@@ -54,7 +54,7 @@ impl Place {
         fs::read_to_string(self.0.join("log").join(name)).unwrap()
     }
 
-    /// What the environment of every process of this place has.
+    /// A text that the environment of every process of this place contains.
     fn mark(&self) -> String {
         self.0.file_name().unwrap().to_str().unwrap().to_string()
     }
@@ -118,7 +118,7 @@ fn workers(text: &str) -> String {
 }
 
 #[test]
-fn every_process_is_told_who_it_is() {
+fn environment_of_every_process_names_its_role_and_rank() {
     let place = Place::new("environment");
     let script = "echo $TRAINING_ROLE $PADDLE_PSERVERS_IP_PORT_LIST $PADDLE_TRAINERS_NUM ${PADDLE_TRAINER_ID-none} \
                   ${PADDLE_PORT-none} \"$@\"; [ -z \"$PADDLE_MASTER\" ]";
@@ -160,7 +160,7 @@ fn the_log_is_json_if_asked_for_and_has_no_token() {
 }
 
 #[test]
-fn equal_workers_know_each_other() {
+fn collective_workers_know_each_others_endpoints() {
     let place = Place::new("equal");
     let ended =
         place.run("--nproc_per_node 2 --started_port 17100", "echo $PADDLE_TRAINER_ENDPOINTS $PADDLE_CURRENT_ENDPOINT");
@@ -178,7 +178,7 @@ fn elastic_workers_go_on_without_one_that_fails() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     ended.says(&["it is started again (1 of 1)", "the others go on without it", "elastic 1"]);
     place.is_clean();
-    // One that fails when the others have finished has nobody to come back to.
+    // One that fails when the others have finished has no job to rejoin.
     let script = "[ $PADDLE_TRAINER_ID = 0 ] && exit 0\nsleep 1; exit 3";
     let place = Place::new("elastic-late");
     let ended = place.run("--nproc_per_node 2 --elastic --max_restart 3", script);
@@ -249,8 +249,8 @@ fn launchers_that_mpirun_starts_start_one_worker_each() {
 }
 
 #[test]
-fn hosts_that_meet_agree_who_runs_what() {
-    let place = Place::new("meet");
+fn hosts_with_a_rendezvous_agree_who_runs_what() {
+    let place = Place::new("rendezvous");
     let master = free("127.0.0.1");
     let script = "echo $TRAINING_ROLE ${PADDLE_TRAINER_ID-$PADDLE_PSERVER_ID} of $PADDLE_TRAINERS_NUM $OARLOCK_JOB_ID";
     let node = |flags: &str| {
@@ -363,7 +363,7 @@ fn a_server_that_fails_is_not_waited_for() {
 }
 
 #[test]
-fn a_script_of_paddle_hears_how_it_is_started() {
+fn script_that_imports_paddle_gets_an_error_with_the_right_command() {
     let place = Place::new("paddle");
     let ended = place.run("--nproc_per_node 1", "echo \"ModuleNotFoundError: No module named 'paddle'\"; exit 1");
     assert_eq!(ended.code, Some(1), "{}", ended.err);
@@ -394,7 +394,7 @@ fn a_port_in_use_is_found_before_anything_starts() {
     let at = taken.local_addr().unwrap();
     let ended = place.run(&format!("--servers {at} --worker_num 1"), "echo up");
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
-    ended.says(&[&format!("nobody can listen on {at}: another process has this port"), "server 0 is to listen there"]);
+    ended.says(&[&format!("cannot listen on {at}: another process has this port"), "server 0 is to listen there"]);
 }
 
 #[test]
@@ -499,7 +499,7 @@ fn starts_in_any_order_end() {
     place.is_clean();
 }
 
-/// Where nobody listens. The system gives such ports to no connection, launchers that look for free ones do not look there, and no other
+/// Where no process listens. The system gives such ports to no connection, launchers that look for free ones do not look there, and no other
 /// test gets the same.
 fn free(host: &str) -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -523,7 +523,7 @@ fn the_doctor_finds_what_would_fail() {
     assert_eq!(ended.code, Some(1));
     ended.says(&[
         "ok    host 127.0.0.1 is this machine",
-        &format!("bad   nobody can listen on {at}"),
+        &format!("bad   cannot listen on {at}"),
         "help: end that process",
     ]);
     let hosts = format!("--servers {},{} --workers 127.0.0.1,127.0.0.2", free("127.0.0.1"), free("127.0.0.2"));

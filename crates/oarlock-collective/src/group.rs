@@ -293,8 +293,8 @@ impl Group {
         padded.resize(longest, 0);
         let mut all = vec![0; longest * self.world()];
         self.all_gather(&padded, &mut all)?;
-        let cut = |(rank, len): (usize, &i64)| all[rank * longest..][..(*len as usize).min(longest)].to_vec();
-        Ok(lengths.iter().enumerate().map(cut).collect())
+        let own = |(rank, len): (usize, &i64)| all[rank * longest..][..(*len as usize).min(longest)].to_vec();
+        Ok(lengths.iter().enumerate().map(own).collect())
     }
 
     pub(crate) fn all_reduce_bytes(&self, name: &str, dtype: DType, data: &mut [u8], how: Reduce) -> Result<()> {

@@ -17,8 +17,8 @@ use crate::stream::Stream;
 /// because one stream of exchanges already uses the whole memory or network.
 #[derive(Default)]
 pub struct Groups {
-    rings: Mutex<BTreeMap<i32, Arc<Stream>>>,
-    /// The group that was joined, which a ring is made of.
+    streams: Mutex<BTreeMap<i32, Arc<Stream>>>,
+    /// The group that was joined, which communication groups are made of.
     joined: Mutex<Option<Arc<Stream>>>,
     /// Must the variables of all ranks be synchronised before the next step?
     differs: AtomicBool,
@@ -68,13 +68,16 @@ impl Groups {
         self.join(GroupOptions::of(runtime, rank, endpoints))
     }
 
-    /// Makes a ring of the group that was joined.
+    /// Makes a communication group, with this `ring_id`, of the group that was joined.
     pub(crate) fn open(&self, ring: i32) -> Result<()> {
         let Some(stream) = self.stream() else {
-            return Err(Error::new(Kind::Missing, format!("ring {ring} has no ranks: no group was joined"))
-                .help("run the operator that joins one (`c_gen_nccl_id`, `gen_nccl_id`) before"));
+            return Err(Error::new(
+                Kind::Missing,
+                format!("communication group {ring} has no ranks: no group was joined"),
+            )
+            .help("run the operator that joins one (`c_gen_nccl_id`, `gen_nccl_id`) before"));
         };
-        self.rings.lock().insert(ring, stream);
+        self.streams.lock().insert(ring, stream);
         Ok(())
     }
 
@@ -83,10 +86,10 @@ impl Groups {
         self.joined.lock().clone()
     }
 
-    /// The stream of a ring.
+    /// The stream of the communication group with this `ring_id`.
     pub(crate) fn ring(&self, ring: i32) -> Result<Arc<Stream>> {
-        self.rings.lock().get(&ring).cloned().ok_or_else(|| {
-            Error::new(Kind::Missing, format!("the group of ring {ring} is not joined"))
+        self.streams.lock().get(&ring).cloned().ok_or_else(|| {
+            Error::new(Kind::Missing, format!("communication group {ring} (ring_id) is not joined"))
                 .help("run the startup program first: it joins the group")
         })
     }
@@ -136,7 +139,7 @@ impl Groups {
                     let (rank, ranks) = (options.rank, numbers.join(", "));
                     warn!(rank, step = steps, "{why}; after step {steps} ranks {ranks} go on");
                     let stream = Arc::new(Stream::new(group, steps)?);
-                    self.rings.lock().values_mut().for_each(|ring| *ring = stream.clone());
+                    self.streams.lock().values_mut().for_each(|old| *old = stream.clone());
                     *self.joined.lock() = Some(stream);
                     self.differs.store(true, Ordering::Release);
                     return Ok(());
@@ -182,14 +185,14 @@ impl Groups {
 
     /// Closes all connections without leaving, as a process does that ends in an error. True if there was a group.
     pub fn abandon(&self) -> bool {
-        self.rings.lock().clear();
+        self.streams.lock().clear();
         let joined = self.joined.lock().take();
         joined.inspect(|stream| stream.group().abandon()).is_some()
     }
 
     /// Leaves the group. True if there was one.
     pub fn leave(&self) -> bool {
-        self.rings.lock().clear();
+        self.streams.lock().clear();
         match self.joined.lock().take() {
             Some(stream) => {
                 stream.group().leave();

@@ -32,7 +32,7 @@ impl fmt::Display for Reduce {
     }
 }
 
-/// A number that can be reduced. Every function gives the same bits whichever of its arguments comes first.
+/// A number that can be reduced. Every function gives the same bits in either order of its arguments.
 trait Number: Pod {
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -137,7 +137,7 @@ impl Reduce {
     }
 }
 
-/// Buffers of tensors and of frames are aligned, and cut at multiples of 64 bytes; a user's slice may still be at any place.
+/// Buffers of tensors and of frames are aligned, and split at multiples of 64 bytes; a user's slice may still be at any place.
 fn each<T: Number>(into: &mut [u8], more: &[u8], join: impl Fn(T, T) -> T) {
     if let (Ok(into), Ok(more)) = (bytemuck::try_cast_slice_mut::<u8, T>(into), bytemuck::try_cast_slice::<u8, T>(more))
     {

@@ -59,7 +59,7 @@ impl Executor {
 
     /// An executor that shares a runtime.
     pub fn with_runtime(options: ExecOptions, runtime: Arc<Runtime>) -> Executor {
-        let warn: Warn = Arc::new(|text| eprintln!("warning: {text}"));
+        let warn: Warn = Arc::new(|text| tracing::warn!("{text}"));
         let (plans, replica_sets, recorder) = Default::default();
         Executor { options, runtime, plans, replica_sets, recorder, warn: Mutex::new(warn) }
     }
@@ -195,7 +195,7 @@ impl Executor {
         Ok(Plan::compile(program, feeds, fetches, &self.options)?.program)
     }
 
-    /// Calls `warn` with every warning, instead of writing it to standard error.
+    /// Calls `warn` with every warning, instead of logging it.
     pub fn on_warning(&self, warn: impl Fn(&str) + Send + Sync + 'static) {
         *self.warn.lock() = Arc::new(warn);
     }

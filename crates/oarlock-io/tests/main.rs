@@ -1,4 +1,4 @@
-//! Files as users meet them. One binary, a module per concern.
+//! Files as users see them. One binary, a module per concern.
 
 mod data;
 mod files;

@@ -1,4 +1,4 @@
-//! What an operator is: one file in `oarlock-ops` implements [`OpDef`] and everything else follows from it.
+//! The definition of an operator: one file in an operator crate implements [`OpDef`] and everything else follows from it.
 
 use crate::attr_view::AttrView;
 use crate::error::{Kind, Result};
@@ -26,13 +26,13 @@ pub trait OpDef: Sync {
         g.no_gradient()
     }
 
-    /// What passes may assume of it.
+    /// The properties that passes may rely on.
     fn traits(&self) -> Traits {
         Traits::NONE
     }
 }
 
-/// What passes and plans may assume of an operator.
+/// Properties of an operator on which passes and plans rely.
 #[derive(Debug, Clone, Copy)]
 pub struct Traits {
     /// Pairs (input slot, output slot) whose variables may share memory: the kernel copes with both being one.
@@ -46,7 +46,7 @@ pub struct Traits {
     pub maybe_empty: &'static [&'static str],
     /// Does something besides writing its outputs; never pruned.
     pub side_effect: bool,
-    /// Hands over what users feed and fetch; the executor does its work.
+    /// Moves fed and fetched values in and out; the executor does its work.
     pub port: Option<Port>,
     /// Gradients of this operator's outputs do not flow to its inputs, and that is no mistake (a metric, a counter, a comparison).
     pub gradient_free: bool,
@@ -63,7 +63,7 @@ pub struct Traits {
     pub seed_slot: Option<&'static str>,
     /// The operator that does the same over the samples of all replicas of a run, with the same slots and attributes.
     pub synchronized: Option<&'static str>,
-    /// Runs once for all replicas of a run, on what they have in common: it speaks for the process.
+    /// Runs once for all replicas of a run, on what they have in common: its effect is that of the process.
     pub once: bool,
     /// Changes some rows of what it updates and leaves the others alone, although no input is row-sparse.
     pub by_rows: bool,
@@ -195,7 +195,7 @@ impl Traits {
 pub struct SlotSig {
     /// Its name, as in saved programs.
     pub name: &'static str,
-    /// What it is.
+    /// Describes the slot.
     pub doc: &'static str,
     /// Takes any number of variables.
     pub many: bool,
@@ -208,9 +208,9 @@ pub struct SlotSig {
 pub struct AttrSig {
     /// Its name, as in saved programs.
     pub name: &'static str,
-    /// What it does.
+    /// Describes the effect of the attribute.
     pub doc: &'static str,
-    /// What it is when not set; `None` if it must be set.
+    /// The value when not set; `None` if it must be set.
     pub default: Option<Attr>,
 }
 
@@ -219,13 +219,13 @@ pub struct AttrSig {
 pub struct Sig {
     /// The operator's type, as in saved programs.
     pub op_type: &'static str,
-    /// What it computes, as a formula or a sentence.
+    /// Describes the result, as a formula or a sentence.
     pub doc: &'static str,
-    /// What it reads.
+    /// Input slots.
     pub inputs: Vec<SlotSig>,
-    /// What it writes.
+    /// Output slots.
     pub outputs: Vec<SlotSig>,
-    /// What can be set.
+    /// Attributes that can be set.
     pub attrs: Vec<AttrSig>,
     /// Attributes that saved programs carry and that cannot change results on a CPU (library choices, memory hints).
     pub hints: Vec<&'static str>,

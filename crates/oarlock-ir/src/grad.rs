@@ -11,7 +11,7 @@ pub fn grad_name(name: &str) -> Name {
     format!("{name}{GRAD}").into()
 }
 
-/// What `OpDef::grad` sees: the forward operator, and a place to put the operators that compute its gradient.
+/// The argument of `OpDef::grad`: the forward operator, and a place to put the operators that compute its gradient.
 pub struct Grad<'a> {
     /// The program, as far as it is built.
     pub program: &'a Program,
@@ -22,7 +22,7 @@ pub struct Grad<'a> {
 }
 
 impl<'a> Grad<'a> {
-    /// For one forward operator. `no_grad` tells which gradients nobody wants (asked with the gradient's name);
+    /// For one forward operator. `no_grad` tells which gradients are not needed (asked with the gradient's name);
     /// `grad_block` is the block of gradients of the operator's sub-block.
     pub fn new(
         program: &'a Program,
@@ -65,7 +65,7 @@ impl<'a> Grad<'a> {
         self.op.outputs.get(output).iter().map(|n| grad_name(n)).collect()
     }
 
-    /// The gradients of the variables of a forward input slot; `@EMPTY@` where nobody wants it.
+    /// The gradients of the variables of a forward input slot; `@EMPTY@` where a gradient is not needed.
     pub fn input_grads(&self, slot: &str) -> Vec<Name> {
         let want = |n: &Name| {
             let grad = grad_name(n);

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::grad::GRAD;
 use crate::{EMPTY, Name, Op, Program, VarKind, VarType, fail};
 
-/// What `OpDef::infer` sees: the types of the inputs, the attributes, and a place to put the types of the outputs.
+/// The argument of `OpDef::infer`: the types of the inputs, the attributes, and a place to put the types of the outputs.
 pub struct Infer<'a> {
     program: &'a Program,
     block: usize,
@@ -98,7 +98,7 @@ impl<'a> Infer<'a> {
         Error::new(Kind::DType, what).help("cast it first, or declare the data with that dtype")
     }
 
-    /// Sets the type of the variable of an output slot; does nothing if nobody wants that output.
+    /// Sets the type of the variable of an output slot; does nothing if the operator has no such output.
     pub fn set(&mut self, slot: &str, ty: VarType) {
         self.set_nth(slot, 0, ty);
     }

@@ -11,7 +11,7 @@ use super::plan::{Ask, Plan};
 use super::rendezvous::{Rendezvous, gather_nodes};
 use super::{host, supervise};
 
-/// What was found out about one thing.
+/// The result of one check.
 #[derive(Debug, Clone)]
 pub enum Finding {
     /// It is as it should be.
@@ -58,7 +58,8 @@ pub fn check(plan: &Plan, memory: &[u64], python: &str) -> Vec<Finding> {
 }
 
 /// Compares the release of Oarlock and the program (a digest; empty if there is none) with those of the other hosts of a plan, if it has
-/// some: whoever checks there meets this one within `patience`, where the first process of the job will listen. Before the ports are checked, one of which is used here.
+/// some: `oarlock doctor` on each of them connects to this one within `patience`, where the first process of the job will listen. It runs
+/// before the ports are checked, one of which is used here.
 pub fn compare_hosts(plan: &Plan, program: &str, patience: Option<Duration>) -> Option<Finding> {
     let cluster = plan.ranks.first()?;
     let nodes = names(cluster).len();

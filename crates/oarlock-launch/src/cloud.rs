@@ -47,7 +47,7 @@ fn from_vars(ask: Ask, get: impl Fn(&str) -> Option<String>) -> Result<Ask> {
 }
 
 /// Adds to `ask` what Kubeflow tells a node that it may run (`PADDLE_SERVER_NUM`, `PADDLE_TRAINER_NUM`, `POD_IP`), and returns where nodes
-/// are told to meet (`PADDLE_MASTER`, `PADDLE_NNODES`, `PADDLE_JOB_ID`), if they are.
+/// have their rendezvous (`PADDLE_MASTER`, `PADDLE_NNODES`, `PADDLE_JOB_ID`), if they are given one.
 pub fn node_from_env(ask: &mut Ask) -> Result<Option<Rendezvous>> {
     node_from_vars(ask, var)
 }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_kubeflow_know_where_to_meet() {
+    fn nodes_of_kubeflow_know_their_rendezvous() {
         let vars = [("PADDLE_MASTER", "job-worker-0:36543"), ("PADDLE_NNODES", "3"), ("PADDLE_TRAINER_NUM", "1")];
         let mut ask = Ask::default();
         let get = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string());

@@ -46,7 +46,7 @@ impl Guard {
     /// A process group is gone.
     pub(super) fn remove(&mut self, group: u32) {
         if let Some(pipe) = &mut self.pipe {
-            // A guard that somebody killed cannot be told, and the job goes on without it.
+            // A guard that was killed from outside cannot be reached, and the job goes on without it.
             let _ = writeln!(pipe, "- {group}");
         }
     }

@@ -41,7 +41,7 @@ pub(super) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
 
 /// Whether a host, as it is written in a list, is this machine, which has the addresses `own`.
 pub(super) fn is_here(host: &str, own: &[IpAddr]) -> bool {
-    // A name that nobody knows is not ours; who must reach that host reports it.
+    // A name that does not resolve is not ours; the process that must reach that host reports it.
     resolve(host).is_ok_and(|found| found.iter().any(|ip| ip.is_loopback() || own.contains(ip)))
 }
 
@@ -68,7 +68,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 pub(super) fn cannot_listen(endpoint: &str) -> Option<Error> {
     let (host, port) = split(endpoint);
     let fault = |why: String, help: &str| {
-        Some(Error::new(Kind::Network, format!("nobody can listen on {endpoint}: {why}")).help(help))
+        Some(Error::new(Kind::Network, format!("cannot listen on {endpoint}: {why}")).help(help))
     };
     let Ok(port) = port.parse::<u16>() else {
         return fault("it has no port".into(), "write host:port");

@@ -1,4 +1,4 @@
-//! What a process writes: to its log as it comes, to the screen line by line, and the last lines in memory.
+//! The output of a process: to its log as it comes, to the screen line by line, and the last lines in memory.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,7 +20,7 @@ const LONGEST: usize = 1 << 16;
 /// The output of one process.
 pub(super) struct Output {
     tail: Arc<Mutex<VecDeque<String>>>,
-    /// Closed when nobody can write to the pipe any more.
+    /// Closed when no process can write to the pipe any more.
     open: Receiver<()>,
 }
 

@@ -7,14 +7,14 @@ use oarlock_ir::{Error, Kind, Result};
 use super::cluster::{Cluster, Role, split};
 use super::host;
 
-/// Where ports begin on several hosts, where free ports cannot be agreed on: servers and their workers, and equal workers.
+/// Where ports begin on several hosts, where free ports cannot be agreed on: servers and their workers, and collective workers.
 const SERVER_PORT: u16 = 6170;
 const EQUAL_PORT: u16 = 6070;
 
 /// The host of a job that names none.
 const LOCALHOST: &str = "127.0.0.1";
 
-/// What the user asks for.
+/// The job that the user asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ask {
     /// Servers on any host: `host:port`, or `host` to be given a port.
@@ -25,7 +25,7 @@ pub struct Ask {
     pub server_num: Option<usize>,
     /// How many workers.
     pub worker_num: Option<usize>,
-    /// How many equal workers each host has; asks for a job without servers.
+    /// How many collective workers each host has; asks for a job without servers.
     pub per_node: Option<usize>,
     /// The hosts of a job without servers, or the one host of a job with them.
     pub hosts: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Ask {
 /// The processes of a job that run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What each process is told; servers first.
+    /// The cluster as each process sees it; servers first.
     pub ranks: Vec<Cluster>,
     /// Whether all processes of the job are here.
     pub complete: bool,
@@ -63,7 +63,7 @@ pub fn plan(ask: &Ask) -> Result<Plan> {
         (false, false) => Err(Error::new(Kind::Argument, "nothing says how many processes to start").help(
             "give --server-num and --worker-num for parameter servers, or --nproc-per-node for workers that are equal",
         )),
-        (true, true) => Err(Error::new(Kind::Argument, "a job has either servers or equal workers")
+        (true, true) => Err(Error::new(Kind::Argument, "a job has either servers or collective workers")
             .help("use --servers, --workers, --server-num, --worker-num, or else --ips and --nproc-per-node")),
     }
 }
@@ -125,7 +125,7 @@ fn plan_equals(ask: &Ask) -> Result<Plan> {
     Ok(Plan { complete: ranks.len() == all.len(), ranks })
 }
 
-/// The hosts of servers or workers, with ports where they are given: as listed, or so many on this machine.
+/// The hosts of servers or workers, with ports where they are given: as listed, or a number of them on this machine.
 fn entries(what: &str, listed: &[String], number: Option<usize>, ask: &Ask) -> Result<Vec<String>> {
     match number {
         Some(number) if !listed.is_empty() && number != listed.len() => {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_workers_are_counted_through_the_hosts() {
+    fn ranks_are_counted_through_the_hosts() {
         let ask = Ask {
             hosts: texts("192.0.2.1 192.0.2.2"),
             per_node: Some(2),

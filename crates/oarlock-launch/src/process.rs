@@ -23,7 +23,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it; the guard hears of it before it runs. What it writes goes to `log` and to the screen; nothing is to be read.
+    /// Starts it; the guard is notified before it runs. What it writes goes to `log` and to the screen; nothing is to be read.
     pub(super) fn start(
         mut command: Command,
         log: Option<File>,

@@ -1,9 +1,9 @@
-//! Nodes that know only where to meet: the launchers of all hosts agree who runs what.
+//! Rendezvous of nodes that know only one address: the launchers of all hosts agree who runs what.
 //!
 //! One launcher listens at the rendezvous point, which is an address of its host. Each of the others connects and says in a line which
-//! processes it will run; when all have come, each is told all of them. Lists are in the order of the nodes' ranks, or of
-//! their arrival if they have none. With a token (`OARLOCK_TOKEN`) each side proves that it knows it, and that nobody changed what was
-//! said. Nodes of another release, or with another program, are refused by name.
+//! processes it will run; when all have come, each receives all of them. Lists are in the order of the nodes' ranks, or of
+//! their arrival if they have none. With a token (`OARLOCK_TOKEN`) each side proves that it knows it, and that the messages were not
+//! changed on the way. Nodes of another release, or with another program, are refused by name.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -30,7 +30,7 @@ const REMIND: Duration = Duration::from_secs(5);
 /// How long a connection may take, and how long a node that was turned away waits before it tries again.
 const SPEAK: Duration = Duration::from_secs(5);
 
-/// Where nodes meet.
+/// The place of the rendezvous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendezvous {
     /// `host:port` of one of the nodes.
@@ -43,9 +43,9 @@ pub struct Rendezvous {
     pub job: String,
     /// How long to wait for all nodes.
     pub patience: Duration,
-    /// What all nodes of the job know and nobody else.
+    /// The secret that only the nodes of the job know.
     pub token: Option<String>,
-    /// What the node runs, as a digest; nodes that run something else are refused. Empty: not compared.
+    /// A digest of the program that the node runs; nodes that run something else are refused. Empty: not compared.
     pub program: String,
 }
 
@@ -69,7 +69,7 @@ impl Rendezvous {
     pub const PATIENCE: Duration = Duration::from_secs(900);
 }
 
-/// What one node runs: lists of endpoints.
+/// The processes of one node: lists of endpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Node {
     job: String,
@@ -196,7 +196,7 @@ fn own_address(rendezvous: &Rendezvous, deadline: Instant) -> Result<String> {
     Ok(address.ip().to_string())
 }
 
-/// Hears all nodes, and tells each of all.
+/// Receives the messages of all nodes, and sends each node all of them.
 fn gather(listener: &TcpListener, this: Node, rendezvous: &Rendezvous, deadline: Instant) -> Result<Node> {
     listener.set_nonblocking(true).map_err(|e| broken(rendezvous, &e))?;
     let first = this.clone();
@@ -205,7 +205,7 @@ fn gather(listener: &TcpListener, this: Node, rendezvous: &Rendezvous, deadline:
     while nodes.len() < rendezvous.nodes {
         match listener.accept() {
             Ok((stream, _)) => {
-                nodes.extend(hear(stream, &first, rendezvous).map(|(node, end)| (node, Some(end))));
+                nodes.extend(receive(stream, &first, rendezvous).map(|(node, end)| (node, Some(end))));
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
             Err(e) => return Err(broken(rendezvous, &e)),
@@ -235,16 +235,16 @@ fn gather(listener: &TcpListener, this: Node, rendezvous: &Rendezvous, deadline:
     Ok(all)
 }
 
-/// What a node says, if it is one of this job. Others are hung up on: they try until their deadline and then say so. One that could
-/// not work with the others is told why.
-fn hear(stream: TcpStream, first: &Node, rendezvous: &Rendezvous) -> Option<(Node, (TcpStream, String))> {
+/// Reads the message of a node of this job. Connections of others are closed: they try until their deadline and then say so. One that
+/// could not work with the others receives the reason.
+fn receive(stream: TcpStream, first: &Node, rendezvous: &Rendezvous) -> Option<(Node, (TcpStream, String))> {
     stream.set_nonblocking(false).ok()?;
     let (token, nonce) = (rendezvous.token.as_deref(), nonce());
     (&stream).write_all(format!("{WORD} {nonce}\n").as_bytes()).ok()?;
     let said = read_line(&stream, now(), || {}).ok()?;
     let Some(line) = open(&said, token, &nonce) else {
         if said.starts_with(WORD) {
-            let peer = stream.peer_addr().map_or_else(|_| "somebody".to_string(), |peer| peer.ip().to_string());
+            let peer = stream.peer_addr().map_or_else(|_| "an unknown peer".to_string(), |peer| peer.ip().to_string());
             warn!(peer, "{peer} came to {} without the token of this job, and was turned away", rendezvous.master);
         }
         return None;
@@ -262,7 +262,7 @@ fn hear(stream: TcpStream, first: &Node, rendezvous: &Rendezvous) -> Option<(Nod
 /// The first word of the answer to a node that cannot take part; why stands behind it.
 const REFUSED: &str = "oarlock-refused";
 
-/// Tells the rendezvous point what this node runs, and hears what all run.
+/// Sends the rendezvous point what this node runs, and receives what all run.
 fn join(this: &Node, rendezvous: &Rendezvous, deadline: Instant) -> Result<Node> {
     loop {
         let stream = reach(rendezvous, deadline)?;
@@ -303,7 +303,7 @@ fn ask(stream: &TcpStream, this: &Node, rendezvous: &Rendezvous, deadline: Insta
     open(&answer, token, &said).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
-/// A connection to the rendezvous point, as soon as somebody is there.
+/// A connection to the rendezvous point, as soon as a process listens there.
 fn reach(rendezvous: &Rendezvous, deadline: Instant) -> Result<TcpStream> {
     let mut remind = now() + REMIND;
     loop {
@@ -409,14 +409,14 @@ mod tests {
     }
 
     #[test]
-    fn nodes_meet_with_one_token_and_one_program_only() {
+    fn nodes_form_a_job_with_one_token_and_one_program_only() {
         assert!(two_nodes([Some("secret"); 2], ["p"; 2]).iter().all(Result::is_ok));
         assert!(two_nodes([Some("secret"), None], ["p"; 2]).iter().all(Result::is_err));
         let refused = two_nodes([None; 2], ["p", "q"]).remove(1).unwrap_err();
         assert!(refused.report().what.contains("its program has the fingerprint q"), "{refused}");
     }
 
-    /// One that the system gives to nobody else soon.
+    /// One that the system gives to no other process soon.
     fn free_port() -> u16 {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
     }

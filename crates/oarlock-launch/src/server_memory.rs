@@ -9,7 +9,8 @@ use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 use super::plan::Plan;
 
 /// Bytes of parameters and of what the optimizer keeps of them, for each server of the plan, if the training program in `file`
-/// (with its optimizer) is cut as Fluid's default settings say; `registry` knows its operators. Hashed tables grow as ids appear and are not counted.
+/// (with its optimizer) is partitioned as Fluid's default settings say; `registry` knows its operators. Hashed tables grow as ids appear and
+/// are not counted.
 pub fn server_bytes(plan: &Plan, file: &Path, registry: &Registry) -> Result<Vec<u64>> {
     let Some(cluster) = plan.ranks.first().filter(|cluster| !cluster.servers.is_empty()) else { return Ok(Vec::new()) };
     let bytes = fs::read(file)

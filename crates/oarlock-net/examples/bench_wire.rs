@@ -1,4 +1,4 @@
-//! What the wire costs on loopback, between two processes: round trips per second, gigabytes per second, CPU seconds per gigabyte.
+//! The cost of the wire on loopback, between two processes: round trips per second, gigabytes per second, CPU seconds per gigabyte.
 //!
 //! `cargo run --release -p oarlock-net --example bench_wire [-- SECONDS]`; SECONDS per line, 2 if not given.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]

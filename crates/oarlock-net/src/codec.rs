@@ -19,12 +19,12 @@ impl Writer {
         Writer::default()
     }
 
-    /// What was written.
+    /// The bytes written so far.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What was written.
+    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

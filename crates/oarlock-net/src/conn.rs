@@ -19,7 +19,7 @@ use super::send::Sender;
 
 /// A connection. One thread at a time uses it; [`Conn::split`] makes a half for sending and a half for receiving.
 ///
-/// Both ends may send at the same time only if somebody receives at the same time, too: a peer that only sends soon fills what the
+/// Both ends may send at the same time only if both receive at the same time, too: a peer that only sends soon fills what the
 /// system buffers.
 #[derive(Debug)]
 pub struct Conn {
@@ -27,7 +27,7 @@ pub struct Conn {
     receiver: Receiver,
     socket: Arc<TcpStream>,
     peer: Arc<str>,
-    /// What the peer said of itself.
+    /// The `hello` of the peer.
     hello: Vec<u8>,
     /// Set while an accepted peer has not yet shown who it is.
     unknown: Option<Arc<NetOptions>>,
@@ -37,7 +37,7 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// Connects to `host:port` or `[ipv6]:port`. As long as nobody listens there, it tries again until the deadline.
+    /// Connects to `host:port` or `[ipv6]:port`. As long as no process listens there, it tries again until the deadline.
     pub fn connect(endpoint: &str, options: &NetOptions, deadline: Instant) -> Result<Conn> {
         Conn::reach(endpoint, options, deadline).map_err(connect::Failure::into_error)
     }
@@ -76,8 +76,8 @@ impl Conn {
         &self.peer
     }
 
-    /// What the peer says of itself (the `hello` of its [`NetOptions`]). On an accepted connection the first call of this, of `send`
-    /// or of `recv` finds out who is there, within [`NetOptions::handshake`] whatever other deadline is given.
+    /// The `hello` of the peer's [`NetOptions`], by which it says who it is. On an accepted connection the first call of this, of `send`
+    /// or of `recv` waits for it, for [`NetOptions::handshake`] whatever other deadline is given.
     pub fn hello(&mut self) -> Result<&[u8]> {
         if let Some(options) = self.unknown.take() {
             let deadline = now() + options.handshake;
@@ -104,8 +104,8 @@ impl Conn {
         self.sender.send(frame, deadline)
     }
 
-    /// Waits for a frame. After an error the connection is closed. A stranger that leaves without a word is no error: launchers
-    /// and probes of schedulers look in this way whether somebody listens.
+    /// Waits for a frame. After an error the connection is closed. A peer that disconnects before it sends anything is no error: launchers
+    /// and probes of schedulers check in this way whether a process listens.
     pub fn recv(&mut self, into: &mut Incoming, deadline: Instant) -> Result<Received> {
         match self.hello().map(|_| ()) {
             Ok(()) => self.receiver.recv(into, deadline),

@@ -29,7 +29,7 @@ pub const UNKNOWN_NAME: Duration = Duration::from_secs(10);
 /// Questions without an answer before the system gives a silent peer up.
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Connects, and tries again until the deadline while nobody is there. See [`Conn::connect`].
+/// Connects, and tries again until the deadline while no process listens. See [`Conn::connect`].
 pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> std::result::Result<Conn, Failure> {
     let endpoint = Endpoint::parse(text, options).map_err(Failure::Final)?;
     let from = options.device.as_deref().map(device_addresses).transpose().map_err(Failure::Final)?;
@@ -57,7 +57,7 @@ pub(super) fn connect(text: &str, options: &NetOptions, deadline: Instant) -> st
     }
 }
 
-/// Does somebody listen there? A process that is too busy to answer does.
+/// Does a process listen there? One that is too busy to answer does.
 pub fn is_bound(text: &str, options: &NetOptions, deadline: Instant) -> bool {
     let Ok(endpoint) = Endpoint::parse(text, options) else { return false };
     let Ok(from) = options.device.as_deref().map(device_addresses).transpose() else { return false };
@@ -65,14 +65,14 @@ pub fn is_bound(text: &str, options: &NetOptions, deadline: Instant) -> bool {
     addresses.iter().any(|address| open(address, from.as_deref(), deadline).is_ok())
 }
 
-/// Why nobody was reached.
+/// The reason why no peer was reached.
 #[derive(Debug)]
 pub enum Failure {
     /// Trying again cannot help.
     Final(Error),
     /// The name has no address, perhaps not yet.
     Unknown(Error),
-    /// Nobody is there, perhaps not yet.
+    /// No process listens there, perhaps not yet.
     Absent(Error),
 }
 
@@ -139,7 +139,7 @@ fn open(address: &SocketAddr, from: Option<&[IpAddr]>, deadline: Instant) -> io:
     }
     socket.connect_timeout(&(*address).into(), left)?;
     let socket = TcpStream::from(socket);
-    // While nobody listens on a port of the range from which the system takes ports for connections, a connection can be given that
+    // While no process listens on a port of the range from which the system takes ports for connections, a connection can be given that
     // very port, and reach itself.
     if socket.local_addr()? == socket.peer_addr()? {
         return Err(ErrorKind::ConnectionRefused.into());
@@ -147,7 +147,7 @@ fn open(address: &SocketAddr, from: Option<&[IpAddr]>, deadline: Instant) -> io:
     Ok(socket)
 }
 
-/// What every socket gets, at either end.
+/// Sets the options of a socket, at either end.
 pub(super) fn set_up(socket: &TcpStream, options: &NetOptions) -> io::Result<()> {
     socket.set_nodelay(true)?;
     if let Some(idle) = options.keepalive {
@@ -165,7 +165,7 @@ pub(super) fn watch_closely(socket: &TcpStream) -> io::Result<()> {
     let second = Duration::from_secs(1);
     let socket = socket2::SockRef::from(socket);
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(second).with_interval(second).with_retries(2))?;
-    // What was sent last may be under way when the network fails: then nobody asks, and this ends it.
+    // The last message may be under way when the network fails: then no probe is sent, and this ends it.
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(UNREACHABLE))?;
     Ok(())

@@ -48,7 +48,7 @@ impl Endpoint {
         let (send, answer) = mpsc::channel();
         let asked = (self.host.clone(), self.port);
         thread::spawn(move || {
-            // If nobody waits any more, nobody needs the answer.
+            // If no caller waits any more, none needs the answer.
             let _ = send.send(asked.to_socket_addrs().map(Vec::from_iter));
         });
         let why = match answer.recv_timeout(patience) {

@@ -1,4 +1,4 @@
-//! What can go wrong with a peer, in words.
+//! Errors of connections and their texts.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) fn broken(doing: &str, peer: &str, cause: &io::Error) -> Error {
 }
 
 /// A frame that ended in the middle.
-pub(super) fn cut_off(peer: &str, got: u64, want: u64) -> Error {
+pub(super) fn truncated(peer: &str, got: u64, want: u64) -> Error {
     network(format!("{peer} closed the connection in the middle of a frame: {got} of {want} bytes came"))
         .help("look at the log of that process: it has probably ended")
 }
@@ -35,7 +35,7 @@ pub(super) fn silent(peer: &str, waited: Duration) -> Error {
 }
 
 /// A peer that left in the handshake.
-pub(super) fn cut_off_handshake(peer: &str) -> Error {
+pub(super) fn truncated_handshake(peer: &str) -> Error {
     network(format!("{peer} closed the connection before the handshake was complete"))
         .help("look at the log of that process, and make sure that this port belongs to this job")
 }
@@ -48,7 +48,7 @@ pub(super) fn insecure(peer: &str, cause: &io::Error) -> Error {
 }
 
 /// Bytes that are no frame of ours.
-pub(super) fn stranger(peer: &str, first: &[u8]) -> Error {
+pub(super) fn unknown_protocol(peer: &str, first: &[u8]) -> Error {
     let kind = match first {
         [b'G', b'E', ..] | [b'P', b'O' | b'U', ..] | [b'H', b'E' | b'T', ..] => "it speaks HTTP",
         // Record types of TLS: an alert, a handshake.

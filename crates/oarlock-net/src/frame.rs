@@ -43,11 +43,11 @@ pub(super) const CHECKED: u32 = 1;
 /// One frame to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// What it is; below 0xff00, the rest is the wire's own.
+    /// The kind of message; below 0xff00, the rest is the wire's own.
     pub kind: u16,
     /// Which one it is; a reply usually carries the id of its request.
     pub id: u64,
-    /// What describes it; see [`super::codec`].
+    /// The description of the payload; see [`super::codec`].
     pub meta: &'a [u8],
     /// The payload, written from where it lies.
     pub sections: &'a [&'a [u8]],
@@ -101,7 +101,7 @@ fn too_long(header: &Header, limit: u64) -> Error {
             "a frame of {meta} bytes of meta and {payload} of payload is above the limits of {MAX_META} and {limit}"
         ),
     )
-    .help("cut it into several frames, or raise OARLOCK_MAX_FRAME on every machine of the job")
+    .help("split it into several frames, or raise OARLOCK_MAX_FRAME on every machine of the job")
 }
 
 /// The next multiple of [`ALIGN`].
@@ -109,7 +109,7 @@ pub(super) fn aligned(offset: u64) -> u64 {
     offset.next_multiple_of(ALIGN as u64)
 }
 
-/// What a frame's first bytes say.
+/// The fields at the start of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: u16,
@@ -141,11 +141,11 @@ impl Header {
         bytes
     }
 
-    /// Looks at the first bytes of a header, however many came: a stranger is told from a peer before it has sent a whole one.
+    /// Checks the first bytes of a header, however many came: another protocol is recognised before a whole header has come.
     pub(super) fn glance(came: &[u8], peer: &str) -> Result<()> {
         let magic = came.len().min(MAGIC.len());
         if came[..magic] != MAGIC[..magic] {
-            return Err(fault::stranger(peer, &came[..came.len().min(16)]));
+            return Err(fault::unknown_protocol(peer, &came[..came.len().min(16)]));
         }
         if let [_, _, _, _, low, high, ..] = *came {
             let theirs = u16::from_le_bytes([low, high]);
@@ -223,7 +223,7 @@ pub struct Incoming {
     pub(super) front: Vec<u8>,
     /// Where in the payload each section is.
     places: Vec<Range<usize>>,
-    /// Shared with whoever reads sections in place.
+    /// Shared with readers of sections in place.
     payload: Arc<Buf>,
 }
 
@@ -245,7 +245,7 @@ impl Incoming {
         Incoming::default()
     }
 
-    /// What it is.
+    /// The kind of message.
     pub fn kind(&self) -> u16 {
         self.header.kind
     }
@@ -255,7 +255,7 @@ impl Incoming {
         self.header.id
     }
 
-    /// What describes it.
+    /// The description of the payload.
     pub fn meta(&self) -> &[u8] {
         &self.front[self.places.len() * ENTRY..]
     }
@@ -271,17 +271,17 @@ impl Incoming {
     }
 
     /// A section, to be read in place for as long as it is held; meanwhile the next frame takes other memory.
-    pub fn lend(&self, i: usize) -> Option<Foreign> {
+    pub fn borrow_section(&self, i: usize) -> Option<Foreign> {
         let place = self.places.get(i)?.clone();
         Some(Arc::new(Section { payload: self.payload.clone(), place }))
     }
 
-    /// The payload, to write. Memory that somebody still reads is left to him.
+    /// The payload, to write. Memory that still has a reader is left to it.
     pub(super) fn payload_mut(&mut self) -> &mut Buf {
         if Arc::get_mut(&mut self.payload).is_none() {
             self.payload = Arc::default();
         }
-        // Nobody else has it, so nothing is copied.
+        // This is the only reference, so nothing is copied.
         Arc::make_mut(&mut self.payload)
     }
 

@@ -7,7 +7,7 @@
 //! server  -> WELCOME    proof of the server, hello   | REFUSED why
 //! ```
 //! A proof is an HMAC-SHA256, keyed by the token, of who proves, both nonces, the job and the hellos: the token itself is never sent,
-//! and a proof is worth nothing in another connection. The client proves first, so a server tells a stranger nothing.
+//! and a proof is worth nothing in another connection. The client proves first, so a server reveals nothing to an unauthenticated peer.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ const REFUSED: u16 = OWN_KINDS + 4;
 
 type Nonce = [u8; 32];
 
-/// What a handshake came to.
+/// The result of a handshake.
 pub(super) enum Outcome {
     /// The peer is who it should be; this is its hello.
     Known(Vec<u8>),
@@ -55,7 +55,7 @@ impl Outcome {
 
 /// A reason to end the handshake.
 enum End {
-    /// We refuse; the peer is told why.
+    /// We refuse; the peer receives the reason.
     Refuse(Error),
     /// The peer refuses, is silent, or makes mistakes; it is not told.
     Leave(Error),
@@ -146,7 +146,7 @@ impl<'a> Talk<'a> {
             Err(End::Refuse(e)) => {
                 let mut meta = Writer::new();
                 meta.str(&e.report().what);
-                // It is told out of courtesy: if that fails, it learns less, and we have our error anyway.
+                // The peer gets the reason as a courtesy: if that fails, it learns less, and we have our error anyway.
                 let _ = self.say(REFUSED, &meta);
                 Outcome::Refused(e)
             }
@@ -168,9 +168,9 @@ impl<'a> Talk<'a> {
                 let got = self.frame.kind();
                 Err(End::Leave(fault::damaged(&peer, format_args!("kind {kind:#x} is expected, {got:#x} came"))))
             }
-            Ok(Received::Closed) => Err(End::Gone(fault::cut_off_handshake(&peer))),
+            Ok(Received::Closed) => Err(End::Gone(fault::truncated_handshake(&peer))),
             Ok(Received::TimedOut) => Err(End::Leave(fault::silent(&peer, self.start.elapsed()))),
-            Err(e) if self.recv.was_cut_off() => Err(End::Gone(e)),
+            Err(e) if self.recv.was_truncated() => Err(End::Gone(e)),
             // Also a peer of another version understands this much of a frame: which version we have.
             Err(e) => Err(End::Refuse(e)),
         }
@@ -229,7 +229,7 @@ fn fresh_nonce() -> std::result::Result<Nonce, End> {
     Ok(nonce)
 }
 
-/// What a proof is about.
+/// The data that a proof covers.
 struct Proven<'a> {
     client: &'a [u8],
     server: &'a [u8],

@@ -32,7 +32,7 @@ fn repaired(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a server says to a stranger that sends these bytes.
+/// Does a server accept an unauthenticated peer that sends these bytes?
 fn greeted(bytes: &[u8]) -> bool {
     let options = Arc::new(NetOptions { handshake: Duration::from_secs(20), ..NetOptions::default() });
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -40,10 +40,10 @@ fn greeted(bytes: &[u8]) -> bool {
     let socket = listener.accept().unwrap().0;
     feed.write_all(bytes).unwrap();
     feed.shutdown(Shutdown::Write).unwrap();
-    Conn::accepted(socket, Arc::from("a stranger"), &options).hello().is_ok()
+    Conn::accepted(socket, Arc::from("an unauthenticated peer"), &options).hello().is_ok()
 }
 
-/// What a client without a token says to a server.
+/// The bytes that a client without a token sends to a server.
 fn handshake() -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = listener.local_addr().unwrap().to_string();

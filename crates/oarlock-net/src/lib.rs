@@ -22,7 +22,6 @@ mod handshake;
 #[cfg(test)]
 mod hostile;
 mod listen;
-mod log;
 pub mod logging;
 mod options;
 mod receive;
@@ -44,7 +43,6 @@ pub use connect::{Failure, UNKNOWN_NAME, is_bound};
 pub use floats::Floats;
 pub use frame::{ALIGN, Incoming, MAX_META, MAX_SECTIONS, Outgoing, VERSION};
 pub use listen::Listener;
-pub use log::Log;
 pub use options::{NetOptions, READS, TlsFiles};
 pub use receive::{Received, Receiver};
 pub use seal::{fingerprint, nonce, same_seal, seal};

@@ -11,11 +11,11 @@ use oarlock_ir::{Error, Kind, Result};
 pub struct NetOptions {
     /// A secret that all processes of a job share (`OARLOCK_TOKEN`). It is never sent: each end proves that it knows it.
     pub token: Option<String>,
-    /// Which job this process belongs to (`OARLOCK_JOB_ID`, `SYS_JOB_ID`): jobs that meet by mistake refuse each other.
+    /// Which job this process belongs to (`OARLOCK_JOB_ID`, `SYS_JOB_ID`): processes of different jobs that connect by mistake refuse each other.
     pub job: String,
     /// Lets a peer in that belongs to no job and says that it only reads ([`READS`]).
     pub lets_read: bool,
-    /// What this process says of itself to each peer; the peer reads it with [`super::Conn::hello`].
+    /// The description of this process that each peer receives; the peer reads it with [`super::Conn::hello`].
     pub hello: Vec<u8>,
     /// Encrypts all traffic (`OARLOCK_TLS_CERT`, `OARLOCK_TLS_KEY`, `OARLOCK_TLS_CA`, `OARLOCK_TLS_NAME`).
     pub tls: Option<TlsFiles>,
@@ -28,16 +28,16 @@ pub struct NetOptions {
     pub keepalive: Option<Duration>,
     /// Send a checksum with each payload (`OARLOCK_NET_CHECKSUM`). Headers and metas always have one.
     pub checksum: bool,
-    /// How long a stranger may take to say who it is, and how long a peer may take to answer.
+    /// How long an unauthenticated peer may take to say who it is, and how long a peer may take to answer.
     pub handshake: Duration,
     /// Variables of the environment that hold endpoints, with their values: an error about an endpoint names the one it stands in.
     pub sources: Vec<(String, String)>,
 }
 
-/// What a process says of itself that belongs to no job and only reads, such as a predictor.
+/// The `hello` of a process that belongs to no job and only reads, such as a predictor.
 pub const READS: &[u8] = b"reads";
 
-/// The variables in which jobs are told where their processes listen; lists are separated by commas.
+/// The variables that say where the processes of a job listen; lists are separated by commas.
 const ENDPOINTS: [&str; 7] = [
     "PADDLE_PSERVERS_IP_PORT_LIST",
     "PADDLE_PSERVERS",

@@ -22,7 +22,7 @@ const CHUNK: usize = 256 << 10;
 /// A peer gets more memory than this only after it has sent as much.
 const FIRST_MEMORY: usize = 16 << 20;
 
-/// What became of waiting for a frame.
+/// The result of waiting for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Received {
@@ -48,12 +48,12 @@ pub struct Receiver {
     trailer: [u8; CHECK],
     /// Checksum of the payload so far.
     check: crc32fast::Hasher,
-    /// The frame under way, while nobody waits for it.
+    /// The frame under way, while no caller waits for it.
     parked: Incoming,
     /// After an error nothing more is read: where the next frame would start is unknown.
     failed: bool,
     /// The error was that nothing more came.
-    cut: bool,
+    truncated: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Receiver {
             check: crc32fast::Hasher::new(),
             parked: Incoming::new(),
             failed: false,
-            cut: false,
+            truncated: false,
         }
     }
 
@@ -89,7 +89,7 @@ impl Receiver {
         })
     }
 
-    /// Waits for a frame. After an error nothing more comes, but the peer can still be told.
+    /// Waits for a frame. After an error nothing more comes, but an error can still be sent to the peer.
     pub(super) fn recv_any(&mut self, into: &mut Incoming, deadline: Instant) -> Result<Received> {
         if self.failed {
             return Ok(Received::Closed);
@@ -119,8 +119,8 @@ impl Receiver {
     }
 
     /// Did the connection end, where it should not have, rather than bring something wrong?
-    pub(super) fn was_cut_off(&self) -> bool {
-        self.failed && self.cut
+    pub(super) fn was_truncated(&self) -> bool {
+        self.failed && self.truncated
     }
 
     fn under_way(&self) -> bool {
@@ -147,13 +147,13 @@ impl Receiver {
             let n = match self.reader.read(&mut part[self.got..end]) {
                 Ok(0) if self.stage == Stage::Header && self.got == 0 => return Ok(Received::Closed),
                 Ok(0) => {
-                    self.cut = true;
-                    return Err(self.cut_off(frame));
+                    self.truncated = true;
+                    return Err(self.truncated_error(frame));
                 }
                 Ok(n) => n,
                 Err(e) if e.kind() == ErrorKind::TimedOut => return Ok(Received::TimedOut),
                 Err(e) => {
-                    self.cut = true;
+                    self.truncated = true;
                     return Err(fault::broken("receiving", &self.peer, &e));
                 }
             };
@@ -208,15 +208,15 @@ impl Receiver {
         self.got = 0;
     }
 
-    fn cut_off(&self, frame: &Incoming) -> oarlock_ir::Error {
+    fn truncated_error(&self, frame: &Incoming) -> oarlock_ir::Error {
         let front = frame.header.front_len();
         let before = match self.stage {
-            Stage::Header => return fault::cut_off(&self.peer, self.got as u64, HEADER as u64),
+            Stage::Header => return fault::truncated(&self.peer, self.got as u64, HEADER as u64),
             Stage::Front => HEADER as u64,
             Stage::Payload => HEADER as u64 + front,
             Stage::Trailer => HEADER as u64 + front + frame.header.payload,
         };
-        fault::cut_off(&self.peer, before + self.got as u64, frame.header.frame_len().unwrap_or(u64::MAX))
+        fault::truncated(&self.peer, before + self.got as u64, frame.header.frame_len().unwrap_or(u64::MAX))
     }
 }
 

@@ -1,9 +1,9 @@
-//! Proofs that somebody knows the token of a job, for lines of text outside the wire.
+//! Proofs of knowledge of a job's token, for lines of text outside the wire.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-/// A proof, in hexadecimal, that whoever wrote these parts knows the token; `-` without one.
+/// A proof, in hexadecimal, that the writer of these parts knows the token; `-` without one.
 pub fn seal(token: Option<&str>, parts: &[&[u8]]) -> String {
     let Some(token) = token else { return "-".to_string() };
     // Keys of any length are good.
@@ -20,7 +20,7 @@ pub fn same_seal(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// A word that nobody used before.
+/// A word that was never used before.
 pub fn nonce() -> String {
     let mut bytes = [0; 16];
     // Without chance from the system, the place in memory and the process must do: the word then only tells connections apart.

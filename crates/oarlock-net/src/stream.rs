@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::now;
 
-/// What encrypts a connection; both directions share it, each in its own thread.
+/// The encryption of a connection; both directions share it, each in its own thread.
 pub(super) trait Cipher: Debug + Send + Sync {
     /// Some of the plain bytes that came, read from `socket` if there are none; 0 at the end.
     fn decrypt(&self, socket: &mut dyn Read, into: &mut [u8]) -> io::Result<usize>;
@@ -22,7 +22,7 @@ pub(super) trait Cipher: Debug + Send + Sync {
 struct Timed {
     socket: Arc<TcpStream>,
     deadline: Instant,
-    /// What the socket was told last.
+    /// The timeout that the socket has.
     timeout: Duration,
 }
 
@@ -152,7 +152,7 @@ impl Write for Writing {
 }
 
 /// How long the socket may block in one call: what is left until the deadline, rounded down to a power of two milliseconds. So
-/// the socket is told anew (a system call) only now and then, not for each frame, although each frame has its own deadline.
+/// the timeout of the socket is set anew (a system call) only now and then, not for each frame, although each frame has its own deadline.
 fn step(deadline: Instant) -> Duration {
     let left = deadline.saturating_duration_since(now()).as_millis().clamp(1, 1 << 20);
     Duration::from_millis(1 << left.ilog2())

@@ -1,4 +1,4 @@
-//! Connections on loopback, and what strangers can do to them.
+//! Connections on loopback, and attacks of unauthenticated peers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -99,7 +99,7 @@ fn small_frame() -> Vec<u8> {
     encoded(&Outgoing { kind: 3, id: 4, meta: b"some meta", sections: &[&[1; 100], &[2; 300]] })
 }
 
-/// What a receiver says to these bytes.
+/// The reaction of a receiver to these bytes.
 fn answer(bytes: &[u8]) -> oarlock_ir::Result<Received> {
     let (mut feed, mut receiver) = fed(1 << 30);
     feed.write_all(bytes).unwrap();
@@ -111,8 +111,11 @@ fn with_token(token: &str) -> NetOptions {
     NetOptions { token: Some(token.into()), hello: token.len().to_string().into(), ..NetOptions::default() }
 }
 
-/// What a client and a server with these options say to each other.
-fn meet(client: &NetOptions, server: &NetOptions) -> (oarlock_ir::Result<Vec<u8>>, oarlock_ir::Result<Vec<u8>>) {
+/// The results of a handshake between a client and a server with these options.
+fn handshake_of(
+    client: &NetOptions,
+    server: &NetOptions,
+) -> (oarlock_ir::Result<Vec<u8>>, oarlock_ir::Result<Vec<u8>>) {
     let listener = Listener::bind("127.0.0.1:0", server).unwrap();
     thread::scope(|s| {
         let client = s.spawn(|| Conn::connect(listener.endpoint(), client, soon())?.hello().map(<[u8]>::to_vec));
@@ -182,12 +185,14 @@ fn what_is_lent_stays_until_it_is_dropped() {
         frame.section(1).unwrap().as_ptr() as usize
     };
     let first = next(1, &mut frame);
-    let lent = frame.lend(1).unwrap();
-    assert!(frame.lend(2).is_none());
+    let borrowed = frame.borrow_section(1).unwrap();
+    assert!(frame.borrow_section(2).is_none());
     let second = next(2, &mut frame);
-    assert!((*lent).as_ref() == bytes(100_000, 1) && (*lent).as_ref().as_ptr() as usize == first && second != first);
-    drop(lent);
-    drop(frame.lend(1));
+    assert!(
+        (*borrowed).as_ref() == bytes(100_000, 1) && (*borrowed).as_ref().as_ptr() as usize == first && second != first
+    );
+    drop(borrowed);
+    drop(frame.borrow_section(1));
     assert_eq!(next(3, &mut frame), second);
     assert_eq!(frame.section(1).unwrap(), bytes(100_000, 3));
 }
@@ -224,9 +229,9 @@ fn a_closer_wakes_who_waits() {
 #[test]
 fn no_token_and_no_proof_is_logged_at_any_level() {
     let logged = testing::Logged::all();
-    let (client, server) = meet(&with_token("open sesame 7319"), &with_token("open sesame 7319"));
+    let (client, server) = handshake_of(&with_token("open sesame 7319"), &with_token("open sesame 7319"));
     assert!(client.is_ok() && server.is_ok());
-    let (client, server) = meet(&with_token("a guess 8421"), &with_token("open sesame 7319"));
+    let (client, server) = handshake_of(&with_token("a guess 8421"), &with_token("open sesame 7319"));
     assert!(client.is_err() && server.is_err());
     let lines = logged.lines().join("\n");
     assert!(lines.contains("accepted") && lines.contains("does not know the token"), "{lines}");
@@ -238,22 +243,22 @@ fn no_token_and_no_proof_is_logged_at_any_level() {
 
 #[test]
 fn those_who_share_token_and_job_know_each_other() {
-    let (client, server) = meet(&with_token("open sesame"), &with_token("open sesame"));
+    let (client, server) = handshake_of(&with_token("open sesame"), &with_token("open sesame"));
     assert_eq!((client.unwrap(), server.unwrap()), (b"11".to_vec(), b"11".to_vec()));
-    let (client, server) = meet(&with_token("guess"), &with_token("open sesame"));
+    let (client, server) = handshake_of(&with_token("guess"), &with_token("open sesame"));
     let (client, server) = (client.unwrap_err().to_string(), server.unwrap_err().to_string());
     assert!(client.contains("refuses this process") && client.contains("does not know the token"), "{client}");
     assert!(server.contains("does not know the token of this job\n  help: set OARLOCK_TOKEN"), "{server}");
     assert!(!client.contains("sesame") && !server.contains("guess"), "{client}{server}");
 
-    let (client, server) = meet(&NetOptions::default(), &with_token("open sesame"));
+    let (client, server) = handshake_of(&NetOptions::default(), &with_token("open sesame"));
     assert!(client.unwrap_err().to_string().contains("a token is asked for"));
     assert!(server.unwrap_err().to_string().contains("has none"));
-    let (client, _) = meet(&with_token("open sesame"), &NetOptions::default());
+    let (client, _) = handshake_of(&with_token("open sesame"), &NetOptions::default());
     assert!(client.unwrap_err().to_string().contains("asks for a token"));
 
     let other = NetOptions { job: "other".into(), ..NetOptions::default() };
-    let (client, server) = meet(&other, &NetOptions::default());
+    let (client, server) = handshake_of(&other, &NetOptions::default());
     assert!(client.unwrap_err().to_string().contains("belongs to job \"other\", this process to job \"\""));
     assert!(server.unwrap_err().to_string().contains("OARLOCK_JOB_ID"));
 }
@@ -262,17 +267,17 @@ fn those_who_share_token_and_job_know_each_other() {
 fn a_peer_that_only_reads_needs_no_job_but_the_token() {
     let reads = NetOptions { hello: READS.to_vec(), ..with_token("open sesame") };
     let listens = |lets_read| NetOptions { job: "launch-1".into(), lets_read, ..with_token("open sesame") };
-    assert!(meet(&reads, &listens(true)).0.is_ok());
+    assert!(handshake_of(&reads, &listens(true)).0.is_ok());
     for (client, server) in [
         (&reads, listens(false)),
         (&with_token("open sesame"), listens(true)),
         (&NetOptions { job: "other".into(), ..reads.clone() }, listens(true)),
     ] {
-        let error = meet(client, &server).0.unwrap_err().to_string();
+        let error = handshake_of(client, &server).0.unwrap_err().to_string();
         assert!(error.contains("this process to job \"launch-1\""), "{error}");
     }
     let guesses = NetOptions { token: Some("guess".into()), ..reads };
-    assert!(meet(&guesses, &listens(true)).0.unwrap_err().to_string().contains("does not know the token"));
+    assert!(handshake_of(&guesses, &listens(true)).0.unwrap_err().to_string().contains("does not know the token"));
 }
 
 #[test]
@@ -299,7 +304,7 @@ fn a_server_without_the_token_is_refused_although_it_agrees_to_everything() {
 }
 
 #[test]
-fn strangers_are_told_apart() {
+fn other_protocols_are_recognised_by_their_first_bytes() {
     let listener = Listener::bind("127.0.0.1:0", &NetOptions::default()).unwrap();
     for (greeting, reason) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "it speaks HTTP"),
@@ -307,17 +312,17 @@ fn strangers_are_told_apart() {
         (&[0; 100][..], "it is not Oarlock"),
         (&b"OARL\x02\x00"[..], "speaks version 2 of the protocol, this process speaks version 1"),
     ] {
-        let mut stranger = TcpStream::connect(listener.endpoint()).unwrap();
-        stranger.write_all(greeting).unwrap();
+        let mut peer = TcpStream::connect(listener.endpoint()).unwrap();
+        peer.write_all(greeting).unwrap();
         let mut conn = listener.accept(&AtomicBool::new(false)).unwrap().unwrap();
         let e = conn.recv(&mut Incoming::new(), soon()).unwrap_err().to_string();
-        assert!(e.contains(reason) && e.contains(&stranger.local_addr().unwrap().to_string()), "{e}");
-        // It is told which protocol this is; then the connection ends. A reset is as good as an end.
+        assert!(e.contains(reason) && e.contains(&peer.local_addr().unwrap().to_string()), "{e}");
+        // It receives the name of this protocol; then the connection ends. A reset is as good as an end.
         let mut told = Vec::new();
-        let _ = stranger.read_to_end(&mut told);
+        let _ = peer.read_to_end(&mut told);
         assert!(told.starts_with(b"OARL\x01\x00"), "{told:?}");
     }
-    // One that only looks whether somebody listens is no error.
+    // One that only checks whether a process listens is no error.
     drop(TcpStream::connect(listener.endpoint()).unwrap());
     let mut conn = listener.accept(&AtomicBool::new(false)).unwrap().unwrap();
     assert_eq!(conn.recv(&mut Incoming::new(), soon()).unwrap(), Received::Closed);
@@ -341,7 +346,7 @@ fn a_client_learns_of_a_server_of_another_version() {
 }
 
 #[test]
-fn silent_strangers_are_left_alone() {
+fn silent_unauthenticated_peers_do_not_disturb_others() {
     let options = NetOptions { handshake: Duration::from_millis(50), ..NetOptions::default() };
     let listener = Listener::bind("127.0.0.1:0", &options).unwrap();
     let _silent = TcpStream::connect(listener.endpoint()).unwrap();
@@ -351,7 +356,7 @@ fn silent_strangers_are_left_alone() {
 }
 
 #[test]
-fn strangers_get_no_memory() {
+fn unauthenticated_peers_get_no_memory() {
     let (mut feed, mut receiver) = fed(handshake::LIMIT);
     feed.write_all(&encoded(&Outgoing { kind: 1, id: 1, meta: &[], sections: &[&[0; 100_000]] })[..HEADER]).unwrap();
     let e = receiver.recv(&mut Incoming::new(), soon()).unwrap_err().to_string();
@@ -470,7 +475,7 @@ fn a_client_waits_for_its_server() {
 }
 
 #[test]
-fn names_that_nobody_knows_are_named() {
+fn names_that_do_not_resolve_are_named() {
     let list = "ps0:80,no-such-host.invalid:80".to_string();
     let options = NetOptions { sources: vec![("PADDLE_PSERVERS_IP_PORT_LIST".into(), list)], ..NetOptions::default() };
     let e =
@@ -558,14 +563,14 @@ fn tls_encrypts_and_knows_its_peers() {
     });
 
     // Another's certificate, no TLS at all, a host that the certificate does not name: each is refused.
-    let (client, server) = meet(&with(&ours), &with(&theirs));
+    let (client, server) = handshake_of(&with(&ours), &with(&theirs));
     assert!(client.unwrap_err().to_string().contains("no TLS connection with"));
     assert!(server.is_err());
-    let (client, server) = meet(&with_token("open sesame"), &with(&ours));
+    let (client, server) = handshake_of(&with_token("open sesame"), &with(&ours));
     assert!(client.unwrap_err().to_string().contains("it speaks TLS, and this end does not"));
     assert!(server.unwrap_err().to_string().contains("no TLS connection with"));
     let elsewhere = TlsFiles { name: Some("elsewhere".into()), ..ours.clone() };
-    let (client, _) = meet(&with(&elsewhere), &with(&ours));
+    let (client, _) = handshake_of(&with(&elsewhere), &with(&ours));
     assert!(client.unwrap_err().to_string().contains("no TLS connection with"));
     let nowhere = TlsFiles { key: dir.join("none.pem"), ..ours };
     let listener = Listener::bind("127.0.0.1:0", &NetOptions::default()).unwrap();
@@ -579,7 +584,7 @@ fn tls_encrypts_and_knows_its_peers() {
 fn tls_that_was_not_built_is_refused() {
     let files = TlsFiles { cert: "c".into(), key: "k".into(), ca: None, name: None };
     let with_tls = NetOptions { tls: Some(files), ..NetOptions::default() };
-    let (client, _) = meet(&with_tls, &NetOptions::default());
+    let (client, _) = handshake_of(&with_tls, &NetOptions::default());
     for e in [client.unwrap_err(), Listener::bind("127.0.0.1:0", &with_tls).unwrap_err()] {
         assert!(e.to_string().contains("build with the feature `tls`"), "{e}");
     }

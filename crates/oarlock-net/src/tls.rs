@@ -144,7 +144,7 @@ impl Cipher for Session {
         loop {
             match locked(&self.tls).reader().read(into) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // Frames say where they end: a peer that leaves without the farewell of TLS can cut nothing off unnoticed.
+                // Frames say where they end: a peer that leaves without the farewell of TLS cannot truncate anything unnoticed.
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 done => return done,
             }

@@ -94,7 +94,7 @@ impl Penalty {
                 };
                 let expected = (side(1e-2) - side(-1e-2)) / 2e-2;
                 let close = (found - expected).abs() <= 1e-2 + 1e-2 * expected.abs();
-                assert!(close, "{op_type}: second gradient of input {n}, element {i}: {found}, numerically {expected}");
+                assert!(close, "{op_type}: double gradient of input {n}, element {i}: {found}, numerically {expected}");
             }
         }
     }
@@ -142,8 +142,8 @@ fn other_sizes() {
     let x = || Penalty::new(&[("x", numbers([2, 3], 1))]);
     x().check(Op::new("reshape2").input("X", ["x"]).output("XShape", ["sizes"]).attr("shape", vec![3, -1]));
     x().check(Op::new("expand").input("X", ["x"]).attr("expand_times", vec![2, 1]));
-    let cut = Op::new("slice").input("Input", ["x"]).attr("axes", vec![1]).attr("starts", vec![1]);
-    x().check(cut.attr("ends", vec![3]));
+    let slice = Op::new("slice").input("Input", ["x"]).attr("axes", vec![1]).attr("starts", vec![1]);
+    x().check(slice.attr("ends", vec![3]));
     let every = Op::new("strided_slice").input("Input", ["x"]).attr("axes", vec![1]).attr("starts", vec![0]);
     x().check(every.attr("ends", vec![3]).attr("strides", vec![2]));
 }

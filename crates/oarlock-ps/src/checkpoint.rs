@@ -594,7 +594,7 @@ mod tests {
             let mut ids = Vec::new();
             for server in 0..2 {
                 let scope = Scope::new();
-                // Cut elsewhere than it was saved.
+                // Partitioned in another way than it was saved.
                 found.load(&var_locations(1), server, 2, &scope).unwrap();
                 let expected: &[f64] = if server == 0 { &[0.0] } else { &[1.0, 2.0, 3.0, 4.0, 5.0] };
                 assert_eq!(numbers(&scope, &format!("w.block{server}")), expected);

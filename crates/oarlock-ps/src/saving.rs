@@ -185,7 +185,7 @@ pub(crate) fn join(name: &Name, parts: Vec<Value>) -> Result<Tensor> {
     Ok(whole)
 }
 
-/// The rows of all servers, by id.
+/// The rows of all servers, keyed by their ids.
 fn join_hashed(parts: Vec<Value>) -> Result<Value> {
     let mut all: Vec<(i64, &[f32])> = Vec::new();
     let (mut height, mut width) = (0, 1);

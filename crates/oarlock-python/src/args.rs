@@ -1,6 +1,6 @@
 //! The arguments of a layer, as Python passes them: by name, with the defaults of the signature filled in.
 
-use oarlock::layers::{Cut, Spatial};
+use oarlock::layers::{Spatial, SplitInto};
 use oarlock::prelude::*;
 use oarlock::tensor::DType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::tensor::tensor_of;
 
-/// What Python's `Variable` is made of: a name, and the block from which it is seen.
+/// The base of Python's `Variable`: a name, and the block from which it is seen.
 #[pyclass(subclass, frozen, from_py_object)]
 #[derive(Clone)]
 pub(crate) struct VarHandle {
@@ -202,7 +202,7 @@ impl<'py> Args<'py> {
         })
     }
 
-    /// So many whole numbers.
+    /// A fixed number of whole numbers.
     pub(crate) fn array<const N: usize>(&self, name: &str) -> PyResult<[i32; N]> {
         let list = self.i32s(name)?;
         <[i32; N]>::try_from(list.as_slice()).map_err(|_| {
@@ -330,11 +330,11 @@ impl<'py> Args<'py> {
         Ok(Spatial(self.i32s(name)?))
     }
 
-    /// How to cut an axis: into so many parts, or into parts of these sizes.
-    pub(crate) fn cut(&self, name: &str) -> PyResult<Cut> {
+    /// How to split an axis: into a number of equal parts, or into parts of these sizes.
+    pub(crate) fn split_into(&self, name: &str) -> PyResult<SplitInto> {
         match self.get(name)?.as_ref().and_then(int_of) {
-            Some(_) => Ok(Cut::Parts(self.usize(name)?)),
-            None => Ok(Cut::Sections(self.i32s(name)?)),
+            Some(_) => Ok(SplitInto::Parts(self.usize(name)?)),
+            None => Ok(SplitInto::Sections(self.i32s(name)?)),
         }
     }
 

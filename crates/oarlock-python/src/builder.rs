@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oarlock::ir::Op;
-use oarlock::{Backward, Net, Site, UniqueNames, VarRef};
+use oarlock::{Backward, CallSite, Net, UniqueNames, VarRef};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ impl Context<'_> {
     }
 }
 
-/// What a layer returns.
+/// The result of a layer.
 pub(crate) enum Made {
     /// Nothing.
     Nothing,
@@ -75,7 +75,7 @@ impl From<(VarRef, VarRef, VarRef)> for Made {
 /// Builds programs; owns the unique names and the name scopes.
 #[pyclass(frozen)]
 pub(crate) struct Builder {
-    /// Away while somebody builds.
+    /// Taken out while a layer is built.
     net: Mutex<Option<Net>>,
 }
 
@@ -100,13 +100,13 @@ impl Builder {
         let mut net = self.take()?;
         at.exchange(&mut net);
         net.set_block(at.0.get().current_block());
-        net.set_site(at.2.as_ref().map(|(file, line, function)| Site {
+        net.set_call_site(at.2.as_ref().map(|(file, line, function)| CallSite {
             file: file.clone(),
             line: *line,
             function: Some(function.clone()),
         }));
         let result = build(&mut net);
-        net.set_site(None);
+        net.set_call_site(None);
         at.0.get().set_current_block(net.block());
         at.exchange(&mut net);
         *self.net.lock() = Some(net);

@@ -1,50 +1,41 @@
-//! Equal workers for Python: who they are, what they exchange, and how a worker without data goes on.
+//! Collective workers for Python: their ranks, the values they exchange, and the steps of a rank without data.
 
 use std::collections::BTreeMap;
 
 use oarlock::collective::{Group, Groups};
-use oarlock::transpile;
 use oarlock::{Error, Kind, fleet};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::IntoPy;
-use crate::program::Program;
 use crate::runtime::Runtime;
 
 /// Adds the functions to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(equal_worker, m)?)?;
-    m.add_function(wrap_pyfunction!(exchange_gradients, m)?)?;
-    m.add_class::<Workers>()
+    m.add_function(wrap_pyfunction!(collective_rank, m)?)?;
+    m.add_class::<RankGroup>()
 }
 
-/// Which of the equal workers this process is, and where they all listen.
+/// The rank of this process, and the endpoints of all ranks.
 #[pyfunction]
-fn equal_worker(vars: BTreeMap<String, String>) -> PyResult<(usize, Vec<String>)> {
-    fleet::equal_worker(&vars).py()
+fn collective_rank(vars: BTreeMap<String, String>) -> PyResult<(usize, Vec<String>)> {
+    fleet::collective_rank(&vars).py()
 }
 
-/// The program as each of so many workers runs it: gradients are summed over all before the update.
-#[pyfunction]
-fn exchange_gradients(program: &Program, workers: usize) -> PyResult<Program> {
-    Ok(Program::of(transpile::exchange_gradients(&program.get(), workers).py()?))
-}
-
-/// The equal workers of a job, seen from one of them.
+/// The ranks of a job, seen from one of them.
 #[pyclass(frozen)]
-pub(crate) struct Workers {
+pub(crate) struct RankGroup {
     runtime: Py<Runtime>,
 }
 
 #[pymethods]
-impl Workers {
+impl RankGroup {
     /// Joins them, unless this process has already.
     #[new]
-    fn new(py: Python<'_>, runtime: Py<Runtime>, rank: usize, endpoints: Vec<String>) -> PyResult<Workers> {
+    fn new(py: Python<'_>, runtime: Py<Runtime>, rank: usize, endpoints: Vec<String>) -> PyResult<RankGroup> {
         let inner = runtime.get().inner.clone();
         runtime.get().compute(py, || Groups::of(&inner).join_early(&inner, rank, endpoints))?;
-        Ok(Workers { runtime })
+        Ok(RankGroup { runtime })
     }
 
     /// The bytes of all workers, in their order, once all have given theirs.
@@ -65,7 +56,7 @@ impl Workers {
     }
 }
 
-impl Workers {
+impl RankGroup {
     pub(crate) fn with<T: Send>(
         &self,
         py: Python<'_>,

@@ -220,7 +220,7 @@ fn dynamic_rnn_step(mut r: DynamicRnn, net: &mut Net, step: &str, a: &Args<'_>) 
     Ok((Some(Kept::DynamicRnn(r)), made))
 }
 
-/// What building with Python functions needs, and the exception one of them raised.
+/// The arguments of building with Python functions, and the exception one of them raised.
 struct Calls<'a, 'py> {
     builder: &'a Builder,
     at: &'a Context<'py>,

@@ -17,8 +17,8 @@ use crate::error::IntoPy;
 use crate::executor::interruptible;
 use oarlock::collective::ShuffleExchange;
 
-use crate::collective::Workers;
-use crate::fleet::Partners;
+use crate::collective::RankGroup;
+use crate::fleet::TrainerGroup;
 use crate::tensor::LoDTensor;
 
 /// A data set. Settings are Python's; it hands them over before each use.
@@ -80,8 +80,8 @@ fn records_of(records: Option<PyRecords>) -> PyResult<Records> {
 /// The other workers of a job: at its servers, or without any.
 #[derive(FromPyObject)]
 enum Others<'py> {
-    Partners(PyRef<'py, Partners>),
-    Workers(PyRef<'py, Workers>),
+    TrainerGroup(PyRef<'py, TrainerGroup>),
+    RankGroup(PyRef<'py, RankGroup>),
 }
 
 #[pymethods]
@@ -98,7 +98,7 @@ impl Dataset {
     }
 
     /// Takes all settings. Samples in memory keep their slots.
-    #[expect(clippy::too_many_arguments, reason = "everything a data set can be told, at once")]
+    #[expect(clippy::too_many_arguments, reason = "all settings of a data set at once")]
     fn configure(
         &self,
         files: Vec<String>,
@@ -117,7 +117,7 @@ impl Dataset {
             leading: leading.iter().map(|name| leading_of(name)).collect::<PyResult<_>>()?,
             slots: slots.into_iter().map(slot_of).collect::<PyResult<_>>()?,
             bad_lines: if skip_bad_lines { BadLines::Skip } else { BadLines::Fail },
-            // As the predecessor does: lines often carry more than a program uses.
+            // As Fluid 1.8 does: lines often carry more than a program uses.
             extra: Extra::Ignore,
             records: records_of(records)?,
         };
@@ -165,25 +165,19 @@ impl Dataset {
         Ok(())
     }
 
-    /// Shuffles the samples of all trainers; without partners this is the only one.
-    fn global_shuffle(
-        &self,
-        py: Python<'_>,
-        by_line_id: bool,
-        seed: u64,
-        partners: Option<Others<'_>>,
-    ) -> PyResult<()> {
+    /// Shuffles the samples of all trainers; without peers this is the only one.
+    fn global_shuffle(&self, py: Python<'_>, by_line_id: bool, seed: u64, peers: Option<Others<'_>>) -> PyResult<()> {
         let mut inner = self.lock()?;
         let memory = inner.memory()?;
         let by = if by_line_id { ShuffleBy::LineId } else { ShuffleBy::Chance };
-        match partners {
+        match peers {
             None => py.detach(|| memory.global_shuffle(&mut Alone, by, seed)).py(),
-            Some(Others::Partners(partners)) => {
-                let runtime = partners.runtime.borrow(py);
-                let partners = &partners.inner;
-                runtime.compute(py, || memory.global_shuffle(&mut *partners.lock(), by, seed))
+            Some(Others::TrainerGroup(peers)) => {
+                let runtime = peers.runtime.borrow(py);
+                let peers = &peers.inner;
+                runtime.compute(py, || memory.global_shuffle(&mut *peers.lock(), by, seed))
             }
-            Some(Others::Workers(workers)) => {
+            Some(Others::RankGroup(workers)) => {
                 workers.with(py, |group| memory.global_shuffle(&mut ShuffleExchange(group), by, seed))
             }
         }
@@ -207,7 +201,7 @@ impl Dataset {
         Ok(self.lock()?.memory()?.len())
     }
 
-    /// Begins a pass for so many consumers.
+    /// Begins a pass for this number of consumers.
     fn begin(&self, py: Python<'_>, consumers: usize) -> PyResult<Vec<Pass>> {
         let dataset = self.snapshot()?;
         let used = dataset.slots().iter().filter(|s| s.is_used());

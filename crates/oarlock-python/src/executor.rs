@@ -8,7 +8,7 @@ use std::time::Duration;
 use oarlock::replicas::{Feeds, LossScale, Replicas, joined};
 use oarlock::tensor::Value;
 use oarlock::trainer::{self, Handler, Observer, Show, TrainOptions};
-use oarlock::{Kind, Options, Tensor};
+use oarlock::{Derivation, Kind, Options, Tensor};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ use crate::tensor::{fetched, tensor_of};
 pub(crate) struct Executor {
     inner: oarlock::Executor,
     runtime: Py<Runtime>,
-    /// What the next run has to warn of.
+    /// Warnings of the next run.
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
@@ -46,7 +46,9 @@ impl Executor {
         Ok(Executor { inner, runtime, warnings })
     }
 
-    /// Runs a program: arrays by name in, arrays in the order of `fetches` out.
+    /// Runs a program: arrays by name in, arrays in the order of `fetches` out. Gradients are summed over `ranks`, if there are any,
+    /// and with `prune` only the operators run that the fetches need.
+    #[expect(clippy::too_many_arguments, reason = "as many as a run has")]
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -55,12 +57,14 @@ impl Executor {
         fetches: Vec<Bound<'py, PyString>>,
         scope: &Scope,
         numpy: bool,
+        ranks: usize,
+        prune: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let program = program.get();
-        let feeds = feed_of(&program, feed)?;
-        let feeds = by_name(&feeds);
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
+        let program = self.derived(program, Derivation { ranks, prune }, Some(feed), &fetches)?;
+        let feeds = feed_of(&program, feed)?;
+        let feeds = by_name(&feeds);
         let mut values = Vec::new();
         self.compute(py, || self.inner.run_into(&program, &feeds, &fetches, &scope.inner, &mut values))?;
         for text in std::mem::take(&mut *self.warnings.lock()) {
@@ -84,9 +88,16 @@ impl Executor {
         scope: &Scope,
         numpy: bool,
         merged: bool,
+        ranks: usize,
+        prune: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let program = program.get();
         let how = replicas_of(strategy)?;
+        let names: Vec<&str> = fetches.iter().map(String::as_str).collect();
+        let first = match feed.cast::<PyDict>() {
+            Ok(feed) => Some(feed.clone()),
+            Err(_) => feed.try_iter()?.next().transpose()?.map(|first| first.cast_into::<PyDict>()).transpose()?,
+        };
+        let program = self.derived(program, Derivation { ranks, prune }, first.as_ref(), &names)?;
         let (split, feeds) = match feed.cast::<PyDict>() {
             Ok(feed) => (true, vec![feed_of(&program, feed)?]),
             Err(_) => {
@@ -96,7 +107,6 @@ impl Executor {
         };
         let feeds: Vec<Vec<(&str, &Tensor)>> = feeds.iter().map(|feed| by_name(feed)).collect();
         let feeds = if split { Feeds::Split(&feeds[0]) } else { Feeds::Each(&feeds) };
-        let names: Vec<&str> = fetches.iter().map(String::as_str).collect();
         let values = self.compute(py, || {
             let values = self.inner.run_replicas(&program, &how, feeds, &names, &scope.inner)?;
             let join = |(name, parts): (&&str, Vec<Value>)| Ok(vec![joined(name, parts)?]);
@@ -130,8 +140,11 @@ impl Executor {
         print_period: usize,
         print: Py<PyAny>,
         handler: Option<(Vec<String>, f64, Py<PyAny>)>,
+        ranks: usize,
     ) -> PyResult<(u64, u64, u64, usize, f64)> {
-        let program = program.get();
+        // Only training exchanges gradients.
+        let how = Derivation { ranks: if infer { 0 } else { ranks }, prune: false };
+        let program = self.derived(program, how, None, &[])?;
         let dataset = dataset.snapshot()?;
         let mut observer = PyObserver { print, handler: None, raised: None };
         let mut options = TrainOptions {
@@ -197,7 +210,7 @@ impl Executor {
     }
 }
 
-/// What a dict feeds, in one order, so that a program is planned once however a dict was filled.
+/// The tensors of a feed dict, in one order, so that a program is planned once however a dict was filled.
 fn feed_of(program: &oarlock::Program, feed: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Tensor)>> {
     let mut feeds: Vec<(String, Tensor)> = Vec::with_capacity(feed.len());
     for (name, value) in feed.iter() {
@@ -305,6 +318,24 @@ impl Executor {
     /// The executor itself.
     pub(crate) fn inner(&self) -> &oarlock::Executor {
         &self.inner
+    }
+
+    /// The program that is run in place of a program of Python.
+    fn derived(
+        &self,
+        program: &Program,
+        how: Derivation,
+        feed: Option<&Bound<'_, PyDict>>,
+        fetches: &[&str],
+    ) -> PyResult<Arc<oarlock::Program>> {
+        let program = program.get();
+        if how == Derivation::default() {
+            return Ok(program);
+        }
+        let mut feeds: Vec<String> = feed.map_or(Ok(Vec::new()), |feed| feed.keys().extract())?;
+        feeds.sort_unstable();
+        let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
+        self.inner.derived(&program, how, &feeds, fetches).py()
     }
 
     /// Runs `work` without the interpreter's lock.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oarlock::fleet::{self, Exchange, Extra, Fold, Meeting, Place, Role, Strategy, Switches};
+use oarlock::fleet::{self, Exchange, Extra, Fold, Place, Role, Strategy, Switches, WorkerGroup};
 use oarlock::ps::client::{self, Client};
 use oarlock::ps::communicator::Communicator;
 use oarlock::transpile::CollectiveMode;
@@ -20,7 +20,7 @@ use crate::transpiler::{Transpiler, config_of};
 
 /// Adds the functions to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<Partners>()?;
+    m.add_class::<TrainerGroup>()?;
     m.add_function(wrap_pyfunction!(find_place, m)?)?;
     m.add_function(wrap_pyfunction!(check_place, m)?)?;
     m.add_function(wrap_pyfunction!(strategy_of, m)?)?;
@@ -31,7 +31,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(find_fleet_place, m)?)?;
     m.add_function(wrap_pyfunction!(fleet_plan, m)?)?;
     m.add_function(wrap_pyfunction!(check_started, m)?)?;
-    m.add_function(wrap_pyfunction!(meet, m)?)?;
+    m.add_function(wrap_pyfunction!(worker_collective, m)?)?;
     m.add_function(wrap_pyfunction!(crate::transpiler::has_checkpoint, m)?)?;
     m.add_function(wrap_pyfunction!(crate::transpiler::clear_checkpoints, m)?)?;
     m.add_function(wrap_pyfunction!(area_under_curve, m)?)?;
@@ -124,11 +124,11 @@ fn find_fleet_place(vars: BTreeMap<String, String>, is_collective: bool) -> PyRe
     Ok(((place.role == Role::Server, place.index, place.workers, place.servers), place.worker_endpoints))
 }
 
-/// How to train: who exchanges (`nobody`, a strategy, or a collective mode), after how many steps, what the optimizer becomes,
+/// How to train: who exchanges (`local`, a strategy, or a collective mode), after how many steps, what the optimizer becomes,
 /// and what goes around it.
 type PlanRow = (&'static str, usize, Option<&'static str>, Vec<&'static str>);
 
-/// What the fields of a strategy mean together.
+/// Returns the plan that follows from the fields of a strategy.
 #[pyfunction]
 fn fleet_plan(
     a_sync: bool,
@@ -142,7 +142,7 @@ fn fleet_plan(
     let extras = extras.iter().map(extra).collect::<PyResult<_>>()?;
     let plan = fleet::plan(&Switches { a_sync, k_steps, extras, servers, workers, rule }).py()?;
     let (exchange, steps) = match plan.exchange {
-        Exchange::Nobody => ("nobody", 0),
+        Exchange::Local => ("local", 0),
         Exchange::Servers(strategy, steps) => (strategy.name(), steps),
         Exchange::Workers(CollectiveMode::LocalSgd) => ("local_sgd", 0),
         Exchange::Workers(_) => ("grad_allreduce", 0),
@@ -156,10 +156,10 @@ fn check_started(startup: &Program, scope: &Scope) -> PyResult<()> {
     fleet::check_started(&startup.get(), &scope.inner).py()
 }
 
-/// Brings an array to a meeting of workers: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
+/// A collective of workers on an array: `how` is `gather`, `barrier`, `sum`, `max` or `min`. Gathered arrays are those of all workers,
 /// otherwise there is one.
 #[pyfunction]
-fn meet(
+fn worker_collective(
     py: Python<'_>,
     runtime: &Runtime,
     worker: usize,
@@ -168,14 +168,14 @@ fn meet(
     how: &str,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<LoDTensor>> {
-    let meeting = Meeting { worker, workers, servers };
+    let group = WorkerGroup { worker, workers, servers };
     let value = tensor_of(value, None)?;
-    let met = runtime.compute(py, || match how {
-        "gather" => meeting.all_gather(&runtime.inner, &value),
-        "barrier" => meeting.barrier(&runtime.inner).map(|()| Vec::new()),
-        fold => Ok(vec![meeting.all_reduce(&runtime.inner, &value, Fold::parse(fold)?)?]),
+    let results = runtime.compute(py, || match how {
+        "gather" => group.all_gather(&runtime.inner, &value),
+        "barrier" => group.barrier(&runtime.inner).map(|()| Vec::new()),
+        fold => Ok(vec![group.all_reduce(&runtime.inner, &value, Fold::parse(fold)?)?]),
     })?;
-    Ok(met.into_iter().map(LoDTensor::own).collect())
+    Ok(results.into_iter().map(LoDTensor::own).collect())
 }
 
 /// The area under the ROC curve, from counts.
@@ -184,15 +184,15 @@ fn area_under_curve(positive: Vec<f64>, negative: Vec<f64>) -> f64 {
     oarlock::metrics::area_under_curve(&positive, &negative)
 }
 
-/// The workers of a job, as one of them meets the others at the servers.
+/// The workers of a job, which exchange values at the servers.
 #[pyclass(frozen)]
-pub(crate) struct Partners {
+pub(crate) struct TrainerGroup {
     pub(crate) inner: Mutex<client::TrainerGroup>,
     pub(crate) runtime: Py<Runtime>,
 }
 
 #[pymethods]
-impl Partners {
+impl TrainerGroup {
     /// Worker `index` of `workers`.
     #[new]
     fn new(
@@ -201,10 +201,10 @@ impl Partners {
         servers: Vec<String>,
         index: usize,
         workers: usize,
-    ) -> PyResult<Partners> {
+    ) -> PyResult<TrainerGroup> {
         let client = Client::of(&runtime.borrow(py).inner);
         let inner = client::TrainerGroup::new(client, servers, index, workers).py()?;
-        Ok(Partners { inner: Mutex::new(inner), runtime })
+        Ok(TrainerGroup { inner: Mutex::new(inner), runtime })
     }
 
     /// The bytes of all workers, in their order, once all have given theirs.

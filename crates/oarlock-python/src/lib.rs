@@ -1,7 +1,7 @@
 //! The Python module `oarlock._core`: values are converted and calls passed on. What is decided, is decided below.
 //!
 //! Python owns the default programs, the names and the scope; a [`builder::Builder`] lends them to a layer for one call.
-//! Nobody waits for a lock while he holds the interpreter, and no lock is held while the interpreter is waited for, but for
+//! No thread waits for a lock while it holds the interpreter, and no lock is held while the interpreter is waited for, but for
 //! `py_func`: programs are shared by reference count and replaced when they change, and `shared` tells how variables are read.
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -157,7 +157,7 @@ impl Program {
         Ok(Program::of(if for_test { ir::clone_for_test(&program).py()? } else { (*program).clone() }))
     }
 
-    /// What the targets need.
+    /// The part of the program that the targets need.
     fn prune(&self, feeds: Vec<String>, targets: Vec<String>) -> PyResult<Program> {
         let feeds: Vec<&str> = feeds.iter().map(String::as_str).collect();
         let targets: Vec<&str> = targets.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! `py_func`: an operator that calls a function of the user.
 //!
 //! The call takes the interpreter's lock while the run holds variables of the scope. That cannot end in a deadlock because
-//! nobody waits for a variable while he holds the interpreter: see `shared`.
+//! no thread waits for a variable while it holds the interpreter: see `shared`.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl OpDef for PyFunc {
 }
 
 struct Output {
-    /// Nowhere if nobody wants it.
+    /// Nowhere if the output is not used.
     at: Option<Out>,
     dtype: Option<DType>,
     name: String,

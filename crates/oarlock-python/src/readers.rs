@@ -41,7 +41,7 @@ impl TensorQueue {
         self.0.start();
     }
 
-    /// Appends a batch, waiting for room; false if nobody wants it any more.
+    /// Appends a batch, waiting for room; false if its reader is closed.
     fn push(&self, py: Python<'_>, batch: Vec<Bound<'_, PyAny>>) -> PyResult<bool> {
         let tensors = batch.iter().map(owned_tensor_of).collect::<PyResult<Vec<_>>>()?;
         Ok(py.detach(|| self.0.push(tensors)))
@@ -80,7 +80,7 @@ pub(crate) struct RecordWriter(Mutex<Option<Writer<BufWriter<File>>>>);
 
 #[pymethods]
 impl RecordWriter {
-    /// A new file; chunks hold at most so many records.
+    /// A new file; chunks hold at most this number of records.
     #[new]
     fn new(path: &str, snappy: bool, records_per_chunk: u32) -> PyResult<RecordWriter> {
         let compressor = if snappy { Compressor::Snappy } else { Compressor::None };

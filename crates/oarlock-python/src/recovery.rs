@@ -25,7 +25,7 @@ impl Recovery {
         Core::new(CheckpointConfig { dir: dir.into(), max_num, epoch_interval, step_interval }).map(Recovery).py()
     }
 
-    /// Brings everything back to where the newest checkpoint was saved; None if there is none.
+    /// Restores everything to where the newest checkpoint was saved; None if there is none.
     fn restore(
         &self,
         py: Python<'_>,

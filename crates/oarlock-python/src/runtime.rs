@@ -50,6 +50,11 @@ impl Runtime {
         py.detach(|| self.job.abandon());
     }
 
+    /// The script ended in an error: this process is lost for the others of its job.
+    fn end_in_error(&self, py: Python<'_>) {
+        py.detach(|| self.job.end_in_error());
+    }
+
     /// When this process ends, its exit status says whether it leaves its job or is lost. False where the system does not tell the
     /// status: then `end` is to be called.
     fn end_with_process(&self) -> bool {

@@ -77,7 +77,7 @@ impl Variable {
         shared::read(py, &self.0, |value| Ok(!matches!(value, Value::Empty)))
     }
 
-    /// What kind of value it holds.
+    /// The kind of value it holds.
     fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         shared::read(py, &self.0, |value| Ok(value.kind()))
     }

@@ -1,4 +1,4 @@
-//! Values that runs and Python share. Nobody waits for one while he holds the interpreter: a run may call a function of the user
+//! Values that runs and Python share. No thread waits for one while it holds the interpreter: a run may call a function of the user
 //! (`py_func`), which needs the interpreter while the run holds its variables.
 
 use std::time::Duration;

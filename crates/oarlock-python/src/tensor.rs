@@ -15,7 +15,7 @@ use pyo3::types::PyList;
 
 use crate::shared;
 
-/// From so many bytes on, a feed is read where numpy has it.
+/// From this number of bytes on, a feed is read where numpy has it.
 const IN_PLACE: usize = 1 << 16;
 
 /// The memory of a numpy array, kept alive while it is read.
@@ -150,9 +150,9 @@ fn array_dtype(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
 pub(crate) fn array_of<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     fn typed<'py, T: Element + NumpyElement>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
         let data = t.data::<T>().map_err(|e| PyTypeError::new_err(e.to_string()))?;
-        // SAFETY: every element is written before anybody sees the array.
+        // SAFETY: every element is written before the array is shared.
         let array = unsafe { PyArrayDyn::<T>::new(py, &t.dims()[..], false) };
-        // SAFETY: just made, so nobody else has a view of it.
+        // SAFETY: just made, so there is no other view of it.
         unsafe { array.as_slice_mut() }?.copy_from_slice(data);
         Ok(array.into_any())
     }
@@ -169,7 +169,7 @@ pub(crate) fn array_of<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, 
         DType::F32 => typed::<f32>(py, t),
         DType::F64 => typed::<f64>(py, t),
         d => {
-            // numpy's own half floats have no Rust twin here: the bits are handed over.
+            // numpy's own half floats have no Rust twin here: the bits are passed on.
             let bits: Vec<u16> = t.bytes().chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect();
             let bits = numpy::PyArray1::from_vec(py, bits).into_any();
             let shape: Vec<usize> = t.dims().to_vec();
@@ -350,7 +350,7 @@ impl LoDTensorArray {
     }
 }
 
-/// Python's index among so many.
+/// Python's index into a list of this length.
 fn position(index: isize, len: usize) -> PyResult<usize> {
     let at = if index < 0 { index + len as isize } else { index };
     let found = usize::try_from(at).ok().filter(|at| *at < len);
@@ -470,7 +470,7 @@ fn become_kind<T>(py: Python<'_>, var: &SharedVar, make: fn(&mut Value) -> &mut 
     Ok(())
 }
 
-/// What a fetched value is to Python.
+/// Converts a fetched value to Python.
 pub(crate) fn fetched<'py>(py: Python<'py>, value: Value, numpy: bool) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Dense(t) if numpy && t.lod().is_empty() => array_of(py, &t)?,

@@ -44,7 +44,7 @@ impl Transpiler {
         self.inner.set_by_trainers(rates.iter().map(|name| name.as_str().into()));
     }
 
-    /// Sorts and places a program. The startup program becomes the trainer's; among equal workers both programs do.
+    /// Sorts and places a program. The startup program becomes the trainer's; for collective workers both programs do.
     #[expect(clippy::too_many_arguments, reason = "they are those of Fluid's transpile")]
     fn transpile(
         &mut self,
@@ -191,7 +191,7 @@ impl Transpiler {
         runtime.compute(py, || saves.save(&runtime.inner, &scope.inner, &Position { epoch, step, notes }))
     }
 
-    /// Brings a worker back to the newest checkpoint: epoch, step and notes, or nothing.
+    /// Restores a worker from the newest checkpoint: epoch, step and notes, or nothing.
     fn restore_worker(&self, py: Python<'_>, runtime: &Runtime, scope: &Scope, dir: &str) -> PyResult<Option<Stood>> {
         let saves = JobSaves { transpiler: &self.inner, dir, keep: 1 };
         let position = runtime.compute(py, || saves.restore(&runtime.inner, &scope.inner))?;
@@ -208,7 +208,7 @@ impl Transpiler {
         count: Option<u32>,
         score: Option<f32>,
     ) -> PyResult<u64> {
-        runtime.compute(py, || fleet::shrink(&runtime.inner, &self.inner, Stale { calls, steps, count, score }))
+        runtime.compute(py, || fleet::evict(&runtime.inner, &self.inner, Stale { calls, steps, count, score }))
     }
 
     /// Waits until the checkpoint under way is complete.

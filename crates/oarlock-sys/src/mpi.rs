@@ -245,7 +245,7 @@ impl Library {
             self.check(unsafe { (self.threads)(&raw mut threads) })?;
         } else {
             let nothing = ptr::null_mut();
-            // SAFETY: MPI was not started; it may be told nothing of the arguments.
+            // SAFETY: MPI was not started; its arguments may be null.
             self.check(unsafe { (self.start)(nothing, nothing.cast(), THREAD_MULTIPLE, &raw mut threads) })?;
             finish_at_exit();
         }

@@ -1,6 +1,6 @@
 //! Large zeroed memory that goes back to the system as soon as it is dropped.
 //!
-//! An allocator keeps large blocks that were freed and cuts them up. A program that gives buffers back after their last use would then
+//! An allocator keeps large blocks that were freed and splits them. A program that gives buffers back after their last use would then
 //! need more memory than one that keeps them.
 
 use std::io;

@@ -145,7 +145,7 @@ fn empty_set() -> libc::sigset_t {
     }
 }
 
-/// Whether this process was told to ignore the signal; `nohup` does that.
+/// Whether this process ignores the signal; `nohup` does that.
 fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new action the call only fills `action`, and says whether it did.

@@ -19,7 +19,7 @@ impl Dims {
     /// The sizes of a tensor without elements: `[0]`.
     pub const EMPTY: Dims = Dims { len: 1, sizes: [0; MAX_RANK] };
 
-    /// Copies a list of sizes. The caller knows that it is short (a literal, another tensor's dims cut or extended by one).
+    /// Copies a list of sizes. The caller knows that it is short (a literal, another tensor's dims shortened or extended by one).
     ///
     /// # Panics
     /// If `sizes` has more than [`MAX_RANK`] entries; use [`Dims::try_new`] for outside data.

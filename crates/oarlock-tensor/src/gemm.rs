@@ -1,7 +1,7 @@
 //! The one seam through which all matrix products go.
 //!
 //! Callers describe matrices as views (a transpose is a swap of strides); this module picks the kernel. Which one, and
-//! how the work is cut, follows from the shape alone: the bits of a product do not depend on the number of threads.
+//! how the work is divided, follows from the shape alone: the bits of a product do not depend on the number of threads.
 
 use std::cell::RefCell;
 
@@ -190,7 +190,7 @@ pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>,
     if m.saturating_mul(n).saturating_mul(k) < PARALLEL {
         return thin_product(kernel, c, a, b, alpha, beta);
     }
-    // Cut by rows only: a product of few rows is limited by memory in any case.
+    // Divided by rows only: a product of few rows is limited by memory in any case.
     let height = (PARALLEL / n.saturating_mul(k)).next_multiple_of(8).max(8);
     pool.pieces(c, height.saturating_mul(n), |i, c| {
         let a = a.view(i * height, c.len() / n, 0, k);
@@ -430,7 +430,7 @@ mod tests {
                 }
             }
         }
-        // Large enough to be cut, at uneven places.
+        // Large enough to be divided, at uneven places.
         for shape in [(1000, 10, 300), (530, 270, 40), (7, 3000, 110), (3000, 7, 110), (260, 530, 17), (2000, 700, 2)] {
             check_shape(&pool, shape);
         }

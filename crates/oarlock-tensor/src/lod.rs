@@ -54,7 +54,7 @@ impl Lod {
         self.0.is_none()
     }
 
-    /// The innermost level, which cuts the rows.
+    /// The innermost level, which divides the rows.
     pub fn last(&self) -> Option<&[usize]> {
         self.levels().last().map(Vec::as_slice)
     }

@@ -175,7 +175,7 @@ pub fn fill_gaussian<T: Uniform>(out: &mut [T], seed: u64, mean: T, std: T) {
 /// The normal distribution function at -2; at 2 it is one minus that.
 pub(crate) const BELOW: f64 = 0.022750131948179212;
 
-/// Fills `out` with normally distributed numbers cut off at two standard deviations: the values that a fill from
+/// Fills `out` with normally distributed numbers truncated at two standard deviations: the values that a fill from
 /// index 0 puts at `start` and after.
 pub fn fill_truncated_gaussian<T: Uniform>(out: &mut [T], seed: u64, mean: T, std: T, start: u64) {
     let (low, span) = (T::of(BELOW), T::of(1.0 - BELOW) - T::of(BELOW));
@@ -229,7 +229,7 @@ pub(crate) fn normal_quantile(q: f64) -> f64 {
 
 /// An integer uniform in `low..=high`, as libstdc++'s `uniform_int_distribution` draws it from engines of this range.
 ///
-/// The span must not exceed the engine's (none of our callers comes near it); larger spans are cut to it.
+/// The span must not exceed the engine's (none of our callers comes near it); larger spans are limited to it.
 pub fn uniform_int<E: Engine>(engine: &mut E, low: u64, high: u64) -> u64 {
     let span = high.saturating_sub(low);
     let engine_span = E::MAX - E::MIN;

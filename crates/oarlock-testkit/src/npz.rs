@@ -19,10 +19,10 @@ impl Npz {
         Npz { arrays: read(path.as_ref(), oarlock_io::read_npz) }
     }
 
-    /// Only the arrays whose names start with `prefix`, which is cut off.
+    /// Only the arrays whose names start with `prefix`, which is removed.
     pub fn only(self, prefix: &str) -> Npz {
-        let cut = |(n, t): (String, Tensor)| n.strip_prefix(prefix).map(|n| (n.to_string(), t));
-        Npz { arrays: self.arrays.into_iter().filter_map(cut).collect() }
+        let stripped = |(n, t): (String, Tensor)| n.strip_prefix(prefix).map(|n| (n.to_string(), t));
+        Npz { arrays: self.arrays.into_iter().filter_map(stripped).collect() }
     }
 
     /// The names of the arrays, sorted.

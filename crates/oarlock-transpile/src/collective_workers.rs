@@ -5,14 +5,14 @@ use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Role, Var, VarKind};
 use super::config::{Arguments, CollectiveMode, Config, Trainers, endpoints};
 use super::job::{known_dims, raw};
 use super::updates::Updates;
-use crate::ops::{FUSE, NO_VARS, PROGRAM, RingPlan, gen_nccl_id, with_role};
+use crate::ops::{FUSE, GroupPlan, NO_VARS, PROGRAM, gen_nccl_id, with_role};
 
 /// The collective workers of a job, and the rank of this one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Workers {
     pub(super) endpoints: Vec<String>,
     pub(super) rank: usize,
-    pub(super) rings: usize,
+    pub(super) groups: usize,
     /// Gradients are exchanged together up to this number of MiB; below 0 as the runtime is set.
     pub(super) fuse_mb: f32,
     /// The workers of a machine exchange values first.
@@ -44,7 +44,7 @@ impl Workers {
         Ok(Workers {
             endpoints,
             rank: arguments.trainer_id,
-            rings: config.nccl_comm_num.max(1),
+            groups: config.nccl_comm_num.max(1),
             fuse_mb: config.fuse_grad_size_in_mb.unwrap_or(-1.0),
             hierarchical: config.use_hierarchical_allreduce,
         })
@@ -61,13 +61,13 @@ impl Workers {
         1.0 / self.endpoints.len() as f32
     }
 
-    /// The rings in turn.
+    /// The communication groups in turn.
     pub(super) fn ring(&self, turn: usize) -> i32 {
-        (turn % self.rings) as i32
+        (turn % self.groups) as i32
     }
 }
 
-/// A variable that names a ring.
+/// A variable that names a communication group.
 pub(super) fn ring_id(name: &str) -> Var {
     let mut var = raw(&name.into());
     var.persistable = true;
@@ -100,7 +100,7 @@ pub(super) fn zeros(program: &Program, name: &Name) -> Result<Op> {
     Ok(with_role(op.attr("dtype", var.ty().dtype.proto()), Role::BACKWARD, NO_VARS))
 }
 
-/// A dense variable; row-sparse ones cannot be summed over a ring.
+/// A dense variable; row-sparse ones cannot be summed over a communication group.
 pub(super) fn check_dense(program: &Program, name: &Name) -> Result<()> {
     if program.expect_var(0, name)?.kind != VarKind::SelectedRows {
         return Ok(());
@@ -112,23 +112,23 @@ pub(super) fn check_dense(program: &Program, name: &Name) -> Result<()> {
     .help("set is_sparse=False, or use parameter servers"))
 }
 
-/// Mode "nccl2": the startup program sets up the rings; the data-parallel executor does the rest.
-pub(super) fn set_up_rings(config: &Config, workers: &Workers, startup: &mut Program, common: Vec<String>) {
+/// Mode "nccl2": the startup program sets up the communication groups; the data-parallel executor does the rest.
+pub(super) fn set_up_groups(config: &Config, workers: &Workers, startup: &mut Program, common: Vec<String>) {
     let mut ids = vec!["NCCLID".to_string()];
-    ids.extend((1..workers.rings).map(|ring| format!("NCCLID_{ring}")));
+    ids.extend((1..workers.groups).map(|ring| format!("NCCLID_{ring}")));
     if config.use_hierarchical_allreduce {
-        ids.extend((0..workers.rings).map(|ring| format!("Hierarchical_inter_NCCLID_{ring}")));
-        ids.extend((0..workers.rings).map(|ring| format!("Hierarchical_exter_NCCLID_{ring}")));
+        ids.extend((0..workers.groups).map(|ring| format!("Hierarchical_inter_NCCLID_{ring}")));
+        ids.extend((0..workers.groups).map(|ring| format!("Hierarchical_exter_NCCLID_{ring}")));
     }
     for id in &ids {
         startup.global_mut().set_var(ring_id(id));
     }
-    let rings = RingPlan {
-        count: workers.rings as i32,
+    let groups = GroupPlan {
+        count: workers.groups as i32,
         hierarchical: config.use_hierarchical_allreduce,
         inter_ranks: config.hierarchical_allreduce_inter_nranks as i32,
     };
-    let op = gen_nccl_id(&"NCCLID".into(), workers.endpoints.clone(), workers.rank as i32, &rings);
+    let op = gen_nccl_id(&"NCCLID".into(), workers.endpoints.clone(), workers.rank as i32, &groups);
     startup.global_mut().ops.push(with_role(
         op.attr(PROGRAM, common).attr(FUSE, workers.fuse_mb),
         Role::FORWARD,

@@ -9,7 +9,7 @@ use crate::placement::SplitMethod;
 pub enum Mode {
     /// Trainers and parameter servers.
     Pserver,
-    /// Collective workers; the data-parallel executor sums gradients, and the program only sets up the rings.
+    /// Collective workers; the data-parallel executor sums gradients, and the program only sets up the communication groups.
     Nccl2,
     /// Collective workers; the program itself has the exchange of [`CollectiveMode`].
     Collective,
@@ -57,11 +57,11 @@ pub struct Config {
     pub geo_sgd_mode: bool,
     /// After how many steps they are exchanged; the communicator counts them.
     pub geo_sgd_need_push_nums: usize,
-    /// The number of rings of collective workers.
+    /// The number of communication groups of collective workers.
     pub nccl_comm_num: usize,
-    /// Rings inside nodes and between them.
+    /// Communication groups inside nodes and between them.
     pub use_hierarchical_allreduce: bool,
-    /// How many workers a node has, for rings inside nodes.
+    /// How many workers a node has, for communication groups inside nodes.
     pub hierarchical_allreduce_inter_nranks: usize,
     /// The values that collective workers exchange.
     pub collective_mode: Option<CollectiveMode>,

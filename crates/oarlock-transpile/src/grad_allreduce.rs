@@ -7,7 +7,7 @@ use super::collective_workers::{Workers, check_dense, ring_id, scale};
 use super::updates::Updates;
 use crate::ops::{FUSE, HIERARCHICAL, NO_VARS, PROGRAM, WEIGHT, WORKERS, collective, sync_stream, with_role};
 
-/// Joins the rings, and gives every worker the first one's parameters.
+/// Joins the communication groups, and gives every worker the first one's parameters.
 pub(super) fn start_workers(
     workers: &Workers,
     one_process: bool,
@@ -15,8 +15,8 @@ pub(super) fn start_workers(
     parameters: &[Name],
     common: &[String],
 ) {
-    for ring in 0..workers.rings {
-        join_ring(workers, one_process, ring as i32, startup, common);
+    for ring in 0..workers.groups {
+        join_group(workers, one_process, ring as i32, startup, common);
     }
     share_parameters(workers, startup, parameters);
 }
@@ -27,13 +27,13 @@ pub(super) fn share_parameters(workers: &Workers, startup: &mut Program, paramet
         let op = collective("c_broadcast", parameter, workers.ring(turn)).attr("root", 0);
         startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
     }
-    for ring in 0..workers.rings {
+    for ring in 0..workers.groups {
         let op = sync_stream("c_sync_comm_stream", parameters.to_vec()).attr("ring_id", ring as i32);
         startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
     }
 }
 
-fn join_ring(workers: &Workers, one_process: bool, ring: i32, startup: &mut Program, common: &[String]) {
+fn join_group(workers: &Workers, one_process: bool, ring: i32, startup: &mut Program, common: &[String]) {
     let mut push = |op: Op| startup.global_mut().ops.push(with_role(op, Role::FORWARD, NO_VARS));
     if one_process {
         push(Op::new("c_comm_init_all").attr("ring_id", ring).attr(WORKERS, workers.endpoints.len() as i32));
@@ -67,7 +67,7 @@ pub(super) fn allreduce_gradients(workers: &Workers, program: &mut Program) -> R
     let first_update = program.global().ops.iter().position(|op| op.role().has(Role::OPTIMIZE));
     for (i, op) in program.global().ops.iter().enumerate() {
         if Some(i) == first_update {
-            ops.extend(wait_for_rings(workers, &exchanged));
+            ops.extend(wait_for_groups(workers, &exchanged));
         }
         ops.push(op.clone());
         if op.role() == Role::BACKWARD.and(Role::LOSS) {
@@ -113,10 +113,10 @@ fn pairs(op: &Op) -> Vec<(Name, Name)> {
 }
 
 /// All that was exchanged is there.
-pub(super) fn wait_for_rings(workers: &Workers, exchanged: &[Name]) -> Vec<Op> {
+pub(super) fn wait_for_groups(workers: &Workers, exchanged: &[Name]) -> Vec<Op> {
     let wait = |ring: usize| {
         let op = sync_stream("c_sync_comm_stream", exchanged.to_vec()).attr("ring_id", ring as i32);
         with_role(op, Role::BACKWARD, NO_VARS)
     };
-    (0..workers.rings).map(wait).collect()
+    (0..workers.groups).map(wait).collect()
 }

@@ -45,7 +45,7 @@ use std::collections::BTreeSet;
 
 use oarlock_ir::{Error, Kind, Name, Program, Registry, Result, verify};
 
-use collective_workers::{Workers, in_common, set_up_rings};
+use collective_workers::{Workers, in_common, set_up_groups};
 pub use config::{Arguments, CollectiveMode, Config, Mode, Trainers};
 use config::{Traffic, endpoints};
 use dc_asgd::check_dense;
@@ -136,7 +136,7 @@ impl DistributeTranspiler {
     fn nccl2(&self, workers: &Workers, program: &Program, startup: &mut Program, registry: &Registry) -> Result<()> {
         let updates = find_updates(program, registry)?;
         let params = trained(program, &updates);
-        set_up_rings(&self.config, workers, startup, in_common(program, &updates, &params)?);
+        set_up_groups(&self.config, workers, startup, in_common(program, &updates, &params)?);
         share_parameters(workers, startup, &params);
         Ok(())
     }
@@ -341,7 +341,7 @@ pub fn exchange_gradients(program: &Program, workers: usize) -> Result<Program> 
     let mut program = program.clone();
     verify(&program, None)?;
     allreduce_gradients(
-        &Workers { endpoints: vec![String::new(); workers], rank: 0, rings: 1, fuse_mb: -1.0, hierarchical: false },
+        &Workers { endpoints: vec![String::new(); workers], rank: 0, groups: 1, fuse_mb: -1.0, hierarchical: false },
         &mut program,
     )?;
     verify(&program, None)?;

@@ -6,7 +6,7 @@ use oarlock_tensor::DType;
 
 use super::collective_workers::{Workers, scale};
 use super::config::Config;
-use super::grad_allreduce::wait_for_rings;
+use super::grad_allreduce::wait_for_groups;
 use super::job::like;
 use super::updates::Updates;
 use crate::ops::{NO_VARS, WEIGHT, collective, sync_stream, with_role};
@@ -56,7 +56,7 @@ pub(super) fn average_parameters(workers: &Workers, updates: &Updates, program: 
             ops.extend([wait, sum].map(|op| with_role(op, Role::OPTIMIZE, NO_VARS)));
         }
     }
-    ops.extend(wait_for_rings(workers, &params));
+    ops.extend(wait_for_groups(workers, &params));
     for param in &params {
         ops.push(scale(param, workers.share(), Role::OPTIMIZE));
         ops.push(binary("elementwise_sub", &snapshot(param), param, param));
@@ -165,7 +165,7 @@ fn averages(workers: &Workers, params: &[Name]) -> Vec<Op> {
         let wait = sync_stream("c_sync_calc_stream", vec![param.clone()]);
         ops.extend([wait, sum].map(|op| with_role(op, Role::OPTIMIZE, NO_VARS)));
     }
-    ops.extend(wait_for_rings(workers, params));
+    ops.extend(wait_for_groups(workers, params));
     for param in params {
         ops.push(scale(param, workers.share(), Role::OPTIMIZE));
         ops.push(binary("elementwise_sub", &snapshot(param), param, param));

@@ -60,7 +60,7 @@ pub struct RemoteTable {
     pub name: Name,
     /// Its parts: a server each, and the part's name there.
     pub parts: Vec<(String, String)>,
-    /// The rows of each part; empty if rows are hashed over the parts by id.
+    /// The rows of each part; empty if rows are hashed over the parts.
     pub sections: Vec<i64>,
 }
 

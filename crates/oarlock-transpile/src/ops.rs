@@ -107,7 +107,7 @@ pub fn ref_by_trainer_id(variables: Vec<Name>, trainer: &Name, out: &Name) -> Op
     Op::new("ref_by_trainer_id").input("X", variables).input("TrainerId", [trainer]).output("Out", [out])
 }
 
-/// The means of `gradients`; trainers bring them together at the first of the servers.
+/// The means of `gradients`; trainers all-gather them at the first of the servers.
 pub fn trainer_mean(gradients: Vec<Name>, means: Vec<Name>, servers: &[String], trainer: i32) -> Op {
     Op::new("trainer_mean")
         .input("X", gradients)
@@ -228,7 +228,7 @@ pub fn is_exchange(op: &Op) -> bool {
 /// The attribute that lists what all workers must have in common.
 pub const PROGRAM: &str = "oarlock_program";
 
-/// The attribute that says how many workers a ring of one process was made for.
+/// The attribute that says how many workers a communication group of one process was made for.
 pub const WORKERS: &str = "oarlock_workers";
 
 /// The attribute that says up to how many MiB gradients are exchanged together; below 0 the runtime's settings count.
@@ -237,8 +237,8 @@ pub const FUSE: &str = "oarlock_fuse_mb";
 /// The attribute that says that the workers of a machine exchange values first.
 pub const HIERARCHICAL: &str = "use_hierarchical_allreduce";
 
-/// Which rings there are.
-pub struct RingPlan {
+/// The communication groups.
+pub struct GroupPlan {
     /// The number of groups.
     pub count: i32,
     /// The workers of a machine exchange values first.
@@ -248,14 +248,14 @@ pub struct RingPlan {
 }
 
 /// A `gen_nccl_id` of one worker of many.
-pub fn gen_nccl_id(id: &Name, trainers: Vec<String>, trainer_id: i32, rings: &RingPlan) -> Op {
+pub fn gen_nccl_id(id: &Name, trainers: Vec<String>, trainer_id: i32, groups: &GroupPlan) -> Op {
     Op::new("gen_nccl_id")
         .output("NCCLID", [id])
         .attr("trainers", trainers)
         .attr("trainer_id", trainer_id)
-        .attr("nccl_comm_num", rings.count)
-        .attr(HIERARCHICAL, rings.hierarchical)
-        .attr("hierarchical_allreduce_inter_nranks", rings.inter_ranks)
+        .attr("nccl_comm_num", groups.count)
+        .attr(HIERARCHICAL, groups.hierarchical)
+        .attr("hierarchical_allreduce_inter_nranks", groups.inter_ranks)
 }
 
 /// The operator that waits for exchanges.

@@ -1,4 +1,4 @@
-//! Hashed tables (`is_distributed`): rows are hashed over all servers by id, are created on first use, and no trainer holds any.
+//! Hashed tables (`is_distributed`): rows are hashed over all servers, are created on first use, and no trainer holds any.
 //!
 //! The design of Fluid 1.8, with repairs of the parts that never ran there: several tables may be distributed, gradients of
 //! trainers are averaged like all others, and the table is updated by the optimizer that was asked for.

@@ -14,7 +14,7 @@ pub struct VarLocations {
     pub var: Var,
     /// Its parts in the order of their rows; every server has one of a hashed table.
     pub parts: Vec<Part>,
-    /// Rows are hashed over the servers by id.
+    /// Rows are hashed over the servers.
     pub hashed: bool,
     /// Belongs to the update of a parameter; otherwise to the job, as a learning rate does.
     pub updated: bool,

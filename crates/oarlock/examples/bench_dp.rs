@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What is trained.
+/// A model and its data.
 struct Training {
     name: &'static str,
     batch: usize,
@@ -50,7 +50,7 @@ const MODELS: [Training; 2] = [
     Training { name: "LeNet with batch norm", batch: 256, steps: 6, build: lenet },
 ];
 
-/// Trains a model in every way in turn, so that whatever else the machine does meets all.
+/// Trains a model in every way in turn, so that other load on the machine affects all.
 fn compare(training: &Training) -> Result<()> {
     let Training { name, batch, steps, build } = *training;
     let (one, two) = (Job::new(build, batch, 1)?, Job::new(build, batch, 2)?);
@@ -135,7 +135,7 @@ fn broken(why: impl ToString) -> Error {
     Error::internal(why.to_string())
 }
 
-/// What each of the two processes does.
+/// The work of each of the two processes.
 fn work(worker: &str) -> Result<()> {
     let mut words = worker.splitn(3, ' ');
     let mut word = || words.next().unwrap_or_default();

@@ -26,7 +26,7 @@ const WINDOWS: usize = 5;
 const MBIT: usize = 100;
 const DELAY_US: usize = 200;
 
-/// What passes a link at once before the limit counts, where there is no delay to be had.
+/// The bytes that pass a link at once before the limit counts, where no delay is available.
 const BURST: usize = 16 << 10;
 
 /// Of the bits of a link, those that are not headers of packets.
@@ -95,7 +95,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What of an exchange is hidden behind the backward pass.
+/// Prints the part of an exchange that is hidden behind the backward pass.
 fn show_overlap(times: &[f64]) {
     let [alone, exchange, with @ ..] = times else { return };
     println!("a step of 273-400-400-400-2 with {ROWS} rows on each of 2 workers, ms");
@@ -118,7 +118,7 @@ fn model(n: usize, (bytes, count): (usize, usize), a: f64, burst: usize) -> f64 
     2.0 * (n - 1) as f64 * a + over(2.0 * (n - 1) as f64 / n as f64 * bytes as f64)
 }
 
-/// What each worker does.
+/// The work of each rank.
 fn measure(rank: usize, endpoints: Vec<String>) -> Result<Times> {
     let mut options = GroupOptions::new(rank, endpoints);
     (options.backend, options.deadline) = (Backend::Tcp, Duration::from_secs(60));

@@ -93,7 +93,7 @@ fn cluster(network: Network, mode: &str, optimizer: &str, goal: f64, data: &Path
     }
     println!("  {mode} {optimizer}");
     let own = show("oarlock", &ours, samples);
-    // The predecessor trains on the same files, as often.
+    // Fluid 1.8 trains on the same files, as often.
     if let (Some((own, own_auc)), Some((peer, peer_auc))) = (own, show("fluid 1.8", &theirs, samples)) {
         let quality = if own_auc > 0.0 { format!(", AUC {:+.4}", own_auc - peer_auc) } else { String::new() };
         println!("    {:.2}x Fluid (goal {goal}x){quality}", own / peer);

@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     dense()
 }
 
-/// Looks up and updates rows of a table that has so many.
+/// Looks up and updates rows of a table of this size.
 fn table(rows: usize) -> Result<()> {
     let cluster = Cluster::start("table", rows)?;
     let mut next = 0;

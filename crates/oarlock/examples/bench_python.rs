@@ -1,4 +1,4 @@
-//! What Python costs: a step of CTR-DNN driven from Python beside one driven from Rust, `exe.run` of linear regression, and the
+//! The cost of Python: a step of CTR-DNN driven from Python beside one driven from Rust, `exe.run` of linear regression, and the
 //! import. `OARLOCK_PYTHON` names a Python that has the wheel, `OARLOCK_PEER_FLUID` one that has Fluid 1.8; both run the same scripts.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints and looks at the clock")]
 

@@ -1,7 +1,7 @@
 //! Trains a click-through-rate model on clicks it makes itself, and measures it on clicks it has not seen.
 //!
 //! `cargo run --release -p oarlock --example ctr_dnn -- [epochs]`
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints for its user")]
 
 use std::io::{IsTerminal, Write};
 use std::time::Instant;

@@ -1,18 +1,18 @@
 //! A whole job on this machine: makes click logs, trains CTR-DNN with two parameter servers and two workers, measures it on clicks that
-//! nobody trained on, saves the model and predicts with it.
+//! not seen in training, saves the model and predicts with it.
 //!
 //! `cargo run --release -p oarlock --example ctr_job -- [samples]`
 //!
 //! Started by hand it launches itself four times; each copy finds in its environment what it is (see docs/launch.md), so the same program
 //! runs under `oarlock launch`, on one host or many.
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints for its user")]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use oarlock::JobOptions;
 use oarlock::data::{CriteoOptions, Format, QueueDataset, Source, criteo_slots, write_criteo};
-use oarlock::fleet::{self, Fold, Member, Place, Strategy};
+use oarlock::fleet::{self, Fold, JobProcess, Place, Strategy};
 use oarlock::io::{Local, ModelFiles};
 use oarlock::launch::{self, Ask, Cluster, Launch};
 use oarlock::metrics::area_under_curve;
@@ -97,38 +97,38 @@ fn one_process() -> Outcome<()> {
     let model = build(&mut net)?;
     optimizer::adam(1e-3).lazy_mode(true).minimize(&mut net, &model.loss)?;
     let place = Place::from_cloud(&std::env::vars().collect())?;
-    let member = Member::new(place, &net, Strategy::Async, Config::fluid())?;
+    let process = JobProcess::new(place, &net, Strategy::Async, Config::fluid())?;
     let (exe, scope) =
         (Options { threads: 1, ..Options::from_env()? }.executor_in(JobOptions::from_env()?), Scope::new());
-    match member.place().role {
+    match process.place().role {
         fleet::Role::Server => {
-            member.init_server(&exe, &scope, None)?;
-            member.run_server(&exe, &scope)?;
+            process.init_server(&exe, &scope, None)?;
+            process.run_server(&exe, &scope)?;
         }
-        fleet::Role::Worker => work(&member, &model, &exe, &scope, &dir)?,
+        fleet::Role::Worker => work(&process, &model, &exe, &scope, &dir)?,
     }
     Ok(())
 }
 
-fn work(member: &Member, model: &Model, exe: &Executor, scope: &Scope, dir: &Path) -> Outcome<()> {
-    let train = share(member, &dir.join("train"))?;
-    member.init_worker(exe, scope)?;
+fn work(process: &JobProcess, model: &Model, exe: &Executor, scope: &Scope, dir: &Path) -> Outcome<()> {
+    let train = share(process, &dir.join("train"))?;
+    process.init_worker(exe, scope)?;
     for pass in 0..PASSES {
-        let done = run(exe, member.program(), &train, scope, train_from_dataset)?;
+        let done = run(exe, process.program(), &train, scope, train_from_dataset)?;
         println!("pass {pass}: {done}");
     }
-    member.finish_training(exe, scope)?;
-    run(exe, member.program(), &share(member, &dir.join("test"))?, scope, infer_from_dataset)?;
+    process.finish_training(exe, scope)?;
+    run(exe, process.program(), &share(process, &dir.join("test"))?, scope, infer_from_dataset)?;
     // What both workers counted together is what one process would have counted.
     let [positive, negative] = [&model.counts[0], &model.counts[1]].map(|name| -> Outcome<Vec<f64>> {
         let counted = scope.tensor(name).ok_or("the counts of the AUC are in the scope")?;
-        Ok(member.meeting().all_reduce(exe.runtime(), &counted, Fold::Sum)?.to_f64())
+        Ok(process.worker_group().all_reduce(exe.runtime(), &counted, Fold::Sum)?.to_f64())
     });
     let auc = area_under_curve(&positive?, &negative?);
-    if member.place().index == 0 {
+    if process.place().index == 0 {
         println!("AUC on held-out clicks, of both workers: {auc:.4}");
         let feeds: Vec<&str> = model.feeds.iter().map(String::as_str).collect();
-        member.save_inference_model(
+        process.save_inference_model(
             exe,
             scope,
             (&Local::at(dir.join("model")), &ModelFiles::separate()),
@@ -137,7 +137,7 @@ fn work(member: &Member, model: &Model, exe: &Executor, scope: &Scope, dir: &Pat
         )?;
         println!("saved the model");
     }
-    member.stop_worker(exe)?;
+    process.stop_worker(exe)?;
     Ok(())
 }
 
@@ -149,10 +149,10 @@ fn run(exe: &Executor, program: &Program, set: &QueueDataset, scope: &Scope, pas
 }
 
 /// The files of this worker.
-fn share(member: &Member, dir: &Path) -> Outcome<QueueDataset> {
+fn share(process: &JobProcess, dir: &Path) -> Outcome<QueueDataset> {
     let files: Vec<String> =
         (0..FILES).map(|f| dir.join(format!("part-{f:05}")).to_string_lossy().into_owned()).collect();
-    let mine = fleet::split_files(&files, member.place().index, member.place().workers);
+    let mine = fleet::split_files(&files, process.place().index, process.place().workers);
     Ok(QueueDataset {
         source: Source::files(mine),
         format: Format::strict(criteo_slots()?),

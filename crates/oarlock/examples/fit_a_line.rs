@@ -1,7 +1,7 @@
 //! Linear regression on made house prices: the twin of `examples/fit_a_line.py`, which reaches the same (docs/models.md).
 //!
 //! `cargo run --release -p oarlock --example fit_a_line`
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for its user")]
 
 #[path = "twin/mod.rs"]
 mod twin;

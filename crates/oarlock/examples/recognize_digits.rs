@@ -1,7 +1,7 @@
 //! Made digits with a perceptron: the twin of `examples/recognize_digits.py mlp`, which reaches the same (docs/models.md).
 //!
 //! `cargo run --release -p oarlock --example recognize_digits`
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for its user")]
 
 #[path = "twin/mod.rs"]
 mod twin;

@@ -1,7 +1,7 @@
 //! Word vectors from an n-gram model: the twin of `examples/word2vec.py`, which reaches the same (docs/models.md).
 //!
 //! `cargo run --release -p oarlock --example word2vec`
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints for its user")]
 
 #[path = "twin/mod.rs"]
 mod twin;

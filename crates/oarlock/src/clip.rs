@@ -9,7 +9,7 @@ use crate::layers::{Elementwise, Reduce};
 use crate::optimizer::ParamGrad;
 use crate::{Net, VarRef};
 
-/// What decides whether an optimizer's limit holds for a parameter.
+/// Decides whether an optimizer's limit holds for a parameter.
 pub(crate) type NeedClip = dyn Fn(&str) -> bool + Send + Sync;
 
 impl Net {

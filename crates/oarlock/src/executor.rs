@@ -12,6 +12,7 @@ use oarlock_exec::{ExecOptions, Scope};
 use oarlock_ir::{Error, Kind, Program, Result};
 use oarlock_tensor::{Tensor, Value};
 
+use crate::derived::{Derivation, DerivedPrograms};
 use crate::job::JobRuntime;
 
 /// Runs programs, on their own or as part of a job. Plans, profiles and memory are those of the executor of plans that it derefs to.
@@ -19,6 +20,7 @@ use crate::job::JobRuntime;
 pub struct Executor {
     plans: Arc<oarlock_exec::Executor>,
     job: Arc<JobRuntime>,
+    derived: Arc<DerivedPrograms>,
 }
 
 impl Deref for Executor {
@@ -33,12 +35,24 @@ impl Executor {
     /// An executor of this process. Several may share its part in a job.
     pub fn new(options: ExecOptions, job: Arc<JobRuntime>) -> Executor {
         let plans = Arc::new(oarlock_exec::Executor::with_runtime(options, job.runtime().clone()));
-        Executor { plans, job }
+        Executor { plans, job, derived: Arc::default() }
     }
 
     /// The part of this process in its job.
     pub fn job(&self) -> &Arc<JobRuntime> {
         &self.job
+    }
+
+    /// The program to run in place of `program` for these feeds and fetches: with an exchange of gradients, pruned, or the program
+    /// itself. It is made once for each version of `program`, so that its plan is, too.
+    pub fn derived(
+        &self,
+        program: &Arc<Program>,
+        how: Derivation,
+        feeds: &[&str],
+        fetches: &[&str],
+    ) -> Result<Arc<Program>> {
+        self.derived.of(program, how, feeds, fetches)
     }
 
     /// Runs a program: feeds by name, fetches by name, variables that outlive the run in `scope`. Returns copies of what is fetched.

@@ -2,11 +2,11 @@
 //! which communicator a strategy stands for; which files a worker reads. Front ends pass values through.
 
 mod checkpoint;
-mod meet;
-mod member;
+mod evict;
+mod job_process;
 mod plan;
 mod remote;
-mod shrink;
+mod worker_group;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use oarlock_ps::communicator::{Communicator, CommunicatorMode, CommunicatorOptio
 use oarlock_transpile::{Config, DistributeTranspiler};
 
 pub use checkpoint::{JobSaves, finish_checkpoint, newest_checkpoint};
-pub use meet::{Fold, Meeting};
-pub use member::Member;
+pub use evict::evict;
+pub use job_process::JobProcess;
 pub use plan::{Exchange, Extra, Plan, Switches, check_started, plan};
 pub use remote::{load_with_servers, predict_with_servers};
-pub use shrink::shrink;
+pub use worker_group::{Fold, WorkerGroup};
 
 use oarlock_launch::{self as launch, Cluster};
 
@@ -32,7 +32,7 @@ use oarlock_launch::{self as launch, Cluster};
 pub enum Strategy {
     /// All workers finish a step together.
     Sync,
-    /// Nobody waits.
+    /// No worker waits for another.
     Async,
     /// The threads of a worker finish a step together.
     HalfAsync,
@@ -66,7 +66,7 @@ impl Strategy {
         }
     }
 
-    /// The config that makes its programs; what is not about the strategy stays as it is. A communicator cuts, sends and
+    /// The config that makes its programs; what is not about the strategy stays as it is. A communicator splits, sends and
     /// fetches, whatever the strategy.
     pub fn config(self, config: Config) -> Config {
         Config {
@@ -201,7 +201,7 @@ pub fn stop_communicator(runtime: &Runtime) -> Result<()> {
     }
 }
 
-/// What a process does in a job.
+/// The role of a process in a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It trains.
@@ -213,7 +213,7 @@ pub enum Role {
 /// Who a process is among the others of its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// Its number among those who do the same.
     pub index: usize,
@@ -221,7 +221,7 @@ pub struct Place {
     pub workers: usize,
     /// The endpoints of the servers.
     pub servers: Vec<String>,
-    /// The endpoints of the workers, if they are known: equal workers need them.
+    /// The endpoints of the workers, if they are known: collective workers need them.
     pub worker_endpoints: Vec<String>,
 }
 
@@ -250,7 +250,7 @@ impl Place {
         Place { role, index, workers, servers, worker_endpoints }
     }
 
-    /// What Fleet 2.0 means by the variables of launchers and schedulers. Where they tell of no job, a process trains alone.
+    /// The place according to the variables of launchers and schedulers, as Fleet 2.0 reads them. Without a job, a process trains alone.
     pub fn from_launcher(vars: &Vars, is_collective: bool) -> Result<Place> {
         let Some(cluster) = Cluster::parse(|name| vars.get(name).cloned())? else {
             let (servers, worker_endpoints) = (Vec::new(), Vec::new());
@@ -301,7 +301,7 @@ impl Place {
         Ok(Place { role, index: rank / 2, workers: pairs, servers, worker_endpoints: Vec::new() })
     }
 
-    /// What `fleet.init()` without a role maker means: `mpirun`, or a complete environment of the launcher.
+    /// The place for `fleet.init()` without a role maker: from `mpirun`, or from a complete environment of the launcher.
     pub fn found(vars: &Vars) -> Result<Place> {
         let mpi = match Place::from_mpi(vars) {
             Ok(place) => return Ok(place),
@@ -335,8 +335,8 @@ impl Place {
     }
 }
 
-/// Which of the equal workers of a job a process is, and where they all listen: as the variables of launchers and schedulers say.
-pub fn equal_worker(vars: &Vars) -> Result<(usize, Vec<String>)> {
+/// The rank of a process among the collective workers of its job, and the endpoints of all: as the variables of launchers and schedulers say.
+pub fn collective_rank(vars: &Vars) -> Result<(usize, Vec<String>)> {
     let Some(cluster) = Cluster::parse(|name| vars.get(name).cloned())? else {
         // A script that is run by itself is a job of one.
         return Ok((0, vec![ALONE.to_string()]));
@@ -360,10 +360,10 @@ pub fn equal_worker(vars: &Vars) -> Result<(usize, Vec<String>)> {
     }
 }
 
-/// The endpoint of the one worker of a job of one; nobody connects to it.
+/// The endpoint of the one worker of a job of one; no process connects to it.
 const ALONE: &str = "127.0.0.1:0";
 
-/// What launchers of MPI tell their processes: rank and size.
+/// The variables by which launchers of MPI give rank and size.
 const MPI: [(&str, &str); 3] =
     [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "PMIX_SIZE")];
 
@@ -414,13 +414,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_workers_know_each_other() {
+    fn collective_workers_know_each_others_endpoints() {
         let launched = vars(&[("PADDLE_TRAINER_ENDPOINTS", "a:1,b:1"), ("PADDLE_TRAINER_ID", "1")]);
-        assert_eq!(equal_worker(&launched).unwrap(), (1, vec!["a:1".to_string(), "b:1".to_string()]));
-        assert_eq!(equal_worker(&Vars::new()).unwrap().1.len(), 1);
+        assert_eq!(collective_rank(&launched).unwrap(), (1, vec!["a:1".to_string(), "b:1".to_string()]));
+        assert_eq!(collective_rank(&Vars::new()).unwrap().1.len(), 1);
         let mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
-        assert_eq!(equal_worker(&vars(&mpi)).unwrap().1, ["127.0.0.1:61001", "127.0.0.1:61002"]);
-        assert!(equal_worker(&vars(&mpi[..2])).unwrap_err().report().what.contains("where the others are"));
+        assert_eq!(collective_rank(&vars(&mpi)).unwrap().1, ["127.0.0.1:61001", "127.0.0.1:61002"]);
+        assert!(collective_rank(&vars(&mpi[..2])).unwrap_err().report().what.contains("where the others are"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub enum Initializer {
         diag_num: i32,
         /// From one of them to the next.
         diag_step: i32,
-        /// What they are set to.
+        /// Their value.
         diag_val: f64,
     },
     /// `Normal(loc=0.0, scale=1.0, seed=0)`
@@ -37,7 +37,7 @@ pub enum Initializer {
         /// Seed.
         seed: i32,
     },
-    /// `TruncatedNormal(loc=0.0, scale=1.0, seed=0)`: a normal distribution cut at two standard deviations.
+    /// `TruncatedNormal(loc=0.0, scale=1.0, seed=0)`: a normal distribution truncated at two standard deviations.
     TruncatedNormal {
         /// Mean.
         loc: f64,
@@ -88,7 +88,7 @@ impl Initializer {
         Initializer::Normal { loc, scale, seed: 0 }
     }
 
-    /// Normal with this mean and standard deviation, cut at two standard deviations.
+    /// Normal with this mean and standard deviation, truncated at two standard deviations.
     pub fn truncated_normal(loc: f64, scale: f64) -> Initializer {
         Initializer::TruncatedNormal { loc, scale, seed: 0 }
     }

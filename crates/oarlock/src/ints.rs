@@ -26,7 +26,7 @@ pub enum IntOrVar {
     Var(VarRef),
 }
 
-/// What goes into the attribute for an entry that only a variable knows.
+/// The entry in the attribute whose value only a variable knows.
 const UNKNOWN: i64 = -1;
 
 impl Ints {

@@ -152,7 +152,7 @@ impl JobRuntime {
     }
 
     /// Ends the part of this process in its job: a rank whose data ended takes part in the steps of the others until theirs ends, a
-    /// trainer sends what waits, and all hear that this process leaves. False if there was no job to leave.
+    /// trainer sends what waits, and all are notified that this process leaves. False if there was no job to leave.
     pub fn close(&self) -> Result<bool> {
         self.finish()?;
         self.leave()
@@ -166,7 +166,7 @@ impl JobRuntime {
         let Some(client) = self.servers.set_client(None).filter(|client| client.is_connected()) else {
             return sent.map(|()| was_rank);
         };
-        // The servers are told even if the last gradients were not taken.
+        // The servers are notified even if the last gradients were not taken.
         let left = client.leave();
         sent.and(left).map(|()| true)
     }
@@ -177,6 +177,14 @@ impl JobRuntime {
         if let Some(client) = self.servers.set_client(None) {
             client.abandon();
         }
+    }
+
+    /// A script of this process ended in an error: it is lost for the others of its job.
+    pub fn end_in_error(&self) {
+        if self.is_connected() {
+            warn!("this trainer ends in an error; its servers count it as lost");
+        }
+        self.abandon();
     }
 
     /// A process that has not left before its end is no reason for a warning.

@@ -1,4 +1,4 @@
-//! What every layer does: take a name, make parameters and temporaries, append operators.
+//! Common to all layers: take a name, make parameters and temporaries, append operators.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -6,14 +6,14 @@ use std::panic::Location;
 use oarlock_ir::{Attr, Dim, Error, Kind, Op, Result, Shape, Var, VarType, fail};
 use oarlock_tensor::DType;
 
-use crate::{Initializer, Net, Param, ParamAttr, Site, VarRef};
+use crate::{CallSite, Initializer, Net, Param, ParamAttr, VarRef};
 
 /// A layer under construction. Its variables start with its prefix; the operators it appends, also through other layers, carry
 /// the line that called it.
 pub(crate) struct Layer<'n> {
     net: &'n mut Net,
     prefix: String,
-    outer_site: Option<Site>,
+    outer_site: Option<CallSite>,
 }
 
 /// Which parameter of a layer: decides the letter in its name and its default value.
@@ -187,7 +187,7 @@ impl Net {
         self.global(var, first)
     }
 
-    /// Declares a parameter in both programs, to be initialised by whoever wants it.
+    /// Declares a parameter in both programs; the caller initialises it.
     pub(crate) fn declare_parameter(
         &mut self,
         name: String,

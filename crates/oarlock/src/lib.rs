@@ -8,7 +8,9 @@
 #![forbid(unsafe_code)]
 
 mod backward;
+mod call_site;
 mod clip;
+mod derived;
 mod env;
 mod executor;
 pub mod fleet;
@@ -31,12 +33,13 @@ mod predictor;
 pub mod prelude;
 mod regularizer;
 pub mod settings;
-mod site;
 pub mod trainer;
 mod var_ref;
 mod weight_norm;
 
 pub use backward::Backward;
+pub use call_site::CallSite;
+pub use derived::Derivation;
 pub use env::{Options, check_environment, init_logging, model_tables_from_env};
 pub use executor::Executor;
 pub use initializer::Initializer;
@@ -48,7 +51,6 @@ pub use network::Net;
 pub use param::{Param, ParamAttr, WeightNorm};
 pub use pipeline::registry;
 pub use predictor::Predictor;
-pub use site::Site;
 pub use var_ref::VarRef;
 
 pub use oarlock_collective as collective;

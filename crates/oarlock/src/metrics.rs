@@ -58,7 +58,7 @@ impl CompositeMetric {
         self.metrics.iter_mut().try_for_each(|m| m.update(preds, labels))
     }
 
-    /// What each says.
+    /// The results of all metrics.
     pub fn eval(&self) -> Vec<f64> {
         self.metrics.iter().map(|m| m.eval()).collect()
     }
@@ -180,7 +180,7 @@ pub struct Auc {
 }
 
 impl Auc {
-    /// With so many thresholds; Fluid's default is 4095.
+    /// With this number of thresholds; Fluid's default is 4095.
     pub fn new(name: &str, num_thresholds: usize) -> Auc {
         Auc { name: name.into(), positive: vec![0.0; num_thresholds + 1], negative: vec![0.0; num_thresholds + 1] }
     }

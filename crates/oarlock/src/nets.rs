@@ -66,7 +66,7 @@ impl Net {
     ) -> Result<VarRef> {
         let width = self.width(keys)?;
         if num_heads == 0 || !width.is_multiple_of(num_heads) {
-            fail!(Kind::Argument, "`{keys}` of width {width} cannot be cut into {num_heads} heads");
+            fail!(Kind::Argument, "`{keys}` of width {width} cannot be split into {num_heads} heads");
         }
         let [q, k, v] = [queries, keys, values];
         let projected = if num_heads == 1 {
@@ -114,8 +114,8 @@ impl Net {
         }
         let shape = self.shape(x)?.to_i64();
         let sizes = vec![shape[0], shape[1], heads as i64, shape[2] / heads as i64];
-        let cut = self.reshape(x, Reshape::shape(sizes))?;
-        self.transpose(&cut, &[0, 2, 1, 3])
+        let heads = self.reshape(x, Reshape::shape(sizes))?;
+        self.transpose(&heads, &[0, 2, 1, 3])
     }
 
     #[track_caller]

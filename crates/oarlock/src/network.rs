@@ -8,7 +8,7 @@ use oarlock_ir::{Error, Kind, Name, Op, Program, Registry, Result, Role, Shape, 
 use oarlock_tensor::DType;
 
 use crate::names::NameScopes;
-use crate::{Initializer, Site, UniqueNames, VarRef};
+use crate::{CallSite, Initializer, UniqueNames, VarRef};
 
 /// A network being built: a main program with the network itself, a startup program that gives parameters their first values,
 /// and everything needed to add to them.
@@ -40,7 +40,7 @@ pub struct Net {
     role_var: Vec<String>,
     scopes: NameScopes,
     /// The user's line that is building now; set while a layer that calls other layers runs.
-    pub(crate) site: Option<Site>,
+    pub(crate) site: Option<CallSite>,
     /// The user's name for the next layer.
     pub(crate) next_name: Option<String>,
     /// Limits on gradients of variables that are not parameters.
@@ -154,7 +154,7 @@ impl Net {
     }
 
     /// Records this place as the maker of the operators that follow, instead of the line that calls a layer. For front ends.
-    pub fn set_site(&mut self, site: Option<Site>) {
+    pub fn set_call_site(&mut self, site: Option<CallSite>) {
         self.site = site;
     }
 
@@ -279,7 +279,7 @@ impl Net {
         op.attrs.set("op_role", role.0);
         op.attrs.set("op_role_var", role_var);
         op.attrs.set("op_namescope", self.scopes.path());
-        op.attrs.set("op_callstack", self.site.as_ref().map_or(Vec::new(), Site::callstack));
+        op.attrs.set("op_callstack", self.site.as_ref().map_or(Vec::new(), CallSite::callstack));
         op.attrs.set("op_device", "");
         op.site = self.site.as_ref().map(|s| s.to_string().into());
         op

@@ -126,7 +126,7 @@ pub enum Param {
 }
 
 impl Param {
-    /// What to make, if anything.
+    /// The parameter to make, if any.
     pub fn attr(&self) -> Option<&ParamAttr> {
         match self {
             Param::Make(attr) => Some(attr),

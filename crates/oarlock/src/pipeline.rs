@@ -14,7 +14,7 @@ use oarlock_ir::{Fusion, Registry};
 pub struct Stage {
     /// Its name, in errors, profiles and options.
     pub name: &'static str,
-    /// What it does, and why it stands where it does.
+    /// Its effect, and why it stands where it does.
     pub reason: &'static str,
 }
 
@@ -54,9 +54,9 @@ pub const FUSIONS: &[Stage] = &[
     stage("softmax_cross_entropy_grad", "does without the gradient of the probabilities"),
     stage("softmax_cross_entropy", "beside its gradient; neither needs the other"),
     stage("remote_lookups", "one question to each server; after local lookups are settled, which it does not touch"),
-    stage("split_send", "cuts a gradient where it is sent; after the gradients have their final writers"),
+    stage("split_send", "splits a gradient where it is sent; after the gradients have their final writers"),
     stage(
-        "hand_over",
+        "move_into_send",
         "moves a gradient that nothing reads afterwards into its `send`; last, when all readers are known",
     ),
 ];

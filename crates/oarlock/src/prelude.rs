@@ -1,4 +1,4 @@
-//! What most programs import: `use oarlock::prelude::*;`.
+//! The imports of most programs: `use oarlock::prelude::*;`.
 
 pub use crate::layers::*;
 pub use crate::optimizer::{self, Optimizer};

@@ -5,7 +5,7 @@ use oarlock_ir::{Decay, Name, Op, Result, Role, Var, VarKind};
 use crate::optimizer::ParamGrad;
 use crate::{Net, VarRef};
 
-/// What Fluid appends to the name of a gradient whose decay made it dense.
+/// The suffix that Fluid appends to the name of a gradient whose decay made it dense.
 const NEW_GRAD: &str = "@NEWGRAD@";
 
 impl Net {

@@ -6,7 +6,7 @@ mod strategy;
 
 pub use environment::check_variables;
 
-/// What becomes of an option.
+/// The treatment of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// It does this.
@@ -43,7 +43,7 @@ pub struct Place {
     pub name: &'static str,
     /// How they are set there.
     pub doc: &'static str,
-    /// What can be set there.
+    /// The settings of this place.
     pub settings: &'static [Setting],
 }
 
@@ -52,9 +52,9 @@ pub struct Place {
 pub struct Setting {
     /// Its name.
     pub name: &'static str,
-    /// What it is when not set.
+    /// The value when not set.
     pub default: Value,
-    /// What becomes of it.
+    /// Its treatment.
     pub class: Class,
     /// Only of this value.
     pub only: Option<Value>,
@@ -140,17 +140,17 @@ const FLAGS: &[Setting] = &[
     on(
         "FLAGS_communicator_max_merge_var_num",
         Value::Int(20),
-        "at most so many gradients of a variable become one; CPU_NUM if not set",
+        "the largest number of gradients of a variable that become one; CPU_NUM if not set",
     ),
     on(
         "FLAGS_communicator_min_send_grad_num_before_recv",
         Value::Int(20),
-        "async: parameters are fetched after so many gradients were sent; CPU_NUM if not set",
+        "async: parameters are fetched after this number of gradients was sent; CPU_NUM if not set",
     ),
     on(
         "FLAGS_communicator_send_queue_size",
         Value::Int(20),
-        "so many gradients of a variable may wait; CPU_NUM if not set",
+        "how many gradients of a variable may wait; CPU_NUM if not set",
     ),
     on(
         "FLAGS_communicator_send_wait_times",
@@ -282,30 +282,34 @@ const BUILD_STRATEGY: &[Setting] = &[
 ];
 
 const TRANSPILER_CONFIG: &[Setting] = &[
-    on("slice_var_up", Value::Bool(true), "cuts large parameters, so that every server holds a part"),
+    on("slice_var_up", Value::Bool(true), "partitions large parameters, so that every server holds a block"),
     on("split_method", Value::None, "how blocks are dealt out: RoundRobin (None), HashName, or a class of your own"),
-    on("min_block_size", Value::Int(8192), "a block has at least so many elements"),
+    on("min_block_size", Value::Int(8192), "the smallest number of elements of a block"),
     on("enable_dc_asgd", Value::Bool(false), "makes up for the delay of gradients; without sync only"),
     on("mode", Value::Text("pserver"), "pserver, nccl2 or collective"),
     on("print_log", Value::Bool(false), "prints where parameters live"),
     on("wait_port", Value::Bool(true), "a trainer waits until all servers answer"),
     on("sync_mode", Value::Bool(true), "all trainers finish a step together; the argument of transpile counts, too"),
-    on("runtime_split_send_recv", Value::Bool(false), "a communicator cuts and sends gradients; without sync only"),
+    on("runtime_split_send_recv", Value::Bool(false), "a communicator splits and sends gradients; without sync only"),
     on("half_async", Value::Bool(false), "the threads of a trainer finish a step together"),
     on("completely_not_async", Value::Bool(false), "servers wait for all trainers, who send by a communicator"),
     on(
         "max_staleness",
         Value::None,
-        "a trainer waits when it is more than so many steps ahead of another; without sync only",
+        "a trainer waits when it is more than this number of steps ahead of another; without sync only",
     ),
     on("geo_sgd_mode", Value::Bool(false), "trainers train locally and exchange how far parameters moved"),
     on("geo_sgd_need_push_nums", Value::Int(100), "after how many steps they exchange it"),
-    on("nccl_comm_num", Value::Int(1), "how many rings equal workers use"),
-    on("use_hierarchical_allreduce", Value::Bool(false), "rings inside machines and between them"),
+    on("nccl_comm_num", Value::Int(1), "how many communication groups collective workers use"),
+    on("use_hierarchical_allreduce", Value::Bool(false), "communication groups inside machines and between them"),
     on("hierarchical_allreduce_inter_nranks", Value::Int(0), "how many workers a machine has"),
-    on("collective_mode", Value::None, "what equal workers exchange: grad_allreduce or local_sgd"),
-    on("fuse_grad_size_in_MB", Value::None, "equal workers exchange gradients together up to so many MiB (4)"),
-    on("local_sgd_k_steps", Value::Int(1), "local_sgd averages parameters after so many steps"),
+    on("collective_mode", Value::None, "the values that collective workers exchange: grad_allreduce or local_sgd"),
+    on(
+        "fuse_grad_size_in_MB",
+        Value::None,
+        "collective workers exchange gradients together up to this size in MiB (4)",
+    ),
+    on("local_sgd_k_steps", Value::Int(1), "local_sgd averages parameters after this number of steps"),
     on("local_sgd_begin_step", Value::Int(1), "local_sgd averages after every step up to this one"),
 ];
 
@@ -313,12 +317,12 @@ const COLLECTIVE_STRATEGY: &[Setting] = &[
     on("use_local_sgd", Value::Bool(false), "workers update on their own, and move to the mean of where they went"),
     on("mode", Value::Text("nccl2"), "nccl2 or collective: both exchange gradients, with the same result"),
     on("collective_mode", Value::None, "what workers exchange: grad_allreduce or local_sgd"),
-    on("local_sgd_k_steps", Value::Int(1), "local_sgd averages parameters after so many steps"),
+    on("local_sgd_k_steps", Value::Int(1), "local_sgd averages parameters after this number of steps"),
     on("local_sgd_begin_step", Value::Int(1), "local_sgd averages after every step up to this one"),
-    on("nccl_comm_num", Value::Int(1), "how many rings workers use"),
+    on("nccl_comm_num", Value::Int(1), "how many communication groups workers use"),
     on("use_hierarchical_allreduce", Value::Bool(false), "the workers of a machine first, then one of each machine"),
     ok("hierarchical_allreduce_inter_nranks", Value::Int(0), "which workers share a machine is found out"),
-    on("fuse_grad_size_in_MB", Value::None, "gradients are exchanged together up to so many MiB (4)"),
+    on("fuse_grad_size_in_MB", Value::None, "gradients are exchanged together up to this size in MiB (4)"),
     on("forward_recompute", Value::Bool(false), "computes again what lies between recompute_checkpoints"),
     on("recompute_checkpoints", Value::Empty, "what is kept of the forward pass, for forward_recompute"),
     on(
@@ -327,8 +331,8 @@ const COLLECTIVE_STRATEGY: &[Setting] = &[
         "how fleet.even_reader makes shards even: zero_weight (not at all: who runs out takes part without weight), pad or shortest",
     ),
     ok("exec_strategy", Value::None, THREADS),
-    no("use_dist_fc", Value::Bool(false), "layers are not cut: every worker has all parameters"),
-    no("dist_fc_config", Value::None, "layers are not cut: every worker has all parameters"),
+    no("use_dist_fc", Value::Bool(false), "layers are not partitioned: every worker has all parameters"),
+    no("dist_fc_config", Value::None, "layers are not partitioned: every worker has all parameters"),
     no("use_amp", Value::Bool(false), "a CPU computes in float32"),
     ok("amp_loss_scaling", Value::Float(32768.0), "it counts with use_amp only"),
 ];

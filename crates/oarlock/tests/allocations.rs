@@ -9,7 +9,7 @@ struct Counting;
 thread_local!(static COUNT: Cell<Option<usize>> = const { Cell::new(None) });
 
 fn note() {
-    // While a thread ends, its counter may be gone: then nobody counts.
+    // While a thread ends, its counter may be gone: then nothing is counted.
     let _ = COUNT.try_with(|c| c.set(c.get().map(|n| n + 1)));
 }
 

@@ -1,7 +1,7 @@
 //! The building context: call sites, names, scopes, errors.
 
 use oarlock::prelude::*;
-use oarlock::{Error, Site};
+use oarlock::{CallSite, Error};
 use oarlock_ir::{Attr, Op, Role};
 
 fn sites(net: &Net) -> Vec<String> {
@@ -34,7 +34,7 @@ fn a_schedule_and_an_optimizer_carry_the_line_that_called_them() {
 #[test]
 fn a_front_end_says_where_its_user_is() {
     let mut net = Net::new();
-    net.set_site(Some(Site { file: "train.py".into(), line: 41, function: Some("build_net".into()) }));
+    net.set_call_site(Some(CallSite { file: "train.py".into(), line: 41, function: Some("build_net".into()) }));
     let x = net.data("x", Data::shape([4])).unwrap();
     net.relu(&x).unwrap();
     assert_eq!(sites(&net), ["train.py:41 in build_net"]);
@@ -121,12 +121,12 @@ fn a_failed_block_is_left() {
     let (a, b) = (net.zeros([1], DType::F32).unwrap(), net.zeros([1], DType::F32).unwrap());
     let cond = net.less_than(&a, &b, Compare::new()).unwrap();
     let failed = While::new(&mut net, &cond).unwrap().block(&mut net, |net| {
-        let unknown = VarRef::new("nobody", 0);
+        let unknown = VarRef::new("missing", 0);
         net.relu(&unknown).map(|_| ())
     });
     assert_eq!(
         failed.unwrap_err().to_string(),
-        "error[unknown]: there is no variable `nobody` in block 0 or around it"
+        "error[unknown]: there is no variable `missing` in block 0 or around it"
     );
     assert_eq!(net.block(), 0);
 }

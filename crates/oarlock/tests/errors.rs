@@ -162,7 +162,7 @@ fn a_label_outside_the_classes() {
 }
 
 #[test]
-fn an_operator_nobody_knows() {
+fn unknown_operator_is_named() {
     let mut program = Program::new();
     let registry = oarlock::registry();
     assert_text(
@@ -174,7 +174,7 @@ fn an_operator_nobody_knows() {
 }
 
 #[test]
-fn an_attribute_nobody_knows() {
+fn unknown_attribute_is_named() {
     let mut net = Net::new();
     let x = net.data("x", Data::shape([3])).expect("data");
     let op = Op::new("scale").input("X", [x.name()]).output("Out", [x.name()]).attr("scala", 2.0f32);

@@ -1,9 +1,9 @@
 //! Whatever happens to connections and trainers: with whole numbers as gradients, SGD and a rate of 1, every row of a table is the sum
 //! of the pushes that were acknowledged.
 //!
-//! Servers stand behind doors of the test: each passes bytes on, sometimes late, and slams shut in the middle of a frame. What a door cut
-//! off is repeated by the real client, over a new connection, and known again by the real server. A seed that fails is printed;
-//! `OARLOCK_FAULT_SEED` replays its doors.
+//! Servers stand behind proxies of the test: each passes bytes on, sometimes late, and closes in the middle of a frame. A message that a proxy
+//! truncated is repeated by the real client, over a new connection, and recognised by the real server. A seed that fails is printed;
+//! `OARLOCK_FAULT_SEED` replays its proxies.
 #![expect(clippy::disallowed_methods, reason = "a seed that failed is replayed, and a soak tries more of them")]
 
 use std::collections::BTreeMap;
@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
@@ -32,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How trainers send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
-    /// In step; a trainer is killed between two steps and comes back.
+    /// In step; a trainer is killed between two steps and rejoins.
     Sync,
     /// At once.
     Async,
@@ -52,8 +51,8 @@ impl Random {
     }
 }
 
-/// What is between trainers and a server.
-struct Door {
+/// A proxy between trainers and a server.
+struct Proxy {
     listener: TcpListener,
     endpoint: String,
     open: AtomicBool,
@@ -61,16 +60,16 @@ struct Door {
     seed: u64,
 }
 
-impl Door {
-    fn new(seed: u64) -> Arc<Door> {
+impl Proxy {
+    fn new(seed: u64) -> Arc<Proxy> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let endpoint = listener.local_addr().unwrap().to_string();
-        Arc::new(Door { listener, endpoint, open: AtomicBool::new(true), slams: AtomicU64::new(0), seed })
+        Arc::new(Proxy { listener, endpoint, open: AtomicBool::new(true), slams: AtomicU64::new(0), seed })
     }
 
     /// Passes bytes on to a server until the test is over.
-    fn guard(self: &Arc<Door>, server: &str) {
+    fn guard(self: &Arc<Proxy>, server: &str) {
         let mut random = Random(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         while self.open.load(Ordering::Acquire) {
             let Ok((client, _)) = self.listener.accept() else {
@@ -83,8 +82,8 @@ impl Door {
             let budget = Arc::new(AtomicU64::new(3_000 + random.next(6_000)));
             for (from, to) in [(&client, &server), (&server, &client)] {
                 let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                let (door, budget, random) = (self.clone(), budget.clone(), Random(random.next(u64::MAX) | 1));
-                std::thread::spawn(move || door.pass(from, to, &budget, random));
+                let (proxy, budget, random) = (self.clone(), budget.clone(), Random(random.next(u64::MAX) | 1));
+                std::thread::spawn(move || proxy.pass(from, to, &budget, random));
             }
         }
     }
@@ -200,7 +199,7 @@ impl Trainer {
     fn join(net: &Net, mode: Mode, trainer: usize, servers: &str) -> Trainer {
         let (transpiler, startup) = transpiled(net, mode, trainer, servers);
         let (exe, scope) = (Options { threads: 1, check_nan_inf: false }.executor(), Scope::new());
-        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        let options = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let program = transpiler.get_trainer_program().unwrap();
@@ -251,29 +250,28 @@ fn train(net: &Net, mode: Mode, trainer: usize, servers: &str) -> Trainer {
     own
 }
 
-/// Trains through doors that slam; returns what servers did, and how often a door slammed.
+/// Trains through proxies that slam; returns what servers did, and how often a proxy slammed.
 fn play(mode: Mode, seed: u64) -> (Vec<Summary>, u64) {
     let net = net().unwrap();
-    let doors: Vec<Arc<Door>> = (0..SERVERS as u64).map(|i| Door::new(seed * 10 + i)).collect();
-    let list = doors.iter().map(|door| door.endpoint.clone()).collect::<Vec<String>>().join(",");
+    let proxies: Vec<Arc<Proxy>> = (0..SERVERS as u64).map(|i| Proxy::new(seed * 10 + i)).collect();
+    let list = proxies.iter().map(|proxy| proxy.endpoint.clone()).collect::<Vec<String>>().join(",");
     let programs = transpiled(&net, mode, 0, &list).0;
-    let start = |door: &Arc<Door>| {
-        let (program, startup) = programs.get_pserver_programs(&door.endpoint).unwrap();
+    let start = |proxy: &Arc<Proxy>| {
+        let (program, startup) = programs.get_pserver_programs(&proxy.endpoint).unwrap();
         let (exe, scope) = (Options { threads: 1, check_nan_inf: false }.executor(), Scope::new());
         exe.run(&startup, &[], &[], &scope).unwrap();
         let options = ServerOptions {
             endpoint: Some("127.0.0.1:0".to_string()),
             policy: Policy::Wait,
-            log: Log::silent(),
             deadline: PATIENCE,
             ..ServerOptions::default()
         };
         let server = Server::start(&program, &scope, exe.options(), exe.runtime(), options).unwrap();
-        let (door, at) = (door.clone(), server.endpoint().to_string());
-        std::thread::spawn(move || door.guard(&at));
+        let (proxy, at) = (proxy.clone(), server.endpoint().to_string());
+        std::thread::spawn(move || proxy.guard(&at));
         server
     };
-    let servers: Vec<Server> = doors.iter().map(start).collect();
+    let servers: Vec<Server> = proxies.iter().map(start).collect();
     let trainers: Vec<Trainer> = std::thread::scope(|threads| {
         let (net, list) = (&net, &list);
         let all: Vec<_> = (0..TRAINERS).map(|t| threads.spawn(move || train(net, mode, t, list))).collect();
@@ -282,11 +280,11 @@ fn play(mode: Mode, seed: u64) -> (Vec<Summary>, u64) {
     check(mode, &trainers[0]);
     trainers.iter().for_each(|trainer| trainer.client().leave().unwrap());
     let summaries = servers.into_iter().map(|server| server.wait(|| false).unwrap()).collect();
-    doors.iter().for_each(|door| door.open.store(false, Ordering::Release));
-    (summaries, doors.iter().map(|door| door.slams.load(Ordering::Relaxed)).sum())
+    proxies.iter().for_each(|proxy| proxy.open.store(false, Ordering::Release));
+    (summaries, proxies.iter().map(|proxy| proxy.slams.load(Ordering::Relaxed)).sum())
 }
 
-/// What servers hold is what was pushed.
+/// Servers hold exactly what was pushed.
 fn check(mode: Mode, trainer: &Trainer) {
     let all: Vec<&VarLocations> = trainer.kept.iter().collect();
     let whole = fetch_whole(&all, &trainer.client(), 0, &trainer.scope).unwrap();
@@ -322,5 +320,5 @@ fn rows_are_the_sum_of_the_pushes_whatever_becomes_of_connections() {
         }
     }
     // Otherwise nothing was tested.
-    assert!(slams > 5 && repeats > 0, "{slams} connections were cut, {repeats} pushes repeated");
+    assert!(slams > 5 && repeats > 0, "{slams} connections were closed, {repeats} pushes repeated");
 }

@@ -7,7 +7,7 @@ use oarlock::{Program, Registry};
 use oarlock_ir::{Attr, Block, Name, Op, diff};
 use oarlock_testkit::{Npz, golden_dir, skip};
 
-/// What is compared besides an operator's own attributes, and what it is for an ordinary operator.
+/// Attributes that are compared besides an operator's own, with their values for an ordinary operator.
 fn bookkeeping() -> [(&'static str, Attr); 3] {
     [("op_role", 0.into()), ("op_role_var", Attr::Strings(Vec::new())), ("op_namescope", "/".into())]
 }
@@ -34,7 +34,7 @@ const DECLARED_OTHERWISE: [(&str, &str); 23] = [
     ("expand_as", "Out"),
     // Sequences, but declared without LoD.
     ("sequence_slice", "Out"),
-    // The sizes of `X` and a 0, in another order; nobody reads the declaration.
+    // The sizes of `X` and a 0, in another order; no operator reads the declaration.
     ("cross_entropy2", "XShape"),
     // Classes, but declared with the dtype of the probabilities.
     ("sampling_id", "Out"),

@@ -1,4 +1,4 @@
-//! The predecessor's training runs, step by step: from its own programs.
+//! Fluid 1.8's training runs, step by step: from its own programs.
 //!
 //! `OARLOCK_GOLDEN` names the full set; without it the copies kept here are used (some large tensors are left out there).
 
@@ -32,7 +32,7 @@ pub(crate) fn runs() -> impl Iterator<Item = (&'static str, f64)> {
     RUNS.into_iter().filter(move |(net, _)| !skipped(net, &GoldenRun::read(net).main, &registry))
 }
 
-/// One run of the predecessor.
+/// One run of Fluid 1.8.
 pub(crate) struct GoldenRun {
     pub(crate) main: Program,
     pub(crate) startup: Program,
@@ -66,7 +66,7 @@ impl GoldenRun {
         }
     }
 
-    /// What is fed in a step.
+    /// The feeds of a step.
     pub(crate) fn feeds(&self, step: usize) -> Vec<(String, Tensor)> {
         let inputs = self.batches.names().filter(|n| !n.contains('.'));
         inputs.map(|n| (n.to_string(), self.feed(n, step))).collect()

@@ -1,4 +1,4 @@
-//! Saved inference models, of the predecessor and of newer releases: loaded, run, compared with what they computed there.
+//! Saved inference models, of Fluid 1.8 and of newer releases: loaded, run, compared with what they computed there.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use oarlock_testkit::{Npz, Tolerance, assert_close, golden_dir, skip};
 use crate::allocations::count_allocations;
 use crate::golden_runs::executor;
 
-/// What is fed: arrays, some with the offsets of sequences beside them.
+/// The feeds: arrays, some with the offsets of sequences beside them.
 fn feeds(path: &Path) -> Vec<(String, Tensor)> {
     let arrays = Npz::read(path);
     let names = arrays.names().filter(|n| !n.ends_with(".lod0"));

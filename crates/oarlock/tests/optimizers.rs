@@ -194,7 +194,7 @@ fn assert_scopes(what: &str, found: &Scope, expected: &Scope, tolerance: Toleran
     }
 }
 
-/// A deep net with everything that recomputation must be careful with; `checkpoints` are every so many layers.
+/// A deep net with everything that recomputation must be careful with; `checkpoints` is the number of layers between two of them.
 fn careful(every: Option<usize>) -> Result<Net> {
     let mut net = seeded();
     let mut hidden = net.data("x", Data::shape([16]))?;
@@ -294,8 +294,8 @@ fn merged_gradients_are_those_of_one_large_batch() -> Result<()> {
         Tensor::from_slice([4, columns], &part).expect("four rows")
     };
     let large = batches(3, 12, 4);
-    let cut = |(x, y): &(Tensor, Tensor)| [0, 4, 8].map(|at| (rows(x, at, 4), rows(y, at, 1)));
-    let small: Vec<(Tensor, Tensor)> = large.iter().flat_map(cut).collect();
+    let split = |(x, y): &(Tensor, Tensor)| [0, 4, 8].map(|at| (rows(x, at, 4), rows(y, at, 1)));
+    let small: Vec<(Tensor, Tensor)> = large.iter().flat_map(split).collect();
     let clip = || Clip::GlobalNorm { norm: 0.5, group: "default_group".into() };
     let inner = || optimizer::momentum(0.1, 0.9).grad_clip(clip()).regularization(Decay::L2(0.01));
 

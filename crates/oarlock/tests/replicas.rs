@@ -275,7 +275,7 @@ fn statistics_of_the_first_replica_are_kept() {
     }
 }
 
-/// What a replica wrote in the first part of a step is still its own after the update.
+/// Values that a replica wrote in the first part of a step are still its own after the update.
 #[test]
 fn replicas_keep_their_own_through_a_step() {
     let mut net = Net::new();
@@ -331,7 +331,7 @@ fn replicas_drop_different_elements_and_the_same_in_every_run() {
     assert_eq!(first, second);
 }
 
-/// What follows from the learning rate, from sums of gradients or from updated parameters, wherever it stands in the program.
+/// Values that follow from the learning rate, from sums of gradients or from updated parameters, wherever they stand in the program.
 #[test]
 fn operators_run_where_their_inputs_are() {
     let mut net = Net::new();
@@ -484,7 +484,7 @@ fn a_batch_too_small_to_share_is_an_error_unless_nothing_is_learned() {
 }
 
 #[test]
-fn memory_of_replicas_is_told_and_given_back() {
+fn memory_of_replicas_is_reported_and_released() {
     let job = Job::new(|net| {
         let loss = regression(net)?;
         optimizer::sgd(0.1).minimize(net, &loss)?;

@@ -1,6 +1,6 @@
 //! Learning-rate schedules with parameter servers: every schedule, optimizer, weight decay, limit, mode and kind of table.
 //!
-//! What servers learn in sync, and with one trainer in every mode, is what one process learns, step by step: losses, the rate
+//! Training with servers in sync, and with one trainer in every mode, gives the same as one process, step by step: losses, the rate
 //! of every step, parameters, optimizer state and counters. An ordinary run covers every pair of properties; with
 //! `OARLOCK_SOAK` every combination is run.
 #![expect(
@@ -21,7 +21,7 @@ use all_pairs::all_pairs;
 use case::{AXES, Case};
 use cluster::{How, Part, STEPS, alone, part, together};
 
-/// What became of a case.
+/// The result of a case.
 enum Outcome {
     /// Trained as one process does.
     Trained,

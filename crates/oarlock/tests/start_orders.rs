@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oarlock::JobOptions;
-use oarlock::fleet::{Member, Place, Role, Strategy};
+use oarlock::fleet::{JobProcess, Place, Role, Strategy};
 use oarlock::launch::{Ask, Cluster, plan};
 use oarlock::prelude::*;
 use oarlock::transpile::Config;
@@ -40,22 +40,22 @@ fn process() {
     }
     let (net, loss) = network().unwrap();
     let place = Place::from_cloud(&std::env::vars().collect()).unwrap();
-    let member = Member::new(place, &net, Strategy::Sync, Config::fluid()).unwrap();
+    let process = JobProcess::new(place, &net, Strategy::Sync, Config::fluid()).unwrap();
     let (exe, scope) =
         (Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions::from_env().unwrap()), Scope::new());
-    if member.place().role == Role::Server {
-        member.init_server(&exe, &scope, None).unwrap();
-        return member.run_server(&exe, &scope).unwrap();
+    if process.place().role == Role::Server {
+        process.init_server(&exe, &scope, None).unwrap();
+        return process.run_server(&exe, &scope).unwrap();
     }
-    member.init_worker(&exe, &scope).unwrap();
+    process.init_worker(&exe, &scope).unwrap();
     let feed = |columns| Tensor::from_slice([2, columns], &vec![1.0_f32; 2 * columns]).unwrap();
     let (x, y) = (feed(4), feed(1));
     let mut last = 0.0;
     for _ in 0..STEPS {
         last =
-            exe.run_tensors(member.program(), &[("x", &x), ("y", &y)], &[loss.name()], &scope).unwrap()[0].to_f64()[0];
+            exe.run_tensors(process.program(), &[("x", &x), ("y", &y)], &[loss.name()], &scope).unwrap()[0].to_f64()[0];
     }
-    member.stop_worker(&exe).unwrap();
+    process.stop_worker(&exe).unwrap();
     println!("\nlast loss {last:e}");
 }
 

@@ -1,4 +1,4 @@
-//! What a warmed-up training loop costs in memory: no allocations, and peaks that `memory_optimize` lowers.
+//! The memory of a warmed-up training loop: no allocations, and peaks that `memory_optimize` lowers.
 
 use std::sync::Arc;
 

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use oarlock::collective::GroupOptions;
 use oarlock::data::{Format, QueueDataset, SlotSpec, SlotType, Source};
-use oarlock::fleet::{Member, Place, Role, Strategy};
+use oarlock::fleet::{JobProcess, Place, Role, Strategy};
 use oarlock::launch::{Ask, plan};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::client::ClientOptions;
 use oarlock::ps::server::ServerOptions;
@@ -36,7 +35,7 @@ enum Setting {
     Collective { elastic: bool },
 }
 
-/// What combinations learn.
+/// The results of a combination.
 #[derive(Debug, PartialEq)]
 struct Learned(Vec<f64>);
 
@@ -125,8 +124,8 @@ impl Runner {
 fn executor(elastic: bool) -> Executor {
     let mut group = GroupOptions::new(0, Vec::new());
     (group.deadline, group.elastic) = (PATIENCE, elastic);
-    let server = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
-    let client = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+    let server = ServerOptions { deadline: PATIENCE, ..ServerOptions::default() };
+    let client = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
     Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions { server, client, group })
 }
 
@@ -148,28 +147,28 @@ fn with_servers(runner: Runner, strategy: Strategy) -> Vec<Learned> {
     let ports = plan(&Ask { server_num: Some(2), worker_num: Some(workers), ..Ask::default() }).unwrap();
     let servers = ports.ranks[0].servers.clone();
     let net = network();
-    let member = |role, index| {
+    let process = |role, index| {
         let place = Place { role, index, workers, servers: servers.clone(), worker_endpoints: Vec::new() };
-        Member::new(place, &net, strategy, Config { min_block_size: 4, ..Config::fluid() }).unwrap()
+        JobProcess::new(place, &net, strategy, Config { min_block_size: 4, ..Config::fluid() }).unwrap()
     };
     std::thread::scope(|threads| {
         for index in 0..2 {
-            let member = member(Role::Server, index);
+            let process = process(Role::Server, index);
             threads.spawn(move || {
                 let (exe, scope) = (executor(false), Scope::new());
-                member.init_server(&exe, &scope, None).unwrap();
-                member.run_server(&exe, &scope).unwrap();
+                process.init_server(&exe, &scope, None).unwrap();
+                process.run_server(&exe, &scope).unwrap();
             });
         }
         let work = |index: usize| {
-            let member = member(Role::Worker, index);
+            let process = process(Role::Worker, index);
             threads.spawn(move || {
                 let (exe, scope) = (executor(false), Scope::new());
-                member.init_worker(&exe, &scope).unwrap();
+                process.init_worker(&exe, &scope).unwrap();
                 let name = format!("{runner:?}-{strategy:?}");
-                runner.train(&exe, member.program(), &scope, &name, index, workers);
-                member.finish_training(&exe, &scope).unwrap();
-                member.stop_worker(&exe).unwrap();
+                runner.train(&exe, process.program(), &scope, &name, index, workers);
+                process.finish_training(&exe, &scope).unwrap();
+                process.stop_worker(&exe).unwrap();
                 learned(&scope)
             })
         };
@@ -251,7 +250,7 @@ fn every_runner_trains_alike_in_every_mode() {
         for runner in [Runner::Run, Runner::Dataset, Runner::Replicas] {
             for (worker, learned) in train(runner, place).iter().enumerate() {
                 let differ = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-5 * (1.0 + b.abs()) || a.is_nan();
-                // A communicator that works beside training may bring parameters a step late.
+                // A communicator that works beside training may receive parameters a step late.
                 let late = matches!(place, Setting::Servers(Strategy::Async | Strategy::Geo));
                 let wrong = learned.0.iter().zip(&expected.0).filter(|pair| match late {
                     true => !pair.0.is_finite(),

@@ -1,11 +1,10 @@
-//! Tables of rows by id (`is_distributed`): in one process they are trained as on servers.
+//! Hashed tables (`is_distributed`): in one process they are trained as on servers.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock::io::{Local, load_vars, persistables, save_vars};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
@@ -51,7 +50,7 @@ fn distributed() -> Embedding {
     Embedding::size(64, WIDTH).is_sparse(true).is_distributed(true)
 }
 
-/// What ids are.
+/// The kind of ids.
 #[derive(Clone, Copy, PartialEq)]
 enum Ids {
     /// From all over the numbers.
@@ -106,7 +105,7 @@ fn executor() -> Executor {
     Options { threads: 1, check_nan_inf: false }.executor()
 }
 
-/// What one process learns.
+/// Trains in one process.
 fn alone(net: &Net, ids: Ids, steps: usize) -> (Executor, Scope) {
     let (exe, scope) = (executor(), Scope::new());
     exe.run(&net.startup, &[], &[], &scope).unwrap();
@@ -135,7 +134,7 @@ fn transpiled(net: &Net, trainer: usize, trainers: usize, servers: &str) -> (Dis
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What trainers and two servers learn together, as a trainer fetches it in the end.
+/// Trains with trainers and two servers; returns the values as a trainer fetches them in the end.
 fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
     let held: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let servers: Vec<String> = held.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
@@ -147,14 +146,14 @@ fn together(net: &Net, ids: Ids, trainers: usize, steps: usize) -> Scope {
             let (program, startup) = kept.get_pserver_programs(endpoint).unwrap();
             let (exe, scope) = (executor(), Scope::new());
             exe.run(&startup, &[], &[], &scope).unwrap();
-            let options = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
+            let options = ServerOptions { deadline: PATIENCE, ..ServerOptions::default() };
             Server::start(&program, &scope, exe.options(), exe.runtime(), options).unwrap()
         })
         .collect();
     let train = |trainer: usize| {
         let (transpiler, startup) = transpiled(net, trainer, trainers, &list);
         let (program, exe, scope) = (transpiler.get_trainer_program().unwrap(), executor(), Scope::new());
-        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        let options = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope).unwrap();
         let count = BATCH / trainers;
@@ -360,7 +359,7 @@ fn ftrl_of_rows_is_ftrl_of_a_tensor() {
     for scope in [alone(&hashed, Ids::Small, 6).1, together(&hashed, Ids::Small, 2, 6)] {
         let found = rows(&scope, "table");
         assert_eq!(found.rows, (0..9).collect::<Vec<i64>>());
-        assert_close("rows by id", &found.value, &dense, Tolerance::new(1e-5, 1e-6));
+        assert_close("rows of the table", &found.value, &dense, Tolerance::new(1e-5, 1e-6));
     }
 }
 

@@ -66,7 +66,7 @@ fn schedules_compute_what_fluid_computed() {
     }
 }
 
-/// What a run itself writes into the scope before it reads it is not there before the first run.
+/// A variable that a run itself writes into the scope before it reads it is not there before the first run.
 #[test]
 fn a_first_run_reads_what_it_wrote_into_the_scope() {
     let text = "block 0 {

@@ -83,7 +83,7 @@ impl Drop for Files {
     }
 }
 
-/// Keeps what it is told.
+/// Keeps the events it gets.
 #[derive(Debug, Default)]
 struct Heard {
     lines: Vec<String>,
@@ -264,7 +264,7 @@ fn values_are_printed_and_handed_over() {
     assert_eq!(batches, ["batch 0", "batch 8", "batch 16"]);
     assert!(heard.lines[0].starts_with("batch 0: loss 0.") && heard.lines[0].contains(", p [10, 2] 0."));
     assert!(heard.lines[3].contains("batch_norm"), "times of operators: {}", heard.lines[3]);
-    let [loss, table] = &heard.handed[0][..] else { panic!("two values are handed over") };
+    let [loss, table] = &heard.handed[0][..] else { panic!("two values are fetched") };
     assert_eq!(loss.dense().expect("a loss").dims().numel(), 1);
     assert_eq!(table.dense().expect("a table").dims()[..], [IDS, 4]);
 
@@ -313,7 +313,7 @@ fn a_failing_operator_ends_the_pass() {
 #[expect(clippy::disallowed_methods, reason = "measures how long a stop takes")]
 fn a_stop_is_noticed_at_once() {
     let files = Files::new(2, 10);
-    // A command that never ends: nothing will come, and nobody may wait for it.
+    // A command that never ends: nothing will come, and no thread may wait for it.
     let mut queue = files.queue();
     queue.source.pipe_command = "cat; sleep 60".into();
     for threads in [1, 2] {

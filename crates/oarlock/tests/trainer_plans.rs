@@ -1,4 +1,4 @@
-//! What trainers of parameter servers compute is fused as on one machine, although sends stand between the operators.
+//! Programs of trainers of parameter servers are fused as on one machine, although sends stand between the operators.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 use oarlock::JobOptions;
 use oarlock::JobRuntime;
 use oarlock::ir::Program;
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::client::{Client, ClientOptions};
@@ -94,17 +93,17 @@ fn layers_of_trainers_are_fused() -> Result<()> {
 }
 
 #[test]
-fn trainers_cut_where_they_send_and_ask_for_all_tables_at_once() -> Result<()> {
+fn trainers_split_where_they_send_and_ask_for_all_tables_at_once() -> Result<()> {
     let exe = Options { threads: 1, check_nan_inf: false }.executor();
     let program = trainer_program(Config { min_block_size: 8, ..Config::fluid() }, true)?;
     let plan = exe.planned_program(&program, &["label", "dense", "a", "b"], &[])?;
-    let cuts = |of: &Program| count(of, "split_byref") + count(of, "split_selected_rows");
-    assert!(cuts(&program) > 0 && cuts(&plan) == 0, "{}", plan.summary());
+    let splits = |of: &Program| count(of, "split_byref") + count(of, "split_selected_rows");
+    assert!(splits(&program) > 0 && splits(&plan) == 0, "{}", plan.summary());
     assert_eq!([count(&program, "distributed_lookup_table"), count(&plan, "fused_remote_lookup")], [3, 1]);
     Ok(())
 }
 
-/// What a trainer with two servers has learned after some steps, and how many questions for rows its servers heard.
+/// The parameters of a trainer with two servers after some steps, and the number of lookups that its servers received.
 fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
     let held: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<String> = held.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
@@ -121,12 +120,11 @@ fn learned(fuse: bool) -> Result<(Vec<(String, Tensor)>, u64)> {
         let (program, startup) = transpiler.get_pserver_programs(endpoint)?;
         let (exe, scope) = (executor(), Scope::new());
         exe.run(&startup, &[], &[], &scope)?;
-        let options = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
+        let options = ServerOptions { ..ServerOptions::default() };
         servers.push((Server::start(&program, &scope, exe.options(), exe.runtime(), options)?, scope));
     }
     let (exe, scope) = (executor(), Scope::new());
-    PsState::of(exe.runtime())
-        .set_client(Some(Arc::new(Client::new(ClientOptions { log: Log::silent(), ..ClientOptions::default() }))));
+    PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(ClientOptions { ..ClientOptions::default() }))));
     exe.run(&startup, &[], &[], &scope)?;
     let program = transpiler.get_trainer_program()?;
     for step in 0..4i64 {

@@ -12,11 +12,11 @@ mod word2vec;
 
 const TABLE: &str = include_str!("../../../docs/models.md");
 
-/// What the predecessor reaches, and how far from it one may be.
+/// The figure of Fluid 1.8, and the tolerance.
 fn goal(example: &str) -> (f64, f64) {
     let row = TABLE.lines().find(|l| l.starts_with(&format!("| {example} |"))).expect("a row of the table");
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-    (cells[3].parse().expect("the predecessor's figure"), cells[6].parse().expect("a tolerance"))
+    (cells[3].parse().expect("Fluid's figure"), cells[6].parse().expect("a tolerance"))
 }
 
 fn assert_reaches(example: &str, reached: oarlock::Result<f64>) {

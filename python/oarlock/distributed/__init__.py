@@ -63,10 +63,10 @@ def _workers(rank, endpoints, role):
         role._generated()
     if role is not None:
         return role.worker_index(), role.worker_num(), role.all_reduce
-    rank, endpoints = _core.equal_worker(dict(os.environ)) if endpoints is None else (rank, endpoints)
+    rank, endpoints = _core.collective_rank(dict(os.environ)) if endpoints is None else (rank, endpoints)
     if len(endpoints) == 1:
         return rank, 1, None
-    group = _core.Workers(runtime(), rank, endpoints)
+    group = _core.RankGroup(runtime(), rank, endpoints)
     return rank, len(endpoints), lambda number: group.sum([number])[0]
 
 

@@ -107,9 +107,7 @@ def _at_exit():
     """The interpreter ends. A trainer that forgot to close its executor leaves when its process ends with status 0, which only then is
     known; one that failed is lost, and its servers decide what that means."""
     if hasattr(sys, "last_exc") or hasattr(sys, "last_type"):
-        if _runtime.is_connected():
-            print("oarlock: this trainer ends in an error; its servers count it as lost", file=sys.stderr)
-        _runtime.abandon()
+        _runtime.end_in_error()
 
 
 def _set_rates(program, scope):
@@ -189,8 +187,6 @@ class Executor:
             program = self._resolve(program)
             if program is None:
                 raise TypeError("Executor.run takes a Program or a CompiledProgram")
-        if program._workers:
-            program = program._exchanging()
         if feed is None:
             feed = {}
         elif type(feed) is not dict:
@@ -200,9 +196,7 @@ class Executor:
         scope = _scope if scope is None else scope
         if program._schedulers:
             _set_rates(program, scope)
-        if use_prune:
-            program = _pruned(program, feed, fetches)
-        fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy)
+        fetched = self._core.run(program.desc, feed, fetches, scope, return_numpy, program._workers, bool(use_prune))
         if return_numpy and not _ARRAYS_ARE_NUMBERS:
             fetched = [_as_number(v) for v in fetched]
         return fetched if fetch_list is not None else []
@@ -222,14 +216,12 @@ class Executor:
         elif feed is not None and not isinstance(feed, dict):
             raise TypeError("feed takes a dict, or a list with a dict for each of %d replicas, not %s" % (replicas[0], type(feed)))
         feed = {} if feed is None else feed
-        if program._workers:
-            program = program._exchanging()
         self._look_at_flags()
         _set_rates(program, scope)
         fetches = _fetch_names(fetch_list)
-        if use_prune:
-            program = _pruned(program, feed[0] if isinstance(feed, list) else feed, fetches)
-        fetched = self._core.run_replicas(program.desc, replicas, feed, fetches, scope, return_numpy, return_merged)
+        fetched = self._core.run_replicas(
+            program.desc, replicas, feed, fetches, scope, return_numpy, return_merged, program._workers, bool(use_prune)
+        )
         if return_numpy and not _ARRAYS_ARE_NUMBERS:
             fetched = [_as_number(v) if return_merged else [_as_number(part) for part in v] for v in fetched]
         return fetched if fetch_list is not None else []
@@ -260,8 +252,6 @@ class Executor:
         program = self._resolve(default_main_program() if program is None else program)
         if program is None:
             raise TypeError("train_from_dataset takes a Program or a CompiledProgram")
-        if program._workers and not infer:
-            program = program._exchanging()
         _set_rates(program, _scope if scope is None else scope)
         names = _fetch_names(fetch_list)
         labels = names if fetch_info is None else list(fetch_info)
@@ -270,7 +260,7 @@ class Executor:
         done = self._core.train(
             program.desc, dataset._configure(), _scope if scope is None else scope, dataset._threads(thread), infer, debug,
             list(zip(names, labels)), print_period, functools.partial(print, flush=True),
-            fetch_handler and fetch_handler._request(),
+            fetch_handler and fetch_handler._request(), program._workers,
         )
         if done[2]:
             warnings.warn("%d of %d lines were skipped because they are malformed; set_bad_lines('fail') names the first"
@@ -328,14 +318,6 @@ class FetchHandlerExample(FetchHandler):
 auc = Variable()
 handler = FetchHandlerExample(var_dict={"auc": auc})
 """)
-
-
-def _pruned(program, feed, fetches):
-    """The part of a program that the fetches need: without them, no parameter is updated."""
-    key = (program.desc.version, tuple(sorted(feed)), tuple(fetches))
-    if program._pruned_for is None or program._pruned_for[0] != key:
-        program._pruned_for = (key, program._prune_with_input(sorted(feed), fetches))
-    return program._pruned_for[1]
 
 
 def _one_feed(feed):

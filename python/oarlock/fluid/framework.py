@@ -610,17 +610,6 @@ class Program:
         # The number of workers, if its runs exchange values with others and the executor adds the exchange.
         self._exchanges = False
         self._workers = 0
-        self._exchanging_for = None
-        # The part of it that the last run with use_prune needed.
-        self._pruned_for = None
-
-    def _exchanging(self):
-        """The program with the exchange of gradients, which mode nccl2 leaves to the executor."""
-        if self._exchanging_for is None or self._exchanging_for[0] != self.desc.version:
-            exchanging = Program(_core.exchange_gradients(self.desc, self._workers))
-            exchanging._exchanges, exchanging._schedulers = True, self._schedulers
-            self._exchanging_for = (self.desc.version, exchanging)
-        return self._exchanging_for[1]
 
     def _wrap(self, block, name):
         """The Python object of a variable; one per variable, so that attributes which users set stay."""

@@ -173,7 +173,7 @@ fn workers_finished(logs: &Path) -> Result<bool> {
     Ok(workers > 0)
 }
 
-/// What PaddleRec says when it is through.
+/// The last line of a PaddleRec run.
 const FINISHED: &str = "PaddleRec Finish";
 
 fn passed(ended: &Ended) -> bool {

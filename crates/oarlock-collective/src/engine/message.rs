@@ -84,10 +84,10 @@ impl<T: Transport> MessageEngine<T> {
         let (next, before) = (self.next(), self.before());
         let parts = out.len().max(into.len()).div_ceil(PART);
         for i in 0..parts {
-            let cut = |slice: &Range<usize>| {
+            let part = |slice: &Range<usize>| {
                 (slice.start + i * PART).min(slice.end)..(slice.start + (i + 1) * PART).min(slice.end)
             };
-            let (out, into) = (cut(&out), cut(&into));
+            let (out, into) = (part(&out), part(&into));
             if !out.is_empty() {
                 self.transport.send(wait, next, &data[out])?;
             }

@@ -96,7 +96,7 @@ impl OpDef for Exchange {
             match self.does {
                 Does::Gather => *rows *= ranks,
                 _ if rows.is_multiple_of(ranks) => *rows /= ranks,
-                _ => fail!(Kind::Shape, "`{}` cannot cut {rows} rows into {ranks} slices", self.op_type),
+                _ => fail!(Kind::Shape, "`{}` cannot split {rows} rows into {ranks} slices", self.op_type),
             }
         }
         cx.set("Out", ty);

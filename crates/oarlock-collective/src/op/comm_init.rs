@@ -1,4 +1,4 @@
-//! The operators that form groups of collective workers: `c_gen_nccl_id` joins the group, `c_comm_init` makes a ring of it.
+//! The operators that form groups of collective workers: `c_gen_nccl_id` joins the group, `c_comm_init` makes a communication group of it.
 
 use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Runtime, Sig, Traits, kernel};
 use oarlock_tensor::{Tensor, Value};
@@ -29,7 +29,7 @@ pub(super) struct Group {
     pub(super) hierarchical: bool,
 }
 
-/// The value of a ring's variable: the number of ranks. Their connections are in the runtime.
+/// The value of a communication group's variable: the number of ranks. Their connections are in the runtime.
 pub(super) fn ring_value(world: usize) -> Value {
     Value::Dense(Tensor::scalar(world as i64))
 }
@@ -79,7 +79,7 @@ struct Init;
 
 impl OpDef for Init {
     fn sig(&self) -> Sig {
-        Sig::new("c_comm_init", "makes a ring of the group X")
+        Sig::new("c_comm_init", "makes a communication group of the group X")
             .input("X", "the group")
             .required_attr("nranks", "how many workers there are")
             .required_attr("rank", "which of them this is")
@@ -114,10 +114,13 @@ struct InitAll;
 
 impl OpDef for InitAll {
     fn sig(&self) -> Sig {
-        Sig::new("c_comm_init_all", "a ring of this process alone; replicas of a run are summed inside it")
-            .attr("ring_id", 0, "which ring")
-            .attr(WORKERS, 1, "how many workers the program was made for")
-            .hints(&["devices"])
+        Sig::new(
+            "c_comm_init_all",
+            "a communication group of this process alone; replicas of a run are summed inside it",
+        )
+        .attr("ring_id", 0, "which ring")
+        .attr(WORKERS, 1, "how many workers the program was made for")
+        .hints(&["devices"])
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {

@@ -13,12 +13,12 @@ struct GenNcclId;
 
 impl OpDef for GenNcclId {
     fn sig(&self) -> Sig {
-        Sig::new("gen_nccl_id", "joins the group of all workers; NCCLID stands for its rings")
-            .output("NCCLID", "the first ring; the others are declared beside it")
+        Sig::new("gen_nccl_id", "joins the group of all workers; NCCLID stands for its communication groups")
+            .output("NCCLID", "the first communication group; the others are declared beside it")
             .required_attr("trainers", "the endpoints of all workers")
             .required_attr("trainer_id", "which of them this is")
-            .attr("nccl_comm_num", 1, "how many rings")
-            .attr(HIERARCHICAL, false, "rings inside nodes and between them")
+            .attr("nccl_comm_num", 1, "how many communication groups")
+            .attr(HIERARCHICAL, false, "communication groups inside nodes and between them")
             .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node; found out here")
             .attr(PROGRAM, Vec::<String>::new(), "lines that must be the same on all workers")
             .attr(FUSE, -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set")

@@ -23,7 +23,7 @@ impl OpDef for Order {
         Sig::new(self.op_type, self.doc).inputs("X", "any tensors").outputs("Out", "the same tensors").attr(
             "ring_id",
             0,
-            "which ring",
+            "which communication group",
         )
     }
 
@@ -53,7 +53,7 @@ impl OpDef for Order {
     }
 }
 
-/// Puts what was exchanged back where it was taken from. A program that exchanges nothing has no ring to wait for.
+/// Puts what was exchanged back where it was taken from. A program that exchanges nothing has no communication group to wait for.
 fn put_back(io: &Io<'_>, ring: i32) -> Result<()> {
     let Ok(stream) = Groups::of(io.runtime()).ring(ring) else { return Ok(()) };
     for item in stream.finish_step()? {

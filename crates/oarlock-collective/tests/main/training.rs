@@ -167,5 +167,39 @@ fn exchange_without_a_group_is_an_error() {
     let text = "block 0 {\n var a: f32[2]\n a = c_allreduce_sum(X: a)\n }";
     let program = Program::from_text(text).unwrap();
     let error = executor().run(&program, &[("a", &noise(2, 1, 0))], &["a"], &Scope::new()).unwrap_err().to_string();
-    assert!(error.contains("the group of ring 0 is not joined"), "{error}");
+    assert!(error.contains("communication group 0 (ring_id) is not joined"), "{error}");
+}
+
+#[test]
+fn sync_operators_pass_values_through() {
+    for op in ["c_sync_calc_stream", "c_sync_comm_stream"] {
+        let text =
+            format!("block 0 {{\n var a: f32[2]\n var b: f32[2]\n var c: f32[2]\n Out: [a, c] = {op}(X: [a, b])\n }}");
+        let program = Program::from_text(&text).unwrap();
+        let numbers = |values: &[f32]| Tensor::from_slice([2], values).unwrap();
+        let (a, b) = (numbers(&[1.0, 2.0]), numbers(&[3.0, 4.0]));
+        let found = executor().run_tensors(&program, &[("a", &a), ("b", &b)], &["a", "c"], &Scope::new()).unwrap();
+        assert_eq!(found[0].data::<f32>().unwrap(), [1.0, 2.0], "{op}");
+        assert_eq!(found[1].data::<f32>().unwrap(), [3.0, 4.0], "{op}");
+    }
+}
+
+/// An exchange runs beside the computation: a reader that came before the operator that waits for it would see the old value.
+#[test]
+fn sync_operators_keep_their_place_between_exchange_and_reader() {
+    let text = "block 0 {
+        var a: f32[2]
+        var b: f32[2]
+        var c: f32[2]
+        b = scale(X: a)
+        b = c_sync_calc_stream(X: b)
+        b = c_allreduce_sum(X: b)
+        b = c_sync_comm_stream(X: b)
+        c = scale(X: b)
+    }";
+    let program = Program::from_text(text).unwrap();
+    let planned = executor().planned_program(&program, &["a"], &["c"]).unwrap();
+    let ops: Vec<&str> = planned.global().ops.iter().map(|op| op.op_type.as_str()).collect();
+    let expected = ["scale", "c_sync_calc_stream", "c_allreduce_sum", "c_sync_comm_stream", "scale"];
+    assert_eq!(ops.iter().filter(|op| expected.contains(op)).copied().collect::<Vec<_>>(), expected, "{ops:?}");
 }

@@ -1,4 +1,4 @@
-//! Running a step on replicas: instances of one plan, cut into segments by stage.
+//! Running a step on replicas: instances of one plan, split into segments by stage.
 //!
 //! Replica 0 works on the scope as a plain run does: it locks the scope, saves values that may have to be restored, checks and commits
 //! updates. While a segment of replicas runs, the other frames borrow the variables of the scope that no replica writes

@@ -1,4 +1,4 @@
-//! What is fed and fetched must fit the program; every mistake is named.
+//! Feeds and fetches must fit the program; every mistake is named.
 
 use oarlock_exec::Scope;
 use oarlock_tensor::{Lod, Tensor};

@@ -1,4 +1,4 @@
-//! What an executor does around a run: hosts, work before a run, warnings.
+//! The work of an executor around a run: hosts, work before a run, warnings.
 
 use std::sync::Arc;
 

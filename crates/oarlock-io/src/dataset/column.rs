@@ -139,7 +139,7 @@ impl Texts {
         self.lengths.clear();
     }
 
-    fn cut(&mut self, rows: usize) {
+    fn truncate(&mut self, rows: usize) {
         while self.lengths.rows > rows {
             self.lengths.pop();
         }
@@ -188,7 +188,7 @@ impl Columns {
             }
             column.values.truncate(column.lengths.total());
         }
-        self.texts.iter_mut().for_each(|t| t.cut(self.rows));
+        self.texts.iter_mut().for_each(|t| t.truncate(self.rows));
     }
 
     /// Forgets all rows; memory is kept.

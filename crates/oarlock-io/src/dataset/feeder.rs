@@ -249,7 +249,7 @@ fn from_int<T: Element>(v: i64) -> Option<T> {
     (T::DTYPE.is_float() || T::DTYPE == DType::Bool || t.to_i64() == v).then_some(t)
 }
 
-/// A number as `T`, cut to a whole one for integers as numpy does, unless there is no room for it.
+/// A number as `T`, truncated to a whole one for integers as numpy does, unless there is no room for it.
 fn from_float<T: Element>(v: f64) -> Option<T> {
     let t = T::from_f64(v);
     (T::DTYPE.is_float() || T::DTYPE == DType::Bool || t.to_f64() == v.trunc()).then_some(t)

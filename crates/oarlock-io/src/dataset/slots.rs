@@ -35,7 +35,7 @@ impl fmt::Display for SlotType {
 enum Layout {
     /// A tensor of this shape, at most one size of which is unknown.
     Dense(Shape),
-    /// A tensor `[values, 1]`, cut into samples by its LoD.
+    /// A tensor `[values, 1]`, divided into samples by its LoD.
     Sparse,
     /// Read over.
     Unused,

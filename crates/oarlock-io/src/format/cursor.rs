@@ -55,7 +55,7 @@ impl<'a, R: Read> ByteCursor<'a, R> {
     /// An error at the present position.
     pub(crate) fn error(&self, what: impl std::fmt::Display) -> Error {
         Error::new(Kind::Format, format!("{}: {what} (at byte {})", self.origin, self.at))
-            .help("the file is damaged, cut short, or not what it should be; restore it from a good copy")
+            .help("the file is damaged, truncated, or not what it should be; restore it from a good copy")
     }
 
     fn need(&self, n: usize, what: &str) -> Result<()> {

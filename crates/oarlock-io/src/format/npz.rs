@@ -242,7 +242,7 @@ mod tests {
     fn cut_and_changed_archives_are_refused() {
         let good = sample();
         for n in 0..good.len() {
-            assert!(read_npz(&good[..n], "x").is_err(), "cut at {n}");
+            assert!(read_npz(&good[..n], "x").is_err(), "truncated at {n}");
         }
         let mut changed = good;
         let at = changed.windows(4).position(|w| w == 5.0f32.to_le_bytes()).unwrap();

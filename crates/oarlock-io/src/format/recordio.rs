@@ -151,7 +151,7 @@ impl<R: Read> RecordReader<R> {
         }
         let stored = self.take(size.into())?;
         if stored.len() != size as usize {
-            return Err(self.damaged("the last chunk is cut short"));
+            return Err(self.damaged("the last chunk is truncated"));
         }
         if crc32fast::hash(&stored) != crc {
             return Err(self.damaged("the checksum of a chunk is wrong"));
@@ -184,7 +184,7 @@ impl<R: Read> RecordReader<R> {
 
     fn damaged(&self, what: &str) -> Error {
         Error::new(Kind::Format, format!("{}: {what} (before byte {})", self.origin, self.at))
-            .help("the file is damaged, cut short, or not a RecordIO file; restore it from a good copy")
+            .help("the file is damaged, truncated, or not a RecordIO file; restore it from a good copy")
     }
 }
 
@@ -252,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_flip_is_an_error_or_a_shorter_file() {
+    fn every_truncation_and_bit_flip_is_an_error_or_a_shorter_file() {
         let whole = write(Compressor::Snappy, &[b"one", b"two", b"three"]);
         for n in 1..whole.len() {
             let records = read(&whole[..n]);
-            assert!(records.as_ref().map_or(true, |r| r.len() == 2), "cut at {n}: {records:?}");
+            assert!(records.as_ref().map_or(true, |r| r.len() == 2), "truncated at {n}: {records:?}");
             let mut flipped = whole.clone();
             flipped[n] ^= 1;
             drop(read(&flipped));
@@ -265,7 +265,7 @@ mod tests {
         flipped[25] ^= 1;
         assert_eq!(
             read(&flipped).unwrap_err().to_string(),
-            "error[format]: f: the checksum of a chunk is wrong (before byte 52)\n  help: the file is damaged, cut short, \
+            "error[format]: f: the checksum of a chunk is wrong (before byte 52)\n  help: the file is damaged, truncated, \
              or not a RecordIO file; restore it from a good copy"
         );
     }

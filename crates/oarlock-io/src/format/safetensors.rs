@@ -130,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn gaps_overlaps_and_cuts_are_errors() {
+    fn gaps_overlaps_and_truncations_are_errors() {
         let bytes = sample();
         for n in 0..bytes.len() {
-            assert!(decode_safetensors(&bytes[..n], "t").is_err(), "cut at {n}");
+            assert!(decode_safetensors(&bytes[..n], "t").is_err(), "truncated at {n}");
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let gap = text.replace("[8,11]", "[9,12]");

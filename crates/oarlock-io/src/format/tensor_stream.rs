@@ -190,7 +190,7 @@ fn description(mut desc: &[u8]) -> Option<(i32, Vec<usize>)> {
     Some((dtype?, sizes))
 }
 
-/// A variable-length number at the start, which is cut off.
+/// A variable-length number at the start, which is truncated.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let (mut v, mut shift) = (0u64, 0);
     loop {
@@ -243,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_flip_is_an_error_or_a_tensor() {
+    fn every_truncation_and_bit_flip_is_an_error_or_a_tensor() {
         let bytes = encoded(&sample());
         for n in 0..bytes.len() {
-            assert!(decode_tensor(&bytes[..n], "w").is_err(), "cut at {n}");
+            assert!(decode_tensor(&bytes[..n], "w").is_err(), "truncated at {n}");
             for bit in 0..8 {
                 let mut flipped = bytes.clone();
                 flipped[n] ^= 1 << bit;
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(
             e.to_string(),
             "error[format]: fc_0.w_0: a tensor of f32[3, 2] needs 24 bytes, but only 20 are left (at byte 58)\n  \
-             help: the file is damaged, cut short, or not what it should be; restore it from a good copy"
+             help: the file is damaged, truncated, or not what it should be; restore it from a good copy"
         );
     }
 

@@ -183,7 +183,7 @@ fn variables_of(view: &dyn View, file: &str) -> Result<Vec<VariableInfo>> {
         };
         arrays.iter().filter_map(array).collect()
     } else if let Some(rows) = only_rows(&bytes, file) {
-        // Parts are told of by their list.
+        // Parts are listed.
         let part = file.rsplit_once(".part-").is_some_and(|(table, _)| view.has(&format!("{table}.parts")));
         if part || is_in_parts(view, file)? { Vec::new() } else { vec![rows] }
     } else {

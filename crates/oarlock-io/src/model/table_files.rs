@@ -168,7 +168,7 @@ impl<'a> TableWriter<'a> {
         Ok(())
     }
 
-    /// Takes the first rows, sorted by id.
+    /// Takes the first rows in the order of ids.
     fn take(&mut self, count: usize) -> Result<SelectedRows> {
         let width = self.width;
         let mut order: Vec<usize> = (0..count).collect();

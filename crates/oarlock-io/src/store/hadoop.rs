@@ -71,7 +71,7 @@ impl Hadoop {
         let mut running = self.start(arguments)?;
         let mut text = String::new();
         let read = running.stdout.take().map_or(Ok(0), |mut out| out.read_to_string(&mut text));
-        read.map_err(|e| Error::new(Kind::Io, format!("cannot hear what `{}` says: {e}", running.what)))?;
+        read.map_err(|e| Error::new(Kind::Io, format!("cannot read the output of `{}`: {e}", running.what)))?;
         running.finish()?;
         Ok(text)
     }

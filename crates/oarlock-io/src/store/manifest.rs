@@ -125,7 +125,7 @@ mod tests {
         let bytes = manifest.to_bytes();
         assert_eq!(Manifest::from_bytes(&bytes, "m").unwrap(), manifest);
         for n in 0..bytes.len() {
-            assert!(Manifest::from_bytes(&bytes[..n], "m").is_err(), "cut at {n}");
+            assert!(Manifest::from_bytes(&bytes[..n], "m").is_err(), "truncated at {n}");
         }
     }
 

@@ -228,7 +228,7 @@ fn a_global_shuffle_loses_nothing_and_mixes_trainers() {
 }
 
 #[test]
-fn a_trainer_alone_keeps_its_samples_and_by_line_id_equal_ids_meet() {
+fn trainer_alone_keeps_its_samples_and_merges_equal_line_ids() {
     let dir = Dir::new();
     let mut dataset = numbers(&numbered(&dir, 1, 100), 1000);
     load(&mut dataset);

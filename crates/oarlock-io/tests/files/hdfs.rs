@@ -141,8 +141,8 @@ fn soaks() -> bool {
 }
 
 #[test]
-fn cut_off_at_every_command_the_old_or_the_new_save_loads() {
-    // A save starts more than a dozen commands, and is cut off at each of them.
+fn save_interrupted_at_any_command_leaves_the_old_or_the_new_one() {
+    // A save starts more than a dozen commands, and is interrupted at each of them.
     let forms = if soaks() { &FORMS[..] } else { &["separate", "checkpoint"] };
     for &form in forms {
         let (mut seen_old, mut seen_new) = (false, false);
@@ -156,13 +156,13 @@ fn cut_off_at_every_command_the_old_or_the_new_save_loads() {
             match cluster.loaded(form) {
                 1.0 => seen_old = true,
                 2.0 => seen_new = true,
-                other => panic!("{form}, cut off at command {die_at}: {other}"),
+                other => panic!("{form}, interrupted at command {die_at}: {other}"),
             }
             // The next save works, finishes what was left, and leaves nothing of its own.
             cluster.run(&format!("save {form} 3"));
             assert_eq!(cluster.loaded(form), 3.0);
             let left: Vec<String> = names(&at).into_iter().filter(|n| n.starts_with(".oarlock-")).collect();
-            assert!(left.is_empty(), "{form}, cut off at command {die_at}: {left:?}");
+            assert!(left.is_empty(), "{form}, interrupted at command {die_at}: {left:?}");
             assert_eq!(std::fs::read(at.join("foreign")).unwrap(), b"stays");
             let here: Vec<String> = cluster.dir.names().into_iter().filter(|n| n.starts_with("oarlock-hdfs")).collect();
             assert!(here.is_empty(), "{here:?}");

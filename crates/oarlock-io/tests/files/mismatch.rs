@@ -108,7 +108,7 @@ fn combined_files_are_read_to_their_end_exactly() {
     );
     for n in 0..bytes.len() {
         let e = load_vars_from_bytes(&bytes[..n], &vars, &Values::default()).unwrap_err();
-        assert_eq!(e.kind(), Kind::Format, "cut at {n}");
+        assert_eq!(e.kind(), Kind::Format, "truncated at {n}");
     }
 }
 

@@ -21,7 +21,7 @@ fn tensor() -> impl Strategy<Value = Tensor> {
     })
 }
 
-/// The same, with its rows cut into sequences.
+/// The same, with its rows divided into sequences.
 fn with_lod() -> impl Strategy<Value = Tensor> {
     (tensor(), 0usize..3).prop_map(|(mut tensor, levels)| {
         let mut lengths = vec![vec![1; tensor.rows()]];

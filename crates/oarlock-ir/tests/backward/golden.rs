@@ -79,7 +79,7 @@ fn is_constant(op: &Op) -> bool {
     op.op_type == "fill_constant"
 }
 
-/// What the operators that satisfy a condition write.
+/// Returns the variables that operators write which satisfy a condition.
 fn written(program: &Program, condition: impl Fn(&Op) -> bool) -> HashSet<Name> {
     let ops = program.blocks().iter().flat_map(|b| &b.ops).filter(|op| condition(op));
     ops.flat_map(|op| op.outputs.args()).cloned().collect()

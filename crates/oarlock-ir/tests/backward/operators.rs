@@ -158,7 +158,7 @@ fn scale_each(g: &mut Grad<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Gradients that the block of gradients does not compute are empty; what it reads and nobody provides is an input.
+/// Gradients that the block of gradients does not compute are empty; a variable that it reads and no operator writes is an input.
 fn while_grad(g: &mut Grad<'_>) -> Result<()> {
     let block = g.program.block(g.grad_block()?);
     let (forward, parent) = (block.forward.expect("a gradient block"), block.parent.expect("not block 0"));

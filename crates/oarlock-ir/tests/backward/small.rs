@@ -11,7 +11,7 @@ use oarlock_tensor::DType;
 
 use crate::{operators, options};
 
-/// An operator that nobody wrote a gradient for.
+/// An operator without a gradient.
 struct Opaque;
 
 impl OpDef for Opaque {
@@ -165,7 +165,7 @@ fn a_frozen_parameter_gets_a_gradient_only_when_asked() {
 }
 
 #[test]
-fn callers_hear_of_each_gradient_operator() {
+fn callback_gets_each_gradient_operator() {
     let heard = RefCell::new(Vec::new());
     let after = |p: &mut Program, block: usize, grad_to_var: &std::collections::HashMap<Name, Name>| {
         let op = p.block(block).ops.last().expect("the new operator");

@@ -1,4 +1,4 @@
-//! Passes against what the predecessor made of the same networks.
+//! Passes against the results of Fluid 1.8 for the same networks.
 
 use std::fs;
 
@@ -72,7 +72,7 @@ fn prune_finds_the_inference_program() {
     }
 }
 
-/// What `feed` operators write, or `fetch` operators read.
+/// The variables that `feed` operators write, or `fetch` operators read.
 fn ends(program: &Program, op_type: &str) -> Vec<String> {
     let arg =
         |op: &Op| if op_type == "feed" { op.outputs.get("Out")[0].clone() } else { op.inputs.get("X")[0].clone() };

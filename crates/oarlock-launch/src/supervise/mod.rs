@@ -196,9 +196,13 @@ impl<'a> Supervisor<'a> {
     fn whole_job(&mut self) -> Step<()> {
         self.start_all(JobProcess::is_server)?;
         self.wait_for_servers()?;
-        self.start_all(|member| !member.is_server())?;
-        let has_workers = self.processes.iter().any(|member| !member.is_server());
-        while self.processes.iter().any(|member| member.is_running() && !(has_workers && member.is_server())) {
+        self.start_all(|job_process| !job_process.is_server())?;
+        let has_workers = self.processes.iter().any(|job_process| !job_process.is_server());
+        while self
+            .processes
+            .iter()
+            .any(|job_process| job_process.is_running() && !(has_workers && job_process.is_server()))
+        {
             self.tick()?;
         }
         self.wait_for_servers_to_end()
@@ -214,32 +218,32 @@ impl<'a> Supervisor<'a> {
     }
 
     fn start(&mut self, index: usize) -> Step<()> {
-        let member = &self.processes[index];
-        let command = self.command(member);
-        let log = self.log_path(member).map(|path| open_log(&path, member.restarts)).transpose()?;
-        let name = member.cluster.role.to_string();
+        let job_process = &self.processes[index];
+        let command = self.command(job_process);
+        let log = self.log_path(job_process).map(|path| open_log(&path, job_process.restarts)).transpose()?;
+        let name = job_process.cluster.role.to_string();
         let process =
             Process::start(command, log, name, self.guard.as_ref()).map_err(|e| self.launch.program.not_started(&e))?;
-        let member = &mut self.processes[index];
-        member.process = Some(process);
-        member.end = None;
+        let job_process = &mut self.processes[index];
+        job_process.process = Some(process);
+        job_process.end = None;
         Ok(())
     }
 
-    fn command(&self, member: &JobProcess<'_>) -> Command {
+    fn command(&self, job_process: &JobProcess<'_>) -> Command {
         let mut command = self.launch.program.command();
         // Variables of a job around the launcher do not describe this job.
         VARIABLES.iter().for_each(|name| {
             command.env_remove(name);
         });
-        command.envs(variables(self.launch, member.cluster, self.processes.len(), self.job.as_deref()));
-        command.env("OARLOCK_RESTART", member.restarts.to_string());
+        command.envs(variables(self.launch, job_process.cluster, self.processes.len(), self.job.as_deref()));
+        command.env("OARLOCK_RESTART", job_process.restarts.to_string());
         command.envs(self.done.as_ref().map(|file| ("OARLOCK_GROUP_DONE", file)));
         command
     }
 
-    fn log_path(&self, member: &JobProcess<'_>) -> Option<PathBuf> {
-        let name = match member.cluster.role {
+    fn log_path(&self, job_process: &JobProcess<'_>) -> Option<PathBuf> {
+        let name = match job_process.cluster.role {
             Role::Server(index) => format!("serverlog.{index}"),
             Role::Worker(index) => format!("workerlog.{index}"),
         };
@@ -315,11 +319,11 @@ impl<'a> Supervisor<'a> {
         }
         let mut failed = Vec::new();
         for index in self.reap() {
-            let member = &self.processes[index];
-            if member.end.is_some_and(|end| end.success()) {
-                let process = member.cluster.role;
+            let job_process = &self.processes[index];
+            if job_process.end.is_some_and(|end| end.success()) {
+                let process = job_process.cluster.role;
                 info!(%process, "{process} is done");
-                if let Some(file) = self.done.as_ref().filter(|_| member.cluster.servers.is_empty()) {
+                if let Some(file) = self.done.as_ref().filter(|_| job_process.cluster.servers.is_empty()) {
                     // Without it a worker that is started again only waits longer.
                     let _ = File::create(file);
                 }
@@ -332,8 +336,8 @@ impl<'a> Supervisor<'a> {
         }
         // Processes often fail because another did. One that was killed did not; a server seldom is the first.
         failed.sort_by_key(|index| {
-            let member = &self.processes[*index];
-            (member.end.is_some_and(|end| end.code().is_some()), member.is_server())
+            let job_process = &self.processes[*index];
+            (job_process.end.is_some_and(|end| end.code().is_some()), job_process.is_server())
         });
         Err(Stop::Failed(failed))
     }
@@ -341,10 +345,12 @@ impl<'a> Supervisor<'a> {
     /// Returns the processes that ended since the last call.
     fn reap(&mut self) -> Vec<usize> {
         let mut ended = Vec::new();
-        for (index, member) in self.processes.iter_mut().enumerate().filter(|(_, member)| member.is_running()) {
-            let Some(process) = &mut member.process else { continue };
+        for (index, job_process) in
+            self.processes.iter_mut().enumerate().filter(|(_, job_process)| job_process.is_running())
+        {
+            let Some(process) = &mut job_process.process else { continue };
             if let Some(status) = process.ended() {
-                member.end = Some(status);
+                job_process.end = Some(status);
                 ended.push(index);
                 if let Some(guard) = &mut self.guard {
                     guard.remove(process.group());
@@ -356,12 +362,12 @@ impl<'a> Supervisor<'a> {
 
     /// Have other elastic workers finished already? They made all steps without the failed one.
     fn finished_without(&self, index: usize) -> bool {
-        let member = &self.processes[index];
+        let job_process = &self.processes[index];
         let done = |other: &JobProcess<'_>| !other.is_server() && other.end.is_some_and(|end| end.success());
-        let finished = self.launch.elastic && member.cluster.servers.is_empty() && self.processes.iter().any(done);
+        let finished = self.launch.elastic && job_process.cluster.servers.is_empty() && self.processes.iter().any(done);
         if finished {
-            let end = member.end.map_or(String::new(), how);
-            let process = member.cluster.role;
+            let end = job_process.end.map_or(String::new(), how);
+            let process = job_process.cluster.role;
             warn!(%process, "{process} {end}; it is not started again: the others have finished without it");
         }
         finished
@@ -369,24 +375,24 @@ impl<'a> Supervisor<'a> {
 
     /// Restarts a failed worker, if it may be.
     fn restart(&mut self, index: usize) -> Step<bool> {
-        let (most, member) = (self.launch.max_restart, &mut self.processes[index]);
-        if member.is_server() || member.restarts >= most {
+        let (most, job_process) = (self.launch.max_restart, &mut self.processes[index]);
+        if job_process.is_server() || job_process.restarts >= most {
             return Ok(false);
         }
-        member.restarts += 1;
-        let (process, end) = (member.cluster.role, member.end.map_or(String::new(), how));
-        warn!(%process, "{process} {end}; it is started again ({} of {most})", member.restarts);
+        job_process.restarts += 1;
+        let (process, end) = (job_process.cluster.role, job_process.end.map_or(String::new(), how));
+        warn!(%process, "{process} {end}; it is started again ({} of {most})", job_process.restarts);
         self.start(index)?;
         Ok(true)
     }
 
     /// Do the others go on without a worker that is not restarted?
     fn goes_on_without(&self, index: usize) -> bool {
-        let member = &self.processes[index];
+        let job_process = &self.processes[index];
         let others = self.processes.iter().any(|other| !other.is_server() && other.is_running());
-        let goes_on = self.launch.elastic && !member.is_server() && others;
+        let goes_on = self.launch.elastic && !job_process.is_server() && others;
         if goes_on {
-            let (process, end) = (member.cluster.role, member.end.map_or(String::new(), how));
+            let (process, end) = (job_process.cluster.role, job_process.end.map_or(String::new(), how));
             warn!(%process, "{process} {end}; the others go on without it");
         }
         goes_on

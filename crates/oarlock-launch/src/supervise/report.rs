@@ -12,7 +12,7 @@ use crate::process::{Process, how};
 impl Supervisor<'_> {
     /// Logs the processes and the program of the job.
     pub(super) fn introduce(&self) {
-        let Some(cluster) = self.processes.first().map(|member| member.cluster) else { return };
+        let Some(cluster) = self.processes.first().map(|job_process| job_process.cluster) else { return };
         let here = match self.launch.plan.complete {
             true => String::new(),
             false => format!(", {} of them here", self.processes.len()),
@@ -36,11 +36,12 @@ impl Supervisor<'_> {
         if !self.launch.progress {
             return;
         }
-        let number =
-            |which: &dyn Fn(&JobProcess<'_>) -> bool| self.processes.iter().filter(|member| which(member)).count();
-        let servers = count(number(&|member| member.is_server() && member.is_running()), "server");
-        let workers = count(number(&|member| !member.is_server() && member.is_running()), "worker");
-        let done = number(&|member| !member.is_server() && member.end.is_some());
+        let number = |which: &dyn Fn(&JobProcess<'_>) -> bool| {
+            self.processes.iter().filter(|job_process| which(job_process)).count()
+        };
+        let servers = count(number(&|job_process| job_process.is_server() && job_process.is_running()), "server");
+        let workers = count(number(&|job_process| !job_process.is_server() && job_process.is_running()), "worker");
+        let done = number(&|job_process| !job_process.is_server() && job_process.end.is_some());
         let time = self.start.elapsed().as_secs();
         let clock = format!("{}:{:02}", time / 60, time % 60);
         set_status(format!("oarlock: {servers} and {workers} running, {done} done  {clock}"));
@@ -49,12 +50,13 @@ impl Supervisor<'_> {
     /// Logs the processes that failed, and the last lines of the first.
     pub(super) fn report(&self, failed: &[usize]) {
         for (place, index) in failed.iter().enumerate() {
-            let member = &self.processes[*index];
-            let (Some(process), Some(end)) = (&member.process, member.end) else { continue };
+            let job_process = &self.processes[*index];
+            let (Some(process), Some(end)) = (&job_process.process, job_process.end) else { continue };
             let time = seconds(process.since.elapsed());
-            let log = self.log_path(member).map_or(String::new(), |path| format!("; its log is {}", path.display()));
+            let log =
+                self.log_path(job_process).map_or(String::new(), |path| format!("; its log is {}", path.display()));
             let end = if end.success() { "ended with exit code 0".to_string() } else { how(end) };
-            let role = member.cluster.role;
+            let role = job_process.cluster.role;
             let lines = if place == 0 { last_lines(process) } else { String::new() };
             error!(process = %role, "{role} {end} after {time}{log}{lines}");
         }
@@ -62,7 +64,9 @@ impl Supervisor<'_> {
 
     pub(super) fn late(&self, late: &[usize]) -> Error {
         let first = late.first().map(|index| &self.processes[*index]);
-        if let Some((process, role)) = first.and_then(|member| Some((member.process.as_ref()?, member.cluster.role))) {
+        if let Some((process, role)) =
+            first.and_then(|job_process| Some((job_process.process.as_ref()?, job_process.cluster.role)))
+        {
             error!(process = %role, "{role} does not listen{}", last_lines(process));
         }
         let time = seconds(self.launch.ready);

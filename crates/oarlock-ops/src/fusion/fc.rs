@@ -197,8 +197,8 @@ fn fc_grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
         }
         None => op.input("Out@GRAD", [sum_grad.clone()]),
     };
-    // Everything meets at the addition, whose gradient of the bias may be sent to servers before the product's turn comes. What was read
-    // before must not change up to there, what was read after it must not have changed since, and nobody may miss an older value of
+    // The fused operator stands at the addition, whose gradient of the bias may be sent to servers before the product's turn comes. What was read
+    // before must not change up to there, what was read after it must not have changed since, and no operator may miss an older value of
     // what the product writes.
     let first = gone.iter().copied().min()?;
     let own = |n: &&Name| mul.inputs.args().any(|m| m == *n);

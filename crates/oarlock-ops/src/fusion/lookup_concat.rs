@@ -21,7 +21,7 @@ pub(super) fn flag(op: &Op, name: &str) -> bool {
     matches!(op.attrs.get(name), Some(Attr::Bool(true)))
 }
 
-/// An ordinary lookup: no padding row, no servers to ask, an f32 tensor as the table (not one of rows by id), ids in i64.
+/// An ordinary lookup: no padding row, no servers to ask, an f32 tensor as the table (not a hashed table), ids in i64.
 pub(super) fn plain_lookup(g: &FuseBlock<'_>, op: &Op) -> bool {
     let padding = !matches!(op.attrs.get("padding_idx"), None | Some(Attr::Long(-1)));
     let servers = matches!(op.attrs.get("epmap"), Some(Attr::Strings(list)) if !list.is_empty());
@@ -77,7 +77,7 @@ impl Fusion for FuseForward {
     }
 }
 
-/// The lookups that meet in the `concat` at `i`.
+/// The lookups that the `concat` at `i` joins.
 fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
     let concat = g.typed(i, "concat").filter(|op| concat_axis_is_one(op))?;
     let parts: Vec<Part> = concat.inputs.get("X").iter().map(|n| forward_part(g, n, i)).collect();
@@ -332,7 +332,7 @@ impl Fusion for FuseGrad {
     }
 }
 
-/// The gradients that leave the `concat_grad` at `i` and meet again in one `sum`.
+/// The gradients that leave the `concat_grad` at `i` and are added in one `sum`.
 fn grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let concat = g.typed(i, "concat_grad").filter(|op| concat_axis_is_one(op))?;
     let (outs, ins) = (concat.outputs.get("X@GRAD"), concat.inputs.get("X"));
@@ -350,7 +350,7 @@ fn grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
                 gone.extend(ops);
                 parts.push(part);
             }
-            // Nobody wants the gradient of anything but the slots.
+            // Only the gradients of the slots are needed.
             None if *grad == oarlock_ir::EMPTY => parts.push(Part::Other(input.clone())),
             None => return None,
         }

@@ -194,7 +194,7 @@ pub(super) enum Gradients {
 }
 
 impl Gradients {
-    /// Are there as many numbers as so many ids need: in all, or if they are products, a factor each and rows of `width` to share?
+    /// Is the count of numbers the one that this number of ids needs: in all, or if they are products, a factor each and rows of `width` to share?
     pub(super) fn check(self, io: &Io<'_>, ids: usize, numbers: usize, width: usize) -> Result<()> {
         match self {
             Gradients::Given(slot) => {
@@ -221,7 +221,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// What holds the gradients of a lookup.
+    /// The place of the gradients of a lookup.
     fn grad(&self, lookup: usize) -> Gradients {
         match self {
             Layout::Apart { grads } => grads[lookup],

@@ -149,7 +149,7 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// For rows of so many elements in all.
+    /// For rows with this number of elements in all.
     fn values(&self, elements: usize) -> Result<Values<'_>> {
         Ok(match self {
             Held::Given(rows) => Values::Given(elements_of(rows)?),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_gradient_that_somebody_wants_stays() {
+    fn partial_gradient_that_is_read_elsewhere_stays() {
         let step = products("elementwise_mul(X: r0, Y: r1)");
         step.run(&["w@GRAD", "w@GRAD@RENAME@block0@0", "loss"], &["sum", "sum"]);
     }

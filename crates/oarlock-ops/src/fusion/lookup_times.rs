@@ -77,7 +77,7 @@ fn multiply_at(g: &mut FuseBlock<'_>, i: usize) {
     g.replace(&gone, i, op);
 }
 
-/// The product that a gradient is, if nobody but the update at `i` needs it.
+/// The product that a gradient is, if only the update at `i` needs it.
 fn product_of(g: &FuseBlock<'_>, grad: &Name, i: usize) -> Option<Product> {
     let (mut at, mut name, mut reshape) = (g.writer(grad)?, grad, None);
     if !g.is_private(grad, &[at, i]) {
@@ -213,7 +213,7 @@ fn gradient_at(g: &FuseBlock<'_>, at: usize, matmul: &Op, fused: Op) -> Option<O
     Some(op)
 }
 
-/// What both operators have.
+/// The slots that both operators have.
 #[derive(Clone, Copy)]
 struct Rows {
     table: In,
@@ -397,7 +397,7 @@ block 0 {{
     }
 
     #[test]
-    fn gradients_that_somebody_reads_are_written_out() {
+    fn gradients_that_are_read_elsewhere_are_written_out() {
         // And so the rows are copied for them.
         let partial = ["w@GRAD@RENAME@block0@0", "w@GRAD@RENAME@block0@1"];
         let step = skip_gram(37);

@@ -1,6 +1,6 @@
 //! Optimizer groups: the `sgd`, `momentum` or `adam` operators of several parameters as one.
 //!
-//! One operator per parameter would update small parameters one after the other on one thread. A group cuts all its parameters
+//! One operator per parameter would update small parameters one after the other on one thread. A group divides all its parameters
 //! into pieces of one size and shares them out among the threads. Every element is computed as by the single operator, so the
 //! bits are the same. Row-sparse gradients stay with operators of their own.
 
@@ -170,7 +170,7 @@ fn prepare<S: Step<N>, const N: usize>(group: &GroupDef, p: &Prepare<'_>) -> Res
     ))
 }
 
-/// What is left to do of a parameter.
+/// The rest of a parameter that is not updated yet.
 type Left<'t, R, T, const N: usize> = Option<(&'t R, Slices<'t, T, N>)>;
 
 /// Updates up to [`TOGETHER`] parameters.

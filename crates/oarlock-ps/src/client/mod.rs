@@ -23,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use oarlock_io::TableFiles;
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use parking_lot::Mutex;
+use tracing::{info, warn};
 
 pub use crate::request::all_to_all::TrainerGroup;
 pub use crate::request::evict::Stale;
@@ -43,7 +44,6 @@ use crate::protocol::{Message, RequestDef, ValueWriter};
 use crate::request::all_to_all::Exchanges;
 use crate::request::heartbeat::{self, Heartbeat};
 use crate::request::hello::Welcome;
-use oarlock_net::Log;
 use oarlock_net::codec::Writer;
 use oarlock_net::{Floats, Incoming, NetOptions, now};
 
@@ -66,8 +66,6 @@ pub struct ClientOptions {
     pub tables: TableFiles,
     /// Set to make requests that wait give up; [`Client::of`] takes the runtime's.
     pub interrupted: Option<Arc<AtomicBool>>,
-    /// The log of the job.
-    pub log: Log,
 }
 
 impl Default for ClientOptions {
@@ -81,7 +79,6 @@ impl Default for ClientOptions {
             floats: Floats::F32,
             tables: TableFiles::default(),
             interrupted: None,
-            log: Log::stderr(),
         }
     }
 }
@@ -142,7 +139,7 @@ impl Client {
     pub fn new(options: ClientOptions) -> Client {
         let identity = Identity { trainer: 0, incarnation: incarnation(), read_only: false };
         Client {
-            heartbeat: Heartbeat::new(options.heartbeat, options.log.clone()),
+            heartbeat: Heartbeat::new(options.heartbeat),
             identity: Mutex::new(identity),
             peers: Mutex::default(),
             steps: Mutex::default(),
@@ -338,14 +335,15 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if !self.is_connected() || self.identity.lock().read_only {
+        let Identity { trainer: rank, read_only, .. } = *self.identity.lock();
+        if !self.is_connected() || read_only {
             return;
         }
         if std::thread::panicking() {
-            self.options.log.line("this trainer ends in a panic: for its servers it is lost");
+            info!(role = "trainer", rank, "this trainer ends in a panic: for its servers it is lost");
             self.abandon();
         } else {
-            self.options.log.line("warning: this trainer ends without `exe.close()`; it leaves its servers now");
+            warn!(role = "trainer", rank, "this trainer ends without `exe.close()`; it leaves its servers now");
             // No caller is left that could act on an error.
             let _ = self.leave();
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
+use tracing::warn;
 
 use super::ClientOptions;
 use crate::protocol::error::decode_error;
@@ -116,7 +117,7 @@ impl Peer {
         }
     }
 
-    /// WaitReport for the reply; sends the request again over a new connection as often as the connection breaks.
+    /// Waits for the reply; sends the request again over a new connection as often as the connection breaks.
     pub(crate) fn finish(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
         loop {
             match self.receive(link, deadline) {
@@ -170,7 +171,7 @@ impl Peer {
         if self.identity.read_only
             && let Err(e) = conn.watch_closely()
         {
-            self.options.log.line(format!("warning: the loss of {} would be noticed late: {e}", self.endpoint));
+            warn!(peer = %self.endpoint, "the loss of {} would be noticed late: {e}", self.endpoint);
         }
         link.conn = Some(conn);
         link.welcome = Some(welcome);

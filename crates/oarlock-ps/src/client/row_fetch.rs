@@ -25,7 +25,7 @@ pub(crate) struct RowFetch {
     pub(crate) plan: RowPlan,
     /// The rows that came from each part, each once.
     found: Vec<FoundRows>,
-    /// The most rows of the table, if it is by id and was declared with a number of them; and how many each part was last said to have.
+    /// The most rows of the table, if it is a hashed table with a declared number of them; and the last known row count of each part.
     pub(crate) limit: Option<u64>,
     held: Vec<u64>,
     /// All ids, in order, if their rows came with an exchange; and the number of that exchange.
@@ -176,7 +176,7 @@ enum Elements {
     #[default]
     Nothing,
     /// They are read where they arrived.
-    Lent(Foreign),
+    Borrowed(Foreign),
     /// They came rounded.
     Own(Vec<f32>),
 }
@@ -191,15 +191,15 @@ impl FoundRows {
             return Ok(FoundRows { elements: Elements::Own(own), held });
         }
         if bytemuck::try_cast_slice::<u8, f32>(bytes).is_err() {
-            return Err(Error::new(Kind::Format, "a reply with rows is cut off"));
+            return Err(Error::new(Kind::Format, "a reply with rows is truncated"));
         }
-        Ok(FoundRows { elements: reply.lend(section).map_or(Elements::Nothing, Elements::Lent), held })
+        Ok(FoundRows { elements: reply.borrow_section(section).map_or(Elements::Nothing, Elements::Borrowed), held })
     }
 
     fn elements(&self) -> &[f32] {
         match &self.elements {
             Elements::Nothing => &[],
-            Elements::Lent(bytes) => bytemuck::cast_slice((**bytes).as_ref()),
+            Elements::Borrowed(bytes) => bytemuck::cast_slice((**bytes).as_ref()),
             Elements::Own(elements) => elements,
         }
     }

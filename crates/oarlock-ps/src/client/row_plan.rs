@@ -9,7 +9,7 @@ use oarlock_transpile::placement::server_of_id;
 pub(crate) enum Route {
     /// Partitioned into ranges: the first row of each, and behind the last one the number of rows.
     Ranges(Vec<i64>),
-    /// Hashed by id over this number of servers.
+    /// Hashed over this number of servers.
     Hashed(usize),
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
+use tracing::info;
 
 use super::{ClientOptions, Identity, Peer, incarnation};
 use oarlock_net::{Failure, UNKNOWN_NAME, now};
@@ -13,7 +14,7 @@ const ASK: Duration = Duration::from_millis(500);
 /// How often it is said for whom a trainer waits.
 const SAY: Duration = Duration::from_secs(3);
 
-/// WaitReport until every server answers. Says every few seconds which ones do not, and gives up at the deadline of the options; at
+/// Waits until every server answers. Says every few seconds which ones do not, and gives up at the deadline of the options; at
 /// once if a server refuses this process.
 pub fn wait_for_servers(endpoints: &[String], options: &ClientOptions) -> Result<()> {
     let start = now();
@@ -44,7 +45,7 @@ pub fn wait_for_servers(endpoints: &[String], options: &ClientOptions) -> Result
         if now() >= say {
             let waited = start.elapsed().as_secs();
             let limit = options.deadline.as_secs();
-            options.log.line(format!("waiting for {} ({waited} s of at most {limit} s)", names(&missing)));
+            info!(seconds = waited, "waiting for {} ({waited} s of at most {limit} s)", names(&missing));
             say += SAY;
         }
         std::thread::sleep(Duration::from_millis(50));

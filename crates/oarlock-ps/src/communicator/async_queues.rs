@@ -172,8 +172,8 @@ impl AsyncQueues {
         Ok(())
     }
 
-    /// The newest parameters, if they are newer than those brought last.
-    pub(super) fn bring(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
+    /// The newest parameters, if they are newer than those returned last.
+    pub(super) fn latest(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
         let state = self.shared.state.lock();
         if let Some(e) = &state.failed {
             return Err(e.clone());
@@ -231,7 +231,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// WaitReport until gradients are there, and a little longer for more of them; merges them. `None` when it is time to stop.
+    /// Waits until gradients are there, and a little longer for more of them; merges them. `None` when it is time to stop.
     fn next_batch(&self) -> Option<(Vec<(usize, Value)>, usize)> {
         let patience = WAIT * self.options.send_wait_times as u32;
         let most = self.options.max_merge_var_num.max(1);

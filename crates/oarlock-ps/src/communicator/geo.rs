@@ -314,7 +314,7 @@ impl Shared {
         Ok(())
     }
 
-    /// WaitReport until no exchange is under way and takes in the last.
+    /// Waits until no exchange is under way and takes in the last.
     fn finish_exchange(&self) -> Result<()> {
         let mut state = self.state.lock();
         while matches!(state.exchange, Exchange::Ready(_) | Exchange::UnderWay) {

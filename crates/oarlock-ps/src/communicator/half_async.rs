@@ -89,7 +89,7 @@ impl HalfAsync {
         both.try_for_each(|(all, value)| if alone { copy(value, all) } else { add(all, value) })
     }
 
-    /// WaitReport for the other threads; the last one makes the exchange.
+    /// Waits for the other threads; the last one makes the exchange.
     pub(super) fn barrier(&self, runtime: &Runtime) -> Result<()> {
         let prefetch = self.client.prefetch(runtime);
         let mut barrier = self.barrier.lock();

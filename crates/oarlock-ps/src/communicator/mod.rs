@@ -208,10 +208,10 @@ impl Communicator {
     }
 
     /// Stores the newest parameters of these names in `received`, if there are newer ones than the last. True if this
-    /// communicator brings such variables at all.
-    pub(crate) fn bring(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
+    /// communicator receives such variables at all.
+    pub(crate) fn latest(&self, names: &[String], received: &mut ReceivedVars) -> Result<bool> {
         match &self.0 {
-            Form::AsyncQueues(queues) => queues.bring(names, received),
+            Form::AsyncQueues(queues) => queues.latest(names, received),
             Form::HalfAsync(_) => Ok(false),
             Form::Geo(_) => Ok(false),
         }

@@ -112,7 +112,7 @@ impl OpDef for FusedLookup {
             .required_attr("ranges", "how many numbers of `height_sections` belong to each table: none if it is hashed")
             .required_attr("table_names", "the parts of the first table, then of the second, ...")
             .required_attr("endpoints", "the server of each part")
-            .required_attr("height_sections", "the rows of each part of a table that is cut into ranges")
+            .required_attr("height_sections", "the rows of each part of a table that is divided into ranges")
             .required_attr("padding_idx", "of each table the id whose row is zero")
             .required_attr("drops_last", "for each table: do rows replace the last dimension of ids?")
             .attr("trainer_id", 0, "who asks")

@@ -1,11 +1,11 @@
-//! A gradient that is cut and then sent is cut where it is laid aside to be sent: `split_byref` or `split_selected_rows` and the `send` of
+//! A gradient that is split and then sent is split where it is queued for sending: `split_byref` or `split_selected_rows` and the `send` of
 //! all parts become one `send`, which saves a copy of every gradient.
 
 use oarlock_ir::{Attr, FuseBlock, Fusion, Name, Op, OpDef, Result};
 
 use oarlock_transpile::ops::strings;
 
-use crate::op::CUT_HERE;
+use crate::op::SPLIT_HERE;
 
 pub(super) const FUSIONS: &[&dyn Fusion] = &[&SplitSend];
 
@@ -42,8 +42,9 @@ fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
     let at = g.only_reader(parts.first()?).filter(|at| *at > i)?;
     let send = g.typed(at, "send")?;
     let private = |part: &Name| g.is_private(part, &[i, at]);
-    let as_cut = matches!(send.attrs.get("send_varnames"), Some(Attr::Strings(names)) if names.is_empty());
-    let fits = send.inputs.get("X") == parts && parts.len() == sections.len() && parts.iter().all(private) && as_cut;
+    let is_unnamed = matches!(send.attrs.get("send_varnames"), Some(Attr::Strings(names)) if names.is_empty());
+    let fits =
+        send.inputs.get("X") == parts && parts.len() == sections.len() && parts.iter().all(private) && is_unnamed;
     if !fits || g.written_between(whole, i, at) {
         return None;
     }
@@ -51,7 +52,7 @@ fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
     op.inputs.set("X", vec![whole.clone()]);
     op.attrs.set("send_varnames", strings(parts));
     op.attrs.set("sections", sections);
-    op.attrs.set(CUT_HERE, true);
+    op.attrs.set(SPLIT_HERE, true);
     Some((at, op))
 }
 

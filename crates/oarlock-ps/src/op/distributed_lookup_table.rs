@@ -29,7 +29,7 @@ impl OpDef for DistributedLookupTable {
             .attr("padding_idx", -1i64, "the row of this id is zero")
             .attr("trainer_id", 0, "who asks")
             .attr("lookup_table_version", "lookup_table", "which of the two lookups this one replaces")
-            .attr(READ_ONLY, false, "whoever asks is no trainer: rows that do not exist are zero and are not made")
+            .attr(READ_ONLY, false, "the caller is no trainer: rows that do not exist are zero and are not made")
             .attr("dtype", DType::F32.proto(), "the element type of the rows")
     }
 
@@ -133,7 +133,7 @@ impl RemoteLookup {
 
     pub(crate) fn run(&self, io: &Io<'_>) -> Result<()> {
         let mut fetches: Vec<MutexGuard<'_, RowFetch>> = self.tables.iter().map(|table| table.fetch.lock()).collect();
-        self.bring(io, &mut fetches)?;
+        self.fetch(io, &mut fetches)?;
         if !self.read_only {
             fetches.iter_mut().try_for_each(|fetch| self.check_limit(io, fetch))?;
         }
@@ -152,8 +152,8 @@ impl RemoteLookup {
         fetch.check_limit()
     }
 
-    /// Brings all rows here, but for those that came with the last exchange.
-    fn bring(&self, io: &Io<'_>, fetches: &mut [MutexGuard<'_, RowFetch>]) -> Result<()> {
+    /// Fetches all rows, but for those that came with the last exchange.
+    fn fetch(&self, io: &Io<'_>, fetches: &mut [MutexGuard<'_, RowFetch>]) -> Result<()> {
         if self.read_only {
             let missing = self.plan_missing(io, fetches, None)?;
             return self.ask(&ReadOnlyClient::of(io.runtime()).0, fetches, &missing);
@@ -251,7 +251,7 @@ fn fetch(p: &Prepare<'_>, table: usize, attrs: &TableAttrs, ids: &[Name]) -> Res
     Ok(fetch)
 }
 
-/// Where rows are: by range if parts say how many rows they have, else by id.
+/// Where rows are: by range if parts say how many rows they have, else hashed.
 fn route(sections: &[i64], parts: usize) -> Route {
     if sections.is_empty() {
         return Route::Hashed(parts);

@@ -22,7 +22,7 @@ impl OpDef for FetchBarrier {
         Ok(())
     }
 
-    // The reply that brings the parameters of a step is the end of the step: there is nothing left to say.
+    // The reply that contains the parameters of a step is the end of the step: there is nothing left to say.
     fn prepare(&self, _: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         kernel(|_| Ok(()))
     }

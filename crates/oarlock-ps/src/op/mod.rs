@@ -24,7 +24,7 @@ use oarlock_transpile::ops::FINGERPRINT;
 use crate::client::WantedVars;
 
 pub(crate) use distributed_lookup_table::{RemoteLookup, TableAttrs};
-pub(crate) use send::{CUT_HERE, HAND_OVER, Sends, copy};
+pub(crate) use send::{MOVE_INPUT, SPLIT_HERE, Sends, copy};
 
 /// The operators of this crate.
 pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {

@@ -64,7 +64,7 @@ impl OpDef for Recv {
             let step = client.step();
             let mut step = step.lock();
             if let Some(communicator) = Communicator::of(io.runtime()).filter(|c| joined && trains && c.is_running())
-                && communicator.bring(&names, &mut step.received)?
+                && communicator.latest(&names, &mut step.received)?
                 && !names.iter().all(|name| step.received.has(name))
             {
                 // Nothing newer than what is here already.
@@ -119,7 +119,7 @@ fn check(io: &Io<'_>, out: Out, declared: &VarType) -> Result<()> {
 fn take(io: &Io<'_>, outs: &[Out], names: &[String], received: &mut ReceivedVars) -> Result<()> {
     for (out, name) in outs.iter().zip(names) {
         if !received.take(name, &mut *io.write(*out)?) {
-            return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not bring it")));
+            return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not contain it")));
         }
     }
     Ok(())
@@ -140,7 +140,7 @@ fn join(
     for name in names {
         let part = parts.entry(name.clone()).or_default();
         if !received.take(name, part) {
-            return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not bring it")));
+            return Err(io.op_error(Kind::Missing, format!("asked for `{name}`, and the reply does not contain it")));
         }
         let part = part.dense().map_err(|e| io.op_error(Kind::Argument, format!("fetched `{name}`, which {e}")))?;
         rows += part.rows();

@@ -17,10 +17,10 @@ use oarlock_transpile::placement::server_of_id;
 pub(super) const OPS: &[&dyn OpDef] = &[&Send];
 
 /// A variable is split where it is queued, and not by a communicator: the program split it before.
-pub(crate) const CUT_HERE: &str = "oarlock_cut_here";
+pub(crate) const SPLIT_HERE: &str = "oarlock_split_here";
 
 /// No operator reads a variable behind its `send`: it is moved to a communicator instead of copied.
-pub(crate) const HAND_OVER: &str = "oarlock_hand_over";
+pub(crate) const MOVE_INPUT: &str = "oarlock_move_input";
 
 struct Send;
 
@@ -33,16 +33,16 @@ impl OpDef for Send {
             )
             .optional_outputs("Out", "holds nothing; what reads it comes after the send")
             .attr("epmap", vec!["127.0.0.1:6164".to_string()], "the endpoint of each variable, or of each section")
-            .attr("send_varnames", Vec::<String>::new(), "the names on the servers, if X is cut while it is sent")
-            .attr("sections", Vec::<i64>::new(), "the rows of each section, if X is cut while it is sent")
+            .attr("send_varnames", Vec::<String>::new(), "the names on the servers, if X is split while it is sent")
+            .attr("sections", Vec::<i64>::new(), "the rows of each section, if X is split while it is sent")
             .attr("trainer_id", 0, "who sends")
             .attr("num", 0, "not used")
             .attr("merge_add", false, "add up what waits to be sent, rather than average it")
-            .attr("counts", 0, "so many numbers at the end of each row are added up even where what waits is averaged")
+            .attr("counts", 0, "how many numbers at the end of each row are added up even where what waits is averaged")
             .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
             .attr(LATEST, false, "send the latest of what waits to be sent, rather than add it up or average it")
-            .attr(CUT_HERE, false, "X is cut where it is laid aside, not by a communicator")
-            .attr(HAND_OVER, false, "nobody reads X behind this")
+            .attr(SPLIT_HERE, false, "X is split where it is queued, not by a communicator")
+            .attr(MOVE_INPUT, false, "no operator reads X behind this")
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -97,8 +97,8 @@ pub(crate) struct Sends {
     pub(crate) adds: bool,
     /// Of several that wait the latest counts.
     pub(crate) latest: bool,
-    cut_here: bool,
-    hand_over: bool,
+    split_here: bool,
+    move_input: bool,
     /// The numbers at the end of a row that are added up in any case.
     pub(crate) counts: usize,
     /// A count, or a learning rate, that every server wants to know.
@@ -115,8 +115,8 @@ impl Sends {
             sections: attrs.ints("sections")?,
             adds: attrs.bool("merge_add")?,
             latest: attrs.bool(LATEST)?,
-            cut_here: attrs.bool(CUT_HERE)?,
-            hand_over: attrs.bool(HAND_OVER)?,
+            split_here: attrs.bool(SPLIT_HERE)?,
+            move_input: attrs.bool(MOVE_INPUT)?,
             counts: attrs.count("counts")?,
             to_all: !attrs.bool("use_send_handler")?,
             inputs,
@@ -142,13 +142,13 @@ impl Sends {
 
     /// Is it a communicator that sends it, or that counts steps by it?
     fn is_for_communicator(&self) -> bool {
-        self.is_cut() && !self.cut_here || self.endpoints.is_empty()
+        self.is_split() && !self.split_here || self.endpoints.is_empty()
     }
 
     /// Gives a communicator the variable that is split; `held` is memory for it.
     pub(crate) fn give(&self, io: &Io<'_>, held: &mut Value) -> Result<()> {
         let x = self.inputs[0].0;
-        if self.hand_over {
+        if self.move_input {
             std::mem::swap(&mut *io.write(Out(x.0))?, held);
             return Ok(());
         }
@@ -161,7 +161,7 @@ impl Sends {
     }
 
     /// Is a variable split while it is sent?
-    pub(crate) fn is_cut(&self) -> bool {
+    pub(crate) fn is_split(&self) -> bool {
         !self.names.is_empty()
     }
 
@@ -176,7 +176,7 @@ impl Sends {
             let name = self.names.first().map_or(self.inputs[0].1.as_str(), String::as_str);
             return self.endpoints.iter().try_for_each(|to| step.put(to, name, |slot| copy(values[0], slot)));
         }
-        if self.is_cut() {
+        if self.is_split() {
             return self.queue_value(values[0], step);
         }
         let mut each = self.inputs.iter().zip(values).zip(&self.endpoints);

@@ -61,15 +61,15 @@ impl Mean {
         client.resume(self.trainer, &self.servers, &self.fingerprint)?;
         let Some(server) = self.servers.first() else { return Err(io.op_error(Kind::Argument, "names no server")) };
         let own: Vec<Ref<'_, Value>> = self.pairs.iter().map(|(x, _)| io.value(*x)).collect::<Result<_>>()?;
-        let brought = client.all_gather_in_step(self.trainer, server, "the norm of all gradients", &pack(&own)?)?;
-        let mut parts: Vec<Unpack<'_>> = brought.iter().map(|part| Unpack(part.bytes())).collect();
+        let gathered = client.all_gather_in_step(self.trainer, server, "the norm of all gradients", &pack(&own)?)?;
+        let mut parts: Vec<Unpack<'_>> = gathered.iter().map(|part| Unpack(part.bytes())).collect();
         for ((_, out), own) in self.pairs.iter().zip(&own) {
             let mut mean = io.write(*out)?;
             for (nth, part) in parts.iter_mut().enumerate() {
                 let value = part.like(own)?;
                 if nth == 0 { *mean = value } else { add(&mut mean, &value)? }
             }
-            divide(&mut mean, brought.len(), 0);
+            divide(&mut mean, gathered.len(), 0);
         }
         Ok(())
     }
@@ -110,28 +110,28 @@ impl<'a> Unpack<'a> {
         };
         let count = u64::from_le_bytes(self.array()?);
         // No more than there are bytes for: what came from another machine is not trusted.
-        let count = usize::try_from(count).ok().filter(|n| *n <= self.0.len() / 8).ok_or_else(cut_off)?;
+        let count = usize::try_from(count).ok().filter(|n| *n <= self.0.len() / 8).ok_or_else(truncated)?;
         let rows = (0..count).map(|_| Ok(i64::from_le_bytes(self.array()?))).collect::<Result<Vec<i64>>>()?;
         let row = own.width() * own.value.dtype().size();
-        let bytes = self.take(count.checked_mul(row).ok_or_else(cut_off)?)?;
+        let bytes = self.take(count.checked_mul(row).ok_or_else(truncated)?)?;
         let mut value = Tensor::zeros(own.value.dtype(), own.value.dims().with_rows(count));
         value.bytes_mut().copy_from_slice(bytes);
         Ok(Value::Rows(SelectedRows { rows, height: own.height, value }))
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(cut_off)?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(truncated)?;
         self.0 = rest;
         Ok(taken)
     }
 
     fn array(&mut self) -> Result<[u8; 8]> {
-        self.take(8)?.try_into().map_err(|_| cut_off())
+        self.take(8)?.try_into().map_err(|_| truncated())
     }
 }
 
 #[cold]
-fn cut_off() -> Error {
+fn truncated() -> Error {
     Error::new(Kind::Shape, "the gradients of another trainer are smaller than this one's")
         .help("all trainers of a job must train the same program")
 }

@@ -151,7 +151,7 @@ impl<'a> ValueReader<'a> {
                 let rows = into.rows_mut();
                 rows.height = height;
                 rows.rows.clear();
-                let ids: &[i64] = bytemuck::try_cast_slice(ids).map_err(|_| damaged("row numbers are cut off"))?;
+                let ids: &[i64] = bytemuck::try_cast_slice(ids).map_err(|_| damaged("row numbers are truncated"))?;
                 rows.rows.extend_from_slice(ids);
                 self.tensor(meta, &mut rows.value)?;
                 let of_value = if rows.value.dims().rank() == 0 { 0 } else { rows.value.rows() };
@@ -188,7 +188,8 @@ impl<'a> ValueReader<'a> {
         if needed != Some(bytes.len()) {
             return Err(damaged(format!("{} bytes for a tensor of {dtype}{dims}", bytes.len())));
         }
-        let borrowed = if self.borrow && floats == Floats::F32 { self.frame.lend(self.next - 1) } else { None };
+        let borrowed =
+            if self.borrow && floats == Floats::F32 { self.frame.borrow_section(self.next - 1) } else { None };
         match borrowed {
             Some(memory) => *into = Tensor::from_foreign(dtype, dims, memory).map_err(|e| damaged(e.to_string()))?,
             None => {

@@ -11,6 +11,7 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::codec::Reader;
 use oarlock_net::{Floats, Incoming, now};
 use oarlock_tensor::{Tensor, Value};
+use tracing::info;
 
 use super::pause::Paused;
 use crate::checkpoint::as_tensor;
@@ -236,9 +237,12 @@ impl Client {
             if logged.elapsed() > LOG_EVERY {
                 logged = now();
                 let seconds = begun.elapsed().as_secs();
-                self.options
-                    .log
-                    .line(format!("trainer {trainer} waits for trainer {missing} at {purpose} ({seconds} s)"));
+                info!(
+                    role = "trainer",
+                    rank = trainer,
+                    peer = server,
+                    "trainer {trainer} waits for trainer {missing} at {purpose} ({seconds} s)"
+                );
             }
         }
     }

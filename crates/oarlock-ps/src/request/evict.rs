@@ -73,9 +73,27 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         let stale = Stale { calls: Some(2), steps: None, count: Some(3), score: Some(0.5) };
         vec![Sample::of("evict", REQUEST.kind, &Evict { number: 1, stale, evicted: 4 })]
+    }
+
+    #[test]
+    fn stale_rows_are_evicted_once_even_if_the_request_is_sent_again() {
+        let server = TestServer::start(1, Policy::Fail);
+        let client = server.join(0);
+        server.look_up(&client, 0, &[3, 8, 9], false);
+        assert_eq!(server.rows(), 3);
+        let never_updated = Stale { count: Some(1), ..Stale::default() };
+        assert_eq!(client.evict(0, &server.list(), never_updated).unwrap(), 3);
+        assert_eq!(server.rows(), 0);
+        server.look_up(&client, 0, &[3], false);
+        let again = Evict { number: 1, stale: never_updated, evicted: 0 };
+        let about = || "a duplicate".to_string();
+        let reply = client.ask(0, server.endpoint(), &REQUEST, &again, &about, Evict::read).unwrap();
+        assert_eq!((reply.evicted, server.rows()), (3, 1));
     }
 }

@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oarlock_ir::Result;
-use oarlock_net::Log;
 use oarlock_net::spawn;
 use oarlock_net::{Conn, Incoming, Outgoing, Received, now};
 use parking_lot::{Condvar, Mutex};
+use tracing::warn;
 
 use super::hello::Purpose;
 use crate::client::Peer;
@@ -36,7 +36,6 @@ fn apply(call: &mut Call<'_>) -> Result<()> {
 pub(crate) struct Heartbeat {
     shared: Arc<Shared>,
     every: Duration,
-    log: Log,
     threads: Mutex<Vec<JoinHandle<()>>>,
     servers: Mutex<Vec<Weak<Peer>>>,
 }
@@ -48,8 +47,8 @@ struct Shared {
 }
 
 impl Heartbeat {
-    pub(crate) fn new(every: Duration, log: Log) -> Heartbeat {
-        Heartbeat { shared: Arc::default(), every, log, threads: Mutex::default(), servers: Mutex::default() }
+    pub(crate) fn new(every: Duration) -> Heartbeat {
+        Heartbeat { shared: Arc::default(), every, threads: Mutex::default(), servers: Mutex::default() }
     }
 
     /// Sends heartbeats to a server from now on.
@@ -63,7 +62,7 @@ impl Heartbeat {
         let beat = move || Beat { peer, shared, every, timeout }.run();
         match spawn("oarlock-beat", "the heartbeats of this trainer", beat) {
             Ok(thread) => self.threads.lock().push(thread),
-            Err(e) => self.log.line(format!("warning: {e}")),
+            Err(e) => warn!(role = "trainer", "{e}"),
         }
     }
 
@@ -128,8 +127,25 @@ impl Beat {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         vec![Sample::of("heartbeat", REQUEST.kind, &())]
+    }
+
+    #[test]
+    fn heartbeat_sets_the_time_at_which_a_trainer_was_seen() {
+        let server = TestServer::start(1, Policy::Fail);
+        let client = server.join(0);
+        let peer = client.peer(server.endpoint(), 0);
+        let timeout = Duration::from_secs(60);
+        let (mut conn, _) = peer.open(Purpose::Heartbeat, u32::MAX, now() + timeout).unwrap();
+        let beat = Beat { peer: Arc::downgrade(&peer), shared: Arc::default(), every: timeout, timeout };
+        let before = now();
+        assert!(beat.beat(&mut conn, 1));
+        let (incarnation, seen) = server.shared().state.lock().seen[0].unwrap();
+        assert!(seen >= before);
+        assert_eq!(incarnation, client.identity.lock().incarnation);
     }
 }

@@ -73,8 +73,20 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         vec![Sample::of("leave", REQUEST.kind, &Leave { steps: 9 })]
+    }
+
+    #[test]
+    fn server_ends_when_every_trainer_has_left() {
+        let server = TestServer::start(2, Policy::Fail);
+        let (first, second) = (server.join(0), server.join(1));
+        first.leave().unwrap();
+        second.notify(1, server.endpoint(), b"still here", 2).unwrap();
+        second.leave().unwrap();
+        assert_eq!(server.wait().steps, 0);
     }
 }

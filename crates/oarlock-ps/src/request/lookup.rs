@@ -1,4 +1,4 @@
-//! A trainer or a reader looks up rows of tables by id. The ids of each table are a section.
+//! A trainer or a reader looks up rows of tables. The ids of each table are a section.
 //!
 //! Reply: `values` (6) with the rows in the order of the ids, a section for each table, and with the number of rows that each table
 //! has at this server.
@@ -88,6 +88,8 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::{IDS, Sample, names};
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     fn decode(frame: &oarlock_net::Incoming) -> Result<()> {
         let lookup = Lookup::read(frame)?;
@@ -106,5 +108,21 @@ mod tests {
             Sample::with_sections("lookup", REQUEST.kind, lookup.to_meta(), &[IDS, &[]], decode),
             Sample::with_sections("looked up", reply::VALUES, vec![9_u64].to_meta(), &[found], decode_found),
         ]
+    }
+
+    #[test]
+    fn lookup_makes_missing_rows_unless_it_is_read_only() {
+        let server = TestServer::start(1, Policy::Fail);
+        let client = server.join(0);
+        let found = server.look_up(&client, 0, &[3, 8], true);
+        assert!(!found.is_empty() && found.iter().all(|v| *v == 0.0), "{found:?}");
+        assert_eq!(server.rows(), 0);
+        let made = server.look_up(&client, 0, &[3, 8], false);
+        assert_eq!((made.len(), server.rows()), (found.len(), 2));
+        assert_eq!(
+            server.look_up(&client, 0, &[8, 3], true),
+            [&made[made.len() / 2..], &made[..made.len() / 2]].concat()
+        );
+        assert_eq!(server.shared().lookups.load(Ordering::Relaxed), 3);
     }
 }

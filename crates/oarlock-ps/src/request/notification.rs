@@ -63,6 +63,8 @@ fn read_all(reply: &Incoming, trainers: usize) -> Result<Vec<Vec<u8>>> {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         let own = |_: &Incoming| Ok(());
@@ -72,5 +74,15 @@ mod tests {
             Sample::with_sections("notification", REQUEST.kind, ().to_meta(), &[first], own),
             Sample::with_sections("notifications", REQUEST.kind, all, &[first, second], |f| read_all(f, 2).map(drop)),
         ]
+    }
+
+    #[test]
+    fn reply_has_the_latest_notification_of_every_trainer() {
+        let server = TestServer::start(3, Policy::Fail);
+        let (first, second) = (server.join(0), server.join(1));
+        first.notify(0, server.endpoint(), b"epoch 1", 3).unwrap();
+        first.notify(0, server.endpoint(), b"epoch 2", 3).unwrap();
+        let all = second.notify(1, server.endpoint(), b"epoch 1", 3).unwrap();
+        assert_eq!(all, [b"epoch 2".to_vec(), b"epoch 1".to_vec(), Vec::new()]);
     }
 }

@@ -58,8 +58,19 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         vec![Sample::of("pause", REQUEST.kind, &Pause { number: 2 })]
+    }
+
+    #[test]
+    fn steps_do_not_wait_for_a_trainer_that_pauses() {
+        let server = TestServer::start(2, Policy::Fail);
+        let (first, _second) = (server.join(0), server.join(1));
+        assert_eq!(server.shared().state.lock().step_barrier.awaited(), [0, 1]);
+        first.pause(0, &server.list(), 1).unwrap();
+        assert_eq!(server.shared().state.lock().step_barrier.awaited(), [1]);
     }
 }

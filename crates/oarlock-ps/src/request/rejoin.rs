@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::now;
+use tracing::info;
 
 use super::all_gather::REPLY_AFTER;
 use crate::client::Client;
@@ -85,8 +86,12 @@ impl Client {
             // Where no trainer takes part, none will pass the next step either.
             let from = done + if states.iter().all(|server| server.no_participants) { 1 } else { ahead };
             if self.agree_on(trainer, servers, from)? {
-                let note = format!("trainer {trainer} rejoined and takes part again from step {from} on");
-                self.options.log.line(note);
+                info!(
+                    role = "trainer",
+                    rank = trainer,
+                    step = from,
+                    "trainer {trainer} rejoined and takes part again from step {from} on"
+                );
                 return Ok(from - 1);
             }
             ahead = (ahead * 2).min(STEPS_AHEAD.1);
@@ -127,9 +132,27 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         let rejoin = Rejoin { from: 4, wait: true, pauses: 1, done: 3, no_participants: false };
         vec![Sample::of("rejoin", REQUEST.kind, &rejoin)]
+    }
+
+    #[test]
+    fn lost_trainer_that_rejoins_is_waited_for_again() {
+        let server = TestServer::start(2, Policy::Shrink);
+        let (first, lost) = (server.join(0), server.join(1));
+        // Without trainers that take part, the next step is the one to agree on.
+        first.pause(0, &server.list(), 1).unwrap();
+        let incarnation = lost.identity.lock().incarnation;
+        let lose = Event::Lose { trainer: 1, incarnation };
+        server.shared().on_event(&mut server.shared().state.lock(), lose);
+        lost.abandon();
+        let again = server.join(1);
+        assert!(server.shared().state.lock().step_barrier.must_rejoin(1));
+        assert_eq!(again.rejoin(1, &server.list()).unwrap(), 0);
+        assert_eq!(server.shared().state.lock().step_barrier.awaited(), [1]);
     }
 }

@@ -119,6 +119,8 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::TestServer;
 
     pub(super) fn samples() -> Vec<Sample> {
         let of = vec![Paused { trainer: 1, incarnation: 7, number: 2 }];
@@ -126,5 +128,20 @@ mod tests {
             Sample::of("resume", REQUEST.kind, &Resume { from: 9, of }),
             Sample::of("resumed", REQUEST.kind, &Resumed { taken: true }),
         ]
+    }
+
+    #[test]
+    fn steps_wait_again_for_a_trainer_that_resumes() {
+        let server = TestServer::start(2, Policy::Fail);
+        let (first, _second) = (server.join(0), server.join(1));
+        first.pause(0, &server.list(), 1).unwrap();
+        let paused = Paused { trainer: 0, incarnation: first.identity.lock().incarnation, number: 1 };
+        let about = || "the end of a pause".to_string();
+        let resume = |of: Vec<Paused>| first.tell_all(0, &server.list(), &REQUEST, &Resume { from: 1, of }, &about);
+        let other = Paused { number: 2, ..paused.clone() };
+        assert!(!resume(vec![other]).unwrap(), "a pause that was not begun");
+        assert_eq!(server.shared().state.lock().step_barrier.awaited(), [1]);
+        assert!(resume(vec![paused]).unwrap());
+        assert_eq!(server.shared().state.lock().step_barrier.awaited(), [0, 1]);
     }
 }

@@ -93,6 +93,8 @@ fn read_rows(reply: &Incoming) -> Result<(usize, SelectedRows)> {
 mod tests {
     use super::*;
     use crate::protocol::samples::{Sample, rows, with_values};
+    use crate::server::Policy;
+    use crate::server::testing::{TABLE, TestServer};
 
     pub(super) fn samples() -> Vec<Sample> {
         let asked = Rows { name: "emb".into(), from: 9, enough: 1 << 20 };
@@ -101,5 +103,31 @@ mod tests {
             Sample::of("rows", REQUEST.kind, &asked),
             with_values("rows found", REQUEST.kind, 12_u32.to_meta(), &found, (&[], &[]), |f| read_rows(f).map(drop)),
         ]
+    }
+
+    #[test]
+    fn all_rows_of_a_table_are_fetched_shard_by_shard() {
+        let server = TestServer::start(1, Policy::Fail);
+        let client = server.join(0);
+        let ids: Vec<i64> = (0..100).collect();
+        let looked_up = server.look_up(&client, 0, &ids, false);
+        let (mut found, mut elements, mut replies) = (Vec::new(), 0, 0);
+        let mut take = |next: usize, rows: SelectedRows| {
+            found.extend(rows.rows);
+            elements += rows.value.numel();
+            replies += 1;
+            next
+        };
+        let (about, mut from) = (|| "rows".to_string(), 0);
+        while from < SHARDS {
+            let asked = Rows { name: TABLE.into(), from: from as u32, enough: 1 };
+            let (next, rows) = client.ask(0, server.endpoint(), &REQUEST, &asked, &about, read_rows).unwrap();
+            from = take(next, rows);
+        }
+        found.sort_unstable();
+        assert_eq!((found, elements), (ids, looked_up.len()));
+        assert!(replies > 1, "some shards at a time");
+        let unknown = client.fetch_rows(0, server.endpoint(), "unknown", &mut |_| Ok(())).unwrap_err();
+        assert!(unknown.to_string().contains("unknown"), "{unknown}");
     }
 }

@@ -51,9 +51,23 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::Sample;
+    use crate::server::Policy;
+    use crate::server::testing::{Folder, TABLE, TestServer};
 
     pub(super) fn samples() -> Vec<Sample> {
         let save = SaveTable { dir: "/tables".into(), file: "emb_0".into(), table: "emb".into() };
         vec![Sample::of("save table", REQUEST.kind, &save)]
+    }
+
+    #[test]
+    fn server_writes_its_rows_to_the_file_that_is_named() {
+        let (server, folder) = (TestServer::start(1, Policy::Fail), Folder::new("save-table"));
+        let client = server.join(0);
+        server.look_up(&client, 0, &[3, 8], false);
+        client.save_table(0, &server.list(), folder.path(), TABLE).unwrap();
+        let file = std::path::Path::new(folder.path()).join(format!("__lookup_table__/{TABLE}_0"));
+        assert!(file.metadata().unwrap().len() > 0);
+        let error = client.save_table(0, &server.list(), folder.path(), "unknown").unwrap_err();
+        assert!(error.report().what.contains("has no table `unknown`"), "{error}");
     }
 }

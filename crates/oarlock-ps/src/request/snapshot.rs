@@ -91,9 +91,29 @@ impl Client {
 mod tests {
     use super::*;
     use crate::protocol::samples::{Sample, names};
+    use crate::server::Policy;
+    use crate::server::testing::{Folder, TABLE, TestServer};
 
     pub(super) fn samples() -> Vec<Sample> {
         let snapshot = Snapshot { dir: "/ckpt".into(), number: 3, server: 1, wait: true, names: names() };
         vec![Sample::of("snapshot", REQUEST.kind, &snapshot)]
+    }
+
+    #[test]
+    fn snapshot_has_all_variables_and_rows_of_the_server() {
+        let (server, folder) = (TestServer::start(1, Policy::Fail), Folder::new("snapshot"));
+        let client = server.join(0);
+        server.look_up(&client, 0, &[3, 8], false);
+        let (dir, variables) = (folder.path().to_string(), server.variables.clone());
+        let request = SnapshotRequest { dir, number: 4, servers: server.list(), variables };
+        client.begin_snapshot(0, &request).unwrap();
+        client.finish_snapshot(0, &request).unwrap();
+        let root = oarlock_io::open_store(folder.path()).unwrap();
+        let files = crate::checkpoint::server_folder(&*root, 4, 0).unwrap().view().unwrap().files().unwrap();
+        for part in server.variables.iter().flat_map(|variable| &variable.parts) {
+            let stem = format!("{}.part-", part.name);
+            assert!(files.iter().any(|f| *f == *part.name || f.starts_with(&stem)), "{} in {files:?}", part.name);
+        }
+        assert!(files.iter().any(|f| f.starts_with(TABLE)), "{files:?}");
     }
 }

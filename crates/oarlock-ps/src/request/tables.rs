@@ -41,7 +41,7 @@ message! {
         pub(crate) width: u64,
         /// How many rows it has; of a hashed table, how many it may get.
         pub(crate) rows: u64,
-        /// Rows are hashed over the servers by id.
+        /// Rows are hashed over the servers.
         pub(crate) hashed: bool,
     }
 }

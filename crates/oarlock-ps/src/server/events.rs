@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Error, Kind};
 use parking_lot::MutexGuard;
+use tracing::info;
 
 use super::step_barrier::{Effect, Event, Failure};
 use super::{Policy, ServerMode, Shared, State};
@@ -75,6 +76,6 @@ impl Shared {
             Policy::Wait => "the others wait for its return",
             Policy::Shrink => "the others go on without it",
         };
-        self.options.log.line(format!("{loss}; {then}"));
+        info!(role = "server", endpoint = %self.updates.endpoint, "{loss}; {then}");
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use oarlock_ir::{Error, Kind};
 use oarlock_net::now;
 use parking_lot::MutexGuard;
+use tracing::info;
 
 use super::session::End;
 use super::step_barrier::Event;
@@ -45,7 +46,8 @@ impl Shared {
             if state.failed.is_none() && !state.finished {
                 let report = WaitReport::of(&state.step_barrier, self.updates.mode);
                 let lines = reminder.check(&report, now);
-                lines.iter().for_each(|line| self.options.log.line(format!("server {} {line}", self.updates.endpoint)));
+                let (endpoint, step) = (self.updates.endpoint.as_str(), state.step_barrier.done() + 1);
+                lines.iter().for_each(|line| info!(role = "server", endpoint, step, "server {endpoint} {line}"));
             }
             self.changed.wait_for(&mut state, CHECK_EVERY);
         }

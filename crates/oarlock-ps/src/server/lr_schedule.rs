@@ -122,16 +122,16 @@ impl LrSchedule {
     }
 
     /// The rates of a push, for updates that run in `own`. Nothing if all rates are constant.
-    pub(super) fn of_push(&self, brought: &[Named], scope: &Scope, own: &mut Option<Scope>) -> Result<()> {
+    pub(super) fn of_push(&self, pushed: &[Named], scope: &Scope, own: &mut Option<Scope>) -> Result<()> {
         if self.notices.is_empty() && self.sent.is_empty() {
             return Ok(());
         }
         let mut schedule = self.schedule.lock();
-        let rates = brought.iter().filter(|(name, _)| self.expected().any(|rate| rate.as_str() == name));
+        let rates = pushed.iter().filter(|(name, _)| self.expected().any(|rate| rate.as_str() == name));
         for (name, value) in rates {
             copy(value, &scope.var(name))?;
         }
-        let made = brought.iter().filter(|(name, _)| self.notices.contains(name.as_str()));
+        let made = pushed.iter().filter(|(name, _)| self.notices.contains(name.as_str()));
         let mut made: i64 = made.filter_map(|(_, value)| steps(value)).sum();
         if made == 0 && !schedule.begun {
             // A step that a trainer broke off may send less than all: there is no rate yet.
@@ -149,7 +149,7 @@ impl LrSchedule {
 }
 
 /// Copies the rates of a push to where an update finds them.
-pub(super) fn lend(rates: Option<&Scope>, to: &Scope) -> Result<()> {
+pub(super) fn copy_rates(rates: Option<&Scope>, to: &Scope) -> Result<()> {
     let Some(rates) = rates else { return Ok(()) };
     for name in rates.names() {
         copy(&rates.var(&name).read(), &to.var(&name))?;

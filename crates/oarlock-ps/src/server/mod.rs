@@ -27,6 +27,8 @@ mod snapshot;
 mod staleness;
 pub mod step_barrier;
 mod tables;
+#[cfg(test)]
+pub(crate) mod testing;
 mod unauthenticated;
 mod updates;
 mod wait_report;
@@ -42,6 +44,7 @@ use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 use oarlock_net::spawn;
 use oarlock_net::{Listener, now};
 use parking_lot::{Condvar, Mutex, RwLock};
+use tracing::info;
 
 use all_gather::AllGather;
 use all_to_all::AllToAll;
@@ -193,7 +196,7 @@ impl Server {
             changed_rows: ChangedRows::new(trainers),
             pre_images: PreImages::new(options.policy == Policy::Wait),
             last_eviction: LastEviction::default(),
-            unauthenticated: Unauthenticated::new(options.log.clone()),
+            unauthenticated: Unauthenticated::new(&endpoint),
             profile: ExecState::of(runtime).profile(),
             updates,
             state: Mutex::new(state),
@@ -206,7 +209,7 @@ impl Server {
             applied: Mutex::default(),
             options,
         });
-        shared.options.log.line(format!("server {endpoint} waits for {trainers} trainers"));
+        info!(role = "server", endpoint = endpoint.as_str(), "server {endpoint} waits for {trainers} trainers");
         let threads = vec![
             spawn("oarlock-accept", "a server", {
                 let s = shared.clone();
@@ -225,7 +228,7 @@ impl Server {
         &self.endpoint
     }
 
-    /// WaitReport until every trainer has left, the job fails, or `interrupted` says so.
+    /// Waits until every trainer has left, the job fails, or `interrupted` says so.
     pub fn wait(mut self, interrupted: impl Fn() -> bool) -> Result<Summary> {
         let mut state = self.shared.state.lock();
         while !state.finished && state.failed.is_none() {
@@ -246,14 +249,17 @@ impl Server {
         self.end();
         let summary = self.shared.summary();
         let how = if failed.is_some() { "stops after an error" } else { "is done" };
-        self.shared.options.log.line(format!(
-            "server {} {how}: {} steps, {} pushes, {} of them duplicates",
-            self.endpoint, summary.steps, summary.pushes, summary.duplicates
-        ));
+        let (endpoint, Summary { steps, pushes, duplicates, .. }) = (self.endpoint.as_str(), &summary);
+        info!(
+            role = "server",
+            endpoint,
+            step = steps,
+            "server {endpoint} {how}: {steps} steps, {pushes} pushes, {duplicates} of them duplicates"
+        );
         if summary.staleness.pushes > 0 {
-            self.shared.options.log.line(format!("server {}: {}", self.endpoint, summary.staleness));
+            info!(role = "server", endpoint, "server {endpoint}: {}", summary.staleness);
         }
-        self.shared.updates.tables.report().for_each(|line| self.shared.options.log.line(line));
+        self.shared.updates.tables.report().for_each(|line| info!(role = "server", endpoint, "{line}"));
         match failed {
             Some(error) => Err(error),
             None => Ok(summary),

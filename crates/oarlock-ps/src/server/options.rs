@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oarlock_net::{Log, NetOptions};
+use oarlock_net::NetOptions;
 
 use super::Policy;
 
@@ -23,8 +23,6 @@ pub struct ServerOptions {
     pub silence: Duration,
     /// Keep serving when every trainer has left.
     pub stay: bool,
-    /// The log of the job.
-    pub log: Log,
 }
 
 impl Default for ServerOptions {
@@ -37,7 +35,6 @@ impl Default for ServerOptions {
             deadline: Duration::from_secs(180),
             silence: Duration::from_secs(20),
             stay: false,
-            log: Log::stderr(),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Shared {
 /// The ids of rows in a section of a request.
 pub(crate) fn ids_of(frame: &Incoming, section: usize) -> Result<&[i64]> {
     let bytes = frame.section(section).ok_or_else(|| damaged("the ids of a lookup are missing"))?;
-    bytemuck::try_cast_slice(bytes).map_err(|_| damaged("the ids of a lookup are cut off"))
+    bytemuck::try_cast_slice(bytes).map_err(|_| damaged("the ids of a lookup are truncated"))
 }
 
 /// The bytes of a value, as far as they matter for the size of a frame.

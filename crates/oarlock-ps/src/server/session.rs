@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::{Conn, Incoming, READS, Received, now};
+use tracing::warn;
 
 use super::Shared;
 use super::call::Call;
@@ -55,8 +56,8 @@ impl Session {
                 if hello.purpose == Purpose::Heartbeat
                     && let Err(e) = self.conn.watch_closely()
                 {
-                    let peer = self.conn.peer().to_string();
-                    self.shared.options.log.line(format!("warning: the loss of {peer} would be noticed late: {e}"));
+                    let peer = self.conn.peer();
+                    warn!(role = "server", peer, "the loss of {peer} would be noticed late: {e}");
                 }
                 let end = self.serve(&hello);
                 if !hello.is_read_only() {
@@ -103,7 +104,7 @@ impl Session {
                 Ok(Received::Closed) => return End::Closed,
                 Ok(Received::Frame) => {}
                 Err(e) => {
-                    self.shared.options.log.line(format!("warning: {e}"));
+                    warn!(role = "server", peer = self.conn.peer(), "{e}");
                     return End::Broken;
                 }
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use oarlock_io::{Staging, Store, open_store, write_rows, write_tensor};
 use oarlock_ir::{Error, Kind, Name, Result};
 use oarlock_tensor::{Tensor, Value};
+use tracing::warn;
 
 use super::Shared;
 use super::tables::SnapshotTable;
@@ -124,7 +125,7 @@ impl Shared {
             Ok(()) => Status::Saved,
             Err(error) => {
                 let error = error.note(format!("in checkpoint {} of server {}", key.1, self.updates.endpoint));
-                self.options.log.line(format!("warning: {error}"));
+                warn!(role = "server", endpoint = %self.updates.endpoint, "{error}");
                 Status::Failed(error)
             }
         };

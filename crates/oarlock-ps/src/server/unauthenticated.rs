@@ -4,8 +4,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-
-use oarlock_net::Log;
+use tracing::warn;
 
 /// The number of peers of a minute that are named.
 const NAMED: usize = 5;
@@ -14,7 +13,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The peers that were rejected.
 pub(super) struct Unauthenticated {
-    log: Log,
+    /// The endpoint of the server.
+    endpoint: String,
     minute: Mutex<Minute>,
 }
 
@@ -27,15 +27,15 @@ struct Minute {
 }
 
 impl Unauthenticated {
-    pub(super) fn new(log: Log) -> Unauthenticated {
-        Unauthenticated { log, minute: Mutex::default() }
+    pub(super) fn new(endpoint: &str) -> Unauthenticated {
+        Unauthenticated { endpoint: endpoint.to_string(), minute: Mutex::default() }
     }
 
     /// `peer` was rejected now, because of `why`.
     pub(super) fn rejected(&self, peer: &str, why: &str, now: Instant) {
         self.check(now);
         if self.minute.lock().names(now) {
-            self.log.line(format!("warning: {peer} was rejected: {why}"));
+            warn!(role = "server", endpoint = %self.endpoint, peer, "{peer} was rejected: {why}");
         }
     }
 
@@ -52,10 +52,11 @@ impl Unauthenticated {
     }
 
     fn count(&self, unnamed: usize, when: &str) {
+        let endpoint = self.endpoint.as_str();
         match unnamed {
             0 => {}
-            1 => self.log.line(format!("warning: ... and 1 more was rejected{when}")),
-            n => self.log.line(format!("warning: ... and {n} more were rejected{when}")),
+            1 => warn!(role = "server", endpoint, "... and 1 more was rejected{when}"),
+            n => warn!(role = "server", endpoint, "... and {n} more were rejected{when}"),
         }
     }
 }
@@ -80,50 +81,50 @@ impl Minute {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use oarlock_net::now;
+    use oarlock_net::testing::Logged;
 
     use super::*;
-    use oarlock_net::now;
 
-    fn unauthenticated() -> (Unauthenticated, Arc<Mutex<Vec<String>>>) {
-        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
-        let sink = lines.clone();
-        (Unauthenticated::new(Log::new(move |line| sink.lock().push(line.to_string()))), lines)
+    /// The messages of the events that were logged, with their levels.
+    fn messages(logged: &Logged) -> Vec<String> {
+        logged.lines().iter().map(|line| line.split(" [(").next().unwrap_or(line).to_string()).collect()
     }
 
     #[test]
     fn first_rejected_peers_of_a_minute_are_named_and_the_others_counted() {
-        let (unauthenticated, lines) = unauthenticated();
+        let endpoint = "first-of-a-minute:1";
+        let (unauthenticated, logged) = (Unauthenticated::new(endpoint), Logged::with("endpoint", endpoint));
         let start = now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         (0..1000).for_each(|i| {
             unauthenticated.rejected(&format!("10.0.0.1:{i}"), "it connected and sent nothing", at(i / 20))
         });
         unauthenticated.check(at(59));
-        assert_eq!(lines.lock().len(), NAMED);
-        assert_eq!(lines.lock()[0], "warning: 10.0.0.1:0 was rejected: it connected and sent nothing");
+        assert_eq!(logged.lines().len(), NAMED);
+        assert_eq!(messages(&logged)[0], "WARN 10.0.0.1:0 was rejected: it connected and sent nothing");
+        assert!(logged.lines()[0].contains("(\"peer\", String(\"10.0.0.1:0\"))"), "{:?}", logged.lines()[0]);
         unauthenticated.check(at(60));
         unauthenticated.check(at(61));
-        assert_eq!(lines.lock()[NAMED..], ["warning: ... and 995 more were rejected in the last minute"]);
+        assert_eq!(messages(&logged)[NAMED..], ["WARN ... and 995 more were rejected in the last minute"]);
         // The next one begins a minute of its own.
-        lines.lock().clear();
         (0..7).for_each(|i| unauthenticated.rejected(&format!("b:{i}"), "no", at(70)));
         unauthenticated.rejected("c:1", "no", at(130));
-        let said = lines.lock().clone();
         assert_eq!(
-            said[NAMED..],
-            ["warning: ... and 2 more were rejected in the last minute", "warning: c:1 was rejected: no"]
+            messages(&logged)[2 * NAMED + 1..],
+            ["WARN ... and 2 more were rejected in the last minute", "WARN c:1 was rejected: no"]
         );
     }
 
     #[test]
     fn rejected_peers_of_the_last_minute_are_counted_at_the_end() {
-        let (unauthenticated, lines) = unauthenticated();
+        let endpoint = "counted-at-the-end:1";
+        let (unauthenticated, logged) = (Unauthenticated::new(endpoint), Logged::with("endpoint", endpoint));
         unauthenticated.end();
-        assert!(lines.lock().is_empty());
+        assert!(logged.lines().is_empty());
         (0..NAMED + 1).for_each(|i| unauthenticated.rejected(&format!("b:{i}"), "no", now()));
         unauthenticated.end();
         unauthenticated.end();
-        assert_eq!(lines.lock()[NAMED..], ["warning: ... and 1 more was rejected"]);
+        assert_eq!(messages(&logged)[NAMED..], ["WARN ... and 1 more was rejected"]);
     }
 }

@@ -22,7 +22,7 @@ use oarlock_transpile::{TRAINER_ID, backup};
 /// How a server treats what arrives: the attribute `distributed_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerMode {
-    /// WaitReport for all trainers, then makes one step.
+    /// Waits for all trainers, then makes one step.
     Sync,
     /// Makes a step for whatever arrives. (Half-async trainers wait for themselves; to a server they look the same.)
     Async,
@@ -260,9 +260,9 @@ impl Updates {
         self.tables.step(of)
     }
 
-    /// Computes the learning rates for what a push brought, into a scope in which its gradients are then applied.
-    pub(crate) fn rates_of(&self, brought: &[Named], own: &mut Option<Scope>) -> Result<()> {
-        self.rates.of_push(brought, &self.scope, own)
+    /// Computes the learning rates for the values of a push, into a scope in which its gradients are then applied.
+    pub(crate) fn rates_of(&self, pushed: &[Named], own: &mut Option<Scope>) -> Result<()> {
+        self.rates.of_push(pushed, &self.scope, own)
     }
 
     /// Applies one variable at once, at the learning rates of its push.

@@ -22,7 +22,7 @@ struct Dir(PathBuf);
 
 impl Dir {
     fn new(name: &str) -> Dir {
-        let path = std::env::temp_dir().join(format!("oarlock-trades-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("oarlock-all-to-all-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Dir(path)
     }

@@ -23,7 +23,7 @@ const SERVER: &str = "10.71.3.1:7164";
 /// Longer than a short loss of the network, and short enough to be waited for.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-#[expect(clippy::disallowed_methods, reason = "processes of a test are real, and are told who they are")]
+#[expect(clippy::disallowed_methods, reason = "processes of a test are real, and get their roles by variables")]
 fn scene() -> Option<String> {
     std::env::var(SCENE).ok()
 }
@@ -79,7 +79,7 @@ fn play(scene: &str) {
     assert_eq!(code, Some(0), "{text}");
 }
 
-/// WaitReport for the end of a process, and returns what it wrote.
+/// Waits for the end of a process, and returns what it wrote.
 fn ended(mut process: Process, limit: Duration) -> (Option<i32>, String) {
     let until = now() + limit;
     while process.0.try_wait().unwrap().is_none() {
@@ -139,7 +139,7 @@ impl Other {
         Other { process, lines }
     }
 
-    /// WaitReport until it says so.
+    /// Waits until it says so.
     fn says(&self, what: &str) -> String {
         let (until, mut heard) = (now() + Duration::from_secs(30), String::new());
         while now() < until {

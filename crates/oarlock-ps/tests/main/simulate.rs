@@ -102,7 +102,7 @@ struct Server {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
-    /// WaitReport for the greetings of all servers: what each has of it.
+    /// Waits for the greetings of all servers: what each has of it.
     Joining(BTreeMap<usize, (u64, bool)>),
     /// The others went on without it. Asks all servers how they stand (`from` 0), or agrees with them on a step.
     Returning {
@@ -110,21 +110,21 @@ enum Phase {
         ahead: u64,
         stands: BTreeMap<usize, Stand>,
     },
-    /// WaitReport for the end of a step at all servers.
+    /// Waits for the end of a step at all servers.
     Stepping {
         step: u64,
         done: BTreeSet<usize>,
     },
-    /// WaitReport until all servers know that it has no data.
+    /// Waits until all servers know that it has no data.
     Pausing(BTreeSet<usize>),
-    /// WaitReport for the others.
+    /// Waits for the others.
     AtBarrier,
-    /// WaitReport until all servers know that it takes part again: whether each goes by that step.
+    /// Waits until all servers know that it takes part again: whether each goes by that step.
     Resuming {
         met: Met,
         taken: BTreeMap<usize, bool>,
     },
-    /// WaitReport until all servers know that it leaves.
+    /// Waits until all servers know that it leaves.
     Leaving(BTreeSet<usize>),
     Gone,
     Dead,
@@ -355,12 +355,12 @@ impl Simulation {
     }
 
     /// Does what a server does with an event.
-    fn note(&mut self, at: usize, event: Event, brought: Option<(usize, Batch)>) -> Vec<Effect> {
+    fn note(&mut self, at: usize, event: Event, contribution: Option<(usize, Batch)>) -> Vec<Effect> {
         let server = &mut self.servers[at];
         let effects = server.round.on(event);
         for effect in &effects {
             match effect {
-                Effect::Accept => drop(brought.map(|(trainer, batch)| server.held.insert(trainer, batch))),
+                Effect::Accept => drop(contribution.map(|(trainer, batch)| server.held.insert(trainer, batch))),
                 Effect::Apply { step, of } => {
                     for trainer in of {
                         let batch = server.held.remove(trainer).expect("what was taken is here");

@@ -31,7 +31,7 @@ layers! {
     "unsqueeze" => |net, a| net.unsqueeze(&a.var("input")?, &a.i32s("axes")?);
     "flatten" => |net, a| net.flatten(&a.var("x")?, a.i32("axis")?);
     "concat" => |net, a| net.concat(&refs(&a.vars("input")?), a.i32("axis")?);
-    "split" => |net, a| net.split(&a.var("input")?, a.cut("num_or_sections")?, a.i32("dim")?);
+    "split" => |net, a| net.split(&a.var("input")?, a.split_into("num_or_sections")?, a.i32("dim")?);
     "stack" => |net, a| net.stack(&refs(&a.vars("x")?), a.i32("axis")?);
     "unstack" => |net, a| net.unstack(&a.var("x")?, a.i32("axis")?, a.opt("num", Args::usize)?);
     "slice" => |net, a| net.slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?);

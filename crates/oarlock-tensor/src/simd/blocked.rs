@@ -5,8 +5,8 @@ use super::tiles::{self, Panel};
 use crate::Pool;
 use crate::gemm::{GemmElem, Mat, PARALLEL, Then};
 
-/// The largest panel of the result, in rows and columns. Panels are cut by shape alone, never by the number of threads,
-/// because the cut decides how the crate blocks the sum and so the last bit of the result.
+/// The largest panel of the result, in rows and columns. Panels are divided by shape alone, never by the number of threads,
+/// because the division decides how the crate blocks the sum and so the last bit of the result.
 /// This size costs one thread at most a few percent (each panel packs its operands again) and feeds a handful of threads.
 const PANEL: (usize, usize) = (512, 256);
 
@@ -101,15 +101,15 @@ fn each_panel<T: GemmElem>(
     });
 }
 
-/// The length of the parts when `len` is cut into as few equal parts of at most `max` as possible, a multiple of the
+/// The length of the parts when `len` is divided into as few equal parts of at most `max` as possible, a multiple of the
 /// kernel's tile where there are several.
 fn part(len: usize, max: usize) -> usize {
     let parts = len.div_ceil(max).max(1);
     len.div_ceil(parts).next_multiple_of(16).min(len.max(1))
 }
 
-/// Height and width of the panels of tiles, whose bits do not depend on the cut: the whole for one thread, else some panels
-/// per thread, cut along the longer side.
+/// Height and width of the panels of tiles, whose bits do not depend on the division: the whole for one thread, else some panels
+/// per thread, divided along the longer side.
 fn share(m: usize, n: usize, threads: usize) -> (usize, usize) {
     if threads == 1 {
         return (m, n);

@@ -1,7 +1,7 @@
 //! Loops over slices, compiled for several instruction sets and chosen at run time.
 //!
 //! Element-by-element loops are plain Rust without fused multiply-add, so an element's bits depend neither on the CPU nor
-//! on where a slice is cut. Reductions add in an order fixed by the length. Slices of one call must have one length
+//! on where a slice is divided. Reductions add in an order fixed by the length. Slices of one call must have one length
 //! (or rows of one width); a mismatch panics, because operators have checked shapes long before.
 
 pub(crate) mod blocked;

@@ -1,6 +1,6 @@
 //! Products with a right matrix that was packed beforehand, for weights that serve many products.
 //!
-//! The columns are cut into strips of two registers, the rows into blocks of `depth` terms; the rows of a strip stand one after
+//! The columns are divided into strips of two registers, the rows into blocks of `depth` terms; the rows of a strip stand one after
 //! the other, so a product reads the matrix from its first byte to its last. Each element is summed as a tile of
 //! [`tiles`](super::tiles) sums it.
 #![allow(unsafe_code, reason = "vector registers by hand, and strips of one result interleave in memory")]

@@ -144,7 +144,7 @@ pub struct Pairs<'a, T> {
 /// `out += sum over pairs of left right^T`: dot products of `rows` rows of each left matrix with the shifted rows of its right
 /// matrix. `right` is the first right matrix; its buffer holds them all. `out` has a column per shifted row.
 ///
-/// Sums over all pairs are kept in registers, so many short rows cost no more than one long one.
+/// Sums over all pairs are kept in registers; a large number of short rows therefore costs no more than one long one.
 pub fn shifted_dots<T: GemmElem>(out: &mut [T], rows: usize, pairs: Pairs<'_, T>, right: Shifted<'_, T>) {
     let (terms, len) = (right.starts.len(), right.len);
     assert_eq!(out.len(), rows * terms, "the result does not fit the rows");

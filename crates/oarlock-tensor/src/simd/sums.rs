@@ -27,7 +27,7 @@ impl<T: Copy> Elems<'_, T> {
 /// `out = alpha left right + beta out`: each row of `out` is a sum of rows of `right`, up to eight at a time. Good when
 /// `out` stays in the cache (few rows) or `right` has few rows. `beta` 0 does not read `out`.
 ///
-/// Each element is summed from the first row of `right` to the last, whatever the cut.
+/// Each element is summed from the first row of `right` to the last, however the rows are divided.
 pub(crate) fn sums<T: GemmElem>(out: &mut [T], left: Elems<'_, T>, right: Rows<'_, T>, alpha: T, beta: T) {
     vector::run(Sums { out, left, right, alpha, beta });
 }

@@ -1,7 +1,7 @@
 //! Large matrix products by tiles that stay in registers, for vectors of 256 bits and more: there they beat the `gemm` crate.
 //!
 //! Each element is summed from its first term to its last in blocks of `depth(k)` terms, one addition at a time. So its
-//! bits depend on `k` and the two vectors it is made of, not on the cut of the result into panels, blocks and tiles.
+//! bits depend on `k` and the two vectors it is made of, not on the division of the result into panels, blocks and tiles.
 #![allow(unsafe_code, reason = "vector registers by hand, and panels of one result interleave in memory")]
 
 use super::pack::{Scratch, pack_strip, prefetch_row};

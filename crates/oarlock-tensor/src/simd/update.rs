@@ -169,10 +169,10 @@ mod tests {
         let step = Adam::new(0.01f32, (0.9, 0.999), (0.9, 0.999), 1e-8);
         let (mut whole, mut m, mut v) = (p.clone(), vec![0.1; 101], vec![0.2; 101]);
         adam(&mut whole, &mut m, &mut v, &g, step);
-        let (mut cut, mut m, mut v) = (p, vec![0.1; 101], vec![0.2; 101]);
+        let (mut parts, mut m, mut v) = (p, vec![0.1; 101], vec![0.2; 101]);
         for r in [0..3, 3..50, 50..101] {
-            adam(&mut cut[r.clone()], &mut m[r.clone()], &mut v[r.clone()], &g[r], step);
+            adam(&mut parts[r.clone()], &mut m[r.clone()], &mut v[r.clone()], &g[r], step);
         }
-        assert_eq!(whole, cut);
+        assert_eq!(whole, parts);
     }
 }

@@ -1,4 +1,4 @@
-//! Hashed embedding tables: rows of weights and optimizer state by id, made when they are first read for training.
+//! Hashed embedding tables: rows of weights and optimizer state, found by a hash of the id and made when they are first read for training.
 //!
 //! A [`HashedTable`] maps any `i64` to a row: id, header, weights and optimizer state side by side.
 //!

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::SHARD_BITS;
 use crate::rng::mix;
 
-/// A map by id, for the ids of one shard.
+/// A map keyed by id, for the ids of one shard.
 pub(super) type ById<T> = HashMap<i64, T, BuildHasherDefault<IdHasher>>;
 
 /// Hashes ids of one shard, which agree in the leading bits of their mix.

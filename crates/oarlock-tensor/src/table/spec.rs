@@ -59,7 +59,7 @@ pub enum RowInit {
     TruncatedGaussian {
         /// The mean.
         mean: f32,
-        /// The standard deviation before the cut.
+        /// The standard deviation before the truncation.
         std: f32,
     },
 }

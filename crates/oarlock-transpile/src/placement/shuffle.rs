@@ -54,7 +54,7 @@ impl Mt19937 {
         word ^ (word >> 18)
     }
 
-    /// A number from 0 to `max`, all equally likely: draws are cut to as many bits as `max` has until one fits.
+    /// A number from 0 to `max`, all equally likely: draws are truncated to as many bits as `max` has until one fits.
     fn up_to(&mut self, max: usize) -> usize {
         let mask = (max + 1).next_power_of_two() - 1;
         loop {

@@ -1,4 +1,4 @@
-//! Programs of collective workers: how they set up rings, sum gradients, and average parameters.
+//! Programs of collective workers: how they set up communication groups, sum gradients, and average parameters.
 
 use expect_test::expect;
 use oarlock_ir::{Program, Result};
@@ -34,7 +34,7 @@ fn collective(mode: CollectiveMode) -> Config {
 }
 
 #[test]
-fn collective_workers_agree_on_rings() {
+fn collective_workers_agree_on_communication_groups() {
     let nccl2 = Config { mode: Mode::Nccl2, nccl_comm_num: 2, ..Config::fluid() };
     let (_, startup) = worker(nccl2).unwrap();
     about(

@@ -150,7 +150,7 @@ fn transpiled_programs_are_those_of_fluid() {
             let expected = read(&archive, case.made, &format!("pserver{i}_startup"));
             compare(
                 &format!("server {i} startup"),
-                &whole_then_cut(&startup),
+                &whole_then_split(&startup),
                 &drop_unused(&start_counting(&expected)),
             );
         }
@@ -375,7 +375,7 @@ fn name_compensation(program: &mut Program) {
 
 /// A block of a parameter is taken out of the whole, so that it has the values it has on one machine. Fluid 1.8
 /// initializes the block: undo ours to compare.
-fn whole_then_cut(startup: &Program) -> Program {
+fn whole_then_split(startup: &Program) -> Program {
     let mut program = startup.clone();
     let mut ops: Vec<Op> = Vec::new();
     for op in &startup.global().ops {

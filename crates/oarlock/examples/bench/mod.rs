@@ -1,4 +1,4 @@
-//! What benchmarks share: timing in windows, peers as other processes, memory.
+//! Shared by the benchmarks: timing in windows, peers as other processes, memory.
 
 #![allow(dead_code, reason = "each benchmark uses what it needs")]
 

@@ -46,7 +46,7 @@ pub(crate) fn compare(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What several seeds gave.
+/// The results of several seeds.
 #[derive(Default)]
 struct Runs {
     rates: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What the twins of Python examples share: numpy's random numbers, so that both train on the same data, and feeding.
+//! Shared by the twins of Python examples: numpy's random numbers, so that both train on the same data, and feeding.
 
 #![allow(dead_code, reason = "each example uses what it needs")]
 

@@ -1,7 +1,7 @@
 //! Checkpoints of a whole job: what servers keep and where every trainer stands, under one manifest.
 //!
-//! Workers that are in step meet, so that everybody stands after the same step; the others leave notes, and nobody waits. Either way
-//! servers only take a cut while the call lasts: they write it afterwards, and a thread of the first worker completes the checkpoint
+//! Workers that are in step do an all-gather, so that all stand after the same step; the others send notifications, and none waits. Either way
+//! servers only take a snapshot while the call lasts: they write it afterwards, and a thread of the first worker completes the checkpoint
 //! when all have.
 
 use std::collections::BTreeMap;
@@ -45,42 +45,48 @@ impl JobSaves<'_> {
             finish_checkpoint(runtime)?;
         }
         if !self.transpiler.is_in_step() {
-            let notes = client.notify(trainer as u32, &servers[0], &own, trainers)?;
+            let states = client.notify(trainer as u32, &servers[0], &own, trainers)?;
             if first {
-                let cut = self.begin(&client, servers)?;
-                self.complete_later(runtime, &client, cut, notes)?;
+                let snapshot = self.begin(&client, servers)?;
+                self.complete_later(runtime, &client, snapshot, states)?;
             }
             return Ok(());
         }
-        let states = meet(&client, trainer, trainers, &servers, "checkpoint", &own)?;
+        let states = all_gather(&client, trainer, trainers, &servers, "checkpoint", &own)?;
         let begun = if first { Some(self.begin(&client, servers.clone())) } else { None };
-        // Nobody goes on before all servers have their cut; who could not begin one says so afterwards.
-        meet(&client, trainer, trainers, &servers, "checkpoint begun", &[])?;
+        // No worker goes on before all servers have their snapshot; the one that could not begin it reports that afterwards.
+        all_gather(&client, trainer, trainers, &servers, "checkpoint begun", &[])?;
         match begun {
-            Some(cut) => self.complete_later(runtime, &client, cut?, states),
+            Some(snapshot) => self.complete_later(runtime, &client, snapshot?, states),
             None => Ok(()),
         }
     }
 
     fn begin(&self, client: &Client, servers: Vec<String>) -> Result<SnapshotRequest> {
         let number = JobCheckpoints::at(self.dir)?.next_number()?;
-        let cut =
+        let snapshot =
             SnapshotRequest { dir: self.dir.to_string(), number, servers, variables: self.transpiler.var_locations()? };
-        client.begin_snapshot(0, &cut)?;
-        Ok(cut)
+        client.begin_snapshot(0, &snapshot)?;
+        Ok(snapshot)
     }
 
     fn complete_later(
         &self,
         runtime: &Runtime,
         client: &Arc<Client>,
-        cut: SnapshotRequest,
+        snapshot: SnapshotRequest,
         states: Vec<Vec<u8>>,
     ) -> Result<()> {
         let (client, keep) = (client.clone(), self.keep);
         let work = move || {
-            client.finish_snapshot(0, &cut)?;
-            JobCheckpoints::at(&cut.dir)?.complete(cut.number, &cut.variables, cut.servers.len(), &states, keep)
+            client.finish_snapshot(0, &snapshot)?;
+            JobCheckpoints::at(&snapshot.dir)?.complete(
+                snapshot.number,
+                &snapshot.variables,
+                snapshot.servers.len(),
+                &states,
+                keep,
+            )
         };
         let thread = std::thread::Builder::new().name("oarlock-checkpoint".into()).spawn(work);
         let thread = thread.map_err(|e| Error::new(Kind::Io, format!("no thread for a checkpoint: {e}")))?;
@@ -88,7 +94,7 @@ impl JobSaves<'_> {
         Ok(())
     }
 
-    /// What this worker needs to go on: its position, where its random numbers stand, and variables that no server keeps.
+    /// The state from which this worker goes on: its position, where its random numbers stand, and variables that no server keeps.
     fn own_state(&self, runtime: &Runtime, scope: &Scope, position: &Position) -> Result<Vec<u8>> {
         let program = self.transpiler.program()?;
         let away = self.transpiler.var_locations()?;
@@ -107,8 +113,8 @@ impl JobSaves<'_> {
         Ok(bytes)
     }
 
-    /// Brings a worker back to where the newest checkpoint was taken: after its startup program, which fetches what servers keep.
-    /// `None` if there is no checkpoint, or the worker left no note before it was taken.
+    /// Restores a worker to where the newest checkpoint was taken: after its startup program, which fetches what servers keep.
+    /// `None` if there is no checkpoint, or the worker sent no notification before it was taken.
     pub fn restore(&self, runtime: &Runtime, scope: &Scope) -> Result<Option<Position>> {
         let found = JobCheckpoints::at(self.dir)?.latest_intact(&mut |line| warn!("{line}"))?;
         let Some(checkpoint) = found else { return Ok(None) };
@@ -160,7 +166,7 @@ pub fn finish_checkpoint(runtime: &Runtime) -> Result<()> {
     }
 }
 
-fn meet(
+fn all_gather(
     client: &Client,
     trainer: usize,
     trainers: usize,

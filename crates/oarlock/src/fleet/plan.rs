@@ -1,4 +1,4 @@
-//! What the fields of Fleet 2.0's `DistributedStrategy` mean together: which optimizer, what around it, and who exchanges what.
+//! The plan that follows from the fields of Fleet 2.0's `DistributedStrategy`: which optimizer, what around it, and who exchanges what.
 //! Front ends carry it out by names.
 
 use oarlock_exec::Scope;
@@ -8,7 +8,7 @@ use oarlock_transpile::CollectiveMode;
 
 use super::Strategy;
 
-/// What a strategy switches on besides the exchange.
+/// Switches of a strategy besides the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
     /// Computes again what it did not keep.
@@ -59,11 +59,11 @@ impl Extra {
 /// A strategy, as far as it decides.
 #[derive(Debug, Clone)]
 pub struct Switches {
-    /// Nobody waits.
+    /// No worker waits for another.
     pub a_sync: bool,
-    /// Exchange every so many steps; not more than 0 for every step.
+    /// The number of steps between two exchanges; 0 or less for every step.
     pub k_steps: i64,
-    /// What is switched on besides.
+    /// Other switches that are on.
     pub extras: Vec<Extra>,
     /// How many servers the job has.
     pub servers: usize,
@@ -77,21 +77,21 @@ pub struct Switches {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exchange {
     /// One process trains alone.
-    Nobody,
+    Local,
     /// Through parameter servers; the number is of GEO's steps.
     Servers(Strategy, usize),
-    /// Equal workers among each other.
+    /// Collective workers among each other.
     Workers(CollectiveMode),
 }
 
-/// What is to be done.
+/// The decisions of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Who exchanges what.
     pub exchange: Exchange,
-    /// What the optimizer becomes, if another.
+    /// Replaces the optimizer, if it is set.
     pub becomes: Option<Extra>,
-    /// What goes around it, from the inside out.
+    /// Wrappers of the optimizer, from the inside out.
     pub around: Vec<Extra>,
 }
 
@@ -99,7 +99,7 @@ pub struct Plan {
 pub fn plan(switches: &Switches) -> Result<Plan> {
     let has = |extra| switches.extras.contains(&extra);
     let exchange = match (switches.servers, switches.workers) {
-        (0, 0 | 1) => Exchange::Nobody,
+        (0, 0 | 1) => Exchange::Local,
         (0, _) if has(Extra::LocalSgd) => Exchange::Workers(CollectiveMode::LocalSgd),
         (0, _) => Exchange::Workers(CollectiveMode::GradAllreduce),
         _ => through_servers(switches)?,
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn without_servers_workers_are_equal() {
-        assert_eq!(plan(&switches(0, 1, &[Extra::LocalSgd])).unwrap().exchange, Exchange::Nobody);
+        assert_eq!(plan(&switches(0, 1, &[Extra::LocalSgd])).unwrap().exchange, Exchange::Local);
         let of = |extras: &[Extra]| plan(&switches(0, 4, extras)).unwrap().exchange;
         assert_eq!(of(&[]), Exchange::Workers(CollectiveMode::GradAllreduce));
         assert_eq!(of(&[Extra::LocalSgd]), Exchange::Workers(CollectiveMode::LocalSgd));

@@ -12,7 +12,7 @@ use oarlock_transpile as transpile;
 use crate::{JobOptions, Options, Predictor};
 
 /// Loads a model whose sparse tables stay on the servers of a job that runs: all of them must be named. A run of its program looks
-/// rows up there and changes nothing; a row that nobody trained is zero. Everything else is loaded: all of it, or nothing.
+/// rows up there and changes nothing; a row that was never trained is zero. Everything else is loaded: all of it, or nothing.
 pub fn load_with_servers(
     store: &dyn Store,
     files: &ModelFiles,

@@ -1,6 +1,6 @@
 //! Going on where a run was interrupted.
 //!
-//! What a run needs for that is all here: its variables, how far it was in its data, and where its random numbers stand.
+//! Everything that a run needs for that is here: its variables, how far it was in its data, and where its random numbers stand.
 //! Nothing here knows how batches are made; who makes them passes over those that are done.
 
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ pub struct CheckpointConfig {
     pub dir: String,
     /// How many to keep; the oldest are deleted once a newer one is complete.
     pub max_num: usize,
-    /// Save in every so many epochs, the first included.
+    /// The number of epochs from one save to the next; the first epoch is saved.
     pub epoch_interval: u64,
-    /// Save after every so many steps of those epochs, the first included.
+    /// The number of steps between saves in those epochs; the first step is saved.
     pub step_interval: u64,
 }
 
@@ -67,7 +67,7 @@ impl Recovery {
         Ok(Recovery { checkpoints: Checkpoints::new(open_store(&config.dir)?), config })
     }
 
-    /// Brings everything back to where the newest checkpoint was saved; `None` if there is none. The sequence of seeds then
+    /// Restores everything to where the newest checkpoint was saved; `None` if there is none. The sequence of seeds then
     /// stands where it stood, or starts at `first_seed`. A damaged checkpoint is passed over, with a
     /// warning.
     pub fn restore(

@@ -12,10 +12,10 @@ use super::recovery::{CheckpointConfig, Recovery};
 use crate::optimizer::Minimize;
 use crate::{Executor, Net, Options, VarRef};
 
-/// What is fed for one step, by name.
+/// The feeds of one step, by name.
 pub type Batch = Vec<(String, Tensor)>;
 
-/// What happens while a network is trained. Epochs and steps count from 0.
+/// Events of training. Epochs and steps count from 0.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// An epoch begins.
@@ -38,7 +38,7 @@ pub enum Event<'a> {
         epoch: u64,
         /// Which step of it.
         step: u64,
-        /// What the building function returned: the loss, and what else.
+        /// The values that the building function returned: the loss first.
         metrics: &'a [Tensor],
     },
     /// An epoch is done.
@@ -112,7 +112,7 @@ impl Trainer {
         &self.main
     }
 
-    /// Trains for so many epochs, those of an interrupted run included. `reader` makes the batches of an epoch, the same ones
+    /// Trains for this number of epochs, those of an interrupted run included. `reader` makes the batches of an epoch, the same ones
     /// whenever it is asked for that epoch; `on_event` may end the training. When it is over, its checkpoints are deleted.
     pub fn train<I>(
         &mut self,

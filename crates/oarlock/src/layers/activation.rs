@@ -114,7 +114,7 @@ impl Net {
         self.unary(x, Op::new("mish").attr("threshold", threshold))
     }
 
-    /// `hard_sigmoid(x, slope=0.2, offset=0.5)`: `slope * x + offset`, cut at 0 and 1.
+    /// `hard_sigmoid(x, slope=0.2, offset=0.5)`: `slope * x + offset`, limited to 0 and 1.
     #[track_caller]
     pub fn hard_sigmoid(&mut self, x: &VarRef, slope: f32, offset: f32) -> Result<VarRef> {
         self.unary(x, Op::new("hard_sigmoid").attr("slope", slope).attr("offset", offset))
@@ -127,13 +127,13 @@ impl Net {
         self.unary(x, op.attr("offset", offset))
     }
 
-    /// `brelu(x, t_min=0.0, t_max=24.0)`: `x` cut at both bounds.
+    /// `brelu(x, t_min=0.0, t_max=24.0)`: `x` limited to both bounds.
     #[track_caller]
     pub fn brelu(&mut self, x: &VarRef, t_min: f32, t_max: f32) -> Result<VarRef> {
         self.unary(x, Op::new("brelu").attr("t_min", t_min).attr("t_max", t_max))
     }
 
-    /// `soft_relu(x, threshold=40.0)`: `log(1 + exp(x))` with `x` cut at both sides of the threshold.
+    /// `soft_relu(x, threshold=40.0)`: `log(1 + exp(x))` with `x` limited to both sides of the threshold.
     #[track_caller]
     pub fn soft_relu(&mut self, x: &VarRef, threshold: f32) -> Result<VarRef> {
         self.unary(x, Op::new("soft_relu").attr("threshold", threshold))

@@ -82,7 +82,7 @@ impl Net {
         layer.out(DType::I64, Op::new("max_sequence_len").input("RankTable", [table]))
     }
 
-    /// `lod_tensor_to_array(x, table)`: the sequences cut by step: tensor `t` holds the `t`-th row of each that is long enough.
+    /// `lod_tensor_to_array(x, table)`: the sequences split by step: tensor `t` holds the `t`-th row of each that is long enough.
     #[track_caller]
     pub fn lod_tensor_to_array(&mut self, x: &VarRef, table: &VarRef) -> Result<VarRef> {
         let mut layer = self.layer("lod_tensor_to_array");

@@ -21,7 +21,7 @@ options! {
     }
 }
 
-/// What [`Net::beam_search`] returns.
+/// The results of [`Net::beam_search`].
 #[derive(Debug, Clone)]
 pub struct BeamVars {
     /// The next id of each branch that goes on.

@@ -9,7 +9,7 @@ use crate::{IntOrVar, Net, ParamAttr, VarRef};
 
 use super::{Elementwise, MatMul, StaticRnn};
 
-/// `RNNCell`: a step of a recurrent network. Whoever implements it can be run by [`Net::rnn`] and by decoders.
+/// `RNNCell`: a step of a recurrent network. Its implementations can be run by [`Net::rnn`] and by decoders.
 pub trait RnnCell {
     /// Builds a step: from inputs and states to outputs and as many new states.
     fn call(&mut self, net: &mut Net, inputs: &[VarRef], states: &[VarRef]) -> Result<(Vec<VarRef>, Vec<VarRef>)>;
@@ -30,8 +30,8 @@ pub trait RnnCell {
 }
 
 options! {
-    /// What `GRUCell(hidden_size, param_attr=None, bias_attr=None, gate_activation=None, activation=None, dtype='float32',
-    /// name='GRUCell')` and `LSTMCell(..., forget_bias=1.0, ...)` take.
+    /// The arguments of `GRUCell(hidden_size, param_attr=None, bias_attr=None, gate_activation=None, activation=None, dtype='float32',
+    /// name='GRUCell')` and `LSTMCell(..., forget_bias=1.0, ...)`.
     Cell::size(
         /// Width of the hidden state.
         hidden_size: usize,

@@ -7,7 +7,7 @@ use crate::options::options;
 use crate::{Net, VarRef};
 
 options! {
-    /// What comparisons take: `less_than(x, y, force_cpu=None, cond=None)` and the like, `logical_and(x, y, out=None)` and the like.
+    /// The arguments of comparisons: `less_than(x, y, force_cpu=None, cond=None)` and the like, `logical_and(x, y, out=None)` and the like.
     Compare::new() {
         /// Write into this variable instead of a new one.
         cond: Option<VarRef> = None,

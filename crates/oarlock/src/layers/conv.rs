@@ -39,7 +39,7 @@ impl Spatial {
     }
 }
 
-/// What is added around an image.
+/// The padding around an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Padding {
     /// So much: one number, one per dimension, or one for each side of each dimension.
@@ -125,7 +125,7 @@ impl Layout {
         }
     }
 
-    /// The attribute for so many spatial dimensions.
+    /// The attribute for this number of spatial dimensions.
     pub(crate) fn word(self, spatial: usize) -> &'static str {
         match (self, spatial) {
             (Layout::ChannelsFirst, 3) => "NCDHW",
@@ -152,11 +152,11 @@ options! {
     ) {
         /// Steps of the filter.
         stride(into): Spatial = Spatial::from(1),
-        /// What is added around the image.
+        /// The padding around the image.
         padding(into): Padding = Padding::from(0),
         /// Distances between the filter's elements.
         dilation(into): Spatial = Spatial::from(1),
-        /// Channels are cut into so many groups that do not see each other.
+        /// Channels are divided into this number of groups that do not see each other.
         groups: Option<usize> = None,
         /// The filters.
         param_attr(into): Param = Param::default(),
@@ -183,13 +183,13 @@ options! {
         output_size: Option<Spatial> = None,
         /// Size of the filter; without it, the size that gives `output_size`.
         filter_size: Option<Spatial> = None,
-        /// What is cut off around the result.
+        /// The border that is removed around the result.
         padding(into): Padding = Padding::from(0),
         /// Steps of the filter.
         stride(into): Spatial = Spatial::from(1),
         /// Distances between the filter's elements.
         dilation(into): Spatial = Spatial::from(1),
-        /// Channels are cut into so many groups that do not see each other.
+        /// Channels are divided into this number of groups that do not see each other.
         groups: Option<usize> = None,
         /// The filters.
         param_attr(into): Param = Param::default(),
@@ -248,7 +248,10 @@ impl Net {
         let channels = layer.channels(op_type, input, n, options.data_format)?;
         let groups = options.groups.unwrap_or(1);
         if groups == 0 || !channels.is_multiple_of(groups) {
-            fail!(Kind::Argument, "`{op_type}`: {channels} channels of `{input}` cannot be cut into {groups} groups");
+            fail!(
+                Kind::Argument,
+                "`{op_type}`: {channels} channels of `{input}` cannot be divided into {groups} groups"
+            );
         }
         let dtype = layer.dtype(input)?;
         let filter = sizes(&options.filter_size, n, "filter_size")?;

@@ -44,10 +44,10 @@ pub struct DecodeStart {
     pub finished: VarRef,
 }
 
-/// What a step makes.
+/// The results of a step.
 #[derive(Debug, Clone)]
 pub struct DecodeStep {
-    /// What is collected over all steps.
+    /// Values collected over all steps.
     pub outputs: Vec<VarRef>,
     /// The next states, as many as before.
     pub states: Vec<VarRef>,
@@ -57,7 +57,7 @@ pub struct DecodeStep {
     pub finished: VarRef,
 }
 
-/// What decoding returns.
+/// The results of decoding.
 #[derive(Debug, Clone)]
 pub struct Decoded {
     /// The outputs of all steps.
@@ -85,7 +85,7 @@ options! {
     }
 }
 
-/// What a loop carries from step to step: arrays with the values of all steps, or variables that are overwritten.
+/// Values that a loop carries from step to step: arrays with the values of all steps, or variables that are overwritten.
 struct Carried {
     inputs: Vec<VarRef>,
     states: Vec<VarRef>,
@@ -134,7 +134,7 @@ impl Net {
         Ok(Decoded { outputs, states, lengths: state.lengths })
     }
 
-    /// What a loop counts with.
+    /// Makes the counters of a loop.
     fn decode_loop(&mut self, finished: &VarRef, options: &Decode) -> Result<Loop> {
         let time = self.fill_constant([1], DType::I64, 0.0)?;
         let all = self.reduce_all(finished, Reduce::all())?;
@@ -262,7 +262,7 @@ pub struct BeamSearchDecoder<'a> {
     known: Option<(VarRef, VarRef)>,
 }
 
-/// What a beam keeps besides the states of the cell.
+/// The number of states of a beam besides those of the cell.
 const BEAM_STATES: usize = 3;
 
 impl<'a> BeamSearchDecoder<'a> {
@@ -319,7 +319,7 @@ impl<'a> BeamSearchDecoder<'a> {
         net.reshape(x, Reshape::shape([vec![-1, self.beam_size as i64], rest].concat()))
     }
 
-    /// What belongs to the branches that were chosen; `from` numbers the branches of each row.
+    /// The values of the branches that were chosen; `from` numbers the branches of each row.
     fn chosen(&self, net: &mut Net, x: &VarRef, from: &VarRef, batch: &VarRef) -> Result<VarRef> {
         let batch = net.cast(batch, DType::I64)?;
         net.stop_gradient(&batch)?;

@@ -48,7 +48,7 @@ pub struct Truth<'a> {
     pub difficult: Option<&'a VarRef>,
 }
 
-/// What [`Net::detection_map_metric`] returns.
+/// The results of [`Net::detection_map_metric`].
 #[derive(Debug, Clone)]
 pub struct MapVars {
     /// Of the batch.

@@ -6,7 +6,7 @@ use crate::options::options;
 use crate::{Act, Net, VarRef};
 
 options! {
-    /// What every `elementwise_*(x, y, axis=-1, act=None, name=None)` takes.
+    /// The arguments of every `elementwise_*(x, y, axis=-1, act=None, name=None)`.
     Elementwise::new() {
         /// The dimension of `x` where the dimensions of `y` begin; -1: both end together.
         axis: i32 = -1,

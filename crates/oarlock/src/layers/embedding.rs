@@ -17,7 +17,7 @@ options! {
     ) {
         /// The gradient holds only the rows of the batch.
         is_sparse: bool = false,
-        /// Rows are found by id and made on first use: on parameter servers, or in memory where there are none.
+        /// A hashed table: rows are made on first use, on parameter servers, or in memory where there are none.
         is_distributed: bool = false,
         /// Which ids get a row of a distributed table.
         entry: Entry = Entry::Every,
@@ -38,7 +38,7 @@ pub enum Entry {
     /// Every id, when it is first looked up.
     #[default]
     Every,
-    /// An id that was looked up so many times: `CountFilterEntry`.
+    /// An id that was looked up this number of times: `CountFilterEntry`.
     Count(u32),
     /// An id, with this probability each time it is looked up: `ProbabilityEntry`.
     Probability(f64),
@@ -53,7 +53,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// What a program's text says: `count_filter_entry:N`, `probability_entry:P` or `show_click_entry:SHOW:CLICK`.
+    /// Parses the text in a program: `count_filter_entry:N`, `probability_entry:P` or `show_click_entry:SHOW:CLICK`.
     pub fn parse(text: &str) -> Result<Entry> {
         if let Some((show, click)) = show_click(text) {
             return Ok(Entry::ShowClick { show: show.into(), click: click.into() });

@@ -1,4 +1,4 @@
-//! Images and volumes made larger or smaller, cut, sampled and put in another order.
+//! Images and volumes made larger or smaller, cropped, sampled and put in another order.
 
 use oarlock_ir::{Kind, Op, Result, fail};
 
@@ -46,7 +46,7 @@ options! {
         /// Pixels above, below, left and right.
         paddings(into): Ints,
     ) {
-        /// What they are: constant, reflect or edge.
+        /// Their values: constant, reflect or edge.
         mode(into): String = "constant".to_string(),
         /// Their value, if they are constant.
         pad_value: f32 = 0.0,

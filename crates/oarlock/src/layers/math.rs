@@ -13,7 +13,7 @@ options! {
         /// The factor: a number, or a variable `[1]`.
         scale(into): Operand,
     ) {
-        /// What is added.
+        /// The term that is added.
         bias: f32 = 0.0,
         /// Multiply first?
         bias_after_scale: bool = true,

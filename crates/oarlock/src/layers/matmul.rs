@@ -19,7 +19,7 @@ options! {
 }
 
 impl Net {
-    /// `mul(x, y, x_num_col_dims=1, y_num_col_dims=1)`: the product of two matrices, into which tensors are folded: so many first
+    /// `mul(x, y, x_num_col_dims=1, y_num_col_dims=1)`: the product of two matrices, into which tensors are folded: the first `num_col_dims`
     /// dimensions are rows, the others columns.
     #[track_caller]
     pub fn mul(&mut self, x: &VarRef, y: &VarRef, x_num_col_dims: i32, y_num_col_dims: i32) -> Result<VarRef> {

@@ -12,14 +12,14 @@ options! {
     Auc::new() {
         /// `ROC` or `PR`.
         curve(into): String = "ROC".to_string(),
-        /// Predictions are counted in so many steps.
+        /// Predictions are counted in this number of intervals.
         num_thresholds: i32 = 4095,
         /// Steps of which the batch value is made; 0 for all.
         slide_steps: i32 = 1,
     }
 }
 
-/// What [`Net::auc`] returns.
+/// The results of [`Net::auc`].
 #[derive(Debug, Clone)]
 pub struct AucVars {
     /// Over all steps so far.

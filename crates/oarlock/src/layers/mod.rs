@@ -59,5 +59,5 @@ pub use reduce::Reduce;
 pub use rnn::{Gru, Lstm, LstmStack, Lstmp};
 pub use sampled::{Hsigmoid, Nce, SampledSoftmax, Sampler};
 pub use sequence::{Im2Sequence, SequenceConv};
-pub use shape::{Cut, Reshape};
+pub use shape::{Reshape, SplitInto};
 pub use tagging::{ChunkEval, ChunkVars};

@@ -23,7 +23,7 @@ options! {
         epsilon: f32 = 1e-5,
         /// The factor of each channel.
         param_attr(into): Param = Param::default(),
-        /// What is added to each channel.
+        /// The term that is added to each channel.
         bias_attr(into): Param = Param::default(),
         /// Where the channels are.
         data_layout: Layout = Layout::ChannelsFirst,
@@ -54,7 +54,7 @@ options! {
         epsilon: f32 = 1e-5,
         /// The factors.
         param_attr(into): Param = Param::default(),
-        /// What is added.
+        /// The term that is added.
         bias_attr(into): Param = Param::default(),
         /// Activation.
         act(into): Act = Act::none(),
@@ -64,14 +64,14 @@ options! {
 options! {
     /// `group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout='NCHW', name=None)`
     GroupNorm::groups(
-        /// Channels are normalised in so many groups.
+        /// Channels are normalised in this number of groups.
         groups: i32,
     ) {
         /// Added to variances.
         epsilon: f32 = 1e-5,
         /// The factor of each channel; by default there is none.
         param_attr(into): Param = Param::Without,
-        /// What is added to each channel; by default there is nothing.
+        /// The term that is added to each channel; none by default.
         bias_attr(into): Param = Param::Without,
         /// Activation.
         act(into): Act = Act::none(),

@@ -1,4 +1,4 @@
-//! What Python writes as `a + b`, `2 * a`, `a < b`: operators on variables. Their results are named `tmp_0`, `tmp_1`, ...
+//! Python's `a + b`, `2 * a`, `a < b`: operators on variables. Their results are named `tmp_0`, `tmp_1`, ...
 
 use oarlock_ir::{Dim, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
@@ -131,7 +131,7 @@ impl Net {
         self.scaled(x, scale, bias)
     }
 
-    /// A number that meets integers must be one.
+    /// A number combined with integers must be one.
     fn whole(&self, x: &VarRef, number: f64) -> Result<()> {
         let dtype = self.dtype(x)?;
         if !dtype.is_float() && number.fract() != 0.0 {

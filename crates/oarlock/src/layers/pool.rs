@@ -18,7 +18,7 @@ options! {
         pool_type(into): String = "max".to_string(),
         /// Steps of the window.
         pool_stride(into): Spatial = Spatial::from(1),
-        /// What is added around the image.
+        /// The padding around the image.
         pool_padding(into): Padding = Padding::from(0),
         /// One window over the whole image.
         global_pooling: bool = false,

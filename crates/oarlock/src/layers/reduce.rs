@@ -6,7 +6,7 @@ use crate::options::options;
 use crate::{Net, VarRef};
 
 options! {
-    /// What every `reduce_*(input, dim=None, keep_dim=False, name=None)` takes.
+    /// The arguments of every `reduce_*(input, dim=None, keep_dim=False, name=None)`.
     Reduce::all() {
         /// The dimensions to reduce; `None` for all of them. Negative ones count from the end.
         dim: Option<Vec<i32>> = None,

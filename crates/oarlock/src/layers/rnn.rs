@@ -86,7 +86,7 @@ options! {
 }
 
 impl LstmStack {
-    /// Numbers in all weights and biases, for an input of so many columns.
+    /// Numbers in all weights and biases, for an input of `columns` columns.
     fn weights(&self, columns: usize) -> usize {
         let directions = if self.is_bidirec { 2 } else { 1 };
         let of_layer = |layer: usize| {

@@ -9,7 +9,7 @@ use crate::layer::{Part, known};
 use crate::options::options;
 use crate::{Initializer, Net, Param, ParamAttr, VarRef};
 
-/// What [`Net::nce`] draws classes from.
+/// The distribution from which [`Net::nce`] draws classes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sampler {
     /// All classes alike.
@@ -35,7 +35,7 @@ options! {
         bias_attr(into): Param = Param::default(),
         /// Classes drawn per example.
         num_neg_samples: i32 = 10,
-        /// What they are drawn from.
+        /// The distribution from which they are drawn.
         sampler: Sampler = Sampler::Uniform,
         /// Of the drawn classes; 0 for others in each step.
         seed: i32 = 0,
@@ -282,7 +282,7 @@ impl AliasTable {
         Ok(table)
     }
 
-    /// What each slot of the operator gets.
+    /// The tensor for each slot of the operator.
     fn slots(self) -> Result<[(&'static str, Tensor); 3]> {
         let n = [self.alias.len()];
         let failed = |e: oarlock_tensor::Error| Error::new(Kind::Argument, e.to_string());

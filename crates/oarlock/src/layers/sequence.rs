@@ -166,7 +166,7 @@ impl Net {
         self.unary(input, Op::new("sequence_slice").input("Offset", [offset]).input("Length", [length]))
     }
 
-    /// `sequence_mask(x, maxlen=None, dtype='int64')`: for each length so many ones, then zeros.
+    /// `sequence_mask(x, maxlen=None, dtype='int64')`: for each length `n`, `n` ones and then zeros.
     #[track_caller]
     pub fn sequence_mask(&mut self, x: &VarRef, maxlen: Option<IntOrVar>, dtype: DType) -> Result<VarRef> {
         let mut layer = self.layer("sequence_mask");
@@ -224,7 +224,7 @@ impl Net {
         self.layer("lod_append").out(dtype, op)
     }
 
-    /// `row_conv(input, future_context_size, param_attr=None, act=None)`: each step sees so many steps ahead, column by column.
+    /// `row_conv(input, future_context_size, param_attr=None, act=None)`: each step sees `future_context_size` later steps, column by column.
     #[track_caller]
     pub fn row_conv(
         &mut self,

@@ -26,24 +26,24 @@ options! {
     }
 }
 
-/// How [`Net::split`] cuts.
+/// How [`Net::split`] splits.
 #[derive(Debug, Clone)]
-pub enum Cut {
-    /// Into so many equal parts.
+pub enum SplitInto {
+    /// Into this number of equal parts.
     Parts(usize),
     /// Into parts of these sizes; one may be -1, which is what remains.
     Sections(Vec<i32>),
 }
 
-impl From<usize> for Cut {
-    fn from(parts: usize) -> Cut {
-        Cut::Parts(parts)
+impl From<usize> for SplitInto {
+    fn from(parts: usize) -> SplitInto {
+        SplitInto::Parts(parts)
     }
 }
 
-impl<const N: usize> From<[i32; N]> for Cut {
-    fn from(sections: [i32; N]) -> Cut {
-        Cut::Sections(sections.to_vec())
+impl<const N: usize> From<[i32; N]> for SplitInto {
+    fn from(sections: [i32; N]) -> SplitInto {
+        SplitInto::Sections(sections.to_vec())
     }
 }
 
@@ -112,7 +112,7 @@ impl Net {
 
     /// `split(input, num_or_sections, dim=-1)`: parts along a dimension.
     #[track_caller]
-    pub fn split(&mut self, input: &VarRef, num_or_sections: impl Into<Cut>, dim: i32) -> Result<Vec<VarRef>> {
+    pub fn split(&mut self, input: &VarRef, num_or_sections: impl Into<SplitInto>, dim: i32) -> Result<Vec<VarRef>> {
         let mut layer = self.layer("split");
         let (shape, dtype) = (layer.shape(input)?, layer.dtype(input)?);
         let axis = if dim < 0 { dim + shape.rank() as i32 } else { dim };
@@ -121,14 +121,14 @@ impl Net {
         };
         let mut op = Op::new("split").input("X", [input]).attr("axis", axis);
         let count = match num_or_sections.into() {
-            Cut::Parts(parts) => {
+            SplitInto::Parts(parts) => {
                 if parts < 2 || size.known().is_some_and(|n| n % parts != 0) {
-                    fail!(Kind::Argument, "`split`: size {size} of `{input}` cannot be cut into {parts} equal parts");
+                    fail!(Kind::Argument, "`split`: size {size} of `{input}` cannot be split into {parts} equal parts");
                 }
                 op = op.attr("num", parts as i32);
                 parts
             }
-            Cut::Sections(sections) => {
+            SplitInto::Sections(sections) => {
                 let count = sections.len();
                 op = op.attr("sections", sections);
                 count
@@ -172,7 +172,7 @@ impl Net {
         starts: impl Into<Ints>,
         ends: impl Into<Ints>,
     ) -> Result<VarRef> {
-        self.cut_out("slice", input, axes, &[("starts", starts.into()), ("ends", ends.into())])
+        self.append_slice("slice", input, axes, &[("starts", starts.into()), ("ends", ends.into())])
     }
 
     /// `strided_slice(input, axes, starts, ends, strides)`: every `stride`-th.
@@ -186,7 +186,7 @@ impl Net {
         strides: impl Into<Ints>,
     ) -> Result<VarRef> {
         let lists = [("starts", starts.into()), ("ends", ends.into()), ("strides", strides.into())];
-        self.cut_out("strided_slice", input, axes, &lists)
+        self.append_slice("strided_slice", input, axes, &lists)
     }
 
     /// `x[i]`, `x[:, 1:3]` of Python: along each of `axes` from its start up to its end; the dimensions `gone`, of one element each,
@@ -204,7 +204,7 @@ impl Net {
         let dtype = self.dtype(x)?;
         let name = format!("{}_slice", x.name());
         let mut layer = self.named(&name).layer("slice");
-        let op = layer.cut_op("slice", x, axes, &lists)?;
+        let op = layer.slice_op("slice", x, axes, &lists)?;
         let out = layer.unique(&name, dtype);
         layer.append_op(op.attr("decrease_axis", gone.to_vec()).output("Out", [&out]))?;
         Ok(out)
@@ -218,10 +218,10 @@ impl Net {
     }
 
     #[track_caller]
-    fn cut_out(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<VarRef> {
+    fn append_slice(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<VarRef> {
         let mut layer = self.layer(op_type);
         let dtype = layer.dtype(input)?;
-        let op = layer.cut_op(op_type, input, axes, lists)?;
+        let op = layer.slice_op(op_type, input, axes, lists)?;
         layer.out(dtype, op)
     }
 
@@ -315,8 +315,8 @@ impl Net {
 }
 
 impl Layer<'_> {
-    /// The operator that cuts `input` along `axes`, without its output.
-    fn cut_op(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<Op> {
+    /// The operator that slices `input` along `axes`, without its output.
+    fn slice_op(&mut self, op_type: &str, input: &VarRef, axes: &[i32], lists: &[(&str, Ints)]) -> Result<Op> {
         // 1 where inference may use the numbers, -1 where only the run knows them.
         let mut flags = vec![1; axes.len()];
         let mut op = Op::new(op_type).input("Input", [input]).attr("axes", axes.to_vec());

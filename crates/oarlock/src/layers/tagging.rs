@@ -22,7 +22,7 @@ options! {
     }
 }
 
-/// What [`Net::chunk_eval`] returns.
+/// The results of [`Net::chunk_eval`].
 #[derive(Debug, Clone)]
 pub struct ChunkVars {
     /// Precision of the batch.

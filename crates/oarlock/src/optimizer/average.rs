@@ -186,7 +186,7 @@ pub struct ModelAverage {
     pub restore_program: Program,
 }
 
-/// What is summed up for a parameter: three sums that follow each other, and counts.
+/// The sums of a parameter: three that follow each other, and counts.
 const SUMS: [&str; 3] = ["sum_1", "sum_2", "sum_3"];
 const COUNTS: [&str; 3] = ["num_accumulates", "old_num_accumulates", "num_updates"];
 

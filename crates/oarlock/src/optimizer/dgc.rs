@@ -41,7 +41,7 @@ struct Compress {
     num_trainers: u32,
 }
 
-/// What all parameters share.
+/// The state that all parameters share.
 #[derive(Clone)]
 struct Shared {
     step: VarRef,

@@ -64,7 +64,7 @@ impl<O: Minimize> GradientMerge<O> {
         net.eq(&step, &zero)
     }
 
-    /// What happens when it is time: update, and begin a new sum.
+    /// Appends the work of the last batch of a group: update, and begin a new sum.
     fn append_due(&mut self, net: &mut Net, merged: &[ParamGrad]) -> Result<()> {
         if self.avg {
             let share = 1.0 / self.k_steps as f32;

@@ -1,4 +1,4 @@
-//! What optimizers and wrappers around them have in common.
+//! Common to optimizers and the wrappers around them.
 
 use oarlock_ir::Result;
 

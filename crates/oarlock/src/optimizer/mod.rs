@@ -77,7 +77,7 @@ pub struct Optimizer<R> {
     name: Option<String>,
     /// The rate's variable, by the id of the program.
     rates: HashMap<u64, VarRef>,
-    /// What is remembered, by kind and parameter.
+    /// Optimizer state, by kind and parameter.
     states: HashMap<(&'static str, Name), VarRef>,
 }
 
@@ -211,7 +211,7 @@ impl<R: Rule> Optimizer<R> {
     fn check_rows(&self, net: &Net, pair: &ParamGrad) -> Result<()> {
         let rule = self.rule.op_type();
         if net.var(&pair.param)?.meta.is_distributed && !self.rule.trains_rows_alone() {
-            let what = format!("`{}` is a table by id, whose rows `{rule}` cannot update one by one", pair.param);
+            let what = format!("`{}` is a hashed table, whose rows `{rule}` cannot update one by one", pair.param);
             return Err(Error::new(Kind::Unsupported, what)
                 .help("set is_distributed=False, or use sgd, momentum, adam, adagrad, rmsprop or ftrl"));
         }

@@ -1,4 +1,4 @@
-//! Pipelines: a program cut into sections.
+//! Pipelines: a program divided into sections.
 
 use oarlock_ir::{Error, Kind, Result};
 
@@ -8,9 +8,9 @@ use crate::{Net, VarRef};
 
 options! {
     /// `PipelineOptimizer(optimizer, cut_list=None, place_list=None, concurrency_list=None, queue_size=30, sync_steps=1,
-    /// start_cpu_core_id=0)`: all but the cuts are hints on where and how sections run.
+    /// start_cpu_core_id=0)`: all but `cut_list` are hints on where and how sections run.
     PipelineOptions::new() {
-        /// The variables at which the forward pass is cut; the last entry holds the loss. `k` entries make `2k - 1` sections.
+        /// The variables at which the forward pass is divided; the last entry holds the loss. `k` entries make `2k - 1` sections.
         cut_list: Vec<Vec<VarRef>> = Vec::new(),
         /// A device for each section. A hint: everything runs on the CPU.
         place_list: Vec<String> = Vec::new(),

@@ -1,4 +1,4 @@
-//! What an update rule is.
+//! The definition of an update rule.
 
 use oarlock_ir::Attr;
 use oarlock_tensor::DType;
@@ -8,7 +8,7 @@ pub trait Rule: Send {
     /// The operator.
     fn op_type(&self) -> &'static str;
 
-    /// What is remembered of each parameter.
+    /// The state of each parameter.
     fn states(&self) -> Vec<State> {
         Vec::new()
     }
@@ -31,7 +31,7 @@ pub trait Rule: Send {
         self.takes_rows()
     }
 
-    /// What happens to a state after all updates.
+    /// The change of a state after all updates.
     fn advance(&self) -> Option<Advance> {
         None
     }

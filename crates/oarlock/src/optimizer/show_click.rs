@@ -9,7 +9,7 @@ use oarlock_tensor::table::show_click;
 use super::ParamGrad;
 use crate::Net;
 
-/// What the lookups of a table say.
+/// The counts that the lookups of a table give.
 struct Counted {
     ids: Vec<Name>,
     show: Name,

@@ -135,7 +135,7 @@ impl Predictor {
         Error::new(Kind::Missing, what).help(format!("the model needs {}", list(&self.feeds)))
     }
 
-    /// What the last run computed.
+    /// An output of the last run.
     pub fn output(&self, name: &str) -> Result<&Tensor> {
         self.output_at(self.output_number(name)?)
     }

@@ -29,7 +29,7 @@ pub(super) fn pack_weights(executor: &Executor, mut program: Program, scope: &Sc
     Ok(program)
 }
 
-/// What holds the packed elements of a weight.
+/// The variable that holds the packed elements of a weight.
 fn packed_var(weight: &Var) -> Var {
     let mut var = Var::new(format!("{}@PACKED", weight.name), VarType::tensor(weight.ty().dtype, vec![Dim::Any]));
     var.persistable = true;

@@ -4,7 +4,7 @@ use oarlock_ir::{Error, Kind, Result, nearest};
 
 use super::{FLAGS, Setting, Value, on};
 
-/// What users set.
+/// Variables for users.
 pub(super) const VARIABLES: &[Setting] = &[
     on("OARLOCK_THREADS", Value::None, "compute threads of a process; all cores if not set"),
     on("OARLOCK_VERIFY", Value::Bool(false), "1: verifies a program after every pass of its compilation"),
@@ -62,7 +62,7 @@ pub(super) const VARIABLES: &[Setting] = &[
     on("OARLOCK_RESTART", Value::Int(0), "how often this process was started again; the launcher sets it"),
 ];
 
-/// What tests, benchmarks and examples of the project read: names, and beginnings that end in `_`.
+/// Variables that tests, benchmarks and examples of the project read: names, and beginnings that end in `_`.
 const PROJECT: &[&str] = &[
     "OARLOCK_BENCH_",
     "OARLOCK_FAULT_SEED",

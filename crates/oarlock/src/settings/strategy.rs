@@ -19,21 +19,25 @@ const DUMPS: &str = "fetch the variables, or use a FetchHandler";
 const TABLES: &str = "the arguments of sparse_embedding and the optimizer say how tables work";
 
 pub(super) const FIELDS: &[Setting] = &[
-    on("a_sync", Value::Bool(true), "with parameter servers: nobody waits; False: all workers finish a step together"),
+    on(
+        "a_sync",
+        Value::Bool(true),
+        "with parameter servers: no worker waits; False: all workers finish a step together",
+    ),
     on(
         "a_sync_configs.k_steps",
         Value::Int(-1),
-        "with a_sync and more than 0: workers train locally and exchange every so many steps (GEO)",
+        "with a_sync and more than 0: workers train locally and exchange after this number of steps (GEO)",
     ),
     on(
         "a_sync_configs.max_merge_var_num",
         Value::Int(1),
-        "at most so many gradients of a variable become one; CPU_NUM if not set",
+        "the largest number of gradients of a variable that become one; CPU_NUM if not set",
     ),
     on(
         "a_sync_configs.send_queue_size",
         Value::Int(16),
-        "so many gradients of a variable may wait; CPU_NUM if not set",
+        "how many gradients of a variable may wait; CPU_NUM if not set",
     ),
     on(
         "a_sync_configs.independent_recv_thread",
@@ -43,7 +47,7 @@ pub(super) const FIELDS: &[Setting] = &[
     on(
         "a_sync_configs.min_send_grad_num_before_recv",
         Value::Int(1),
-        "parameters are fetched after so many gradients were sent; CPU_NUM if not set",
+        "parameters are fetched after this number of gradients was sent; CPU_NUM if not set",
     ),
     on(
         "a_sync_configs.send_wait_times",
@@ -52,7 +56,7 @@ pub(super) const FIELDS: &[Setting] = &[
     ),
     on("a_sync_configs.launch_barrier", Value::Bool(true), "`minimize` waits on workers until all servers answer"),
     ok("a_sync_configs.thread_pool_size", Value::Int(1), ONE_EXCHANGE),
-    ok("a_sync_configs.runtime_split_send_recv", Value::Bool(false), "gradients are always cut while they are sent"),
+    ok("a_sync_configs.runtime_split_send_recv", Value::Bool(false), "gradients are always split while they are sent"),
     no("a_sync_configs.heter_worker_device_guard", Value::Text("cpu"), SAME_WORKERS),
     no("a_sync_configs.lr_decay_steps", Value::Int(10), "use a schedule of `fluid.layers`, which counts steps"),
     no("a_sync_configs.use_ps_gpu", Value::Int(0), "servers keep parameters in memory"),
@@ -67,7 +71,7 @@ pub(super) const FIELDS: &[Setting] = &[
     no("recompute_configs.enable_tuning", Value::Bool(false), BY_HAND),
     no("recompute_configs.refined_ops_patterns", Value::Empty, "name checkpoints"),
     on("gradient_merge", Value::Bool(false), "one update for the gradients of several batches; without servers only"),
-    on("gradient_merge_configs.k_steps", Value::Int(1), "of so many batches"),
+    on("gradient_merge_configs.k_steps", Value::Int(1), "of this number of batches"),
     on("gradient_merge_configs.avg", Value::Bool(true), "their mean; otherwise their sum"),
     on("lars", Value::Bool(false), "Momentum becomes LarsMomentum"),
     on("lars_configs.lars_coeff", Value::Float(0.001), "how far a parameter moves by its size"),
@@ -92,9 +96,9 @@ pub(super) const FIELDS: &[Setting] = &[
     on(
         "localsgd",
         Value::Bool(false),
-        "equal workers average parameters after steps, in place of gradients before them",
+        "collective workers average parameters after steps, in place of gradients before them",
     ),
-    on("localsgd_configs.k_steps", Value::Int(1), "they average after so many steps"),
+    on("localsgd_configs.k_steps", Value::Int(1), "they average after this number of steps"),
     on("localsgd_configs.begin_step", Value::Int(1), "up to this step they average after every one"),
     no(
         "adaptive_localsgd",
@@ -103,7 +107,7 @@ pub(super) const FIELDS: &[Setting] = &[
     ),
     no("adaptive_localsgd_configs.init_k_steps", Value::Int(1), "set localsgd_configs"),
     no("adaptive_localsgd_configs.begin_step", Value::Int(1), "set localsgd_configs"),
-    on("nccl_comm_num", Value::Int(1), "how many rings equal workers use"),
+    on("nccl_comm_num", Value::Int(1), "how many communication groups collective workers use"),
     on("build_strategy", Value::None, "a BuildStrategy, whose fields have a table of their own"),
     on("execution_strategy", Value::None, "an ExecutionStrategy, whose fields have a table of their own"),
     ok("sync_nccl_allreduce", Value::Bool(true), NO_GPU),
@@ -228,7 +232,7 @@ pub(super) const FIELDS: &[Setting] = &[
     renamed("geo_sgd_mode", "a_sync = True with a_sync_configs = {\"k_steps\": ...}"),
     renamed("geo_sgd_need_push_nums", "a_sync_configs = {\"k_steps\": ...}"),
     renamed("half_async", "a_sync = True"),
-    renamed("runtime_split_send_recv", "nothing: gradients are always cut while they are sent"),
+    renamed("runtime_split_send_recv", "nothing: gradients are always split while they are sent"),
 ];
 
 pub(super) const OLD_NAMES: &[Setting] = &[

@@ -1,10 +1,10 @@
 //! Training straight from files: `train_from_dataset` and `infer_from_dataset`.
 //!
-//! A data set gives each worker a source of batches, the executor gives it a [`HogwildThread`](oarlock_exec::HogwildThread), and a thread joins
+//! A data set gives each thread a source of batches, the executor gives it a [`HogwildThread`](oarlock_exec::HogwildThread), and a thread joins
 //! them; the calling thread watches and tells. Nothing here knows what the program does: whether it updates parameters or asks a
 //! server for them is written in the program.
 
-mod ahead;
+mod batches;
 mod show;
 mod text;
 mod work;
@@ -39,7 +39,7 @@ pub struct TrainOptions {
     pub threads: usize,
     /// Variables to print, with what to call them.
     pub fetches: Vec<(String, String)>,
-    /// They are printed after the first batch of the first thread and after every so many more.
+    /// The number of batches of the first thread from one print to the next; the first batch is printed.
     pub print_period: usize,
     /// Tell at the end where the time went, operator by operator.
     pub debug: bool,
@@ -49,7 +49,7 @@ pub struct TrainOptions {
     pub show: Show,
 }
 
-/// Variables to hand over, and how often.
+/// Variables for a handler, and how often it gets them.
 #[derive(Debug, Clone)]
 pub struct Handler {
     /// Names of variables.
@@ -59,7 +59,7 @@ pub struct Handler {
 }
 
 impl TrainOptions {
-    /// With so many threads, nothing fetched and progress shown as fits standard error.
+    /// With this number of threads, nothing fetched and progress shown as fits standard error.
     pub fn threads(threads: usize) -> TrainOptions {
         TrainOptions {
             threads,
@@ -79,7 +79,7 @@ impl TrainOptions {
     }
 }
 
-/// Who is told of a pass while it runs, on the thread that started it. An error ends the pass.
+/// Receives the events of a pass while it runs, on the thread that started it. An error ends the pass.
 pub trait Observer {
     /// A line to print.
     fn line(&mut self, text: &str) -> Result<()>;
@@ -103,7 +103,7 @@ impl Observer for Printer {
     }
 }
 
-/// What a pass did. `Display` says it in a line.
+/// The counts of a pass. `Display` prints them in a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Samples trained on.
@@ -158,7 +158,7 @@ pub fn train_from_dataset(
 }
 
 /// Runs every sample of a data set through a program and learns nothing from it: gradients, updates and learning-rate schedules
-/// are left out by their role, and what behaves differently in training is told that this is none.
+/// are left out by their role, and what behaves differently in training has `is_test` set.
 pub fn infer_from_dataset(
     exe: &Executor,
     program: &Program,
@@ -170,20 +170,20 @@ pub fn infer_from_dataset(
     train_from_dataset(exe, &clone_for_test(program)?, dataset, scope, options, observer)
 }
 
-/// Lets the threads of a pass meet where a program expects one thread to wait for the other trainers; no longer than that.
-struct Meets<'a>(Option<&'a Runtime>);
+/// A barrier of the threads of a pass, for a program that expects one thread to wait for the other trainers; it ends with the pass.
+struct ThreadBarrier<'a>(Option<&'a Runtime>);
 
-impl<'a> Meets<'a> {
-    fn provide(runtime: &'a Runtime, program: &Program, scope: &Scope, threads: usize) -> Meets<'a> {
+impl<'a> ThreadBarrier<'a> {
+    fn provide(runtime: &'a Runtime, program: &Program, scope: &Scope, threads: usize) -> ThreadBarrier<'a> {
         let communicator = Communicator::for_threads(runtime, program, scope, threads);
-        Meets(communicator.map(|communicator| {
+        ThreadBarrier(communicator.map(|communicator| {
             PsState::of(runtime).set_communicator(Some(Arc::new(communicator)));
             runtime
         }))
     }
 }
 
-impl Drop for Meets<'_> {
+impl Drop for ThreadBarrier<'_> {
     fn drop(&mut self) {
         if let Some(runtime) = self.0 {
             PsState::of(runtime).set_communicator(None);
@@ -191,7 +191,7 @@ impl Drop for Meets<'_> {
     }
 }
 
-/// What a pass needs.
+/// The arguments of a pass.
 struct Trainer<'a> {
     exe: &'a Executor,
     program: &'a Program,
@@ -211,13 +211,13 @@ impl Trainer<'_> {
         let names: Vec<&str> = fed.iter().map(|(_, name)| *name).collect();
         let fetches: Vec<&str> = wants.names.iter().map(String::as_str).collect();
         self.check_threads(threads)?;
-        let workers = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
-        // Its threads meet at the end of a step; who has no more data is not waited for.
-        let _meets = Meets::provide(self.exe.runtime(), self.program, self.scope, threads);
+        let hogwild = self.exe.hogwild_threads(self.program, &names, &fetches, self.scope, threads)?;
+        // Its threads wait for each other at the end of a step, but not for one that has no more data.
+        let _barrier = ThreadBarrier::provide(self.exe.runtime(), self.program, self.scope, threads);
         let communicator = Communicator::of(self.exe.runtime());
-        let meeting = communicator.as_deref();
-        if let Some(meeting) = meeting {
-            meeting.set_threads(threads);
+        let communicator = communicator.as_deref();
+        if let Some(communicator) = communicator {
+            communicator.set_threads(threads);
         }
         let (events, heard) = mpsc::channel();
         let job = Job {
@@ -234,12 +234,12 @@ impl Trainer<'_> {
         };
         let watch = Watch { trainer: self, pass: &pass, counts: &job.counts, heard };
         thread::scope(|s| {
-            let hands = workers.into_iter().zip(sources).enumerate();
+            let hands = hogwild.into_iter().zip(sources).enumerate();
             let job = &job;
-            let work = |(i, (worker, source))| {
+            let work = |(i, (thread, source))| {
                 s.spawn(move || {
-                    let done = job.run(i, worker, source);
-                    let gone = meeting.map_or(Ok(()), Communicator::thread_done);
+                    let done = job.run(i, thread, source);
+                    let gone = communicator.map_or(Ok(()), Communicator::thread_done);
                     if let Some(client) = PsState::of(job.exe.runtime()).client() {
                         client.thread_done();
                     }
@@ -249,12 +249,13 @@ impl Trainer<'_> {
             let running: Vec<_> = hands.map(work).collect();
             let told = watch.until(|| running.iter().all(|t| t.is_finished()), display, &wants, observer);
             stop.store(true, Ordering::Relaxed);
-            let ends =
-                running.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(Error::internal("a worker panicked"))));
+            let ends = running
+                .into_iter()
+                .map(|t| t.join().unwrap_or_else(|_| Err(Error::internal("a Hogwild thread panicked"))));
             first_failure(ends.collect(), told)
         })?;
-        if let Some(meeting) = meeting {
-            meeting.set_threads(1);
+        if let Some(communicator) = communicator {
+            communicator.set_threads(1);
         }
         Ok(Summary {
             samples: job.counts.samples.into_inner(),
@@ -290,21 +291,21 @@ fn loss_of(program: &Program) -> Option<&str> {
     op.outputs.args().next().map(|n| n.as_str())
 }
 
-/// What ended the pass: a worker's own failure rather than that it was told to stop, and before what the observer said.
+/// The error that ended the pass: a thread's own failure comes before the request to stop, and before an error of the observer.
 fn first_failure(done: Vec<Result<()>>, told: Result<()>) -> Result<()> {
     let mut failures: Vec<Error> = done.into_iter().filter_map(Result::err).chain(told.err()).collect();
     failures.sort_by_key(|e| e.kind() == Kind::Interrupted);
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// What all workers did so far.
+/// The counts of all threads so far.
 #[derive(Debug, Default)]
 struct Counts {
     samples: AtomicU64,
     batches: AtomicU64,
 }
 
-/// What the calling thread does while the others work.
+/// The work of the calling thread while the others train.
 struct Watch<'a> {
     trainer: &'a Trainer<'a>,
     pass: &'a Pass,

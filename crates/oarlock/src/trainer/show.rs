@@ -58,7 +58,7 @@ impl Display {
         }
     }
 
-    /// So many samples after so much time; `read` is how much of the files was read.
+    /// Shows the number of samples after a time; `read` is how much of the files was read.
     pub(crate) fn update(&mut self, samples: u64, time: Duration, read: Option<f64>, status: &str) {
         let done = self.samples.map(|all| samples as f64 / all.max(1) as f64).or(read);
         let text = progress(samples, time, done, status);
@@ -69,7 +69,7 @@ impl Display {
             }
             Way::Lines { next } if time >= *next => {
                 *next = time + LINE_PERIOD;
-                // Nobody reads it: that is no reason to stop training.
+                // Its reader is gone: that is no reason to stop training.
                 writeln!(std::io::stderr(), "{text}").ok();
             }
             _ => {}

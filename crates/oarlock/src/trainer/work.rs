@@ -1,4 +1,4 @@
-//! What one worker thread does: take a batch, run the program on it, say what was asked for.
+//! The work of one Hogwild thread: take a batch, run the program on it, report the values that were asked for.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,11 @@ use oarlock_io::data::{Batch, BatchSource};
 use oarlock_ir::{Program, Result};
 use oarlock_tensor::{Tensor, Value};
 
-use super::ahead::Batches;
+use super::batches::Batches;
 use super::{Counts, TrainOptions, loss_of};
 use crate::Executor;
 
-/// What a worker tells the thread that watches.
+/// An event that a thread reports to the thread that watches.
 pub(crate) enum Event {
     /// Fetched values to print, and after which batch they were.
     Print { batch: u64, values: Vec<Value> },
@@ -24,7 +24,7 @@ pub(crate) enum Event {
     Handed(Vec<Value>),
 }
 
-/// What is fetched, and when: first what is printed, then what a handler gets, then the loss for the bar.
+/// The fetched variables, and when: first those that are printed, then those of a handler, then the loss for the bar.
 pub(crate) struct Wants {
     pub(crate) names: Vec<String>,
     printed: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Wants {
     due: AtomicBool,
 }
 
-/// On a bar, values of every so many batches are shown.
+/// The number of batches between two updates of the values on a bar.
 const STATUS_PERIOD: u64 = 20;
 
 impl Wants {
@@ -65,7 +65,7 @@ impl Wants {
         self.due.store(true, Ordering::Relaxed);
     }
 
-    /// What the values of [`Event::Status`] are called.
+    /// The names of the values of [`Event::Status`].
     pub(crate) fn status_labels<'a>(&'a self, options: &'a TrainOptions) -> Vec<&'a str> {
         let fetched = options.fetches.iter().map(|(_, label)| label.as_str());
         fetched.chain(self.loss.iter().map(|_| "loss")).collect()
@@ -88,7 +88,7 @@ impl Wants {
     }
 }
 
-/// What the workers of a pass share.
+/// The state that the threads of a pass share.
 pub(crate) struct Job<'a> {
     /// Which tensors of a batch are fed, and as what.
     pub(crate) fed: Vec<(usize, &'a str)>,
@@ -97,7 +97,7 @@ pub(crate) struct Job<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) wants: &'a Wants,
     pub(crate) events: Sender<Event>,
-    /// Ends the pass: nobody takes another batch.
+    /// Ends the pass: no thread takes another batch.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) watcher: Thread,
     /// Whose batches are counted and shown.
@@ -105,7 +105,7 @@ pub(crate) struct Job<'a> {
     pub(crate) counts: Counts,
 }
 
-/// Wakes the thread that watches when a worker ends, even if it panics.
+/// Wakes the thread that watches when a Hogwild thread ends, even if it panics.
 struct Wake<'a>(&'a Thread);
 
 impl Drop for Wake<'_> {
@@ -115,22 +115,22 @@ impl Drop for Wake<'_> {
 }
 
 impl Job<'_> {
-    /// Works until there are no more batches. Whoever fails tells the others to stop.
-    pub(crate) fn run(&self, index: usize, worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
+    /// Works until there are no more batches. A thread that fails stops the others.
+    pub(crate) fn run(&self, index: usize, thread: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let _wake = Wake(&self.watcher);
-        let done = self.work(index, worker, source);
+        let done = self.work(index, thread, source);
         if done.is_err() {
             self.stop.store(true, Ordering::Relaxed);
         }
         done
     }
 
-    /// One worker speaks for all: the one that got the first batch.
+    /// One thread reports for all: the one that got the first batch.
     fn speaks(&self, index: usize) -> bool {
         *self.speaker.get_or_init(|| index) == index
     }
 
-    fn work(&self, index: usize, mut worker: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
+    fn work(&self, index: usize, mut thread: HogwildThread, source: Box<dyn BatchSource>) -> Result<()> {
         let batches = Batches::new(source, &self.fed, self.exe.runtime());
         let mut batch = Batch::new();
         let mut count = 0;
@@ -143,12 +143,12 @@ impl Job<'_> {
             let status = self.wants.status && count % STATUS_PERIOD == 0;
             if speaks && (handed || print || status) {
                 let mut values = Vec::new();
-                self.exe.step(self.program, self.scope, || worker.run(&feeds, Some(&mut values)))?;
-                // If nobody listens any more, the pass has ended.
+                self.exe.step(self.program, self.scope, || thread.run(&feeds, Some(&mut values)))?;
+                // If the receiver is gone, the pass has ended.
                 self.wants.events(count, handed, values, |event| drop(self.events.send(event)));
                 self.watcher.unpark();
             } else {
-                self.exe.step(self.program, self.scope, || worker.run(&feeds, None))?;
+                self.exe.step(self.program, self.scope, || thread.run(&feeds, None))?;
             }
             count += 1;
             self.counts.samples.fetch_add(batch.rows() as u64, Ordering::Relaxed);

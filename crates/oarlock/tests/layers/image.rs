@@ -1,4 +1,4 @@
-//! Images made larger or smaller, padded, cut and sampled; matrices; what works on selected rows.
+//! Images made larger or smaller, padded, cropped and sampled; matrices; what works on selected rows.
 
 use oarlock::ir::{Var, VarKind, VarType};
 use oarlock::prelude::*;

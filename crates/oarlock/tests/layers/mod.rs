@@ -43,7 +43,7 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// What a layer returns, as a list.
+/// The results of a layer, as a list.
 pub(crate) trait Outputs {
     fn list(self) -> Vec<VarRef>;
 }
@@ -131,7 +131,7 @@ pub(crate) fn input(net: &mut Net, name: &str) -> VarRef {
     net.data(name, data).expect("data can be declared")
 }
 
-/// What Fluid built.
+/// The program that Fluid built.
 struct Expected {
     returns: Vec<String>,
     main: Program,

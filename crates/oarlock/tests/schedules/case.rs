@@ -100,7 +100,7 @@ impl Case {
         }
     }
 
-    /// Servers decay the rows of a table by id that a gradient names; one process refuses to decay all it has.
+    /// Servers decay the rows of a hashed table that a gradient names; one process refuses to decay all it has.
     pub(super) fn is_refused_alone(&self) -> bool {
         TABLES[self.table] == "is_distributed" && matches!(DECAYS[self.decay], "L1" | "L2")
     }
@@ -258,7 +258,7 @@ impl Case {
         net.mean(&cost)
     }
 
-    /// A loss whose gradient does not depend on the parameters: it is the same from whichever of them a trainer starts.
+    /// A loss whose gradient does not depend on the parameters: it is the same for all parameters with which a trainer starts.
     fn linear(&self, net: &mut Net) -> Result<VarRef> {
         let [a, b] = self.rows(net)?;
         let x = net.checked_data("x", &[-1, 4], DType::F32, 0)?;

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use oarlock::fleet::{self, JobSaves, Strategy};
 use oarlock::io::{Local, Position, persistables};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::PsState;
 use oarlock::ps::checkpoint::JobCheckpoints;
@@ -44,7 +43,7 @@ const BATCH: usize = 8;
 const SERVERS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was learned, and on the way.
+/// The results of training, and its intermediate values.
 pub(super) struct Learned {
     /// The loss of each step of each trainer.
     losses: Vec<Vec<f64>>,
@@ -120,7 +119,7 @@ fn same(found: &Value, expected: &Value, within: Tolerance) -> Checked {
     }
 }
 
-/// A variable as rows by id, if it is a hashed table.
+/// The rows of a variable by their ids, if it is a hashed table.
 fn by_id(value: &Value) -> Option<SelectedRows> {
     let mut rows = match value {
         Value::Table(table) => table.to_rows().ok()?,
@@ -153,7 +152,7 @@ fn ends(model: &Model, scope: &Scope) -> BTreeMap<String, Value> {
     found.map(|(name, var)| (name, var.read().try_clone().unwrap())).collect()
 }
 
-/// What one process learns. Where servers count the steps of all trainers, it goes on without comparing parameters.
+/// Trains in one process. Where servers count the steps of all trainers, it goes on without comparing parameters.
 pub(super) fn alone(case: &Case, model: &Model) -> Result<Learned> {
     let (exe, scope) = (executor(), Scope::new());
     exe.run(&model.net.startup, &[], &[], &scope)?;
@@ -202,7 +201,7 @@ impl Trainer {
     fn new(case: &Case, model: &Model, trainer: usize, servers: &str) -> Result<Trainer> {
         let (transpiler, startup) = transpile(case, model, trainer, servers)?;
         let (program, exe, scope) = (transpiler.get_trainer_program()?, executor(), Scope::new());
-        let options = ClientOptions { log: Log::silent(), deadline: PATIENCE, ..ClientOptions::default() };
+        let options = ClientOptions { deadline: PATIENCE, ..ClientOptions::default() };
         PsState::of(exe.runtime()).set_client(Some(Arc::new(Client::new(options))));
         exe.run(&startup, &[], &[], &scope)?;
         if let Mode::Fleet(strategy) = case.mode {
@@ -235,7 +234,7 @@ impl Trainer {
         }
     }
 
-    /// What the servers have, or, with GEO, this trainer.
+    /// The values at the servers, or, with GEO, at this trainer.
     fn end(&self, case: &Case, model: &Model, trainer: usize) -> Result<BTreeMap<String, Value>> {
         fleet::stop_communicator(self.exe.runtime())?;
         let client = Client::of(self.exe.runtime());
@@ -250,16 +249,16 @@ impl Trainer {
     }
 }
 
-/// What trainers and servers learn together.
+/// Trains with trainers and servers.
 pub(super) fn together(case: &Case, model: &Model) -> Result<Learned> {
     part(case, model, &Part { steps: 0..STEPS, load: None, save: None })
 }
 
-/// What they learn in a part of a job.
+/// Trains a part of a job.
 pub(super) fn part(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
     loop {
         match attempt(case, model, part) {
-            // Somebody else was faster to take a port that was free.
+            // Another process was faster to take a port that was free.
             Err(e) if e.report().what.starts_with("cannot listen on") => {}
             result => return result,
         }
@@ -287,7 +286,7 @@ fn attempt(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
             }
             None => {}
         }
-        let options = ServerOptions { log: Log::silent(), deadline: PATIENCE, ..ServerOptions::default() };
+        let options = ServerOptions { deadline: PATIENCE, ..ServerOptions::default() };
         servers.push((Server::start(&program, &scope, exe.options(), exe.runtime(), options)?, scope));
     }
     let job = Job {
@@ -296,7 +295,7 @@ fn attempt(case: &Case, model: &Model, part: &Part) -> Result<Learned> {
         model,
         servers: &servers,
         list: &list,
-        meet: Barrier::new(case.trainers),
+        barrier: Barrier::new(case.trainers),
         rates: Mutex::default(),
     };
     let done = std::thread::scope(|threads| {
@@ -319,7 +318,7 @@ struct Job<'a> {
     model: &'a Model,
     servers: &'a [(Server, Scope)],
     list: &'a str,
-    meet: Barrier,
+    barrier: Barrier,
     /// The rates of each update, at each server.
     rates: Mutex<Vec<Vec<Vec<f64>>>>,
 }
@@ -343,16 +342,16 @@ impl Job<'_> {
                     Err(e) => made = Err(e),
                 }
             }
-            self.meet.wait();
+            self.barrier.wait();
             let notes = if turns == 1 { t == 0 } else { mine };
             if made.is_ok() && notes && !self.is_geo() {
                 self.note_rates();
             }
-            self.meet.wait();
+            self.barrier.wait();
         }
         let trainer = made?;
         trainer.save(self.part, t)?;
-        self.meet.wait();
+        self.barrier.wait();
         let end = trainer.end(case, self.model, t)?;
         Ok((losses, end))
     }

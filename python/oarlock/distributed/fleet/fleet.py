@@ -73,7 +73,7 @@ class Fleet(Process):
     def _join(self, program, startup, exchange, steps, strategy):
         """Makes the programs of this process."""
         self._exchange, self._strategy, self._startup = exchange, strategy, startup
-        if exchange == "nobody":
+        if exchange == "local":
             return
         config = DistributeTranspilerConfig()
         if exchange in ("grad_allreduce", "local_sgd"):
@@ -172,7 +172,7 @@ class Fleet(Process):
         self._through_servers("save_checkpoint").save_checkpoint(runtime(), global_scope(), dirname, epoch, step, texts, max_num)
 
     def load_checkpoint(self, dirname):
-        """Brings this worker back to the newest checkpoint, after the startup program: ``{"epoch", "step", "notes"}``, or None if there
+        """Restores this worker from the newest checkpoint, after the startup program: ``{"epoch", "step", "notes"}``, or None if there
         is none. Servers load their parts by ``init_server(checkpoint=dirname)``."""
         found = self._through_servers("load_checkpoint").restore_worker(runtime(), global_scope(), dirname)
         return found and dict(zip(("epoch", "step", "notes"), found))

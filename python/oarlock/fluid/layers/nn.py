@@ -63,7 +63,7 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
 
 def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype='float32', *,
               entry=None, evict=None):
-    """Looks up rows of a weight matrix by id. ``fluid.embedding`` is the same for ids without the last dimension of 1.
+    """Looks up the rows of a weight matrix that ids name. ``fluid.embedding`` is the same for ids without the last dimension of 1.
 
     Args:
         input (Variable): ids, int64 ``[..., 1]``.

@@ -59,7 +59,7 @@ impl Exchange for Alone {
 pub enum ShuffleBy {
     /// At random.
     Chance,
-    /// By its line id: samples that are to be merged meet at one trainer.
+    /// By its line id: samples that are to be merged go to one trainer.
     LineId,
 }
 

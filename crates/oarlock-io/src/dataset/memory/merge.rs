@@ -33,7 +33,7 @@ pub(crate) fn line_id(sample: &[u8], index: usize) -> &[u8] {
     (0..=index).map_while(|_| unpack.text()).nth(index).unwrap_or_default()
 }
 
-/// Merges samples with equal line ids, ordered by id. With a `size`, groups of any other size are dropped.
+/// Merges samples with equal line ids, in the order of ids. With a `size`, groups of any other size are dropped.
 pub(crate) fn merge(
     samples: &Samples,
     format: &Format,

@@ -151,7 +151,7 @@ impl InMemoryDataset {
         Ok(())
     }
 
-    /// Makes one sample of all that have the same line id, ordered by id. With a `size`, groups of any other size are
+    /// Makes one sample of all that have the same line id, in the order of ids. With a `size`, groups of any other size are
     /// dropped; so are groups in which two samples fill the same sparse slot.
     pub fn merge_by_line_id(&mut self, size: Option<usize>) -> Result<Merged> {
         let budget = Budget::new(self.limit, self.samples.bytes());

@@ -1,4 +1,4 @@
-//! A file, line by line or row by row, into columns: where bytes, parser and the rule for bad lines meet.
+//! A file, line by line or row by row, into columns: joins bytes, parser and the rule for bad lines.
 
 use std::io::Read;
 use std::ops::ControlFlow;

@@ -176,7 +176,7 @@ fn in_memory(stream: Box<dyn Read + Send>, name: &str) -> Result<Box<dyn FileRea
     read.map_err(|e| Error::new(Kind::Io, format!("cannot read {name}: {e}")))?;
     if bytes.len() as u64 > LARGEST {
         let what = format!("{name}: a Parquet file that is not on a disk may have at most {LARGEST} bytes");
-        return Err(Error::new(Kind::Range, what).help("copy it to a disk, or cut it into several files"));
+        return Err(Error::new(Kind::Range, what).help("copy it to a disk, or split it into several files"));
     }
     Ok(Box::new(guarded(|| SerializedFileReader::new(Bytes::from(bytes))).map_err(|e| failed(name, &e))?))
 }

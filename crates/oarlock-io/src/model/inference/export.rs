@@ -1,4 +1,4 @@
-//! Cutting an inference model out of a training program, as `save_inference_model` does.
+//! Extraction of an inference model from a training program, as `save_inference_model` does it.
 
 use std::collections::HashSet;
 

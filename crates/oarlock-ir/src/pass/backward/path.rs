@@ -47,7 +47,7 @@ impl Pass<'_> {
         }
         let read = writers.iter().flat_map(|&at| block.ops[at].inputs.args());
         let wanted = read.filter(|n| block.var(n).is_some()).cloned().collect();
-        // Variables without gradients are not cut off here: pruning does it when the gradient operators are there.
+        // Variables without gradients are not removed here: pruning does it when the gradient operators are there.
         let mut path = self.path_to(sub, wanted, &HashSet::new())?;
         for at in writers {
             if !path.contains(&at) {

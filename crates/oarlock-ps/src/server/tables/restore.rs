@@ -21,7 +21,7 @@ pub(super) fn restore(
     states: &[Name],
 ) -> Result<u32> {
     let known = Known::take(scope, param);
-    table.set_admission_state(&known.sightings);
+    table.set_admission_state(&known.admission);
     table.set_clock(known.step);
     let Some(loaded) = take_rows(scope, param) else { return Ok(known.step) };
     let states: Vec<Option<ById>> =
@@ -51,7 +51,7 @@ pub(super) fn restore(
 struct Known {
     headers: HashMap<i64, Header>,
     shows: HashMap<i64, Shown>,
-    sightings: AdmissionState,
+    admission: AdmissionState,
     /// The last update of all.
     step: u32,
 }
@@ -70,13 +70,13 @@ impl Known {
                     known.step = known.step.max(header.last);
                     known.headers.insert(line[1], header);
                 }
-                WAITING => known.sightings.waiting.push((line[1], header)),
+                WAITING => known.admission.waiting.push((line[1], header)),
                 SHOWS => {
                     let [show, click] = [2, 3].map(|at| f32::from_bits(number(at)));
                     known.shows.insert(line[1], Shown { show, click });
                 }
                 CLOCK => known.step = known.step.max(header.last),
-                TOSSES => known.sightings.tosses.push((line[1] as usize, line[3] as u64)),
+                TOSSES => known.admission.tosses.push((line[1] as usize, line[3] as u64)),
                 _ => {}
             }
         }

@@ -8,14 +8,14 @@ use oarlock_tensor::{DType, Dims, SelectedRows, Tensor, Value};
 
 use super::spec::grad_width;
 use super::{RowUpdate, Table, in_table};
-use crate::server::lr_schedule::lend;
+use crate::server::lr_schedule::copy_rates;
 
 impl Table {
     /// A step that touches no row of this server is a step all the same: what counts steps, such as powers of beta, goes on. The
     /// block runs on a row of zeros that is in no table.
     pub(super) fn pass_step(&self, of: &[usize], grads: &mut [Value], rates: Option<&Scope>) -> Result<()> {
         let mut update = self.update.lock();
-        lend(rates, &update.scope)?;
+        copy_rates(rates, &update.scope)?;
         let spec = self.rows.spec();
         set(&update.scope, &update.param, 1, update.width, &vec![0.0; update.width]);
         for (name, state) in update.states.iter().zip(&spec.state) {
@@ -36,7 +36,7 @@ impl Table {
 
     pub(super) fn apply(&self, of: &[usize], grads: &mut [Value], rates: Option<&Scope>) -> Result<()> {
         let mut update = self.update.lock();
-        lend(rates, &update.scope)?;
+        copy_rates(rates, &update.scope)?;
         update.collect_ids(grads, grad_width(self.rows.spec()))?;
         if update.ids.is_empty() {
             update.count(&self.rows);

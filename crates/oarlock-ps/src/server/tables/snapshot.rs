@@ -18,7 +18,7 @@ impl Tables {
         }
         let snapshot = |(at, table): (usize, &Table)| {
             let clock = table.update.lock().step;
-            SnapshotTable { at, sightings: table.rows.admission_state(), clock }
+            SnapshotTable { at, admission: table.rows.admission_state(), clock }
         };
         Ok(self.tables.iter().enumerate().map(snapshot).collect())
     }
@@ -57,7 +57,7 @@ pub(crate) type TakeRows<'a> = dyn FnMut(usize, &[(Name, Value)]) -> Result<()> 
 /// A table whose snapshot is being written, and its admission state of ids without a row.
 pub(crate) struct SnapshotTable {
     at: usize,
-    sightings: AdmissionState,
+    admission: AdmissionState,
     /// Updates of the table.
     clock: u32,
 }
@@ -65,9 +65,9 @@ pub(crate) struct SnapshotTable {
 impl SnapshotTable {
     /// Its lines among the headers.
     fn lines(&self) -> Vec<i64> {
-        let waiting = self.sightings.waiting.iter();
+        let waiting = self.admission.waiting.iter();
         let waiting = waiting.map(|(id, seen)| [WAITING, *id, i64::from(seen.last), i64::from(seen.count)]);
-        let tosses = self.sightings.tosses.iter().map(|(shard, count)| [TOSSES, *shard as i64, 0, *count as i64]);
+        let tosses = self.admission.tosses.iter().map(|(shard, count)| [TOSSES, *shard as i64, 0, *count as i64]);
         waiting.chain(tosses).chain([[CLOCK, 0, i64::from(self.clock), 0]]).flatten().collect()
     }
 }

@@ -47,7 +47,7 @@ fn one_geo_trainer(max_frame: u64) {
     }
 }
 
-/// What one GEO trainer learned about a row reaches another that never looked it up.
+/// An update of a row by one GEO trainer reaches another that never looked it up.
 #[test]
 fn geo_trainers_learn_every_row_from_each_other() {
     SIZES.into_iter().for_each(two_geo_trainers);

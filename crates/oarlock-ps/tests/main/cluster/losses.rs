@@ -168,7 +168,7 @@ fn killed_trainer_repeats_its_step_under_policy_wait() {
     }
 }
 
-/// The same with rows by id, of which some go by themselves: they are those of trainers that never died.
+/// The same with hashed tables, of which some rows expire: they are those of trainers that never died.
 #[test]
 fn killed_trainer_repeats_its_step_with_rows_that_are_evicted() {
     let job = || {

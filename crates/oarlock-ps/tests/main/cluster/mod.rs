@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Program, Result, Runtime};
-use oarlock_net::Log;
 use oarlock_ps::PsState;
 use oarlock_ps::client::{Client, ClientOptions};
 use oarlock_ps::communicator::{Communicator, CommunicatorOptions};
@@ -178,7 +177,7 @@ fn free_ports(count: usize) -> Vec<u16> {
 }
 
 pub(crate) fn quiet() -> ServerOptions {
-    ServerOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ServerOptions::default() }
+    ServerOptions { deadline: Duration::from_secs(30), ..ServerOptions::default() }
 }
 
 fn with_policy(policy: Policy) -> ServerOptions {
@@ -186,7 +185,7 @@ fn with_policy(policy: Policy) -> ServerOptions {
 }
 
 pub(crate) fn trainer_options() -> ClientOptions {
-    ClientOptions { log: Log::silent(), deadline: Duration::from_secs(30), ..ClientOptions::default() }
+    ClientOptions { deadline: Duration::from_secs(30), ..ClientOptions::default() }
 }
 
 pub(crate) fn wait_all(servers: Vec<(Server, Scope)>) -> (Vec<Summary>, Vec<Scope>) {

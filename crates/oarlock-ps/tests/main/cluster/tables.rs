@@ -1,4 +1,4 @@
-//! Tables by id, and what servers keep as files have it.
+//! Hashed tables, and files that hold what servers hold.
 
 use oarlock_exec::Scope;
 use oarlock_ps::saving::{fetch_whole, load_parts};

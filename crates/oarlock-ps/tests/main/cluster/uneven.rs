@@ -107,7 +107,7 @@ fn global_norm_is_that_of_the_trainers_in_the_step() {
     trains_as_one_process(&Job::new("clip_old", small(64), 2, 2), sparse_feed, barrier);
 }
 
-/// Trainers that wait for different things are told so at once, both of them.
+/// Trainers that wait for different things get an error at once, both of them.
 #[test]
 fn barrier_and_all_to_all_at_once_are_an_error() {
     let job = Job::new("dc_asgd", small(64), 2, 2);

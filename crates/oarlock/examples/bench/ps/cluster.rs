@@ -22,7 +22,7 @@ pub(crate) const PASSES: usize = 4;
 pub(crate) const TRAINERS: usize = 2;
 pub(crate) const SERVERS: usize = 2;
 
-/// What is trained, how, and from which seed.
+/// A training run: model, mode and seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) network: Network,
@@ -31,7 +31,7 @@ pub(crate) struct Run<'a> {
     pub(crate) seed: usize,
 }
 
-/// What a run gave.
+/// The result of a run.
 pub(crate) struct Outcome {
     pub(crate) rates: Rates,
     /// Of the last pass.
@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-/// What a trainer says of a pass.
+/// A trainer's report of a pass.
 struct Pass {
     begin: f64,
     end: f64,
@@ -197,7 +197,7 @@ pub(crate) fn dataset(network: Network, data: &Path, mine: impl Fn(usize) -> boo
     Ok(QueueDataset { source: Source::files(files), format: network.format()?, batch_size: network.batch(), queue: 4 })
 }
 
-/// A network, cut for a cluster.
+/// A network, transpiled for a cluster.
 pub(crate) struct Part {
     transpiler: DistributeTranspiler,
     startup: Program,

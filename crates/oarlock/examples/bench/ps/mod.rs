@@ -1,4 +1,4 @@
-//! What the benchmark of parameter servers is made of.
+//! The parts of the benchmark of parameter servers.
 
 pub(crate) mod cluster;
 pub(crate) mod joined;

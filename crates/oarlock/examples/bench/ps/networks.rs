@@ -12,7 +12,7 @@ const VOCABULARY: usize = 100_000;
 const WIDTH: usize = 300;
 const NEGATIVES: usize = 5;
 
-/// What is trained.
+/// The networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
     Ctr,

@@ -203,7 +203,7 @@ impl DynamicRnn {
         Ok(zero)
     }
 
-    /// What a memory is after the step.
+    /// Sets the value of a memory after the step.
     pub fn update_memory(&mut self, memory: &VarRef, value: &VarRef) -> Result<()> {
         match self.memories.iter().find(|(of, _)| of == memory) {
             Some((_, array)) => self.updates.push((value.clone(), array.clone())),

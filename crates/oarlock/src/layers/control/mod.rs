@@ -25,7 +25,7 @@ pub use while_block::While;
 use crate::network::opaque;
 use crate::{Net, VarRef};
 
-/// What the operators of a block read before it is written there, and what they write; sorted, so that programs repeat.
+/// Variables that the operators of a block read before they are written there, and variables they write; sorted, so that programs repeat.
 struct Flow {
     reads: BTreeSet<Name>,
     writes: BTreeSet<Name>,
@@ -63,7 +63,7 @@ impl Net {
         result
     }
 
-    /// What flows into and out of the current block; `written` counts as written from the start.
+    /// The flow into and out of the current block; `written` counts as written from the start.
     fn flow(&self, written: &[&VarRef]) -> Flow {
         let mut flow = Flow { reads: BTreeSet::new(), writes: written.iter().map(|v| v.name().clone()).collect() };
         for op in &self.main.block(self.block()).ops {

@@ -119,7 +119,7 @@ impl StaticRnn {
         self.memory(net, &init)
     }
 
-    /// What a memory is after the step.
+    /// Sets the value of a memory after the step.
     pub fn update_memory(&mut self, memory: &VarRef, value: &VarRef) -> Result<()> {
         match self.memories.iter_mut().find(|link| link.before == *memory) {
             Some(link) => link.after = Some(value.clone()),

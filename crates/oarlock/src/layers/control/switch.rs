@@ -34,7 +34,7 @@ impl Switch {
         CondBlock::when(net, &holds)
     }
 
-    /// What runs if no case does, as a block that is not entered yet.
+    /// The block that runs if no case does; it is not entered yet.
     pub fn begin_default(&mut self, net: &mut Net) -> Result<CondBlock> {
         match &self.none_yet {
             Some(none_yet) => CondBlock::when(net, none_yet),
@@ -48,7 +48,7 @@ impl Switch {
         self.begin_case(net, cond)?.block(net, body)
     }
 
-    /// What runs if no case does.
+    /// Builds the block that runs if no case does.
     #[track_caller]
     pub fn default_case(&mut self, net: &mut Net, body: impl FnOnce(&mut Net) -> Result<()>) -> Result<()> {
         self.begin_default(net)?.block(net, body)

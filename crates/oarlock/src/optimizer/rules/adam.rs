@@ -18,7 +18,7 @@ rule! {
     }
 }
 
-/// What Adam and Lamb remember; Lamb has the powers of 1.8, but does not use or advance them.
+/// The state of Adam and Lamb; Lamb has the powers of 1.8, but does not use or advance them.
 pub(super) fn states(beta1: f64, beta2: f64, writes_powers: bool) -> Vec<State> {
     let out = |slot| writes_powers.then_some(slot);
     vec![

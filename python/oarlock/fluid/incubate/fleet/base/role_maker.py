@@ -98,22 +98,22 @@ class RoleMakerBase:
         from .....fluid.executor import runtime
 
         if not self._server_endpoints:
-            return _core.Workers(runtime(), self._current_id, self._worker_endpoints)
+            return _core.RankGroup(runtime(), self._current_id, self._worker_endpoints)
 
-        return _core.Partners(runtime(), self._server_endpoints, self._current_id, self._worker_num)
+        return _core.TrainerGroup(runtime(), self._server_endpoints, self._current_id, self._worker_num)
 
-    def _meet(self, how, value):
+    def _collective(self, how, value):
         """All-gathers or all-reduces an array among all workers, at the first server, or directly if there is none."""
         if not self.is_worker():
             raise RuntimeError("barriers and all-reduce are for workers, and this process is a server")
         from ....executor import runtime
 
         if self.worker_num() > 1 and not self.get_pserver_endpoints():
-            return self._meet_directly(how, np.ascontiguousarray(value))
+            return self._collective_among_ranks(how, np.ascontiguousarray(value))
         place = (self.worker_index(), self.worker_num(), self.get_pserver_endpoints())
-        return [np.array(value) for value in _core.meet(runtime(), *place, how, value)]
+        return [np.array(value) for value in _core.worker_collective(runtime(), *place, how, value)]
 
-    def _meet_directly(self, how, value):
+    def _collective_among_ranks(self, how, value):
         gathered = [np.frombuffer(one, value.dtype).reshape(value.shape) for one in self._peers().gather(value.tobytes())]
         if how == "gather":
             return gathered
@@ -124,11 +124,11 @@ class RoleMakerBase:
 
     def all_gather(self, input):
         """The values of all workers, in their order."""
-        return [_like(input, value) for value in self._meet("gather", np.asarray(input))]
+        return [_like(input, value) for value in self._collective("gather", np.asarray(input))]
 
     def all_reduce(self, input, mode="sum"):
         """The numbers of all workers, joined element by element: ``sum``, ``max`` or ``min``."""
-        return _like(input, self._meet(mode, np.asarray(input))[0])
+        return _like(input, self._collective(mode, np.asarray(input))[0])
 
     def all_reduce_worker(self, input, output, mode="sum"):
         """Joins arrays of all workers."""
@@ -136,7 +136,7 @@ class RoleMakerBase:
 
     def barrier_worker(self):
         """Waits for all workers."""
-        self._meet("barrier", np.zeros(1, "int32"))
+        self._collective("barrier", np.zeros(1, "int32"))
 
     def barrier_all(self):
         """A barrier of all workers. Servers wait for their workers without it."""
@@ -148,7 +148,7 @@ class RoleMakerBase:
 
 
 def _like(input, value):
-    """A result in the form of what was brought: an array, a list or a number."""
+    """A result in the form of the contribution: an array, a list or a number."""
     if isinstance(input, np.ndarray):
         return value.reshape(input.shape)
     return value.tolist() if isinstance(input, (list, tuple)) else value.reshape(-1)[0].item()
@@ -188,7 +188,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         if not self._is_collective:
             self._take(_core.find_place("cloud", dict(os.environ)))
             return
-        self._current_id, self._worker_endpoints = _core.equal_worker(dict(os.environ))
+        self._current_id, self._worker_endpoints = _core.collective_rank(dict(os.environ))
         self._role, self._worker_num = Role.WORKER, len(self._worker_endpoints)
         self._role_is_generated = True
 

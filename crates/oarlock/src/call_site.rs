@@ -5,7 +5,7 @@ use std::panic::Location;
 
 /// A place in the user's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Site {
+pub struct CallSite {
     /// The file, as the compiler or the interpreter names it.
     pub file: String,
     /// The line.
@@ -14,7 +14,7 @@ pub struct Site {
     pub function: Option<String>,
 }
 
-impl Site {
+impl CallSite {
     /// The text of `op_callstack` in saved programs.
     pub(crate) fn callstack(&self) -> Vec<String> {
         let function = self.function.as_ref().map_or(String::new(), |f| format!(", in {f}"));
@@ -22,13 +22,13 @@ impl Site {
     }
 }
 
-impl From<&Location<'_>> for Site {
-    fn from(at: &Location<'_>) -> Site {
-        Site { file: at.file().into(), line: at.line(), function: None }
+impl From<&Location<'_>> for CallSite {
+    fn from(at: &Location<'_>) -> CallSite {
+        CallSite { file: at.file().into(), line: at.line(), function: None }
     }
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for CallSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)?;
         match &self.function {

@@ -1,4 +1,4 @@
-//! A worker's batches, with a look at the next one for operators that can use it early.
+//! The batches of a Hogwild thread, with a look at the next one for operators that can use it early.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ struct Peeked {
     state: State,
 }
 
-/// What is known of the next batch.
+/// The state of the next batch.
 enum State {
     Unknown,
     Here,
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn whoever_looks_ahead_changes_nothing_for_whoever_takes() {
+    fn peeking_at_the_next_batch_changes_nothing_for_its_consumer() {
         let runtime = Runtime::new(1);
         let batches = Batches::new(Box::new(Numbers(0)), &[(0, "x")], &runtime);
-        let upcoming = runtime.next_batches();
+        let next = runtime.next_batches();
         let peek = |name: &str| {
             let mut seen = None;
-            upcoming.get().unwrap().lock().peek(&[name.into()], &mut |tensors| {
+            next.get().unwrap().lock().peek(&[name.into()], &mut |tensors| {
                 seen = Some(tensors[0].data::<i64>().unwrap()[0]);
             });
             seen
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!((peek("x"), peek("y"), peek("x")), (Some(2), None, Some(2)));
         assert_eq!((take().unwrap(), take().unwrap()), (2, 3));
         assert_eq!(peek("x"), None, "what fails is not shown");
-        assert!(take().unwrap_err().to_string().contains("no more numbers"), "but whoever takes hears of it");
+        assert!(take().unwrap_err().to_string().contains("no more numbers"), "but its consumer gets the error");
         drop(batches);
-        assert!(upcoming.get().is_none());
+        assert!(next.get().is_none());
     }
 }

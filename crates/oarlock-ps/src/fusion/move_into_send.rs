@@ -2,15 +2,15 @@
 
 use oarlock_ir::{Attr, FuseBlock, Fusion, Op, OpDef, Result};
 
-use crate::op::{CUT_HERE, HAND_OVER};
+use crate::op::{MOVE_INPUT, SPLIT_HERE};
 
-pub(super) const FUSIONS: &[&dyn Fusion] = &[&HandOver];
+pub(super) const FUSIONS: &[&dyn Fusion] = &[&MoveIntoSend];
 
-struct HandOver;
+struct MoveIntoSend;
 
-impl Fusion for HandOver {
+impl Fusion for MoveIntoSend {
     fn name(&self) -> &'static str {
-        "hand_over"
+        "move_into_send"
     }
 
     fn ops(&self) -> &'static [&'static dyn OpDef] {
@@ -22,7 +22,7 @@ impl Fusion for HandOver {
             let Some(send) = g.op(i).filter(|op| is_for_communicator(op)) else { continue };
             let [x] = send.inputs.get("X") else { continue };
             if g.only_reader(x) == Some(i) {
-                let op = send.clone().attr(HAND_OVER, true);
+                let op = send.clone().attr(MOVE_INPUT, true);
                 g.replace(&[i], i, op);
             }
         }
@@ -33,8 +33,8 @@ impl Fusion for HandOver {
 /// Is it a `send` of one variable that a communicator snapshots?
 fn is_for_communicator(op: &Op) -> bool {
     let filled = |name: &str| matches!(op.attrs.get(name), Some(Attr::Strings(list)) if !list.is_empty());
-    let cut_before = matches!(op.attrs.get(CUT_HERE), Some(Attr::Bool(true)));
-    op.op_type == "send" && filled("send_varnames") && filled("epmap") && !cut_before
+    let is_split_before = matches!(op.attrs.get(SPLIT_HERE), Some(Attr::Bool(true)));
+    op.op_type == "send" && filled("send_varnames") && filled("epmap") && !is_split_before
 }
 
 #[cfg(test)]
@@ -57,15 +57,15 @@ mod tests {
         let mut program = Program::from_text(&text).unwrap();
         let is_root = |name: &str| name == root;
         let mut g = FuseBlock::new(program.global_mut(), &is_root);
-        HandOver.apply(&mut g).unwrap();
+        MoveIntoSend.apply(&mut g).unwrap();
         g.finish();
         program.to_string()
     }
 
     #[test]
     fn gradient_that_no_operator_reads_is_moved() {
-        assert!(fused("", "").contains(HAND_OVER));
-        assert!(!fused("", "g").contains(HAND_OVER), "it is fetched");
-        assert!(!fused("y = scale(X: g)", "").contains(HAND_OVER), "it is read again");
+        assert!(fused("", "").contains(MOVE_INPUT));
+        assert!(!fused("", "g").contains(MOVE_INPUT), "it is fetched");
+        assert!(!fused("y = scale(X: g)", "").contains(MOVE_INPUT), "it is read again");
     }
 }

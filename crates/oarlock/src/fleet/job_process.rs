@@ -10,14 +10,14 @@ use oarlock_ps::saving::{self, Saver};
 use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers};
 
 use super::{
-    JobSaves, Meeting, Place, Role, Strategy, communicator_options, newest_checkpoint, start_communicator,
+    JobSaves, Place, Role, Strategy, WorkerGroup, communicator_options, newest_checkpoint, start_communicator,
     stop_communicator,
 };
 use crate::{Executor, Net};
 
 /// A process, its part of the network, and how it trains with the others.
 #[derive(Debug)]
-pub struct Member {
+pub struct JobProcess {
     place: Place,
     strategy: Strategy,
     transpiler: DistributeTranspiler,
@@ -25,10 +25,10 @@ pub struct Member {
     program: Program,
 }
 
-impl Member {
+impl JobProcess {
     /// The part of `net`, which an optimizer has completed, that belongs at this place. All processes of a job must build the same
-    /// network. `config` is about how parameters are cut and placed; what the strategy means is set in it.
-    pub fn new(place: Place, net: &Net, strategy: Strategy, config: Config) -> Result<Member> {
+    /// network. `config` is about how parameters are partitioned and placed; what the strategy means is set in it.
+    pub fn new(place: Place, net: &Net, strategy: Strategy, config: Config) -> Result<JobProcess> {
         place.check()?;
         let mut transpiler = DistributeTranspiler::new(strategy.config(config));
         let (mut main, mut startup) = (net.main.clone(), net.startup.clone());
@@ -52,7 +52,7 @@ impl Member {
                 program
             }
         };
-        Ok(Member { place, strategy, transpiler, startup, program })
+        Ok(JobProcess { place, strategy, transpiler, startup, program })
     }
 
     /// Who this process is.
@@ -60,7 +60,7 @@ impl Member {
         &self.place
     }
 
-    /// What it runs: a worker in every step, a server until all workers have left.
+    /// The program it runs: a worker in every step, a server until all workers have left.
     pub fn program(&self) -> &Program {
         &self.program
     }
@@ -97,7 +97,7 @@ impl Member {
     }
 
     /// Saves a checkpoint of the whole job, of which `keep` are kept; every worker calls it, at the same step if they are in step. Returns
-    /// as soon as training may go on; [`Member::stop_worker`] waits until it is complete.
+    /// as soon as training may go on; [`JobProcess::stop_worker`] waits until it is complete.
     pub fn save_checkpoint(
         &self,
         exe: &Executor,
@@ -109,23 +109,23 @@ impl Member {
         JobSaves { transpiler: &self.transpiler, dir, keep }.save(exe.runtime(), scope, position)
     }
 
-    /// Brings a worker that is ready to where it stood at the newest checkpoint, and tells where that is. `None` if there is none.
+    /// Restores a worker that is ready to where it stood at the newest checkpoint, and returns that position. `None` if there is none.
     pub fn resume_worker(&self, exe: &Executor, scope: &Scope, dir: &str) -> Result<Option<Position>> {
         JobSaves { transpiler: &self.transpiler, dir, keep: 1 }.restore(exe.runtime(), scope)
     }
 
-    /// Ends training and gets the parameters that all workers made together: what waits is sent, all workers meet, and the startup
+    /// Ends training and gets the parameters that all workers made together: what waits is sent, all workers pass a barrier, and the startup
     /// program fetches everything anew, counters of metrics included.
     pub fn finish_training(&self, exe: &Executor, scope: &Scope) -> Result<()> {
         stop_communicator(exe.runtime())?;
-        self.meeting().barrier(exe.runtime())?;
+        self.worker_group().barrier(exe.runtime())?;
         exe.run(&self.startup, &[], &[], scope).map(drop)
     }
 
-    /// What workers tell each other besides gradients.
-    pub fn meeting(&self) -> Meeting {
+    /// Collectives of the workers besides gradients.
+    pub fn worker_group(&self) -> WorkerGroup {
         let Place { index, workers, servers, .. } = &self.place;
-        Meeting { worker: *index, workers: *workers, servers: servers.clone() }
+        WorkerGroup { worker: *index, workers: *workers, servers: servers.clone() }
     }
 
     /// Saves what predicts `targets` from `feeds`, with the parameters that servers keep. One worker does it for all.

@@ -1,14 +1,13 @@
-//! Jobs of [`Member`]s in one process: real servers and workers, over real sockets.
+//! Jobs of [`JobProcess`]s in one process: real servers and workers, over real sockets.
 
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use oarlock::JobOptions;
-use oarlock::fleet::{Member, Place, Role, Strategy, predict_with_servers};
+use oarlock::fleet::{JobProcess, Place, Role, Strategy, predict_with_servers};
 use oarlock::io::{InferenceModel, Local, ModelFiles, ModelTables, Position, Store, TableFiles, TableForm};
 use oarlock::ir::VarKind;
 use oarlock::launch::{Ask, plan};
-use oarlock::net::Log;
 use oarlock::prelude::*;
 use oarlock::ps::client::ClientOptions;
 use oarlock::ps::server::ServerOptions;
@@ -24,7 +23,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let dir = std::env::temp_dir().join(format!("oarlock-members-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("oarlock-job-process-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         Folder(dir)
     }
@@ -56,7 +55,7 @@ fn every() -> Option<Rows> {
     Some(Rows::default())
 }
 
-/// A table without rules for its rows is cut.
+/// A table without admission rules is partitioned.
 fn network(rows: Option<Rows>) -> Built {
     let mut net = Net::new();
     net.seed(7);
@@ -73,26 +72,26 @@ fn network(rows: Option<Rows>) -> Built {
     Built { net, out }
 }
 
-/// Tables and parameters are cut although they are small.
+/// Tables and parameters are partitioned although they are small.
 fn config() -> Config {
     Config { min_block_size: 32, ..Config::fluid() }
 }
 
 fn executor(tables: TableFiles) -> Executor {
-    let server = ServerOptions { log: Log::silent(), ..ServerOptions::default() };
+    let server = ServerOptions { ..ServerOptions::default() };
     let client = ClientOptions { tables, ..client() };
     Options { threads: 1, check_nan_inf: false }.executor_in(JobOptions { server, client, ..JobOptions::default() })
 }
 
 fn client() -> ClientOptions {
-    ClientOptions { log: Log::silent(), ..ClientOptions::default() }
+    ClientOptions { ..ClientOptions::default() }
 }
 
 /// A job with one worker, whose servers run.
 struct Job {
     servers: Vec<String>,
     threads: Vec<JoinHandle<()>>,
-    member: Member,
+    process: JobProcess,
     exe: Executor,
     scope: Scope,
     out: String,
@@ -104,32 +103,33 @@ impl Job {
         rows: Option<Rows>,
         servers: usize,
         tables: TableFiles,
-        ready: impl Fn(&Member, &Executor, &Scope),
+        ready: impl Fn(&JobProcess, &Executor, &Scope),
     ) -> Job {
         let endpoints = plan(&Ask { server_num: Some(servers), worker_num: Some(1), ..Ask::default() }).unwrap();
         let servers = endpoints.ranks[0].servers.clone();
         let place =
             |role, index| Place { role, index, workers: 1, servers: servers.clone(), worker_endpoints: Vec::new() };
         let built = network(rows);
-        let member = |place| Member::new(place, &built.net, Strategy::Sync, config()).unwrap();
+        let process = |place| JobProcess::new(place, &built.net, Strategy::Sync, config()).unwrap();
         let mut threads = Vec::new();
         for index in 0..servers.len() {
-            let (member, exe, scope) = (member(place(Role::Server, index)), executor(tables), Scope::new());
-            ready(&member, &exe, &scope);
-            threads.push(std::thread::spawn(move || member.run_server(&exe, &scope).unwrap()));
+            let (process, exe, scope) = (process(place(Role::Server, index)), executor(tables), Scope::new());
+            ready(&process, &exe, &scope);
+            threads.push(std::thread::spawn(move || process.run_server(&exe, &scope).unwrap()));
         }
-        let (member, exe, scope) = (member(place(Role::Worker, 0)), executor(tables), Scope::new());
-        member.init_worker(&exe, &scope).unwrap();
-        Job { servers, threads, member, exe, scope, out: built.out.name().to_string() }
+        let (process, exe, scope) = (process(place(Role::Worker, 0)), executor(tables), Scope::new());
+        process.init_worker(&exe, &scope).unwrap();
+        Job { servers, threads, process, exe, scope, out: built.out.name().to_string() }
     }
 
     fn fresh(rows: Option<Rows>, servers: usize) -> Job {
-        let ready = |member: &Member, exe: &Executor, scope: &Scope| member.init_server(exe, scope, None).unwrap();
+        let ready =
+            |process: &JobProcess, exe: &Executor, scope: &Scope| process.init_server(exe, scope, None).unwrap();
         Job::start(rows, servers, TableFiles::default(), ready)
     }
 
     fn loaded(servers: usize, tables: TableFiles, from: Option<&dyn Store>) -> Job {
-        Job::start(every(), servers, tables, |member, exe, scope| member.init_server(exe, scope, from).unwrap())
+        Job::start(every(), servers, tables, |process, exe, scope| process.init_server(exe, scope, from).unwrap())
     }
 
     fn train(&self, steps: std::ops::Range<i64>) {
@@ -137,7 +137,7 @@ impl Job {
             let ids: Vec<i64> = (0..20).map(|i| (step * 7 + i * 3) % 40).collect();
             let y: Vec<f32> = ids.iter().map(|id| (*id % 5) as f32).collect();
             let (ids, y) = (Tensor::from_slice([20, 1], &ids).unwrap(), Tensor::from_slice([20, 1], &y).unwrap());
-            self.exe.run_tensors(self.member.program(), &[("ids", &ids), ("y", &y)], &[], &self.scope).unwrap();
+            self.exe.run_tensors(self.process.program(), &[("ids", &ids), ("y", &y)], &[], &self.scope).unwrap();
         }
     }
 
@@ -147,10 +147,10 @@ impl Job {
 
     fn save_model_with(&self, to: &Folder, tables: ModelTables) -> Result<()> {
         let files = ModelFiles { tables, ..ModelFiles::separate() };
-        self.member.save_inference_model(&self.exe, &self.scope, (&to.store(), &files), &["ids"], &[&self.out])
+        self.process.save_inference_model(&self.exe, &self.scope, (&to.store(), &files), &["ids"], &[&self.out])
     }
 
-    /// What the job has learned, seen by somebody who only looks.
+    /// The predictions of the trained model, made by a reader.
     fn predicted(&self) -> Vec<f64> {
         let folder = Folder::new(&format!("predicted-{}", self.servers.concat().replace([':', '.'], "")));
         self.save_model(&folder);
@@ -158,12 +158,12 @@ impl Job {
     }
 
     fn end(self) {
-        self.member.stop_worker(&self.exe).unwrap();
+        self.process.stop_worker(&self.exe).unwrap();
         self.threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 }
 
-/// What a predictor makes of the ids that were trained, and of one that never was.
+/// The predictions for the ids that were trained, and for one that never was.
 fn predicted(predictor: &mut Predictor) -> Vec<f64> {
     let ids: Vec<i64> = (0..41).collect();
     predictor.predict(&[("ids", &Tensor::from_slice([41, 1], &ids).unwrap())]).unwrap()[0].to_f64()
@@ -176,7 +176,7 @@ fn one_thread() -> Options {
 #[test]
 fn a_model_predicts_with_the_tables_of_running_servers() {
     for entry in [every(), None] {
-        let folder = Folder::new(if entry.is_some() { "remote-hashed" } else { "remote-cut" });
+        let folder = Folder::new(if entry.is_some() { "remote-hashed" } else { "remote-partitioned" });
         let job = Job::fresh(entry, 2);
         job.train(0..5);
         job.save_model(&folder);
@@ -217,7 +217,7 @@ fn a_table_is_saved_in_every_form_and_loaded_by_any_number_of_servers() {
         let (folder, model) = (Folder::new(&format!("{form:?}")), Folder::new(&format!("{form:?}-model")));
         let job = Job::loaded(2, tables, None);
         job.train(0..5);
-        job.member.save_persistables(&job.exe, &job.scope, &folder.store()).unwrap();
+        job.process.save_persistables(&job.exe, &job.scope, &folder.store()).unwrap();
         job.save_model(&model);
         assert_eq!((table_files(&folder), table_files(&model)), (to_owned(files), to_owned(&["table"])));
         assert_eq!(declared(&model), VarKind::Tensor);
@@ -269,17 +269,17 @@ fn a_job_goes_on_from_a_checkpoint_as_if_nothing_had_happened() {
         let job = Job::fresh(Some(rows.clone()), 2);
         job.train(0..4);
         let position = Position { epoch: 2, step: 4, notes: [("file".into(), "part-7".into())].into() };
-        job.member.save_checkpoint(&job.exe, &job.scope, dir, 1, &position).unwrap();
+        job.process.save_checkpoint(&job.exe, &job.scope, dir, 1, &position).unwrap();
         let then = job.predicted();
         job.train(4..9);
         let never_stopped = job.predicted();
         job.end();
         assert_ne!(then, never_stopped);
         for servers in [2, 3] {
-            let job = Job::start(Some(rows.clone()), servers, TableFiles::default(), |member, exe, scope| {
-                assert!(member.resume_server(exe, scope, dir).unwrap());
+            let job = Job::start(Some(rows.clone()), servers, TableFiles::default(), |process, exe, scope| {
+                assert!(process.resume_server(exe, scope, dir).unwrap());
             });
-            assert_eq!(job.member.resume_worker(&job.exe, &job.scope, dir).unwrap().as_ref(), Some(&position));
+            assert_eq!(job.process.resume_worker(&job.exe, &job.scope, dir).unwrap().as_ref(), Some(&position));
             assert_eq!(then, job.predicted(), "{rows:?}");
             job.train(4..9);
             assert_eq!(never_stopped, job.predicted(), "{rows:?} on {servers} servers");
@@ -305,18 +305,18 @@ fn a_damaged_newest_checkpoint_falls_back_to_the_older_one() {
     for steps in [0..4, 4..6] {
         let position = Position { epoch: 0, step: steps.end as u64, notes: Default::default() };
         job.train(steps);
-        job.member.save_checkpoint(&job.exe, &job.scope, dir, 2, &position).unwrap();
+        job.process.save_checkpoint(&job.exe, &job.scope, dir, 2, &position).unwrap();
         then.get_or_insert_with(|| job.predicted());
     }
     job.end();
     damage(folder.0.join("checkpoint_1/server_1/fc_0.w_0"));
     let resumed = || {
-        Job::start(every(), 2, TableFiles::default(), |member, exe, scope| {
-            assert!(member.resume_server(exe, scope, dir).unwrap());
+        Job::start(every(), 2, TableFiles::default(), |process, exe, scope| {
+            assert!(process.resume_server(exe, scope, dir).unwrap());
         })
     };
     let job = resumed();
-    let position = job.member.resume_worker(&job.exe, &job.scope, dir).unwrap().unwrap();
+    let position = job.process.resume_worker(&job.exe, &job.scope, dir).unwrap().unwrap();
     assert_eq!((position.step, Some(job.predicted())), (4, then));
     job.end();
 
@@ -328,8 +328,8 @@ fn a_damaged_newest_checkpoint_falls_back_to_the_older_one() {
         servers: vec!["127.0.0.1:1".into(), "127.0.0.1:2".into()],
         worker_endpoints: Vec::new(),
     };
-    let member = Member::new(place, &network(every()).net, Strategy::Sync, config()).unwrap();
-    let error = member.resume_server(&executor(TableFiles::default()), &Scope::new(), dir).unwrap_err();
+    let process = JobProcess::new(place, &network(every()).net, Strategy::Sync, config()).unwrap();
+    let error = process.resume_server(&executor(TableFiles::default()), &Scope::new(), dir).unwrap_err();
     assert!(error.to_string().contains("fc_0.w_0 is not what was saved"), "{error}");
     assert!(error.to_string().contains("is intact: delete them to start anew"), "{error}");
 }

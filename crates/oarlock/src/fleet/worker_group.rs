@@ -1,4 +1,4 @@
-//! What workers tell each other besides gradients: they meet at a server, or are alone.
+//! Collectives of workers besides gradients: through the first server, or trivially for a worker alone.
 
 use oarlock_ir::{Error, Kind, Result, Runtime};
 use oarlock_ps::client::Client;
@@ -38,39 +38,39 @@ impl Fold {
 
 /// A worker among the others.
 #[derive(Debug, Clone)]
-pub struct Meeting {
+pub struct WorkerGroup {
     /// Its number.
     pub worker: usize,
     /// How many there are.
     pub workers: usize,
-    /// The servers; they meet at the first.
+    /// The servers; the first one serves the collectives.
     pub servers: Vec<String>,
 }
 
-impl Meeting {
-    /// What every worker brings, in the order of their numbers.
+impl WorkerGroup {
+    /// The values of all workers, in the order of their numbers.
     pub fn all_gather(&self, runtime: &Runtime, value: &Tensor) -> Result<Vec<Tensor>> {
-        self.meet(runtime, "all_gather", value)
+        self.contribute(runtime, "all_gather", value)
     }
 
     /// Waits for all workers.
     pub fn barrier(&self, runtime: &Runtime) -> Result<()> {
-        self.meet(runtime, "barrier", &Tensor::zeros(DType::I32, [1])).map(drop)
+        self.contribute(runtime, "barrier", &Tensor::zeros(DType::I32, [1])).map(drop)
     }
 
     /// The numbers of all workers, joined element by element in the order of workers: all get the same bits. Sums of `float32`
     /// are added up as `float64`.
     pub fn all_reduce(&self, runtime: &Runtime, value: &Tensor, fold: Fold) -> Result<Tensor> {
-        let all = self.meet(runtime, &format!("all_reduce({})", fold.name()), value)?;
+        let all = self.contribute(runtime, &format!("all_reduce({})", fold.name()), value)?;
         join(&all, fold)
     }
 
-    fn meet(&self, runtime: &Runtime, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
+    fn contribute(&self, runtime: &Runtime, purpose: &str, value: &Tensor) -> Result<Vec<Tensor>> {
         if self.workers <= 1 {
             return Ok(vec![value.clone()]);
         }
         if self.servers.is_empty() {
-            let what = format!("{purpose} among {} workers needs a server where they meet", self.workers);
+            let what = format!("{purpose} among {} workers needs a server", self.workers);
             return Err(Error::new(Kind::Unsupported, what).help("launch the job with --server_num"));
         }
         Client::of(runtime).all_gather(self.worker as u32, &self.servers, purpose, value)
@@ -78,18 +78,18 @@ impl Meeting {
 }
 
 fn join(all: &[Tensor], fold: Fold) -> Result<Tensor> {
-    let Some(first) = all.first() else { return Err(Error::internal("a meeting of nobody")) };
+    let Some(first) = all.first() else { return Err(Error::internal("an all-gather without values")) };
     if let Some((worker, other)) =
         all.iter().enumerate().find(|(_, t)| t.dims() != first.dims() || t.dtype() != first.dtype())
     {
         let what = format!(
-            "worker 0 brought {}{}, and worker {worker} {}{}",
+            "worker 0 contributed {}{}, and worker {worker} {}{}",
             first.dtype(),
             first.dims(),
             other.dtype(),
             other.dims()
         );
-        return Err(Error::new(Kind::Shape, what).help("bring arrays of one shape and element type"));
+        return Err(Error::new(Kind::Shape, what).help("pass arrays of one shape and element type"));
     }
     match first.dtype() {
         DType::F32 => by_element(all, |v: f32| f64::from(v), |v| v as f32, fold, |a, b| a + b),
@@ -98,7 +98,7 @@ fn join(all: &[Tensor], fold: Fold) -> Result<Tensor> {
         DType::I32 => by_element(all, |v: i32| v, |v| v, fold, i32::wrapping_add),
         other => {
             Err(Error::new(Kind::DType, format!("{other} cannot be joined"))
-                .help("bring float32, float64, int32 or int64"))
+                .help("pass float32, float64, int32 or int64"))
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         let error = join(&tensors(&[&[1, 5], &[3]]), Fold::Sum).unwrap_err();
-        assert_eq!(error.report().what, "worker 0 brought i64[2], and worker 1 i64[1]");
+        assert_eq!(error.report().what, "worker 0 contributed i64[2], and worker 1 i64[1]");
         assert!(Fold::parse("mean").unwrap_err().to_string().contains("modes are sum, max and min"));
     }
 }
