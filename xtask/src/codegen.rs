@@ -151,11 +151,20 @@ fn entries(dir: &Path, kind: &Kind) -> Result<Vec<Entry>> {
             bail!("{}: `{module}` cannot name a module; a keyword takes a `_`, as in while_.rs", path.display());
         }
         let text = files::read(&path)?;
-        let has_list = text.contains(&format!("const {}:", kind.list));
+        let has_list = text.lines().any(|line| defines(line, kind.list));
         let is_public = text.lines().any(|line| line.starts_with("pub ") || line.starts_with("    pub "));
         entries.push(Entry { module, has_list, is_public });
     }
     Ok(entries)
+}
+
+/// Macros of families of operators that write the list of a file.
+const WRITE_LIST: [&str; 4] = ["binary! {", "formula! {", "predicate! {", "reduction! {"];
+
+/// Does this line of a file define its list, by itself or by the macro of its family?
+fn defines(line: &str, list: &str) -> bool {
+    line.contains(&format!("const {list}:")) && !line.starts_with("        ")
+        || WRITE_LIST.iter().any(|m| line.starts_with(m))
 }
 
 pub(crate) fn is_module_name(name: &str) -> bool {

@@ -39,9 +39,9 @@ pub(crate) fn all() -> Result<Vec<Request>> {
 fn parse(module: &str, text: &str) -> Result<Request> {
     let after = |start: &str| {
         let (_, rest) = text.split_once(start).with_context(|| format!("{DIR}/{module}.rs has no `{start}`"))?;
-        Ok::<_, anyhow::Error>(rest.split(',').next().unwrap_or_default().trim())
+        Ok::<_, anyhow::Error>(rest.split([',', ' ']).next().unwrap_or_default())
     };
-    let kind = after("    kind: ")?;
+    let kind = after("request! { kind: ")?;
     let kind = kind.parse().with_context(|| format!("{DIR}/{module}.rs: kind `{kind}` is not a number"))?;
     let sender = match after("sender: Sender::")? {
         "BeforeHello" => "a peer that connects",
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     const FILE: &str = "//! A trainer says\n//! hello.\n//!\n//! More.\n//!\n//! Reply: `done` (10).\n\n\
-        pub(crate) const REQUEST: RequestDef = RequestDef {\n    kind: 7,\n    sender: Sender::Anyone,\n};\n";
+        request! { kind: 7, sender: Sender::Anyone }\n";
 
     #[test]
     fn request_is_listed_with_what_its_file_says() {

@@ -65,18 +65,10 @@ const TEMPLATE: &str = r#"//! One sentence: which process sends `@NAME@`, and fo
 use oarlock_ir::{Error, Result};
 
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: @KIND@,
-    sender: Sender::ActiveTrainer,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: @KIND@, sender: Sender::ActiveTrainer }
 
 message! {
     /// The request. Fields are encoded and decoded in this order.

@@ -3,6 +3,7 @@
 use crate::attr_view::AttrView;
 use crate::error::{Kind, Result};
 use crate::grad::{GRAD, Grad};
+use crate::gradient_op::GradOp;
 use crate::infer::Infer;
 use crate::kernel::{Kernel, Prepare};
 use crate::{Attr, fail};
@@ -21,14 +22,20 @@ pub trait OpDef: Sync {
     /// Makes its kernel, once per plan: attributes parsed, slots resolved to indices, dtype chosen.
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>>;
 
-    /// Emits the operators that compute its gradient. Without one, a gradient through it is an error that names it.
+    /// Emits the operators that compute its gradient. The default is its [`GradOp`]; without one, a gradient through it is an
+    /// error that names it.
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.no_gradient()
+        g.emit_gradient()
     }
 
-    /// The properties that passes may rely on.
+    /// The properties that passes may rely on: those of its signature.
     fn traits(&self) -> Traits {
-        Traits::NONE
+        self.sig().traits
+    }
+
+    /// This operator, if it is the gradient of another.
+    fn as_gradient(&'static self) -> Option<&'static GradOp> {
+        None
     }
 }
 
@@ -229,12 +236,15 @@ pub struct Sig {
     pub attrs: Vec<AttrSig>,
     /// Attributes that saved programs carry and that cannot change results on a CPU (library choices, memory hints).
     pub hints: Vec<&'static str>,
+    /// What passes may assume of it.
+    pub traits: Traits,
 }
 
 impl Sig {
     /// An operator without slots; `doc` says what it computes.
     pub fn new(op_type: &'static str, doc: &'static str) -> Sig {
-        Sig { op_type, doc, inputs: Vec::new(), outputs: Vec::new(), attrs: Vec::new(), hints: Vec::new() }
+        let (inputs, outputs, attrs, hints) = Default::default();
+        Sig { op_type, doc, inputs, outputs, attrs, hints, traits: Traits::NONE }
     }
 
     fn add_input(mut self, name: &'static str, doc: &'static str, many: bool, optional: bool) -> Sig {
@@ -303,6 +313,11 @@ impl Sig {
     pub fn hints(mut self, names: &[&'static str]) -> Sig {
         self.hints.extend_from_slice(names);
         self
+    }
+
+    /// With what passes may assume of it.
+    pub fn traits(self, traits: Traits) -> Sig {
+        Sig { traits, ..self }
     }
 
     /// The slots and attributes of a gradient operator of `forward`. `reads` are slots of the forward operator (`X`, `Out`) and
@@ -426,4 +441,68 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// Writes [`OpDef::sig`] as a table, a row per slot or attribute:
+///
+/// ```ignore
+/// sig! {
+///     "scale": "Out = scale * X + bias";
+///     in "X": "a tensor";
+///     in? "ScaleTensor": "may be left out";
+///     out* "Out": "any number of variables; `out*?` may be left out";
+///     attr "axis": "must be set";
+///     attr "scale" = 1.0f32, "has a default";
+///     hints ["data_format"];
+///     traits Traits::X_TO_OUT;
+///     with function_that_adds_more_to_a_signature;
+/// }
+/// ```
+#[macro_export]
+macro_rules! sig {
+    (@rows $sig:expr;) => { $sig };
+    (@rows $sig:expr; in*? $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.optional_inputs($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; in* $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.inputs($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; in? $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.optional_input($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; in $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.input($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; out*? $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.optional_outputs($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; out* $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.outputs($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; out? $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.optional_output($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; out $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.output($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; attr $name:tt : $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.required_attr($name, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; attr $name:tt = $default:expr, $doc:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.attr($name, $default, $doc); $($rows)*)
+    };
+    (@rows $sig:expr; hints $names:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.hints(&$names); $($rows)*)
+    };
+    (@rows $sig:expr; traits $traits:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $sig.traits($traits); $($rows)*)
+    };
+    (@rows $sig:expr; with $with:expr; $($rows:tt)*) => {
+        $crate::sig!(@rows $with($sig); $($rows)*)
+    };
+    ($op_type:tt : $doc:expr; $($rows:tt)*) => {
+        fn sig(&self) -> $crate::Sig {
+            $crate::sig!(@rows $crate::Sig::new($op_type, $doc); $($rows)*)
+        }
+    };
 }

@@ -27,6 +27,42 @@ pub trait Fusion: Sync {
     fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()>;
 }
 
+/// A fusion that replaces every occurrence of a pattern by one operator.
+pub struct Pattern {
+    /// See [`Fusion::name`].
+    pub name: &'static str,
+    /// See [`Fusion::after`].
+    pub after: &'static [&'static str],
+    /// See [`Fusion::ops`].
+    pub ops: &'static [&'static dyn OpDef],
+    /// The occurrence that the operator at a position begins or ends: the positions that disappear, where the fused operator stands
+    /// (one of them), and that operator.
+    pub find: fn(&FuseBlock<'_>, usize) -> Option<(Vec<usize>, usize, Op)>,
+}
+
+impl Fusion for Pattern {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        self.after
+    }
+
+    fn ops(&self) -> &'static [&'static dyn OpDef] {
+        self.ops
+    }
+
+    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
+        for i in 0..g.len() {
+            if let Some((gone, at, op)) = (self.find)(g, i) {
+                g.replace(&gone, at, op);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A block being fused: its operators, and which of them read and write each variable.
 pub struct FuseBlock<'a> {
     /// The block; variables may be added.

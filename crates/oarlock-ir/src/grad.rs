@@ -1,7 +1,7 @@
 //! Gradient operators of one operator.
 
 use crate::error::{Error, Kind, Result};
-use crate::{Attr, EMPTY, Name, Op, OpDef, Program, SlotSig};
+use crate::{Attr, EMPTY, GradOp, Name, Op, OpDef, Program, SlotSig};
 
 /// The suffix of gradients.
 pub const GRAD: &str = "@GRAD";
@@ -18,6 +18,8 @@ pub struct Grad<'a> {
     op: &'a Op,
     no_grad: &'a dyn Fn(&str) -> bool,
     grad_block: Option<usize>,
+    /// The gradient operator that the registry knows for the forward operator.
+    pub(crate) gradient: Option<&'static GradOp>,
     ops: Vec<Op>,
 }
 
@@ -30,7 +32,7 @@ impl<'a> Grad<'a> {
         no_grad: &'a dyn Fn(&str) -> bool,
         grad_block: Option<usize>,
     ) -> Grad<'a> {
-        Grad { program, op, no_grad, grad_block, ops: Vec::new() }
+        Grad { program, op, no_grad, grad_block, gradient: None, ops: Vec::new() }
     }
 
     /// The operators emitted.
@@ -104,6 +106,14 @@ impl<'a> Grad<'a> {
         let sig = def.sig();
         let names = |slots: &[SlotSig]| slots.iter().map(|s| s.name).collect::<Vec<_>>();
         self.emit(sig.op_type, &names(&sig.inputs), &names(&sig.outputs))
+    }
+
+    /// Emits the gradient operator that the registry knows for the forward operator; without one, the error that names it.
+    pub fn emit_gradient(&mut self) -> Result<()> {
+        match self.gradient {
+            Some(gradient) => gradient.emit(self),
+            None => self.no_gradient(),
+        }
     }
 
     /// Makes and emits a gradient operator, see [`Grad::make`].

@@ -499,3 +499,72 @@ macro_rules! by_float {
         }
     };
 }
+
+/// Writes a struct and its `new`, which a definition calls in `prepare`. A row names a field and the slot or attribute that it
+/// holds (`input`, `maybe_input`, `inputs`, `output`, `maybe_output`, `outputs`; `bool`, `count`, `f32`, `int`), or gives a type
+/// and a value:
+///
+/// ```ignore
+/// slots! {
+///     struct Search(p) {
+///         ids: maybe_input "ids",
+///         scores: input "scores",
+///         beam: count "beam_size",
+///         sizes: Vec<i64> = p.attrs().ints("sizes")?,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! slots {
+    ($(#[$about:meta])* $vis:vis struct $name:ident($p:ident) { $($rows:tt)* }) => {
+        $crate::slots!(@rows [$(#[$about])* $vis struct $name] $p {} {} $($rows)*);
+    };
+    (@rows [$(#[$about:meta])* $vis:vis struct $name:ident] $p:ident { $($fields:tt)* } { $($values:tt)* }) => {
+        $(#[$about])*
+        $vis struct $name { $($fields)* }
+
+        impl $name {
+            /// Reads the slots and attributes of an operator.
+            $vis fn new($p: &$crate::Prepare<'_>) -> $crate::Result<$name> {
+                Ok($name { $($values)* })
+            }
+        }
+    };
+    (
+        @rows $head:tt $p:ident { $($fields:tt)* } { $($values:tt)* }
+        $(#[$about:meta])* $vis:vis $field:ident: $kind:ident $slot:literal, $($rows:tt)*
+    ) => {
+        $crate::slots!(
+            @rows $head $p
+            { $($fields)* $(#[$about])* $vis $field: $crate::slots!(@type $kind), }
+            { $($values)* $field: $crate::slots!(@value $kind $p $slot), }
+            $($rows)*
+        );
+    };
+    (
+        @rows $head:tt $p:ident { $($fields:tt)* } { $($values:tt)* }
+        $(#[$about:meta])* $vis:vis $field:ident: $type:ty = $value:expr, $($rows:tt)*
+    ) => {
+        $crate::slots!(
+            @rows $head $p
+            { $($fields)* $(#[$about])* $vis $field: $type, }
+            { $($values)* $field: $value, }
+            $($rows)*
+        );
+    };
+    (@type input) => { $crate::In };
+    (@type maybe_input) => { Option<$crate::In> };
+    (@type inputs) => { Vec<$crate::In> };
+    (@type output) => { $crate::Out };
+    (@type maybe_output) => { Option<$crate::Out> };
+    (@type outputs) => { Vec<Option<$crate::Out>> };
+    (@type bool) => { bool };
+    (@type count) => { usize };
+    (@type f32) => { f32 };
+    (@type int) => { i64 };
+    (@value bool $p:ident $name:literal) => { $p.attrs().bool($name)? };
+    (@value count $p:ident $name:literal) => { $p.attrs().count($name)? };
+    (@value f32 $p:ident $name:literal) => { $p.attrs().f32($name)? };
+    (@value int $p:ident $name:literal) => { $p.attrs().int($name)? };
+    (@value $kind:ident $p:ident $slot:literal) => { $p.$kind($slot)? };
+}

@@ -13,6 +13,7 @@ mod error;
 mod frame;
 mod fusion;
 mod grad;
+mod gradient_op;
 mod infer;
 mod kernel;
 mod name;
@@ -37,8 +38,9 @@ pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, SparseUpdate, Tr
 pub use diff::diff;
 pub use error::{Error, Kind, Place, Report, Result};
 pub use frame::{Cell, Frame, SharedVar, Vars};
-pub use fusion::{FuseBlock, Fusion};
+pub use fusion::{FuseBlock, Fusion, Pattern};
 pub use grad::{GRAD, Grad, grad_name};
+pub use gradient_op::GradOp;
 pub use infer::Infer;
 pub use kernel::{BlockRef, BlockRunner, In, Io, Kernel, Layout, OpNames, Out, Prepare, checked_kernel, kernel};
 pub use name::Name;

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use crate::def::{OpDef, Sig, Traits, nearest};
 use crate::error::{Error, Kind, Result};
 use crate::fusion::Fusion;
+use crate::grad::Grad;
+use crate::gradient_op::GradOp;
 
 /// An operator with its signature computed once.
 pub struct Entry {
@@ -12,6 +14,17 @@ pub struct Entry {
     pub def: &'static dyn OpDef,
     /// Its signature.
     pub sig: Sig,
+    /// What passes may assume of it.
+    pub traits: Traits,
+    gradient: Option<&'static GradOp>,
+}
+
+impl Entry {
+    /// Emits the operators that compute its gradient, see [`OpDef::grad`].
+    pub fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
+        g.gradient = self.gradient;
+        self.def.grad(g)
+    }
 }
 
 /// All operators and fusions, assembled once from every crate that defines some, and then immutable.
@@ -45,11 +58,18 @@ impl Registry {
     /// # Panics
     /// If two operators have the same type: a mistake in the code that assembles it.
     pub fn with(mut self, ops: impl IntoIterator<Item = &'static dyn OpDef>) -> Registry {
+        let mut gradients = Vec::new();
         for def in ops {
             let sig = def.sig();
             let op_type = sig.op_type;
-            let old = self.ops.insert(op_type, Entry { def, sig });
+            let old = self.ops.insert(op_type, Entry { def, sig, traits: def.traits(), gradient: None });
             assert!(old.is_none(), "operator `{op_type}` is defined twice");
+            gradients.extend(def.as_gradient());
+        }
+        for gradient in gradients {
+            if let Some(forward) = self.ops.get_mut(gradient.forward_type()) {
+                forward.gradient = Some(gradient);
+            }
         }
         self
     }
@@ -78,7 +98,7 @@ impl Registry {
 
     /// The traits of an operator; none if it is not known.
     pub fn traits(&self, op_type: &str) -> Traits {
-        self.get(op_type).map_or(Traits::NONE, |entry| entry.def.traits())
+        self.get(op_type).map_or(Traits::NONE, |entry| entry.traits)
     }
 
     /// An operator, or an error that says why it is unsupported or names the nearest known one.

@@ -218,7 +218,7 @@ impl Check {
     /// Every output that may overwrite an input must give the same values when it does.
     #[track_caller]
     fn run_overwriting(&self) {
-        let traits = self.registry.get(&self.op.op_type).expect("a known operator").def.traits();
+        let traits = self.registry.get(&self.op.op_type).expect("a known operator").traits;
         for (input, output) in traits.in_place {
             let (ins, outs) = (self.op.inputs.get(input), self.op.outputs.get(output));
             let (true, true) = (ins.len() == 1, outs.len() == 1) else { continue };
@@ -400,7 +400,7 @@ impl Bench {
         let no_grad = |_: &str| false;
         let ops = {
             let mut g = Grad::new(&self.program, &self.op, &no_grad, None);
-            entry.def.grad(&mut g).unwrap_or_else(|e| panic!("{e}"));
+            entry.grad(&mut g).unwrap_or_else(|e| panic!("{e}"));
             g.into_ops()
         };
         for mut op in ops {

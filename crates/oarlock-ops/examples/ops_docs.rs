@@ -1,28 +1,23 @@
 //! Prints docs/ops.md: every operator, from its own file. Run by `cargo xtask codegen`.
 #![expect(clippy::print_stdout, reason = "printing is its job")]
 
-use std::collections::BTreeMap;
-
-use oarlock_ir::{Attr, Grad, Op, OpDef, Program, Sig, SlotSig};
+use oarlock_ir::{Attr, Entry, Grad, Op, Program, Registry, SlotSig};
 
 fn main() {
-    let mut ops: BTreeMap<&str, (&dyn OpDef, Sig)> = BTreeMap::new();
-    for def in oarlock_ops::ops() {
-        let sig = def.sig();
-        ops.insert(sig.op_type, (def, sig));
-    }
+    let registry = Registry::new(oarlock_ops::ops(), []);
+    let (gradients, ops): (Vec<_>, Vec<_>) = registry.types().into_iter().partition(|op_type| is_gradient(op_type));
     println!("# Operators\n");
     println!(
         "Written by `cargo xtask codegen` from the operators' own files (`crates/oarlock-ops-*/src/*/`); do not edit."
     );
-    println!("{} operators, {} of them gradients.\n", ops.len(), ops.keys().filter(|t| is_gradient(t)).count());
+    println!("{} operators, {} of them gradients.\n", ops.len() + gradients.len(), gradients.len());
     println!("Slots in *italics* may be left out; `[]` marks slots that take several variables.\n");
-    for (def, sig) in ops.values().filter(|(_, sig)| !is_gradient(sig.op_type)) {
-        print_op(*def, sig);
+    for entry in ops.iter().filter_map(|op_type| registry.get(op_type)) {
+        print_op(entry);
     }
     println!("# Gradient operators\n");
     println!("Put into programs by `append_backward`. Their attributes are those of the operator they belong to.\n");
-    for (_, sig) in ops.values().filter(|(_, sig)| is_gradient(sig.op_type)) {
+    for sig in gradients.iter().filter_map(|op_type| registry.get(op_type)).map(|entry| &entry.sig) {
         println!(
             "- **`{}`**: {}. Reads {}; writes {}.",
             sig.op_type,
@@ -43,7 +38,8 @@ fn is_gradient(op_type: &str) -> bool {
     op_type.contains("_grad")
 }
 
-fn print_op(def: &dyn OpDef, sig: &Sig) {
+fn print_op(entry: &Entry) {
+    let (sig, traits) = (&entry.sig, entry.traits);
     println!("## `{}`\n\n{}\n", sig.op_type, sig.doc);
     println!("| | | |\n|---|---|---|");
     for s in &sig.inputs {
@@ -57,8 +53,7 @@ fn print_op(def: &dyn OpDef, sig: &Sig) {
         println!("| attr | `{}` | {} ({}) |", a.name, cell(a.doc), cell(&default));
     }
     println!();
-    let traits = def.traits();
-    match gradient(def, sig) {
+    match gradient(entry) {
         Some(grads) => println!("Gradient: {grads}."),
         None if traits.gradient_free => println!("No gradient flows through it."),
         None => println!("It has no gradient."),
@@ -70,7 +65,8 @@ fn print_op(def: &dyn OpDef, sig: &Sig) {
 }
 
 /// The gradient operators it emits, asked with one variable in every slot.
-fn gradient(def: &dyn OpDef, sig: &Sig) -> Option<String> {
+fn gradient(entry: &Entry) -> Option<String> {
+    let sig = &entry.sig;
     let mut op = Op::new(sig.op_type);
     for s in &sig.inputs {
         op.inputs.set(s.name, vec![s.name.into()]);
@@ -82,7 +78,7 @@ fn gradient(def: &dyn OpDef, sig: &Sig) -> Option<String> {
     let (forward, gradients) = (program.add_block(0), program.add_block(0));
     program.block_mut(gradients).forward = Some(forward);
     let mut g = Grad::new(&program, &op, &|_| false, Some(gradients));
-    def.grad(&mut g).ok()?;
+    entry.grad(&mut g).ok()?;
     let types: Vec<String> = g.into_ops().iter().map(|o| format!("`{}`", o.op_type)).collect();
     (!types.is_empty()).then(|| types.join(", "))
 }

@@ -271,7 +271,7 @@ impl Case<'_> {
         let no_grad = |n: &str| !wanted.iter().any(|w| w == n);
         let ops = {
             let mut g = Grad::new(program, op, &no_grad, None);
-            self.entry.def.grad(&mut g).map_err(|e| e.to_string())?;
+            self.entry.grad(&mut g).map_err(|e| e.to_string())?;
             g.into_ops()
         };
         for mut grad in ops {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use oarlock_ir::{Grad, Kind, Op, OpDef, Program};
+use oarlock_ir::{Entry, Grad, Kind, Op, Program, Registry};
 
 /// Operators whose gradient cannot be compared with differences of their outputs, and why.
 const NOT_BY_DIFFERENCES: [(&str, &str); 13] = [
@@ -24,10 +24,10 @@ const NOT_BY_DIFFERENCES: [(&str, &str); 13] = [
 ];
 
 /// Does an operator define a gradient?
-fn has_gradient(def: &dyn OpDef) -> bool {
-    let (program, op) = (Program::new(), Op::new(def.sig().op_type));
+fn has_gradient(entry: &Entry) -> bool {
+    let (program, op) = (Program::new(), Op::new(entry.sig.op_type));
     let mut g = Grad::new(&program, &op, &|_| false, None);
-    match def.grad(&mut g) {
+    match entry.grad(&mut g) {
         Ok(()) => !g.into_ops().is_empty(),
         // Without its variables an operator may fail otherwise.
         Err(e) => e.kind() != Kind::NoGradient,
@@ -54,13 +54,14 @@ fn every_gradient_is_checked_by_differences() {
     let texts = operator_files();
     let text_of = |op_type: &str| texts.get(op_type).or_else(|| texts.get(&format!("{op_type}_")));
     let mut unchecked = Vec::new();
-    for def in oarlock_ops::ops() {
-        let op_type = def.sig().op_type;
+    let registry = Registry::new(oarlock_ops::ops(), []);
+    for op_type in registry.types() {
+        let entry = registry.entry(op_type).expect("a known operator");
         // A file is named after its first operator; the others are its gradients.
         let Some(text) = text_of(op_type) else { continue };
         let checked = [".grad(&[", "::check_values(", "check_gradients("].iter().any(|call| text.contains(call));
         let excused = NOT_BY_DIFFERENCES.iter().any(|(t, _)| *t == op_type);
-        if has_gradient(def) && !checked && !excused {
+        if has_gradient(entry) && !checked && !excused {
             unchecked.push(op_type);
         }
         assert!(!(excused && checked), "`{op_type}` is checked by differences and needs no excuse");

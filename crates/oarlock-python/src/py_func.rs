@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use oarlock::ir::{self, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Sig, Traits, grad_name};
+use oarlock::ir::{self, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Traits, grad_name, sig};
 use oarlock::tensor::{DType, Tensor, Value};
 use oarlock::{Error, Kind};
 use parking_lot::Mutex;
@@ -45,13 +45,14 @@ pub(crate) fn is_calling() -> bool {
 struct PyFunc;
 
 impl OpDef for PyFunc {
-    fn sig(&self) -> Sig {
-        Sig::new("py_func", "Out = function(X), a function of Python")
-            .optional_inputs("X", "the function's arguments; without a value they are None")
-            .optional_outputs("Out", "what it returns")
-            .attr("forward_callable_id", 0, "the function's number in this process")
-            .attr("backward_callable_id", -1, "the function that computes the gradient; -1 if none flows")
-            .attr("backward_skip_vars", Vec::<String>::new(), "arguments that the gradient's function does not take")
+    sig! {
+        "py_func": "Out = function(X), a function of Python";
+        in*? "X": "the function's arguments; without a value they are None";
+        out*? "Out": "what it returns";
+        attr "forward_callable_id" = 0, "the function's number in this process";
+        attr "backward_callable_id" = -1, "the function that computes the gradient; -1 if none flows";
+        attr "backward_skip_vars" = Vec::<String>::new(), "arguments that the gradient's function does not take";
+        traits Traits::NONE.side_effect().maybe_empty(&["X"]);
     }
 
     // The user declares the outputs; what a function returns is known when it returns.
@@ -93,10 +94,6 @@ impl OpDef for PyFunc {
         op.attrs.set("forward_callable_id", backward as i32);
         op.attrs.set("backward_callable_id", -1);
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.side_effect().maybe_empty(&["X"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `barrier`: no worker goes on before all have reached it.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, kernel, sig};
 
 use super::EXCHANGES;
 use crate::Groups;
@@ -10,11 +10,12 @@ pub(super) const OPS: &[&dyn OpDef] = &[&Barrier];
 struct Barrier;
 
 impl OpDef for Barrier {
-    fn sig(&self) -> Sig {
-        Sig::new("barrier", "Out = X, once all workers have reached it")
-            .optional_input("X", "any tensor")
-            .optional_output("Out", "like `X`")
-            .attr("ring_id", 0, "which ring")
+    sig! {
+        "barrier": "Out = X, once all workers have reached it";
+        in? "X": "any tensor";
+        out? "Out": "like `X`";
+        attr "ring_id" = 0, "which ring";
+        traits EXCHANGES.in_place(&[("X", "Out")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -32,9 +33,5 @@ impl OpDef for Barrier {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        EXCHANGES.in_place(&[("X", "Out")])
     }
 }

@@ -1,6 +1,6 @@
 //! The operators that form groups of collective workers: `c_gen_nccl_id` joins the group, `c_comm_init` makes a communication group of it.
 
-use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Runtime, Sig, Traits, kernel};
+use oarlock_ir::{Error, Infer, Kernel, Kind, OpDef, Prepare, Result, Runtime, kernel, sig};
 use oarlock_tensor::{Tensor, Value};
 use oarlock_transpile::ops::{FUSE, HIERARCHICAL, PROGRAM, WORKERS};
 
@@ -37,15 +37,16 @@ pub(super) fn ring_value(world: usize) -> Value {
 struct GenId;
 
 impl OpDef for GenId {
-    fn sig(&self) -> Sig {
-        Sig::new("c_gen_nccl_id", "joins the group of all workers; Out stands for it")
-            .output("Out", "the group")
-            .attr("endpoint", "", "where this worker listens")
-            .attr("other_endpoints", Vec::<String>::new(), "where the others listen, in the order of ranks")
-            .attr("rank", 0, "which of the workers this is")
-            .attr(PROGRAM, Vec::<String>::new(), "lines that must be the same on all workers")
-            .attr(FUSE, -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set")
-            .attr(HIERARCHICAL, false, "the workers of a machine first, then one of each machine")
+    sig! {
+        "c_gen_nccl_id": "joins the group of all workers; Out stands for it";
+        out "Out": "the group";
+        attr "endpoint" = "", "where this worker listens";
+        attr "other_endpoints" = Vec::<String>::new(), "where the others listen, in the order of ranks";
+        attr "rank" = 0, "which of the workers this is";
+        attr PROGRAM = Vec::<String>::new(), "lines that must be the same on all workers";
+        attr FUSE = -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set";
+        attr HIERARCHICAL = false, "the workers of a machine first, then one of each machine";
+        traits EXCHANGES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -69,22 +70,19 @@ impl OpDef for GenId {
             Ok(())
         })
     }
-
-    fn traits(&self) -> Traits {
-        EXCHANGES
-    }
 }
 
 struct Init;
 
 impl OpDef for Init {
-    fn sig(&self) -> Sig {
-        Sig::new("c_comm_init", "makes a communication group of the group X")
-            .input("X", "the group")
-            .required_attr("nranks", "how many workers there are")
-            .required_attr("rank", "which of them this is")
-            .attr("ring_id", 0, "which ring")
-            .hints(&["device_id"])
+    sig! {
+        "c_comm_init": "makes a communication group of the group X";
+        in "X": "the group";
+        attr "nranks": "how many workers there are";
+        attr "rank": "which of them this is";
+        attr "ring_id" = 0, "which communication group";
+        hints ["device_id"];
+        traits EXCHANGES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -101,10 +99,6 @@ impl OpDef for Init {
             Groups::of(io.runtime()).open(ring)
         })
     }
-
-    fn traits(&self) -> Traits {
-        EXCHANGES
-    }
 }
 
 /// No process connects to one that exchanges nothing with others.
@@ -113,14 +107,12 @@ const ALONE: &str = "127.0.0.1:0";
 struct InitAll;
 
 impl OpDef for InitAll {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "c_comm_init_all",
-            "a communication group of this process alone; replicas of a run are summed inside it",
-        )
-        .attr("ring_id", 0, "which ring")
-        .attr(WORKERS, 1, "how many workers the program was made for")
-        .hints(&["devices"])
+    sig! {
+        "c_comm_init_all": "a communication group of this process alone; replicas of a run are summed inside it";
+        attr "ring_id" = 0, "which communication group";
+        attr WORKERS = 1, "how many workers the program was made for";
+        hints ["devices"];
+        traits EXCHANGES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -141,9 +133,5 @@ impl OpDef for InitAll {
             groups.join(GroupOptions::of(io.runtime(), 0, vec![ALONE.to_string()]))?;
             groups.open(ring)
         })
-    }
-
-    fn traits(&self) -> Traits {
-        EXCHANGES
     }
 }

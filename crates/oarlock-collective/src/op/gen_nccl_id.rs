@@ -1,6 +1,6 @@
 //! `gen_nccl_id`: the workers of a job form the group over which they all-reduce gradients.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, kernel, sig};
 use oarlock_transpile::ops::{FUSE, HIERARCHICAL, PROGRAM};
 
 use super::EXCHANGES;
@@ -12,16 +12,17 @@ pub(super) const OPS: &[&dyn OpDef] = &[&GenNcclId];
 struct GenNcclId;
 
 impl OpDef for GenNcclId {
-    fn sig(&self) -> Sig {
-        Sig::new("gen_nccl_id", "joins the group of all workers; NCCLID stands for its communication groups")
-            .output("NCCLID", "the first communication group; the others are declared beside it")
-            .required_attr("trainers", "the endpoints of all workers")
-            .required_attr("trainer_id", "which of them this is")
-            .attr("nccl_comm_num", 1, "how many communication groups")
-            .attr(HIERARCHICAL, false, "communication groups inside nodes and between them")
-            .attr("hierarchical_allreduce_inter_nranks", 1, "how many workers are inside a node; found out here")
-            .attr(PROGRAM, Vec::<String>::new(), "lines that must be the same on all workers")
-            .attr(FUSE, -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set")
+    sig! {
+        "gen_nccl_id": "joins the group of all workers; NCCLID stands for its communication groups";
+        out "NCCLID": "the first communication group; the others are declared beside it";
+        attr "trainers": "the endpoints of all workers";
+        attr "trainer_id": "which of them this is";
+        attr "nccl_comm_num" = 1, "how many communication groups";
+        attr HIERARCHICAL = false, "communication groups inside nodes and between them";
+        attr "hierarchical_allreduce_inter_nranks" = 1, "how many workers are inside a node; found out here";
+        attr PROGRAM = Vec::<String>::new(), "lines that must be the same on all workers";
+        attr FUSE = -1.0f32, "MiB up to which gradients are exchanged together; below 0: as the runtime is set";
+        traits EXCHANGES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -41,9 +42,5 @@ impl OpDef for GenNcclId {
             *io.write(out)? = ring_value(group.endpoints.len());
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        EXCHANGES
     }
 }

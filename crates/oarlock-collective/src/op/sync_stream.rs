@@ -1,6 +1,6 @@
 //! `c_sync_calc_stream` and `c_sync_comm_stream`: computation, or exchanges, are complete before the next operator.
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, kernel};
 use oarlock_tensor::Value;
 use oarlock_transpile::ops::WAITS;
 
@@ -20,11 +20,11 @@ struct Order {
 
 impl OpDef for Order {
     fn sig(&self) -> Sig {
-        Sig::new(self.op_type, self.doc).inputs("X", "any tensors").outputs("Out", "the same tensors").attr(
-            "ring_id",
-            0,
-            "which communication group",
-        )
+        Sig::new(self.op_type, self.doc)
+            .inputs("X", "any tensors")
+            .outputs("Out", "the same tensors")
+            .attr("ring_id", 0, "which communication group")
+            .traits(EXCHANGES.in_place(&[("X", "Out")]))
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +46,6 @@ impl OpDef for Order {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        EXCHANGES.in_place(&[("X", "Out")])
     }
 }
 

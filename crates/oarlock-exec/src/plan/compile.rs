@@ -393,7 +393,7 @@ pub(crate) fn kernels(
             .iter()
             .filter_map(|(from, to)| p.names.iter().find(|(_, s)| s == to).map(|(n, _)| (n.clone(), *from)))
             .collect();
-        let reseeded = if entry.def.traits().random { reseeded(&p.op, replica) } else { None };
+        let reseeded = if entry.traits.random { reseeded(&p.op, replica) } else { None };
         let prepare = Prepare::new(reseeded.as_ref().unwrap_or(&p.op), &entry.sig, b, layout, &redirect);
         entry.def.prepare(&prepare).map_err(|e| e.at(|| p.op.place(b, i)))
     };

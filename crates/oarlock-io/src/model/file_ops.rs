@@ -23,6 +23,7 @@ impl OpDef for Save {
         save_sig("save", "writes a variable to a file")
             .input("X", "a tensor or selected rows")
             .optional_output("kLookupTablePath", "not used")
+            .traits(SIDE_EFFECT)
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -31,10 +32,6 @@ impl OpDef for Save {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         save_kernel(p, vec![p.input("X")?])
-    }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
     }
 }
 
@@ -46,6 +43,7 @@ impl OpDef for SaveCombine {
             .inputs("X", "tensors")
             .optional_output("Y", "the bytes, with `save_to_memory`")
             .attr("save_to_memory", false, "not supported: a file is written")
+            .traits(SIDE_EFFECT)
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -55,10 +53,6 @@ impl OpDef for SaveCombine {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         refuse_memory(p, "save_to_memory")?;
         save_kernel(p, p.inputs("X")?)
-    }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
     }
 }
 
@@ -128,6 +122,7 @@ impl OpDef for Load {
             .output("Out", "a tensor or selected rows, as declared")
             .attr("seek", -1i64, "read only a part: leave out this number of elements at the start; -1 reads all")
             .attr("shape", Vec::<i64>::new(), "the sizes of that part")
+            .traits(SIDE_EFFECT)
     }
 
     // What a file holds is known when it is read.
@@ -155,21 +150,16 @@ impl OpDef for Load {
             Ok(())
         })
     }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
-    }
 }
 
 struct LoadCombine;
 
 impl OpDef for LoadCombine {
     fn sig(&self) -> Sig {
-        load_sig("load_combine", "reads variables from one file, in the order given").outputs("Out", "tensors").attr(
-            "model_from_memory",
-            false,
-            "not supported: a file is read",
-        )
+        load_sig("load_combine", "reads variables from one file, in the order given")
+            .outputs("Out", "tensors")
+            .attr("model_from_memory", false, "not supported: a file is read")
+            .traits(SIDE_EFFECT)
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -193,10 +183,6 @@ impl OpDef for LoadCombine {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
     }
 }
 

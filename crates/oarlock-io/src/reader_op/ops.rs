@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oarlock_ir::{
     Error, In, Infer, Io, Kernel, Kind, Name, NextBatch, OpDef, Prepare, Result, Sig, Traits, Var, VarDType, VarType,
-    kernel,
+    kernel, sig,
 };
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
@@ -44,16 +44,14 @@ impl NextBatch for Read {
 }
 
 impl OpDef for ReadOp {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "read",
-            "takes the next tensors of a reader; at the end of a pass the run fails with the kind `EndOfData`",
-        )
-        .input("Reader", "a reader variable")
-        .outputs("Out", "as many variables as the reader has tensors")
-        .attr("throw_eof_exp", true, "the end of a pass is an error; anything else is refused")
-        .attr("drop_last", true, "no effect: batches come as they are made")
-        .attr("infer_out", true, "no effect: types come from the reader variable")
+    sig! {
+        "read": "takes the next tensors of a reader; at the end of a pass the run fails with the kind `EndOfData`";
+        in "Reader": "a reader variable";
+        out* "Out": "as many variables as the reader has tensors";
+        attr "throw_eof_exp" = true, "the end of a pass is an error; anything else is refused";
+        attr "drop_last" = true, "no effect: batches come as they are made";
+        attr "infer_out" = true, "no effect: types come from the reader variable";
+        traits SIDE_EFFECT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -99,10 +97,6 @@ impl OpDef for ReadOp {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
     }
 }
 
@@ -158,6 +152,8 @@ impl OpDef for CreatePyReader {
             .attr("device_index", 0, "no effect: everything is on the CPU")
             .attr("device_count", 1, "no effect, as above");
         described(sig)
+            // Not there, it is to be told otherwise than a parameter without a value.
+            .traits(SIDE_EFFECT.maybe_empty(&["blocking_queue"]))
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -179,26 +175,22 @@ impl OpDef for CreatePyReader {
             Ok(())
         })
     }
-
-    fn traits(&self) -> Traits {
-        // Not there, it is to be told otherwise than a parameter without a value.
-        SIDE_EFFECT.maybe_empty(&["blocking_queue"])
-    }
 }
 
 /// `open_files`.
 struct OpenFiles;
 
 impl OpDef for OpenFiles {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("open_files", "makes a reader of RecordIO files")
-            .output("Out", "the reader")
-            .required_attr("file_names", "the files")
-            .attr("thread_num", 1, "threads that read; with one, the order of the files is kept")
-            .attr("buffer_size", 100, "records that are kept ready")
-            .attr("pass_num", 1, "how often all files are read before the end")
-            .attr("is_test", false, "keeps the order of the files: one thread reads");
-        described(sig)
+    sig! {
+        "open_files": "makes a reader of RecordIO files";
+        out "Out": "the reader";
+        attr "file_names": "the files";
+        attr "thread_num" = 1, "threads that read; with one, the order of the files is kept";
+        attr "buffer_size" = 100, "records that are kept ready";
+        attr "pass_num" = 1, "how often all files are read before the end";
+        attr "is_test" = false, "keeps the order of the files: one thread reads";
+        with described;
+        traits SIDE_EFFECT;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -224,10 +216,6 @@ impl OpDef for OpenFiles {
             *io.write(out)? = ReaderVar::new(PrefetchReader::new(files.clone())).into_value();
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
     }
 }
 
@@ -293,7 +281,7 @@ fn positive(p: &Prepare<'_>, attr: &str) -> Result<usize> {
 
 impl OpDef for Decorate {
     fn sig(&self) -> Sig {
-        (self.sig)()
+        (self.sig)().traits(SIDE_EFFECT)
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -307,9 +295,5 @@ impl OpDef for Decorate {
             *io.write(out)? = made.into_value();
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        SIDE_EFFECT
     }
 }

@@ -1,6 +1,6 @@
 //! `cvm`: show and click counts in front of an embedding, as logarithms or dropped.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, sig};
 use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
@@ -14,16 +14,15 @@ const COUNTS: usize = 2;
 struct Cvm;
 
 impl OpDef for Cvm {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "cvm",
+    sig! {
+        "cvm":
             "use_cvm: Y[:, 0] = log(X[:, 0] + 1), Y[:, 1] = log(X[:, 1] + 1) - log(X[:, 0] + 1), other columns as they are; \
-             otherwise Y = X without its first two columns",
-        )
-        .input("X", "a show count, a click count and an embedding per row")
-        .input("CVM", "show and click counts of each instance")
-        .output("Y", "with the LoD of `X`")
-        .attr("use_cvm", true, "keep the counts")
+             otherwise Y = X without its first two columns";
+        in "X": "a show count, a click count and an embedding per row";
+        in "CVM": "show and click counts of each instance";
+        out "Y": "with the LoD of `X`";
+        attr "use_cvm" = true, "keep the counts";
+        traits Traits::NONE.shape_only(&["CVM"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -49,10 +48,6 @@ impl OpDef for Cvm {
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
         g.emit_for(&CvmGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["CVM"])
     }
 }
 
@@ -87,16 +82,13 @@ impl OpDef for CvmGrad {
     fn sig(&self) -> Sig {
         Sig::new("cvm_grad", "X@GRAD is Y@GRAD behind the counts; in place of the counts stand those of the instance, which is how a parameter \
              server learns of them: the sequence of the row if X has LoD, else the row itself").grad_of(&Cvm.sig(), &["CVM", "X", "Y@GRAD"], &["X@GRAD"])
+            .traits(Traits::NONE.shape_only(&["X"]))
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let grad = Backward { x: p.input("X")?, cvm: p.input("CVM")?, dy: p.input("Y@GRAD")?, dx: p.output("X@GRAD")? };
         let skip = if p.attrs().bool("use_cvm")? { 0 } else { COUNTS };
         by_float!(p.float("X")?, T => kernel(move |io| grad.run::<T>(io, skip)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }
 

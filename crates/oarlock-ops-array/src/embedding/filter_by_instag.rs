@@ -1,29 +1,30 @@
 //! `filter_by_instag`: keeps the instances that carry one of some tags.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarKind, VarType, sig, slots,
+};
 use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, Element, Float, Lod, Tensor, by_element};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&FilterByInstag, &FilterByInstagGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&FilterByInstag, &FILTER_BY_INSTAG_GRAD];
 
 struct FilterByInstag;
 
 impl OpDef for FilterByInstag {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "filter_by_instag",
+    sig! {
+        "filter_by_instag":
             "Out holds the instances of Ins of which one of the tags is in Filter_tag. If there is none, Out is one row of \
-             out_val_if_empty with a LossWeight of 0",
-        )
-        .input("Ins", "instances: sequences if is_lod, else rows")
-        .input("Ins_tag", "i64 tags, a sequence per instance")
-        .input("Filter_tag", "i64 tags to keep")
-        .output("Out", "the instances kept, a sequence each")
-        .output("LossWeight", "1 per instance kept")
-        .output("IndexMap", "i64: for each instance kept its first row in `Out`, its first row in `Ins`, and how many rows it has")
-        .required_attr("is_lod", "instances are sequences of `Ins`")
-        .attr("out_val_if_empty", 0i64, "what `Out` holds if no instance is kept")
+             out_val_if_empty with a LossWeight of 0";
+        in "Ins": "instances: sequences if is_lod, else rows";
+        in "Ins_tag": "i64 tags, a sequence per instance";
+        in "Filter_tag": "i64 tags to keep";
+        out "Out": "the instances kept, a sequence each";
+        out "LossWeight": "1 per instance kept";
+        out "IndexMap":
+            "i64: for each instance kept its first row in `Out`, its first row in `Ins`, and how many rows it has";
+        attr "is_lod": "instances are sequences of `Ins`";
+        attr "out_val_if_empty" = 0i64, "what `Out` holds if no instance is kept";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -36,12 +37,7 @@ impl OpDef for FilterByInstag {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let filter = Filter {
-            ins: p.input("Ins")?,
-            tags: p.input("Ins_tag")?,
-            wanted: p.input("Filter_tag")?,
-            is_lod: p.attrs().bool("is_lod")?,
-        };
+        let filter = Filter::new(p)?;
         let outs = Outs { out: p.output("Out")?, weight: p.output("LossWeight")?, map: p.output("IndexMap")? };
         let empty = p.attrs().int("out_val_if_empty")?;
         let mut kept = Vec::new();
@@ -50,17 +46,15 @@ impl OpDef for FilterByInstag {
             if kept.is_empty() { outs.write_none(io, filter.ins, T::from_i64(empty)) } else { outs.write(io, filter.ins, &kept) }
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&FilterByInstagGrad)
-    }
 }
 
-struct Filter {
-    ins: In,
-    tags: In,
-    wanted: In,
-    is_lod: bool,
+slots! {
+    struct Filter(p) {
+        ins: input "Ins",
+        tags: input "Ins_tag",
+        wanted: input "Filter_tag",
+        is_lod: bool "is_lod",
+    }
 }
 
 impl Filter {
@@ -138,42 +132,28 @@ impl Outs {
     }
 }
 
-struct FilterByInstagGrad;
+const FILTER_BY_INSTAG_GRAD: GradOp =
+    GradOp::of(&FilterByInstag, "filter_by_instag_grad(IndexMap, Ins, LossWeight, Out@GRAD) -> Ins@GRAD")
+        .doc("Ins@GRAD is Out@GRAD at the instances that were kept, zero elsewhere")
+        .traits(Traits::NONE.shape_only(&["Ins"]))
+        .infer(|cx| {
+            let ins = cx.input("Ins")?;
+            cx.set("Ins@GRAD", ins.with_kind(VarKind::Tensor));
+            Ok(())
+        })
+        .kernel(|p| {
+            let grad = FilterGrad::new(p)?;
+            by_float!(p.float("Ins")?, T => kernel(move |io| grad.run::<T>(io)))
+        });
 
-impl OpDef for FilterByInstagGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("filter_by_instag_grad", "Ins@GRAD is Out@GRAD at the instances that were kept, zero elsewhere")
-            .grad_of(&FilterByInstag.sig(), &["IndexMap", "Ins", "LossWeight", "Out@GRAD"], &["Ins@GRAD"])
+slots! {
+    struct FilterGrad(p) {
+        ins: input "Ins",
+        map: input "IndexMap",
+        weight: input "LossWeight",
+        dout: input "Out@GRAD",
+        dins: output "Ins@GRAD",
     }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let ins = cx.input("Ins")?;
-        cx.set("Ins@GRAD", ins.with_kind(VarKind::Tensor));
-        Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = FilterGrad {
-            ins: p.input("Ins")?,
-            map: p.input("IndexMap")?,
-            weight: p.input("LossWeight")?,
-            dout: p.input("Out@GRAD")?,
-            dins: p.output("Ins@GRAD")?,
-        };
-        by_float!(p.float("Ins")?, T => kernel(move |io| grad.run::<T>(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Ins"])
-    }
-}
-
-struct FilterGrad {
-    ins: In,
-    map: In,
-    weight: In,
-    dout: In,
-    dins: Out,
 }
 
 impl FilterGrad {

@@ -1,7 +1,7 @@
 //! `fused_embedding_seq_pool`: looks ids up and sums the rows of each sequence.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
@@ -14,19 +14,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FusedEmbeddingSeqPool, &GRAD];
 struct FusedEmbeddingSeqPool;
 
 impl OpDef for FusedEmbeddingSeqPool {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fused_embedding_seq_pool",
+    sig! {
+        "fused_embedding_seq_pool":
             "Out[i] = sum over the rows r of the i-th innermost sequence of (W[Ids[r, 0]], W[Ids[r, 1]], ...), \
-             leaving out padding_idx",
-        )
-        .input("W", "the table, rows by width")
-        .input("Ids", "i64 ids with LoD, one or more per row")
-        .output("Out", "a row per sequence, as wide as the table times the ids of a row")
-        .attr("combiner", "sum".to_string(), "must be sum")
-        .attr("is_sparse", false, "make the gradient row-sparse")
-        .attr("padding_idx", -1i64, "the id that is left out; -1 for none")
-        .hints(&["grad_inplace", "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"])
+             leaving out padding_idx";
+        in "W": "the table, rows by width";
+        in "Ids": "i64 ids with LoD, one or more per row";
+        out "Out": "a row per sequence, as wide as the table times the ids of a row";
+        attr "combiner" = "sum".to_string(), "must be sum";
+        attr "is_sparse" = false, "make the gradient row-sparse";
+        attr "padding_idx" = -1i64, "the id that is left out; -1 for none";
+        hints ["grad_inplace", "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

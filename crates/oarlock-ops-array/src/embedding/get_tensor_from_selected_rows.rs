@@ -1,6 +1,6 @@
 //! `get_tensor_from_selected_rows`: the values of a row-sparse tensor, without saying which rows they are.
 
-use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Sig, VarKind, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, VarKind, kernel, sig};
 
 use crate::embedding::row_selection;
 
@@ -9,10 +9,10 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&GetTensorFromSelectedRows];
 struct GetTensorFromSelectedRows;
 
 impl OpDef for GetTensorFromSelectedRows {
-    fn sig(&self) -> Sig {
-        Sig::new("get_tensor_from_selected_rows", "Out is the values of X, a row for each listed row")
-            .input("X", "row-sparse")
-            .output("Out", "dense")
+    sig! {
+        "get_tensor_from_selected_rows": "Out is the values of X, a row for each listed row";
+        in "X": "row-sparse";
+        out "Out": "dense";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

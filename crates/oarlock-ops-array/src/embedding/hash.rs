@@ -1,6 +1,6 @@
 //! `hash`: numbers of any size brought into a range.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_tensor::{DType, Element, MAX_RANK};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Hash];
@@ -8,13 +8,14 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Hash];
 struct Hash;
 
 impl OpDef for Hash {
-    fn sig(&self) -> Sig {
-        Sig::new("hash", "Out[..., k, 0] = XXH64(the bytes of X[..., :], seed k) % mod_by")
-            .input("X", "i32 or i64; the last dimension is hashed as a whole")
-            .output("Out", "like `X`, with num_hash by 1 in place of the last dimension; with its LoD")
-            .attr("num_hash", 1, "how many hashes of each row, with seeds 0, 1, ...")
-            .attr("mod_by", 100_000i64, "hashes are less than this")
-            .hints(&["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"])
+    sig! {
+        "hash": "Out[..., k, 0] = XXH64(the bytes of X[..., :], seed k) % mod_by";
+        in "X": "i32 or i64; the last dimension is hashed as a whole";
+        out "Out": "like `X`, with num_hash by 1 in place of the last dimension; with its LoD";
+        attr "num_hash" = 1, "how many hashes of each row, with seeds 0, 1, ...";
+        attr "mod_by" = 100_000i64, "hashes are less than this";
+        hints ["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"];
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -34,10 +35,6 @@ impl OpDef for Hash {
             DType::I32 => hash_kernel::<i32>(p),
             _ => hash_kernel::<i64>(p),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

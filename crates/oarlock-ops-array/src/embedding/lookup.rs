@@ -66,6 +66,7 @@ impl OpDef for LookupGrad {
             "W@GRAD[Ids[i]] += Out@GRAD[i]; row-sparse: the rows Ids with the values Out@GRAD, padding included",
         )
         .grad_of(&(self.forward)(), &["Ids", "Out@GRAD", "W"], &["W@GRAD"])
+        .traits(Traits::NONE.shape_only(&["W"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -77,10 +78,6 @@ impl OpDef for LookupGrad {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         (self.prepare)(p)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["W"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `lookup_table_v2`: rows of an embedding by ids of any shape.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, sig};
 
 use crate::embedding::lookup::{self, LookupGrad};
 
@@ -9,12 +9,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LookupTableV2, &GRAD];
 struct LookupTableV2;
 
 impl OpDef for LookupTableV2 {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("lookup_table_v2", "Out[..., :] = W[Ids[...], :], zeros for padding_idx")
-            .input("W", "the table, rows by width; or the rows it holds so far, others being zeros")
-            .input("Ids", "ids")
-            .output("Out", "the rows: one dimension more than `Ids`, whose LoD it has");
-        lookup::attrs(sig)
+    sig! {
+        "lookup_table_v2": "Out[..., :] = W[Ids[...], :], zeros for padding_idx";
+        in "W": "the table, rows by width; or the rows it holds so far, others being zeros";
+        in "Ids": "ids";
+        out "Out": "the rows: one dimension more than `Ids`, whose LoD it has";
+        with lookup::attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

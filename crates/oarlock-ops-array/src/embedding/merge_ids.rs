@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig};
 use oarlock_tensor::{Dims, Float};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&MergeIds];
@@ -10,15 +10,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MergeIds];
 struct MergeIds;
 
 impl OpDef for MergeIds {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "merge_ids",
-            "Out[i][j, :] = X[k][l, :] where Rows[k][l] = Ids[i][j]; the inverse of `split_ids` and a lookup",
-        )
-        .inputs("Ids", "i64 ids that were asked for")
-        .inputs("Rows", "i64 ids that each part answered")
-        .inputs("X", "the rows of each part, in the order of its `Rows`")
-        .outputs("Out", "one per `Ids`")
+    sig! {
+        "merge_ids": "Out[i][j, :] = X[k][l, :] where Rows[k][l] = Ids[i][j]; the inverse of `split_ids` and a lookup";
+        in* "Ids": "i64 ids that were asked for";
+        in* "Rows": "i64 ids that each part answered";
+        in* "X": "the rows of each part, in the order of its `Rows`";
+        out* "Out": "one per `Ids`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

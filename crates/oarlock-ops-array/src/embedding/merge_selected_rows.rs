@@ -1,6 +1,6 @@
 //! `merge_selected_rows`: sums the repeated rows of a row-sparse tensor.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::merge::RowOrder;
 
 use crate::embedding::row_selection;
@@ -10,13 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MergeSelectedRows];
 struct MergeSelectedRows;
 
 impl OpDef for MergeSelectedRows {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "merge_selected_rows",
-            "Out holds each row of X once, with the sum of its values, rows ascending; without repeated rows Out = X",
-        )
-        .input("X", "row-sparse")
-        .output("Out", "row-sparse, without repeated rows")
+    sig! {
+        "merge_selected_rows":
+            "Out holds each row of X once, with the sum of its values, rows ascending; without repeated rows Out = X";
+        in "X": "row-sparse";
+        out "Out": "row-sparse, without repeated rows";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

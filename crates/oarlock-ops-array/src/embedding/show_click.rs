@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarKind, VarType, kernel, sig};
 use oarlock_tensor::table::SHOWN;
 use oarlock_tensor::{DType, Dims, SelectedRows, Tensor};
 
@@ -14,15 +14,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&ShowClick, &WithShows];
 struct ShowClick;
 
 impl OpDef for ShowClick {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "show_click",
-            "a row for each id: shows and clicks of the sample that it belongs to; ids of a sequence belong to one sample",
-        )
-        .inputs("Ids", "ids as lookups of one table take them, samples first or as sequences")
-        .input("Show", "a number per sample: how often it was shown")
-        .input("Click", "a number per sample: how often it was clicked")
-        .output("Out", "row-sparse: shows and clicks by id")
+    sig! {
+        "show_click":
+            "a row for each id: shows and clicks of the sample that it belongs to; ids of a sequence belong to one sample";
+        in* "Ids": "ids as lookups of one table take them, samples first or as sequences";
+        in "Show": "a number per sample: how often it was shown";
+        in "Click": "a number per sample: how often it was clicked";
+        out "Out": "row-sparse: shows and clicks by id";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -101,15 +99,13 @@ fn integers(io: &Io<'_>, slot: In, ids: &Tensor) -> Result<Vec<i64>> {
 struct WithShows;
 
 impl OpDef for WithShows {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "with_shows",
+    sig! {
+        "with_shows":
             "X with two numbers more per row: the sums of its shows and clicks, behind the first row of each id, and zeros \
-             behind others of the same id",
-        )
-        .input("X", "row-sparse gradient of a table")
-        .input("Shows", "row-sparse: shows and clicks by id")
-        .output("Out", "row-sparse")
+             behind others of the same id";
+        in "X": "row-sparse gradient of a table";
+        in "Shows": "row-sparse: shows and clicks by id";
+        out "Out": "row-sparse";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `split_ids`: distributes ids, or the rows of a row-sparse tensor, over as many parts as there are outputs.
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarKind, VarType, kernel, sig};
 use oarlock_tensor::{DType, Dims};
 
 use crate::embedding::row_selection;
@@ -10,14 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SplitIds];
 struct SplitIds;
 
 impl OpDef for SplitIds {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "split_ids",
-            "Out[k] holds what belongs to part k = id % parts: of dense Ids each id once, ascending; \
-             of row-sparse Ids the rows as they came, with their values",
-        )
-        .inputs("Ids", "i64 ids, or one row-sparse tensor")
-        .outputs("Out", "one per part")
+    sig! {
+        "split_ids": "Out[k] holds what belongs to part k = id % parts: of dense Ids each id once, ascending; \
+             of row-sparse Ids the rows as they came, with their values";
+        in* "Ids": "i64 ids, or one row-sparse tensor";
+        out* "Out": "one per part";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

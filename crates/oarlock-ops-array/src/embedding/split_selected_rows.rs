@@ -1,6 +1,6 @@
 //! `split_selected_rows`: cuts a row-sparse tensor by ranges of rows, one output per range.
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, kernel, sig};
 use oarlock_tensor::SelectedRows;
 
 use crate::embedding::row_selection;
@@ -10,14 +10,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SplitSelectedRows];
 struct SplitSelectedRows;
 
 impl OpDef for SplitSelectedRows {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "split_selected_rows",
-            "Out[i] holds the rows of X in the i-th range of height_sections, counted from the start of that range",
-        )
-        .input("X", "row-sparse")
-        .outputs("Out", "row-sparse, one per range")
-        .attr("height_sections", Vec::<i64>::new(), "how many rows each range has")
+    sig! {
+        "split_selected_rows":
+            "Out[i] holds the rows of X in the i-th range of height_sections, counted from the start of that range";
+        in "X": "row-sparse";
+        out* "Out": "row-sparse, one per range";
+        attr "height_sections" = Vec::<i64>::new(), "how many rows each range has";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `assign`: a copy of a tensor, of selected rows or of an array.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, Traits, grad_name, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Traits, grad_name, kernel, sig};
 use oarlock_tensor::Value;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Assign];
@@ -8,8 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Assign];
 struct Assign;
 
 impl OpDef for Assign {
-    fn sig(&self) -> Sig {
-        Sig::new("assign", "Out = X").input("X", "a tensor, selected rows or an array").output("Out", "like `X`")
+    sig! {
+        "assign": "Out = X";
+        in "X": "a tensor, selected rows or an array";
+        out "Out": "like `X`";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,10 +40,6 @@ impl OpDef for Assign {
         op.inputs.set("X", g.op().outputs.get("Out").iter().map(|n| grad_name(n)).collect());
         op.outputs.set("Out", g.input_grads("X"));
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 

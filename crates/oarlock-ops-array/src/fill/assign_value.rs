@@ -1,7 +1,7 @@
 //! `assign_value`: a tensor whose elements stand in the program.
 
 use oarlock_ir::{
-    Attr, AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, fail, kernel,
+    Attr, AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType, fail, kernel, sig,
 };
 use oarlock_tensor::{B8, DType, Dims, Element, Tensor};
 
@@ -10,15 +10,16 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&AssignValue];
 struct AssignValue;
 
 impl OpDef for AssignValue {
-    fn sig(&self) -> Sig {
-        Sig::new("assign_value", "Out = the values")
-            .output("Out", "of `dtype` and `shape`")
-            .required_attr("shape", "sizes of `Out`")
-            .required_attr("dtype", "element type of `Out`: bool, i32, i64 or f32")
-            .attr("bool_values", Vec::<i32>::new(), "the values, if `dtype` is bool")
-            .attr("fp32_values", Vec::<f32>::new(), "the values, if `dtype` is f32")
-            .attr("int32_values", Vec::<i32>::new(), "the values, if `dtype` is i32")
-            .attr("int64_values", Vec::<i64>::new(), "the values, if `dtype` is i64")
+    sig! {
+        "assign_value": "Out = the values";
+        out "Out": "of `dtype` and `shape`";
+        attr "shape": "sizes of `Out`";
+        attr "dtype": "element type of `Out`: bool, i32, i64 or f32";
+        attr "bool_values" = Vec::<i32>::new(), "the values, if `dtype` is bool";
+        attr "fp32_values" = Vec::<f32>::new(), "the values, if `dtype` is f32";
+        attr "int32_values" = Vec::<i32>::new(), "the values, if `dtype` is i32";
+        attr "int64_values" = Vec::<i64>::new(), "the values, if `dtype` is i64";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -34,10 +35,6 @@ impl OpDef for AssignValue {
             io.out(out)?.copy_from(&value);
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! `eye`: ones on the diagonal.
 
-use oarlock_ir::{AttrView, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{AttrView, Infer, Kernel, OpDef, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Element, by_element};
 
 use crate::fill::shape_source::checked_dims;
@@ -16,12 +16,13 @@ fn sizes(attrs: AttrView<'_>) -> Result<[usize; 2]> {
 }
 
 impl OpDef for Eye {
-    fn sig(&self) -> Sig {
-        Sig::new("eye", "Out = 1 on the diagonal, 0 elsewhere")
-            .output("Out", "[num_rows, num_columns] of `dtype`")
-            .required_attr("num_rows", "rows")
-            .attr("num_columns", -1i64, "columns; -1 for as many as rows")
-            .attr("dtype", DType::F32.proto(), "element type of `Out`")
+    sig! {
+        "eye": "Out = 1 on the diagonal, 0 elsewhere";
+        out "Out": "[num_rows, num_columns] of `dtype`";
+        attr "num_rows": "rows";
+        attr "num_columns" = -1i64, "columns; -1 for as many as rows";
+        attr "dtype" = DType::F32.proto(), "element type of `Out`";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,10 +41,6 @@ impl OpDef for Eye {
             to.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|v| *v = T::from_i64(1));
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

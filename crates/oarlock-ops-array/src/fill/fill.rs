@@ -1,6 +1,6 @@
 //! `fill`: a tensor of listed values.
 
-use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType, fail, kernel, sig};
 use oarlock_tensor::{DType, Element, by_element};
 
 use crate::fill::shape_source::checked_dims;
@@ -10,13 +10,14 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Fill];
 struct Fill;
 
 impl OpDef for Fill {
-    fn sig(&self) -> Sig {
-        Sig::new("fill", "Out = the listed values")
-            .output("Out", "of `dtype` and `shape`")
-            .required_attr("value", "the values, row by row")
-            .required_attr("shape", "the sizes")
-            .attr("dtype", DType::F32.proto(), "element type of `Out`")
-            .hints(&["force_cpu"])
+    sig! {
+        "fill": "Out = the listed values";
+        out "Out": "of `dtype` and `shape`";
+        attr "value": "the values, row by row";
+        attr "shape": "the sizes";
+        attr "dtype" = DType::F32.proto(), "element type of `Out`";
+        hints ["force_cpu"];
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -36,10 +37,6 @@ impl OpDef for Fill {
             to.iter_mut().zip(&values).for_each(|(to, v)| *to = T::from_f64(f64::from(*v)));
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fill_any_like`: a tensor of one value of another tensor's shape.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::{Element, by_element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FillAnyLike];
@@ -8,12 +8,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FillAnyLike];
 struct FillAnyLike;
 
 impl OpDef for FillAnyLike {
-    fn sig(&self) -> Sig {
-        Sig::new("fill_any_like", "Out = the value, everywhere")
-            .input("X", "a tensor")
-            .output("Out", "like `X`, but of `dtype`")
-            .attr("dtype", -1, "element type of `Out`; -1 for that of `X`")
-            .attr("value", 0.0f32, "the value")
+    sig! {
+        "fill_any_like": "Out = the value, everywhere";
+        in "X": "a tensor";
+        out "Out": "like `X`, but of `dtype`";
+        attr "dtype" = -1, "element type of `Out`; -1 for that of `X`";
+        attr "value" = 0.0f32, "the value";
+        traits Traits::GRADIENT_FREE.shape_only(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -33,10 +34,6 @@ impl OpDef for FillAnyLike {
             io.data_mut::<T>(out, &mut t)?.fill(T::from_f64(value.into()));
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["X"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fill_constant`: a tensor of one value.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::table::RowInit;
 use oarlock_tensor::{DType, Element, by_element};
 
@@ -12,15 +12,16 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FillConstant];
 struct FillConstant;
 
 impl OpDef for FillConstant {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("fill_constant", "Out = the value, everywhere")
-            .optional_input("ValueTensor", "[1]; replaces `value`")
-            .output("Out", "of `dtype` and of the shape")
-            .attr("dtype", DType::F32.proto(), "element type of `Out`")
-            .attr("value", 0.0f32, "the value")
-            .attr("str_value", "", "the value as text, for numbers that f32 cannot hold; replaces `value`")
-            .hints(&["force_cpu"]);
-        shape_source::shape_inputs(sig)
+    sig! {
+        "fill_constant": "Out = the value, everywhere";
+        in? "ValueTensor": "[1]; replaces `value`";
+        out "Out": "of `dtype` and of the shape";
+        attr "dtype" = DType::F32.proto(), "element type of `Out`";
+        attr "value" = 0.0f32, "the value";
+        attr "str_value" = "", "the value as text, for numbers that f32 cannot hold; replaces `value`";
+        hints ["force_cpu"];
+        with shape_source::shape_inputs;
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -32,10 +33,6 @@ impl OpDef for FillConstant {
             return Ok(table);
         }
         by_element!(p.attrs().dtype("dtype")?, T => fill_kernel::<T>(p))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

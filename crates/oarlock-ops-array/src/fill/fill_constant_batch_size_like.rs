@@ -1,6 +1,6 @@
 //! `fill_constant_batch_size_like`: a tensor of one value with as many rows as another tensor, or as that has sequences.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::{DType, by_element};
 
 use crate::fill::shape_source::{self, BatchShape};
@@ -10,14 +10,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FillConstantBatchSizeLike];
 struct FillConstantBatchSizeLike;
 
 impl OpDef for FillConstantBatchSizeLike {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("fill_constant_batch_size_like", "Out = the value, everywhere")
-            .output("Out", "of `dtype` and of the shape")
-            .attr("dtype", DType::F32.proto(), "element type of `Out`")
-            .attr("value", 0.0f32, "the value")
-            .attr("str_value", "", "the value as text, for numbers that f32 cannot hold; replaces `value`")
-            .hints(&["force_cpu"]);
-        shape_source::batch_size_inputs(sig)
+    sig! {
+        "fill_constant_batch_size_like": "Out = the value, everywhere";
+        out "Out": "of `dtype` and of the shape";
+        attr "dtype" = DType::F32.proto(), "element type of `Out`";
+        attr "value" = 0.0f32, "the value";
+        attr "str_value" = "", "the value as text, for numbers that f32 cannot hold; replaces `value`";
+        hints ["force_cpu"];
+        with shape_source::batch_size_inputs;
+        traits Traits::GRADIENT_FREE.shape_only(&["Input"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -35,10 +36,6 @@ impl OpDef for FillConstantBatchSizeLike {
                 Ok(())
             })
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fill_zeros_like`: zeros of another tensor's shape; for an array, an array of them.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::{DType, Tensor, Value};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FillZerosLike, &FillZerosLike2];
@@ -8,8 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FillZerosLike, &FillZerosLike2];
 struct FillZerosLike;
 
 impl OpDef for FillZerosLike {
-    fn sig(&self) -> Sig {
-        Sig::new("fill_zeros_like", "Out = 0, everywhere").input("X", "a tensor or array").output("Out", "like `X`")
+    sig! {
+        "fill_zeros_like": "Out = 0, everywhere";
+        in "X": "a tensor or array";
+        out "Out": "like `X`";
+        traits Traits::GRADIENT_FREE.in_place(&[("X", "Out")]).shape_only(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -19,20 +22,17 @@ impl OpDef for FillZerosLike {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         zeros_kernel(p, None)
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.in_place(&[("X", "Out")]).shape_only(&["X"])
-    }
 }
 
 struct FillZerosLike2;
 
 impl OpDef for FillZerosLike2 {
-    fn sig(&self) -> Sig {
-        Sig::new("fill_zeros_like2", "Out = 0, everywhere")
-            .input("X", "a tensor or array")
-            .output("Out", "like `X`, but of `dtype`")
-            .attr("dtype", DType::F32.proto(), "element type of `Out`")
+    sig! {
+        "fill_zeros_like2": "Out = 0, everywhere";
+        in "X": "a tensor or array";
+        out "Out": "like `X`, but of `dtype`";
+        attr "dtype" = DType::F32.proto(), "element type of `Out`";
+        traits Traits::GRADIENT_FREE.shape_only(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -44,10 +44,6 @@ impl OpDef for FillZerosLike2 {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         zeros_kernel(p, Some(p.attrs().dtype("dtype")?))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["X"])
     }
 }
 

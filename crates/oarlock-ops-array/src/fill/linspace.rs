@@ -1,6 +1,6 @@
 //! `linspace`: numbers at equal distances.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig};
 use oarlock_tensor::{Dims, Element, Float};
 
 use crate::fill::shape_source::checked_dims;
@@ -10,12 +10,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Linspace];
 struct Linspace;
 
 impl OpDef for Linspace {
-    fn sig(&self) -> Sig {
-        Sig::new("linspace", "Out = Num numbers at equal distances, the first Start, the last Stop")
-            .input("Start", "one number, f32 or f64")
-            .input("Stop", "one number of the same dtype")
-            .input("Num", "one integer, at least 1")
-            .output("Out", "[Num]")
+    sig! {
+        "linspace": "Out = Num numbers at equal distances, the first Start, the last Stop";
+        in "Start": "one number, f32 or f64";
+        in "Stop": "one number of the same dtype";
+        in "Num": "one integer, at least 1";
+        out "Out": "[Num]";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -43,10 +44,6 @@ impl OpDef for Linspace {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

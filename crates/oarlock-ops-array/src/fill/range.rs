@@ -1,6 +1,6 @@
 //! `range`: numbers from a start to before an end.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType, fail, kernel, sig};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element};
 
@@ -9,12 +9,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Range];
 struct Range;
 
 impl OpDef for Range {
-    fn sig(&self) -> Sig {
-        Sig::new("range", "Out = Start, Start + Step, ... before End")
-            .input("Start", "one number")
-            .input("End", "one number of the same dtype")
-            .input("Step", "one number of the same dtype, not 0")
-            .output("Out", "[n]")
+    sig! {
+        "range": "Out = Start, Start + Step, ... before End";
+        in "Start": "one number";
+        in "End": "one number of the same dtype";
+        in "Step": "one number of the same dtype, not 0";
+        out "Out": "[n]";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,10 +41,6 @@ impl OpDef for Range {
             }
             Ok(())
         }), other => fail!(Kind::DType, "`range` works on f32, f64, i32 and i64, not on {other}"))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where the shape of a new tensor comes from: what operators share that make tensors out of nothing.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kind, Prepare, Result, Shape, Sig, VarType, fail};
+use oarlock_ir::{Dim, In, Infer, Io, Kind, Prepare, Result, Shape, Sig, VarType, fail, slots};
 use oarlock_tensor::{Dims, Element, MAX_RANK, Tensor};
 
 /// Adds the attributes and inputs that give a shape.
@@ -38,23 +38,16 @@ fn unknown_shape(cx: &Infer<'_>) -> Result<Shape> {
     }
 }
 
-/// The shape of [`shape_inputs`], found anew in every run.
-pub(crate) struct ShapeSource {
-    attr: Vec<i64>,
-    tensor: Option<In>,
-    list: Vec<In>,
+slots! {
+    /// The shape of [`shape_inputs`], found anew in every run.
+    pub(crate) struct ShapeSource(p) {
+        attr: Vec<i64> = p.attrs().ints("shape")?,
+        tensor: maybe_input "ShapeTensor",
+        list: inputs "ShapeTensorList",
+    }
 }
 
 impl ShapeSource {
-    /// Of an operator.
-    pub(crate) fn new(p: &Prepare<'_>) -> Result<ShapeSource> {
-        Ok(ShapeSource {
-            attr: p.attrs().ints("shape")?,
-            tensor: p.maybe_input("ShapeTensor")?,
-            list: p.inputs("ShapeTensorList")?,
-        })
-    }
-
     /// The sizes in this run.
     pub(crate) fn dims(&self, io: &Io<'_>) -> Result<Dims> {
         if let Some(t) = self.tensor {

@@ -40,6 +40,7 @@ impl OpDef for Pick {
             .required_attr("axis", "the axis; negative ones count from the end")
             .attr("keepdims", false, "keep the axis as one of size 1")
             .attr("dtype", -1, "dtype of `Out`: i32, or i64 which is also meant by -1")
+            .traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -65,10 +66,6 @@ impl OpDef for Pick {
             DType::I32 => pick::<T, i32>(io, x, out, axis, keep, better),
             _ => pick::<T, i64>(io, x, out, axis, keep, better),
         }), other => fail!(Kind::DType, "`{}` works on f32, f64, i32 and i64, not on {other}", self.op_type))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,27 +1,24 @@
 //! `argsort`: elements in order along an axis, and where they were.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_ops_support::number::by_number;
 use oarlock_tensor::{DType, Element};
 
 use crate::index::sorting::{along, larger_first, put_back, smaller_first};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Argsort, &ArgsortGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("axis", -1, "the axis; negative ones count from the end").attr("descending", false, "the largest first")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Argsort, &GRAD];
 
 struct Argsort;
 
 impl OpDef for Argsort {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("argsort", "Out = X in order along an axis; Indices = where each element was")
-            .input("X", "any tensor of numbers")
-            .output("Out", "like `X`; equal elements keep their order")
-            .output("Indices", "i64, of the shape of `X`");
-        with_attrs(sig)
+    sig! {
+        "argsort": "Out = X in order along an axis; Indices = where each element was";
+        in "X": "any tensor of numbers";
+        out "Out": "like `X`; equal elements keep their order";
+        out "Indices": "i64, of the shape of `X`";
+        attr "axis" = -1, "the axis; negative ones count from the end";
+        attr "descending" = false, "the largest first";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -69,35 +66,18 @@ impl OpDef for Argsort {
             })
         }, other => fail!(Kind::DType, "`argsort` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ArgsortGrad)
-    }
 }
 
-struct ArgsortGrad;
-
-impl OpDef for ArgsortGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("argsort_grad", "X@GRAD = Out@GRAD where the elements were").grad_of(
-            &Argsort.sig(),
-            &["X", "Indices", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Argsort, "argsort_grad(X, Indices, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD where the elements were")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let axis = p.attrs().int("axis")?;
         put_back(p, move |io, x| {
             let rank = io.dense(x)?.dims().rank();
             axis_of(axis, rank).ok_or_else(|| io.error(Kind::Shape, x, format_args!("has no axis {axis}")))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn argsort() {

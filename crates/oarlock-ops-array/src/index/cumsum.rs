@@ -1,6 +1,6 @@
 //! `cumsum`: the sum of what comes before, along an axis.
 
-use oarlock_ir::{Attr, Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, fail, kernel};
+use oarlock_ir::{Attr, Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, fail, kernel, sig};
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::Element;
@@ -12,13 +12,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Cumsum];
 struct Cumsum;
 
 impl OpDef for Cumsum {
-    fn sig(&self) -> Sig {
-        Sig::new("cumsum", "Out = the sum of X up to each element, along an axis")
-            .input("X", "any tensor of numbers")
-            .output("Out", "like `X`")
-            .attr("axis", -1, "the axis; negative ones count from the end")
-            .attr("exclusive", false, "without the element itself")
-            .attr("reverse", false, "from the end")
+    sig! {
+        "cumsum": "Out = the sum of X up to each element, along an axis";
+        in "X": "any tensor of numbers";
+        out "Out": "like `X`";
+        attr "axis" = -1, "the axis; negative ones count from the end";
+        attr "exclusive" = false, "without the element itself";
+        attr "reverse" = false, "from the end";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

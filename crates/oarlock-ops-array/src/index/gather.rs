@@ -1,24 +1,20 @@
 //! `gather`: rows by index.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::int_list::read_indices;
 use oarlock_tensor::Element;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Gather, &GatherGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("overwrite", true, "in the gradient, the last of several uses of a row wins; false: they are summed")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Gather, &GRAD];
 
 struct Gather;
 
 impl OpDef for Gather {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("gather", "Out = the rows of X that Index names")
-            .input("X", "any tensor")
-            .input("Index", "i32 or i64, [n] or [n, 1]")
-            .output("Out", "[n], then the other axes of `X`");
-        with_attrs(sig)
+    sig! {
+        "gather": "Out = the rows of X that Index names";
+        in "X": "any tensor";
+        in "Index": "i32 or i64, [n] or [n, 1]";
+        out "Out": "[n], then the other axes of `X`";
+        attr "overwrite" = true, "in the gradient, the last of several uses of a row wins; false: they are summed";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -56,24 +52,12 @@ impl OpDef for Gather {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&GatherGrad)
-    }
 }
 
-struct GatherGrad;
-
-impl OpDef for GatherGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("gather_grad", "X@GRAD = the rows of Out@GRAD where they came from, 0 elsewhere").grad_of(
-            &Gather.sig(),
-            &["X", "Index", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Gather, "gather_grad(X, Index, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the rows of Out@GRAD where they came from, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, index, dout, dx) = (p.input("X")?, p.input("Index")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let overwrite = p.attrs().bool("overwrite")?;
         let mut rows = Vec::new();
@@ -99,12 +83,7 @@ impl OpDef for GatherGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn gather() {

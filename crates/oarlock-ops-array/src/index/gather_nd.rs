@@ -1,19 +1,19 @@
 //! `gather_nd`: slices by index along several axes.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{Dims, Element, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&GatherNd, &GatherNdGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&GatherNd, &GRAD];
 
 struct GatherNd;
 
 impl OpDef for GatherNd {
-    fn sig(&self) -> Sig {
-        Sig::new("gather_nd", "Out = the slices of X that each row of Index names")
-            .input("X", "any tensor")
-            .input("Index", "i32 or i64, [..., k]: indices along the first k axes of `X`")
-            .output("Out", "the axes of `Index` but the last, then the axes of `X` from k on")
+    sig! {
+        "gather_nd": "Out = the slices of X that each row of Index names";
+        in "X": "any tensor";
+        in "Index": "i32 or i64, [..., k]: indices along the first k axes of `X`";
+        out "Out": "the axes of `Index` but the last, then the axes of `X` from k on";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +46,6 @@ impl OpDef for GatherNd {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&GatherNdGrad)
-    }
 }
 
 /// Which slices of X: their numbers in `at`, the shape of all of them, and the elements of one.
@@ -79,15 +75,10 @@ pub(super) fn slices(io: &Io<'_>, index: In, x: &Dims, at: &mut Vec<usize>) -> R
     Ok((dims, x.matrix(depth).1))
 }
 
-struct GatherNdGrad;
-
-impl OpDef for GatherNdGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("gather_nd_grad", "X@GRAD = the sums of the slices of Out@GRAD where they came from, 0 elsewhere")
-            .grad_of(&GatherNd.sig(), &["X", "Index", "Out@GRAD"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&GatherNd, "gather_nd_grad(X, Index, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the sums of the slices of Out@GRAD where they came from, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, index, dout, dx) = (p.input("X")?, p.input("Index")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let mut at = Vec::new();
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
@@ -105,12 +96,7 @@ impl OpDef for GatherNdGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn gather_nd() {

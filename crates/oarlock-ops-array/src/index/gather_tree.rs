@@ -1,6 +1,6 @@
 //! `gather_tree`: whole sequences out of the steps of a beam search of fixed width.
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, kernel, sig};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::DType;
 use oarlock_tensor::Element;
@@ -10,14 +10,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&GatherTree];
 struct GatherTree;
 
 impl OpDef for GatherTree {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "gather_tree",
-            "Out[t, b, k] = the id at step t of the sequence whose last step is [b, k], found by going from each step to its parent",
-        )
-        .input("Ids", "i32 or i64 [steps, batch, beams]")
-        .input("Parents", "like `Ids`: the beam of the step before that each continues")
-        .output("Out", "like `Ids`")
+    sig! {
+        "gather_tree":
+            "Out[t, b, k] = the id at step t of the sequence whose last step is [b, k], found by going from each step to its parent";
+        in "Ids": "i32 or i64 [steps, batch, beams]";
+        in "Parents": "like `Ids`: the beam of the step before that each continues";
+        out "Out": "like `Ids`";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +38,6 @@ impl OpDef for GatherTree {
             DType::I32 => kernel(move |io| gather::<i32>(io, ids, parents, out)),
             _ => kernel(move |io| gather::<i64>(io, ids, parents, out)),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,19 +1,19 @@
 //! `index_sample`: in each row, elements by their index.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::int_list::read_indices;
 use oarlock_tensor::{Dims, Element};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&IndexSample, &IndexSampleGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&IndexSample, &GRAD];
 
 struct IndexSample;
 
 impl OpDef for IndexSample {
-    fn sig(&self) -> Sig {
-        Sig::new("index_sample", "Out[i][j] = X[i][Index[i][j]]")
-            .input("X", "[n, m], any dtype")
-            .input("Index", "[n, k], i32 or i64, each from 0 to m - 1")
-            .output("Out", "[n, k]")
+    sig! {
+        "index_sample": "Out[i][j] = X[i][Index[i][j]]";
+        in "X": "[n, m], any dtype";
+        in "Index": "[n, k], i32 or i64, each from 0 to m - 1";
+        out "Out": "[n, k]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,10 +45,6 @@ impl OpDef for IndexSample {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&IndexSampleGrad)
-    }
 }
 
 /// Where in X each element of Out comes from, and the sizes of Out.
@@ -67,15 +63,10 @@ fn places(io: &Io<'_>, index: In, x: &Dims, to: &mut Vec<usize>) -> Result<Dims>
     Ok(Dims::from([n, k]))
 }
 
-struct IndexSampleGrad;
-
-impl OpDef for IndexSampleGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("index_sample_grad", "X@GRAD = the sums of Out@GRAD where its elements came from, 0 elsewhere")
-            .grad_of(&IndexSample.sig(), &["X", "Index", "Out@GRAD"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&IndexSample, "index_sample_grad(X, Index, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the sums of Out@GRAD where its elements came from, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, index, dout, dx) = (p.input("X")?, p.input("Index")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let mut at = Vec::new();
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
@@ -90,12 +81,7 @@ impl OpDef for IndexSampleGrad {
             at.iter().zip(io.data::<T>(dout, &d)?).for_each(|(at, d)| to[*at] += *d);
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn index_sample() {

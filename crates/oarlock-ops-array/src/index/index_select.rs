@@ -1,24 +1,20 @@
 //! `index_select`: slices of an axis by their index.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::int_list::{axis_of, read_indices};
 use oarlock_tensor::{Dims, Element};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&IndexSelect, &IndexSelectGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("dim", 0, "the axis; negative ones count from the end")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&IndexSelect, &GRAD];
 
 struct IndexSelect;
 
 impl OpDef for IndexSelect {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("index_select", "Out = the slices of X along `dim` that Index names")
-            .input("X", "any tensor")
-            .input("Index", "[k] or [k, 1], i32 or i64")
-            .output("Out", "like `X`, with k slices");
-        with_attrs(sig)
+    sig! {
+        "index_select": "Out = the slices of X along `dim` that Index names";
+        in "X": "any tensor";
+        in "Index": "[k] or [k, 1], i32 or i64";
+        out "Out": "like `X`, with k slices";
+        attr "dim" = 0, "the axis; negative ones count from the end";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -59,28 +55,16 @@ impl OpDef for IndexSelect {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&IndexSelectGrad)
-    }
 }
 
 fn axis(io: &Io<'_>, x: In, dims: &Dims, dim: i64) -> Result<usize> {
     axis_of(dim, dims.rank()).ok_or_else(|| io.error(Kind::Shape, x, format_args!("is {dims}, it has no axis {dim}")))
 }
 
-struct IndexSelectGrad;
-
-impl OpDef for IndexSelectGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("index_select_grad", "X@GRAD = the sums of the slices of Out@GRAD where they came from").grad_of(
-            &IndexSelect.sig(),
-            &["X", "Index", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&IndexSelect, "index_select_grad(X, Index, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the sums of the slices of Out@GRAD where they came from")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, index, dout, dx) = (p.input("X")?, p.input("Index")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let (dim, mut chosen) = (p.attrs().int("dim")?, Vec::new());
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
@@ -102,12 +86,7 @@ impl OpDef for IndexSelectGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn index_select() {

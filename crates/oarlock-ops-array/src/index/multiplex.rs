@@ -1,18 +1,18 @@
 //! `multiplex`: each row from one of several tensors.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, fail, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, fail, kernel, sig};
 use oarlock_ops_support::int_list::read_indices;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Multiplex, &MultiplexGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Multiplex, &GRAD];
 
 struct Multiplex;
 
 impl OpDef for Multiplex {
-    fn sig(&self) -> Sig {
-        Sig::new("multiplex", "Out[i] = row i of the X that Ids[i] names")
-            .input("Ids", "[n, 1], i32 or i64")
-            .inputs("X", "tensors of one dtype and shape, with n rows")
-            .output("Out", "like each `X`")
+    sig! {
+        "multiplex": "Out[i] = row i of the X that Ids[i] names";
+        in "Ids": "[n, 1], i32 or i64";
+        in* "X": "tensors of one dtype and shape, with n rows";
+        out "Out": "like each `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -61,10 +61,6 @@ impl OpDef for Multiplex {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_keeping("multiplex_grad", &["Ids", "Out@GRAD"], &["X@GRAD"])
-    }
 }
 
 /// Which tensor each row comes from.
@@ -83,26 +79,17 @@ fn copy_rows(from: &[u8], to: &mut [u8], row: usize, chosen: &[usize], n: usize)
     }
 }
 
-struct MultiplexGrad;
-
-impl OpDef for MultiplexGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("multiplex_grad", "X@GRAD = the rows of Out@GRAD that came from there, 0 elsewhere").grad_of(
-            &Multiplex.sig(),
-            &["Ids", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&Multiplex, "multiplex_grad(Ids, Out@GRAD) -> X@GRAD")
+    .positional()
+    .doc("X@GRAD = the rows of Out@GRAD that came from there, 0 elsewhere")
+    .infer(|cx| {
         let d = cx.input("Out@GRAD")?;
         for i in 0..cx.op().outputs.get("X@GRAD").len() {
             cx.set_nth("X@GRAD", i, d.clone());
         }
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (ids, dout, dxs) = (p.input("Ids")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?);
         let mut chosen = Vec::new();
         kernel(move |io| {
@@ -117,8 +104,7 @@ impl OpDef for MultiplexGrad {
             }
             Ok(())
         })
-    }
-}
+    });
 
 #[test]
 fn multiplex() {

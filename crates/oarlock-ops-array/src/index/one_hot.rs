@@ -38,6 +38,7 @@ impl OpDef for OneHot {
                 false,
                 "an element outside of 0 to depth - 1 makes a row of zeros, not an error",
             )
+            .traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -82,10 +83,6 @@ impl OpDef for OneHot {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

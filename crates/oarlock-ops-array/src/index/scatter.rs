@@ -1,26 +1,25 @@
 //! `scatter`: rows replaced, or summed up, by index.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, fail, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, fail, kernel, sig,
+};
 use oarlock_ops_support::int_list::read_indices;
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::Element;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Scatter, &ScatterGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("overwrite", true, "the last update of a row wins; false: rows start from 0 and all updates are summed")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Scatter, &GRAD];
 
 struct Scatter;
 
 impl OpDef for Scatter {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("scatter", "Out = X with the rows that Ids names replaced by Updates")
-            .input("X", "any tensor of numbers")
-            .input("Ids", "i32 or i64, [n] or [n, 1]")
-            .input("Updates", "[n], then the other axes of `X`")
-            .output("Out", "like `X`");
-        with_attrs(sig)
+    sig! {
+        "scatter": "Out = X with the rows that Ids names replaced by Updates";
+        in "X": "any tensor of numbers";
+        in "Ids": "i32 or i64, [n] or [n, 1]";
+        in "Updates": "[n], then the other axes of `X`";
+        out "Out": "like `X`";
+        attr "overwrite" = true, "the last update of a row wins; false: rows start from 0 and all updates are summed";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -63,14 +62,6 @@ impl OpDef for Scatter {
             Ok(())
         }), other => fail!(Kind::DType, "`scatter` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ScatterGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
 /// There must be `count` rows.
@@ -82,23 +73,14 @@ fn check_rows(io: &Io<'_>, slot: In, len: usize, count: usize, width: usize) -> 
     Err(io.error(Kind::Shape, slot, what))
 }
 
-struct ScatterGrad;
-
-impl OpDef for ScatterGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("scatter_grad", "X@GRAD = Out@GRAD, as in Fluid also at Ids; Updates@GRAD = its rows at Ids").grad_of(
-            &Scatter.sig(),
-            &["Ids", "Updates", "Out@GRAD"],
-            &["X@GRAD", "Updates@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&Scatter, "scatter_grad(Ids, Updates, Out@GRAD) -> X@GRAD, Updates@GRAD")
+    .doc("X@GRAD = Out@GRAD, as in Fluid also at Ids; Updates@GRAD = its rows at Ids")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]).shape_only(&["Updates"]))
+    .infer(|cx| {
         cx.same("X@GRAD", "Out@GRAD")?;
         cx.grads_of(&["Updates"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (ids, updates, dout) = (p.input("Ids")?, p.input("Updates")?, p.input("Out@GRAD")?);
         let (dx, dupdates) = (p.maybe_output("X@GRAD")?, p.maybe_output("Updates@GRAD")?);
         let mut rows = Vec::new();
@@ -119,12 +101,7 @@ impl OpDef for ScatterGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]).shape_only(&["Updates"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -1,22 +1,23 @@
 //! `scatter_nd_add`: slices added at indices along several axes.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::Dims;
 
 use super::gather_nd::slices;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&ScatterNdAdd, &ScatterNdAddGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&ScatterNdAdd, &GRAD];
 
 struct ScatterNdAdd;
 
 impl OpDef for ScatterNdAdd {
-    fn sig(&self) -> Sig {
-        Sig::new("scatter_nd_add", "Out = X with Updates added to the slices that each row of Index names")
-            .input("X", "any tensor of numbers")
-            .input("Index", "i32 or i64, [..., k]: indices along the first k axes of `X`")
-            .input("Updates", "the axes of `Index` but the last, then the axes of `X` from k on")
-            .output("Out", "like `X`")
+    sig! {
+        "scatter_nd_add": "Out = X with Updates added to the slices that each row of Index names";
+        in "X": "any tensor of numbers";
+        in "Index": "i32 or i64, [..., k]: indices along the first k axes of `X`";
+        in "Updates": "the axes of `Index` but the last, then the axes of `X` from k on";
+        out "Out": "like `X`";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -53,14 +54,6 @@ impl OpDef for ScatterNdAdd {
             Ok(())
         }), other => fail!(Kind::DType, "`scatter_nd_add` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ScatterNdAddGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
 fn check_count(io: &Io<'_>, updates: In, found: usize, dims: &Dims) -> Result<()> {
@@ -70,23 +63,14 @@ fn check_count(io: &Io<'_>, updates: In, found: usize, dims: &Dims) -> Result<()
     Err(io.error(Kind::Shape, updates, format_args!("has {found} elements, but the indices name slices {dims}")))
 }
 
-struct ScatterNdAddGrad;
-
-impl OpDef for ScatterNdAddGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("scatter_nd_add_grad", "X@GRAD = Out@GRAD; Updates@GRAD = its slices that Index names").grad_of(
-            &ScatterNdAdd.sig(),
-            &["Index", "Updates", "Out@GRAD"],
-            &["X@GRAD", "Updates@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&ScatterNdAdd, "scatter_nd_add_grad(Index, Updates, Out@GRAD) -> X@GRAD, Updates@GRAD")
+    .doc("X@GRAD = Out@GRAD; Updates@GRAD = its slices that Index names")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]).shape_only(&["Updates"]))
+    .infer(|cx| {
         cx.same("X@GRAD", "Out@GRAD")?;
         cx.grads_of(&["Updates"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (index, updates, dout) = (p.input("Index")?, p.input("Updates")?, p.input("Out@GRAD")?);
         let (dx, dupdates) = (p.maybe_output("X@GRAD")?, p.maybe_output("Updates@GRAD")?);
         let mut at = Vec::new();
@@ -107,12 +91,7 @@ impl OpDef for ScatterNdAddGrad {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]).shape_only(&["Updates"])
-    }
-}
+    });
 
 #[test]
 fn scatter_nd_add() {

@@ -1,6 +1,6 @@
 //! `shard_index`: ids within their shard.
 
-use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_tensor::{DType, Element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&ShardIndex];
@@ -34,17 +34,15 @@ impl Shard {
 }
 
 impl OpDef for ShardIndex {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "shard_index",
-            "Out = X counted from the start of its shard, or `ignore_value` if it is in another shard",
-        )
-        .input("X", "ids from 0 on, i32 or i64; the last size is 1")
-        .output("Out", "like `X`")
-        .required_attr("index_num", "how many ids there are")
-        .required_attr("nshards", "how many shards there are")
-        .required_attr("shard_id", "which of them this is")
-        .attr("ignore_value", -1, "what stands for ids of other shards")
+    sig! {
+        "shard_index": "Out = X counted from the start of its shard, or `ignore_value` if it is in another shard";
+        in "X": "ids from 0 on, i32 or i64; the last size is 1";
+        out "Out": "like `X`";
+        attr "index_num": "how many ids there are";
+        attr "nshards": "how many shards there are";
+        attr "shard_id": "which of them this is";
+        attr "ignore_value" = -1, "what stands for ids of other shards";
+        traits Traits::GRADIENT_FREE.in_place(&[("X", "Out")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -59,10 +57,6 @@ impl OpDef for ShardIndex {
             DType::I32 => prepare::<i32>(p),
             _ => prepare::<i64>(p),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.in_place(&[("X", "Out")])
     }
 }
 

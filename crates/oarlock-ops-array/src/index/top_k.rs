@@ -1,23 +1,23 @@
 //! `top_k`: the k largest elements along the last axis, in descending order.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_ops_support::number::by_number;
 use oarlock_tensor::{DType, Element};
 
 use crate::index::sorting::{larger_first, put_back};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&TopK, &TopKGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&TopK, &GRAD];
 
 struct TopK;
 
 impl OpDef for TopK {
-    fn sig(&self) -> Sig {
-        Sig::new("top_k", "Out = the k largest elements of X along the last axis; Indices = where they were")
-            .input("X", "any tensor of numbers")
-            .optional_input("K", "an i32 tensor of one number, instead of attribute `k`")
-            .output("Out", "like `X`, with k along the last axis; of equal ones the first goes first")
-            .output("Indices", "i64, of the shape of `Out`")
-            .attr("k", 1, "how many")
+    sig! {
+        "top_k": "Out = the k largest elements of X along the last axis; Indices = where they were";
+        in "X": "any tensor of numbers";
+        in? "K": "an i32 tensor of one number, instead of attribute `k`";
+        out "Out": "like `X`, with k along the last axis; of equal ones the first goes first";
+        out "Indices": "i64, of the shape of `Out`";
+        attr "k" = 1, "how many";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -67,10 +67,6 @@ impl OpDef for TopK {
             })
         }, other => fail!(Kind::DType, "`top_k` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&TopKGrad)
-    }
 }
 
 /// The places of the k largest elements of a row, which has at least k.
@@ -85,29 +81,10 @@ fn largest<T: PartialOrd>(row: &[T], k: usize, order: &mut Vec<u32>) {
     order.sort_unstable_by(by_size);
 }
 
-struct TopKGrad;
-
-impl OpDef for TopKGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("top_k_grad", "X@GRAD = Out@GRAD where the elements were, 0 elsewhere").grad_of(
-            &TopK.sig(),
-            &["X", "Indices", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        put_back(p, |io: &Io<'_>, x: In| Ok(io.dense(x)?.dims().rank().saturating_sub(1)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&TopK, "top_k_grad(X, Indices, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD where the elements were, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| put_back(p, |io: &Io<'_>, x: In| Ok(io.dense(x)?.dims().rank().saturating_sub(1))));
 
 #[test]
 fn top_k() {

@@ -1,24 +1,12 @@
 //! `dropout`: sets random elements to 0 while training.
 
 use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel, sig,
 };
 use oarlock_tensor::rng::MinStd;
 use oarlock_tensor::{DType, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Dropout, &DropoutGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("dropout_prob", 0.5f32, "how likely an element is dropped")
-        .attr("is_test", false, "drop nothing")
-        .attr("fix_seed", false, "use `seed`; otherwise other elements are dropped in every run")
-        .attr("seed", 0, "start of the random sequence, with `fix_seed`")
-        .attr(
-            "dropout_implementation",
-            "downgrade_in_infer",
-            "downgrade_in_infer: a test multiplies by 1 - dropout_prob; upscale_in_train: training divides by it",
-        )
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Dropout, &GRAD];
 
 /// The factor of an element.
 #[derive(Debug, Clone, Copy)]
@@ -52,13 +40,19 @@ impl Rule {
 struct Dropout;
 
 impl OpDef for Dropout {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("dropout", "Out = X * Mask, scaled as `dropout_implementation` says")
-            .input("X", "f32 or f64")
-            .optional_input("Seed", "[1] i32; replaces `seed`")
-            .output("Out", "like `X`")
-            .output("Mask", "1 where an element is kept, else 0; not made in a test");
-        attrs(sig)
+    sig! {
+        "dropout": "Out = X * Mask, scaled as `dropout_implementation` says";
+        in "X": "f32 or f64";
+        in? "Seed": "[1] i32; replaces `seed`";
+        out "Out": "like `X`";
+        out "Mask": "1 where an element is kept, else 0; not made in a test";
+        attr "dropout_prob" = 0.5f32, "how likely an element is dropped";
+        attr "is_test" = false, "drop nothing";
+        attr "fix_seed" = false, "use `seed`; otherwise other elements are dropped in every run";
+        attr "seed" = 0, "start of the random sequence, with `fix_seed`";
+        attr "dropout_implementation" = "downgrade_in_infer",
+            "downgrade_in_infer: a test multiplies by 1 - dropout_prob; upscale_in_train: training divides by it";
+        traits Traits::X_TO_OUT.random(Some("Seed"));
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -78,14 +72,6 @@ impl OpDef for Dropout {
         }
         let (mask, seed) = (p.output("Mask")?, Seed::new(p)?);
         by_float!(p.float("X")?, T => kernel(move |io| drop_some::<T>(io, x, (out, mask), rule, seed.draw(io)?)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&DropoutGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT.random(Some("Seed"))
     }
 }
 
@@ -132,22 +118,11 @@ fn drop_some<T: Float>(io: &Io<'_>, x: In, (out, mask): (Out, Out), rule: Rule, 
     Ok(())
 }
 
-struct DropoutGrad;
-
-impl OpDef for DropoutGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("dropout_grad", "X@GRAD = Out@GRAD * Mask, scaled as `dropout_implementation` says").grad_of(
-            &Dropout.sig(),
-            &["Mask", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Out@GRAD")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Dropout, "dropout_grad(Mask, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD * Mask, scaled as `dropout_implementation` says")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .infer(|cx| cx.same("X@GRAD", "Out@GRAD"))
+    .kernel(|p| {
         let rule = Rule::new(&p.attrs())?;
         if rule.test {
             fail!(Kind::NoGradient, "`dropout` with `is_test` has no gradient; clone the program for training");
@@ -164,12 +139,7 @@ impl OpDef for DropoutGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 #[test]
 fn training() {

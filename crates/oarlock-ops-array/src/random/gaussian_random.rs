@@ -12,7 +12,7 @@ struct GaussianRandom;
 impl OpDef for GaussianRandom {
     fn sig(&self) -> Sig {
         let sig = Sig::new("gaussian_random", "Out = random numbers of the normal distribution with `mean` and `std`");
-        distribution::gaussian_attrs(shape_source::shape_inputs(sig))
+        distribution::gaussian_attrs(shape_source::shape_inputs(sig)).traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -22,10 +22,6 @@ impl OpDef for GaussianRandom {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let shape = ShapeSource::new(p)?;
         distribution::random_kernel(p, Distribution::gaussian(&p.attrs())?, move |io| shape.dims(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -16,6 +16,7 @@ impl OpDef for GaussianRandomBatchSizeLike {
             "Out = random numbers of the normal distribution with `mean` and `std`",
         );
         distribution::gaussian_attrs(shape_source::batch_size_inputs(sig))
+            .traits(Traits::GRADIENT_FREE.shape_only(&["Input"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -25,10 +26,6 @@ impl OpDef for GaussianRandomBatchSizeLike {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let shape = BatchShape::new(p, false)?;
         distribution::random_kernel(p, Distribution::gaussian(&p.attrs())?, move |io| shape.dims(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `randint`: random whole numbers.
 
-use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_ops_support::seed::seed_or_fresh;
 use oarlock_tensor::rng::{MinStd, uniform_int};
 use oarlock_tensor::{DType, Element};
@@ -21,14 +21,15 @@ fn range(attrs: AttrView<'_>) -> Result<(i64, u64)> {
 }
 
 impl OpDef for Randint {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("randint", "Out = random whole numbers, uniform in [low, high)")
-            .output("Out", "of `dtype` and of the shape")
-            .required_attr("low", "the least number")
-            .required_attr("high", "above the greatest number")
-            .attr("dtype", DType::I64.proto(), "element type of `Out`: i32 or i64")
-            .attr("seed", 0, "start of the sequence; 0 for another one in every run");
-        shape_source::shape_inputs(sig)
+    sig! {
+        "randint": "Out = random whole numbers, uniform in [low, high)";
+        out "Out": "of `dtype` and of the shape";
+        attr "low": "the least number";
+        attr "high": "above the greatest number";
+        attr "dtype" = DType::I64.proto(), "element type of `Out`: i32 or i64";
+        attr "seed" = 0, "start of the sequence; 0 for another one in every run";
+        with shape_source::shape_inputs;
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +43,6 @@ impl OpDef for Randint {
             DType::I64 => prepare::<i64>(p),
             other => fail!(Kind::DType, "`randint` makes i32 or i64, not {other}"),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

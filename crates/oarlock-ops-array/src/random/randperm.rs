@@ -1,6 +1,6 @@
 //! `randperm`: the numbers from 0 on in random order.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, fail, kernel, sig};
 use oarlock_ops_support::seed::seed_or_fresh;
 use oarlock_tensor::rng::GlibcRand;
 use oarlock_tensor::{DType, Dims, Element};
@@ -10,12 +10,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Randperm];
 struct Randperm;
 
 impl OpDef for Randperm {
-    fn sig(&self) -> Sig {
-        Sig::new("randperm", "Out = 0, 1, ..., n - 1 in random order")
-            .output("Out", "[n] of `dtype`")
-            .required_attr("n", "how many numbers")
-            .attr("dtype", DType::I64.proto(), "element type of `Out`: i32 or i64")
-            .attr("seed", 0, "start of the sequence; 0 for another one in every run")
+    sig! {
+        "randperm": "Out = 0, 1, ..., n - 1 in random order";
+        out "Out": "[n] of `dtype`";
+        attr "n": "how many numbers";
+        attr "dtype" = DType::I64.proto(), "element type of `Out`: i32 or i64";
+        attr "seed" = 0, "start of the sequence; 0 for another one in every run";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -30,10 +31,6 @@ impl OpDef for Randperm {
             DType::I64 => prepare::<i64>(p),
             other => fail!(Kind::DType, "`randperm` makes i32 or i64, not {other}"),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

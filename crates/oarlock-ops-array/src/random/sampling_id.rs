@@ -1,6 +1,6 @@
 //! `sampling_id`: a class per row, drawn by the row's probabilities.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig};
 use oarlock_ops_support::seed::seed_or_fresh;
 use oarlock_tensor::rng::{MinStd, Uniform};
 use oarlock_tensor::{DType, Dims, Float};
@@ -10,16 +10,14 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SamplingId];
 struct SamplingId;
 
 impl OpDef for SamplingId {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sampling_id",
-            "Out[i] = the first class k with X[i, 0] + ... + X[i, k] > r; r is drawn from [min, max)",
-        )
-        .input("X", "probabilities [batch, classes]")
-        .output("Out", "[batch] i64")
-        .attr("min", 0.0f32, "lower bound of r")
-        .attr("max", 1.0f32, "upper bound of r")
-        .attr("seed", 0, "of r; 0 for another one in every run")
+    sig! {
+        "sampling_id": "Out[i] = the first class k with X[i, 0] + ... + X[i, k] > r; r is drawn from [min, max)";
+        in "X": "probabilities [batch, classes]";
+        out "Out": "[batch] i64";
+        attr "min" = 0.0f32, "lower bound of r";
+        attr "max" = 1.0f32, "upper bound of r";
+        attr "seed" = 0, "of r; 0 for another one in every run";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,10 +45,6 @@ impl OpDef for SamplingId {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

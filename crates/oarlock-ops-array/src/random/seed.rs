@@ -1,6 +1,6 @@
 //! `seed`: a number for random operators to start from.
 
-use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Dims};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Seed];
@@ -8,12 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Seed];
 struct Seed;
 
 impl OpDef for Seed {
-    fn sig(&self) -> Sig {
-        Sig::new("seed", "Out = `seed`, or a random number if that is 0").output("Out", "[1] i32").attr(
-            "seed",
-            0,
-            "the number; 0 for another one in every run",
-        )
+    sig! {
+        "seed": "Out = `seed`, or a random number if that is 0";
+        out "Out": "[1] i32";
+        attr "seed" = 0, "the number; 0 for another one in every run";
+        traits Traits::GRADIENT_FREE.random(None);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -30,10 +29,6 @@ impl OpDef for Seed {
             io.data_mut::<i32>(out, &mut to)?.fill(seed);
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.random(None)
     }
 }
 

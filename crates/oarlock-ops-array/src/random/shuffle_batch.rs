@@ -1,23 +1,25 @@
 //! `shuffle_batch`: the rows of a batch in a random order.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_tensor::rng::{MinStd0, shuffle};
 use oarlock_tensor::{DType, Dims};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&ShuffleBatch, &ShuffleBatchGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&ShuffleBatch, &GRAD];
 
 struct ShuffleBatch;
 
 impl OpDef for ShuffleBatch {
-    fn sig(&self) -> Sig {
-        Sig::new("shuffle_batch", "Out[ShuffleIdx[i]] = X[i], where all dimensions but the last number the rows")
-            .input("X", "any tensor")
-            .input("Seed", "one i64; `startup_seed` is used while it is empty")
-            .output("Out", "like `X`")
-            .output("ShuffleIdx", "i64, where each row went")
-            .output("SeedOut", "one i64, for the next step")
-            .attr("startup_seed", 0, "of the first step")
+    sig! {
+        "shuffle_batch": "Out[ShuffleIdx[i]] = X[i], where all dimensions but the last number the rows";
+        in "X": "any tensor";
+        in "Seed": "one i64; `startup_seed` is used while it is empty";
+        out "Out": "like `X`";
+        out "ShuffleIdx": "i64, where each row went";
+        out "SeedOut": "one i64, for the next step";
+        attr "startup_seed" = 0, "of the first step";
+        // Its seed is another one in the next run.
+        traits Traits::NONE.random(None).maybe_empty(&["Seed"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,15 +49,6 @@ impl OpDef for ShuffleBatch {
             move_rows(io, x, out, order, |i, to| (i, to))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ShuffleBatchGrad)
-    }
-
-    // Its seed is another one in the next run.
-    fn traits(&self) -> Traits {
-        Traits::NONE.random(None).maybe_empty(&["Seed"])
-    }
 }
 
 /// Copies rows; `pair` makes (from, to) of a position and what `order` says of it.
@@ -72,22 +65,10 @@ fn move_rows(io: &Io<'_>, x: In, out: Out, order: &[i64], pair: fn(usize, usize)
     Ok(())
 }
 
-struct ShuffleBatchGrad;
-
-impl OpDef for ShuffleBatchGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("shuffle_batch_grad", "X@GRAD[i] = Out@GRAD[ShuffleIdx[i]]").grad_of(
-            &ShuffleBatch.sig(),
-            &["Out@GRAD", "ShuffleIdx"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Out@GRAD")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&ShuffleBatch, "shuffle_batch_grad(Out@GRAD, ShuffleIdx) -> X@GRAD")
+    .doc("X@GRAD[i] = Out@GRAD[ShuffleIdx[i]]")
+    .infer(|cx| cx.same("X@GRAD", "Out@GRAD"))
+    .kernel(|p| {
         let (dout, index, dx) = (p.input("Out@GRAD")?, p.input("ShuffleIdx")?, p.output("X@GRAD")?);
         kernel(move |io| {
             let order = io.dense(index)?;
@@ -100,8 +81,7 @@ impl OpDef for ShuffleBatchGrad {
             }
             move_rows(io, dout, dx, order, |i, other| (other, i))
         })
-    }
-}
+    });
 
 /// The order that PaddlePaddle 1.8.5 gives rows for seed 5.
 #[test]

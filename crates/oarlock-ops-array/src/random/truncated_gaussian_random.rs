@@ -13,6 +13,7 @@ impl OpDef for TruncatedGaussianRandom {
     fn sig(&self) -> Sig {
         let doc = "Out = random numbers of the normal distribution with `mean` and `std`, within two `std` of `mean`";
         distribution::gaussian_attrs(Sig::new("truncated_gaussian_random", doc).required_attr("shape", "the sizes"))
+            .traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -23,10 +24,6 @@ impl OpDef for TruncatedGaussianRandom {
         let (mean, std) = (p.attrs().f32("mean")?, p.attrs().f32("std")?);
         let shape = ShapeSource::new(p)?;
         distribution::random_kernel(p, Distribution::Truncated { mean, std }, move |io| shape.dims(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -12,7 +12,7 @@ struct UniformRandom;
 impl OpDef for UniformRandom {
     fn sig(&self) -> Sig {
         let sig = Sig::new("uniform_random", "Out = random numbers, uniform in [min, max)");
-        distribution::uniform_attrs(shape_source::shape_inputs(sig))
+        distribution::uniform_attrs(shape_source::shape_inputs(sig)).traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -22,10 +22,6 @@ impl OpDef for UniformRandom {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let shape = ShapeSource::new(p)?;
         distribution::random_kernel(p, Distribution::uniform(&p.attrs())?, move |io| shape.dims(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

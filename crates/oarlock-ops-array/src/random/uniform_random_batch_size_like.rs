@@ -13,6 +13,7 @@ impl OpDef for UniformRandomBatchSizeLike {
     fn sig(&self) -> Sig {
         let sig = Sig::new("uniform_random_batch_size_like", "Out = random numbers, uniform in [min, max)");
         distribution::uniform_attrs(shape_source::batch_size_inputs(sig))
+            .traits(Traits::GRADIENT_FREE.shape_only(&["Input"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -22,10 +23,6 @@ impl OpDef for UniformRandomBatchSizeLike {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let shape = BatchShape::new(p, false)?;
         distribution::random_kernel(p, Distribution::uniform(&p.attrs())?, move |io| shape.dims(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input"])
     }
 }
 

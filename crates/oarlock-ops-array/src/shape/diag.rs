@@ -1,6 +1,6 @@
 //! `diag`: a matrix with a given diagonal.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, VarType, kernel, sig};
 use oarlock_tensor::Dims;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Diag];
@@ -8,10 +8,10 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Diag];
 struct Diag;
 
 impl OpDef for Diag {
-    fn sig(&self) -> Sig {
-        Sig::new("diag", "Out = a matrix with Diagonal on its diagonal and 0 elsewhere")
-            .input("Diagonal", "[n], any dtype")
-            .output("Out", "[n, n]")
+    sig! {
+        "diag": "Out = a matrix with Diagonal on its diagonal and 0 elsewhere";
+        in "Diagonal": "[n], any dtype";
+        out "Out": "[n, n]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

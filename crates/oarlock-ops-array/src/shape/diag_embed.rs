@@ -1,6 +1,6 @@
 //! `diag_embed`: matrices with given diagonals.
 
-use oarlock_ir::{AttrView, Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, kernel};
+use oarlock_ir::{AttrView, Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, kernel, sig};
 use oarlock_tensor::Dims;
 
 use crate::shape::diagonal::Plane;
@@ -10,11 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&DiagEmbed];
 struct DiagEmbed;
 
 impl OpDef for DiagEmbed {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("diag_embed", "Out = matrices with the rows of Input on a diagonal and 0 elsewhere")
-            .input("Input", "[..., n], any dtype")
-            .output("Out", "the axes of `Input` but the last, and two of size n + |offset|");
-        plane_attrs(sig)
+    sig! {
+        "diag_embed": "Out = matrices with the rows of Input on a diagonal and 0 elsewhere";
+        in "Input": "[..., n], any dtype";
+        out "Out": "the axes of `Input` but the last, and two of size n + |offset|";
+        with plane_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,13 +1,13 @@
 //! `expand`: a tensor repeated along its axes.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_ops_support::double_gradient::{Places, emit_from};
 use oarlock_ops_support::int_list::{IntList, Known};
 use oarlock_tensor::Dims;
 
 use crate::shape::tile::{tile, tile_grad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Expand, &ExpandGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Expand, &GRAD];
 
 fn with_times(sig: Sig) -> Sig {
     sig.optional_input("ExpandTimes", "the numbers as one i32 tensor, instead of attribute `expand_times`")
@@ -52,10 +52,6 @@ impl OpDef for Expand {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("expand_grad", &["X", "ExpandTimes", "expand_times_tensor", "Out@GRAD"], &["X@GRAD"])
-    }
 }
 
 /// How often, along each axis.
@@ -82,34 +78,20 @@ impl Times {
     }
 }
 
-struct ExpandGrad;
-
-impl OpDef for ExpandGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("expand_grad", "X@GRAD = the sum of Out@GRAD over the repetitions").grad_of(
-            &Expand.sig(),
-            &["X", "Out@GRAD", "ExpandTimes", "expand_times_tensor"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Expand, "expand_grad(X, Out@GRAD, ExpandTimes, expand_times_tensor) -> X@GRAD")
+    .doc("X@GRAD = the sum of Out@GRAD over the repetitions")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .grad(|g| {
+        let reads = &[("ExpandTimes", "ExpandTimes"), ("expand_times_tensor", "expand_times_tensor")];
+        emit_from(g, "expand", &Places { reads, grads: &[("X", "X@GRAD")], writes: &[("Out", "Out@GRAD")] })
+    })
+    .kernel(|p| {
         let (x, dout, dx, mut times) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?, Times::prepare(p)?);
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
             let times = times.of(io, x)?;
             tile_grad::<T>(io, x, dout, dx, &times)
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = &[("ExpandTimes", "ExpandTimes"), ("expand_times_tensor", "expand_times_tensor")];
-        emit_from(g, "expand", &Places { reads, grads: &[("X", "X@GRAD")], writes: &[("Out", "Out@GRAD")] })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn expand() {

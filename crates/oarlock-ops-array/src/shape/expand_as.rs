@@ -1,20 +1,21 @@
 //! `expand_as`: a tensor repeated along its axes until it is as large as another one.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::Dims;
 
 use crate::shape::tile::{tile, tile_grad, times_to};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&ExpandAs, &ExpandAsGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&ExpandAs, &GRAD];
 
 struct ExpandAs;
 
 impl OpDef for ExpandAs {
-    fn sig(&self) -> Sig {
-        Sig::new("expand_as", "Out = X repeated along its axes until it is as large as `target_tensor`")
-            .input("X", "any tensor")
-            .input("target_tensor", "its sizes are multiples of those of `X`")
-            .output("Out", "as large as `target_tensor`")
+    sig! {
+        "expand_as": "Out = X repeated along its axes until it is as large as `target_tensor`";
+        in "X": "any tensor";
+        in "target_tensor": "its sizes are multiples of those of `X`";
+        out "Out": "as large as `target_tensor`";
+        traits Traits::NONE.shape_only(&["target_tensor"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -38,14 +39,6 @@ impl OpDef for ExpandAs {
             tile(io, x, out, &times)
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ExpandAsGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["target_tensor"])
-    }
 }
 
 fn times(io: &Io<'_>, x: In, target: In) -> Result<Dims> {
@@ -55,30 +48,17 @@ fn times(io: &Io<'_>, x: In, target: In) -> Result<Dims> {
     })
 }
 
-struct ExpandAsGrad;
-
-impl OpDef for ExpandAsGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("expand_as_grad", "X@GRAD = the sum of Out@GRAD over the repetitions").grad_of(
-            &ExpandAs.sig(),
-            &["X", "target_tensor", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&ExpandAs, "expand_as_grad(X, target_tensor, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the sum of Out@GRAD over the repetitions")
+    .traits(Traits::NONE.shape_only(&["X", "target_tensor"]))
+    .kernel(|p| {
         let (x, target) = (p.input("X")?, p.input("target_tensor")?);
         let (dout, dx) = (p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
             let times = times(io, x, target)?;
             tile_grad::<T>(io, x, dout, dx, &times)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "target_tensor"])
-    }
-}
+    });
 
 #[test]
 fn expand_as() {

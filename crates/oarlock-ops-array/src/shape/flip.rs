@@ -1,6 +1,6 @@
 //! `flip`: the order of some axes reversed.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, sig};
 
 use crate::shape::axis_moves::{emit_itself, infer_axes, reverse_kernel};
 
@@ -9,11 +9,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Flip];
 struct Flip;
 
 impl OpDef for Flip {
-    fn sig(&self) -> Sig {
-        Sig::new("flip", "Out = X with the order along `dims` reversed")
-            .input("X", "any tensor")
-            .output("Out", "like `X`")
-            .required_attr("dims", "the axes; negative ones count from the end")
+    sig! {
+        "flip": "Out = X with the order along `dims` reversed";
+        in "X": "any tensor";
+        out "Out": "like `X`";
+        attr "dims": "the axes; negative ones count from the end";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

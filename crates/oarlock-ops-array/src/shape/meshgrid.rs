@@ -1,21 +1,21 @@
 //! `meshgrid`: the coordinates of a grid.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig,
 };
 use oarlock_tensor::{Dims, Element};
 
 use crate::fill::shape_source::checked_dims;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Meshgrid, &MeshgridGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Meshgrid, &GRAD];
 
 struct Meshgrid;
 
 impl OpDef for Meshgrid {
-    fn sig(&self) -> Sig {
-        Sig::new("meshgrid", "Out[i] at (a, b, ...) = the element of X[i] at the i-th of these coordinates")
-            .inputs("X", "lists, [n] each")
-            .outputs("Out", "as many as X, all of the lengths of the X as sizes")
+    sig! {
+        "meshgrid": "Out[i] at (a, b, ...) = the element of X[i] at the i-th of these coordinates";
+        in* "X": "lists, [n] each";
+        out* "Out": "as many as X, all of the lengths of the X as sizes";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -54,10 +54,6 @@ impl OpDef for Meshgrid {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_keeping("meshgrid_grad", &["X", "Out@GRAD"], &["X@GRAD"])
-    }
 }
 
 /// The sizes of the grid.
@@ -66,18 +62,11 @@ fn grid(io: &Io<'_>, xs: &[In]) -> Result<Dims> {
     checked_dims(io, &lengths?)
 }
 
-struct MeshgridGrad;
-
-impl OpDef for MeshgridGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("meshgrid_grad", "X@GRAD[i] = Out@GRAD[i] summed over all coordinates but the i-th").grad_of(
-            &Meshgrid.sig(),
-            &["X", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Meshgrid, "meshgrid_grad(X, Out@GRAD) -> X@GRAD")
+    .positional()
+    .doc("X@GRAD[i] = Out@GRAD[i] summed over all coordinates but the i-th")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (xs, douts, dxs) = (p.inputs("X")?, p.inputs_by_position("Out@GRAD")?, p.outputs("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let dims = grid(io, &xs)?;
@@ -98,12 +87,7 @@ impl OpDef for MeshgridGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn meshgrid() {

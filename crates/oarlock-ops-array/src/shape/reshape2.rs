@@ -16,6 +16,7 @@ impl OpDef for ReshapeGradGrad {
             .input("DDX", "gradient of the gradient of `X`")
             .output("DDOut", "gradient of `DOut`")
             .attrs_of(&Second::<Reshape>::OP.sig())
+            .traits(Traits::NONE.in_place(&[("DDX", "DDOut")]).shape_only(&["DOut"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -24,10 +25,6 @@ impl OpDef for ReshapeGradGrad {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         prepare_like(p, "DOut", ("DDX", "DDOut"))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("DDX", "DDOut")]).shape_only(&["DOut"])
     }
 }
 

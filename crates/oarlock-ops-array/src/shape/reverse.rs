@@ -1,6 +1,6 @@
 //! `reverse`: the order of some axes reversed.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, sig};
 
 use crate::shape::axis_moves::{emit_itself, infer_axes, reverse_kernel};
 
@@ -9,11 +9,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Reverse];
 struct Reverse;
 
 impl OpDef for Reverse {
-    fn sig(&self) -> Sig {
-        Sig::new("reverse", "Out = X with the order along `axis` reversed")
-            .input("X", "any tensor")
-            .output("Out", "like `X`")
-            .required_attr("axis", "the axes; negative ones count from the end")
+    sig! {
+        "reverse": "Out = X with the order along `axis` reversed";
+        in "X": "any tensor";
+        out "Out": "like `X`";
+        attr "axis": "the axes; negative ones count from the end";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

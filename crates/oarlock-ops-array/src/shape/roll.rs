@@ -1,10 +1,10 @@
 //! `roll`: slices moved along their axes, those beyond the end to the beginning.
 
-use oarlock_ir::{AttrView, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{AttrView, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel, sig};
 
 use crate::shape::axis_moves::{Move, infer_axes, moved};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Roll, &RollGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Roll, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.attr("shifts", Vec::<i64>::new(), "how far along each of `dims`; negative ones go towards the beginning").attr(
@@ -27,9 +27,11 @@ fn shifts(attrs: AttrView<'_>, undo: bool) -> Result<Vec<(i64, Move)>> {
 struct Roll;
 
 impl OpDef for Roll {
-    fn sig(&self) -> Sig {
-        let doc = "Out = X moved by `shifts` along `dims`; what leaves at one end comes in at the other";
-        with_attrs(Sig::new("roll", doc).input("X", "any tensor").output("Out", "like `X`"))
+    sig! {
+        "roll": "Out = X moved by `shifts` along `dims`; what leaves at one end comes in at the other";
+        in "X": "any tensor";
+        out "Out": "like `X`";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,28 +43,15 @@ impl OpDef for Roll {
         let (x, out, axes) = (p.input("X")?, p.output("Out")?, shifts(p.attrs(), false)?);
         kernel(move |io| moved(io, x, out, &axes))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&RollGrad)
-    }
 }
 
-struct RollGrad;
-
-impl OpDef for RollGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("roll_grad", "X@GRAD = Out@GRAD moved back").grad_of(&Roll.sig(), &["X", "Out@GRAD"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Roll, "roll_grad(X, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD moved back")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (dout, dx, axes) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, shifts(p.attrs(), true)?);
         kernel(move |io| moved(io, dout, dx, &axes))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn roll() {

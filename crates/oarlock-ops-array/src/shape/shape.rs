@@ -1,6 +1,6 @@
 //! `shape`: the sizes of a tensor, as a tensor.
 
-use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Shape as Sizes, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Shape as Sizes, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Dims, Value};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Shape];
@@ -8,10 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Shape];
 struct Shape;
 
 impl OpDef for Shape {
-    fn sig(&self) -> Sig {
-        Sig::new("shape", "Out = the sizes of Input")
-            .input("Input", "any tensor, or selected rows")
-            .output("Out", "i32, as long as `Input` has axes")
+    sig! {
+        "shape": "Out = the sizes of Input";
+        in "Input": "any tensor, or selected rows";
+        out "Out": "i32, as long as `Input` has axes";
+        traits Traits::GRADIENT_FREE.shape_only(&["Input"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -31,10 +32,6 @@ impl OpDef for Shape {
             io.data_mut::<i32>(out, &mut to)?.iter_mut().zip(dims.iter()).for_each(|(t, n)| *t = *n as i32);
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input"])
     }
 }
 

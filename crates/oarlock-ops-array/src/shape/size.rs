@@ -1,6 +1,6 @@
 //! `size`: the number of elements.
 
-use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Shape, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Dims};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Size];
@@ -8,10 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Size];
 struct Size;
 
 impl OpDef for Size {
-    fn sig(&self) -> Sig {
-        Sig::new("size", "Out = the number of elements of Input")
-            .input("Input", "any tensor")
-            .output("Out", "i64, of shape [1]")
+    sig! {
+        "size": "Out = the number of elements of Input";
+        in "Input": "any tensor";
+        out "Out": "i64, of shape [1]";
+        traits Traits::GRADIENT_FREE.shape_only(&["Input"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -27,10 +28,6 @@ impl OpDef for Size {
             io.data_mut::<i64>(out, &mut to)?[0] = count as i64;
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input"])
     }
 }
 

@@ -1,7 +1,7 @@
 //! `trace`: the sum of a diagonal.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element};
@@ -9,16 +9,16 @@ use oarlock_tensor::{Dims, Element};
 use super::diag_embed::{plane, plane_attrs};
 use crate::shape::diagonal::{Diagonals, Plane};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Trace, &TraceGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Trace, &GRAD];
 
 struct Trace;
 
 impl OpDef for Trace {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("trace", "Out = the sums of the diagonals of Input")
-            .input("Input", "numbers, at least two axes")
-            .output("Out", "the axes of `Input` but those of the diagonal, [1] if none is left");
-        plane_attrs(sig)
+    sig! {
+        "trace": "Out = the sums of the diagonals of Input";
+        in "Input": "numbers, at least two axes";
+        out "Out": "the axes of `Input` but those of the diagonal, [1] if none is left";
+        with plane_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -49,10 +49,6 @@ impl OpDef for Trace {
             Ok(())
         }), other => fail!(Kind::DType, "`trace` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&TraceGrad)
-    }
 }
 
 fn diagonals(io: &Io<'_>, input: In, dims: &Dims, plane: Plane) -> Result<Diagonals> {
@@ -62,18 +58,10 @@ fn diagonals(io: &Io<'_>, input: In, dims: &Dims, plane: Plane) -> Result<Diagon
     })
 }
 
-struct TraceGrad;
-
-impl OpDef for TraceGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("trace_grad", "Input@GRAD = Out@GRAD on the diagonals, 0 elsewhere").grad_of(
-            &Trace.sig(),
-            &["Input", "Out@GRAD"],
-            &["Input@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Trace, "trace_grad(Input, Out@GRAD) -> Input@GRAD")
+    .doc("Input@GRAD = Out@GRAD on the diagonals, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["Input"]))
+    .kernel(|p| {
         let (input, dout, dx, plane) =
             (p.input("Input")?, p.input("Out@GRAD")?, p.output("Input@GRAD")?, plane(p.attrs())?);
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
@@ -89,12 +77,7 @@ impl OpDef for TraceGrad {
             diagonals.each(|n, places| places.for_each(|at| to[at] = d[n]));
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Input"])
-    }
-}
+    });
 
 #[test]
 fn trace() {

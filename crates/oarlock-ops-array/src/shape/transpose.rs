@@ -1,12 +1,12 @@
 //! `transpose`: axes in another order.
 
 use oarlock_ir::{
-    AttrView, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel,
+    AttrView, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel,
 };
 use oarlock_ops_support::strided_view::View;
 use oarlock_tensor::{Element, Tensor, by_element};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Transpose, &TransposeGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Transpose, &GRAD];
 
 /// The attributes of `transpose` and `transpose2`.
 pub(super) fn with_attrs(sig: Sig) -> Sig {
@@ -78,31 +78,12 @@ impl OpDef for Transpose {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         prepare(p.input("X")?, p.output("Out")?, parse_order(p.attrs())?)
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&TransposeGrad)
-    }
 }
 
-struct TransposeGrad;
-
-impl OpDef for TransposeGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("transpose_grad", "X@GRAD = Out@GRAD with its axes put back").grad_of(
-            &Transpose.sig(),
-            &["X", "Out?", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare(p.input("Out@GRAD")?, p.output("X@GRAD")?, inverse(&parse_order(p.attrs())?))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Out"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&Transpose, "transpose_grad(X, Out?, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD with its axes put back")
+    .traits(Traits::NONE.shape_only(&["X", "Out"]))
+    .kernel(|p| prepare(p.input("Out@GRAD")?, p.output("X@GRAD")?, inverse(&parse_order(p.attrs())?)));
 
 #[test]
 fn transpose() {

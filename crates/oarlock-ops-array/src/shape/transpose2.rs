@@ -1,21 +1,21 @@
 //! `transpose2`: axes in another order; the sizes of `X` travel to the gradient by themselves.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 
 use super::transpose::{infer, inverse, parse_order, prepare, with_attrs};
 use crate::shape::reshaping::{carry_sizes, infer_from_xshape, xshape_type};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Transpose2, &Transpose2Grad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Transpose2, &GRAD];
 
 struct Transpose2;
 
 impl OpDef for Transpose2 {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("transpose2", "Out = X with its axes in another order")
-            .input("X", "any tensor")
-            .output("Out", "the elements of `X`")
-            .optional_output("XShape", "no elements; carries the sizes of `X` to the gradient");
-        with_attrs(sig)
+    sig! {
+        "transpose2": "Out = X with its axes in another order";
+        in "X": "any tensor";
+        out "Out": "the elements of `X`";
+        out? "XShape": "no elements; carries the sizes of `X` to the gradient";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,35 +39,13 @@ impl OpDef for Transpose2 {
             permute.run(io)
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&Transpose2Grad)
-    }
 }
 
-struct Transpose2Grad;
-
-impl OpDef for Transpose2Grad {
-    fn sig(&self) -> Sig {
-        Sig::new("transpose2_grad", "X@GRAD = Out@GRAD with its axes put back").grad_of(
-            &Transpose2.sig(),
-            &["XShape", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer_from_xshape(cx)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        prepare(p.input("Out@GRAD")?, p.output("X@GRAD")?, inverse(&parse_order(p.attrs())?))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["XShape"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&Transpose2, "transpose2_grad(XShape, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD with its axes put back")
+    .traits(Traits::NONE.shape_only(&["XShape"]))
+    .infer(infer_from_xshape)
+    .kernel(|p| prepare(p.input("Out@GRAD")?, p.output("X@GRAD")?, inverse(&parse_order(p.attrs())?)));
 
 #[test]
 fn transpose2() {

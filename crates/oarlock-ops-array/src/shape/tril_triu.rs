@@ -1,8 +1,8 @@
 //! `tril_triu`: the lower or upper triangle of matrices.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&TrilTriu, &TrilTriuGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&TrilTriu, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.required_attr("lower", "keep what is below the diagonal; else what is above").attr(
@@ -17,7 +17,7 @@ struct TrilTriu;
 impl OpDef for TrilTriu {
     fn sig(&self) -> Sig {
         let sig = Sig::new("tril_triu", "Out = the triangles of the matrices of X, 0 elsewhere");
-        with_attrs(sig.input("X", "at least two axes, any dtype").output("Out", "like `X`"))
+        with_attrs(sig.input("X", "at least two axes, any dtype").output("Out", "like `X`")).traits(Traits::X_TO_OUT)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -30,39 +30,13 @@ impl OpDef for TrilTriu {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         triangle_kernel(p, "X", "Out")
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&TrilTriuGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
-struct TrilTriuGrad;
-
-impl OpDef for TrilTriuGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("tril_triu_grad", "X@GRAD = the triangles of the matrices of Out@GRAD, 0 elsewhere").grad_of(
-            &TrilTriu.sig(),
-            &["Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Out@GRAD")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        triangle_kernel(p, "Out@GRAD", "X@GRAD")
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+const GRAD: GradOp = GradOp::of(&TrilTriu, "tril_triu_grad(Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the triangles of the matrices of Out@GRAD, 0 elsewhere")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .infer(|cx| cx.same("X@GRAD", "Out@GRAD"))
+    .kernel(|p| triangle_kernel(p, "Out@GRAD", "X@GRAD"));
 
 fn triangle_kernel(p: &Prepare<'_>, from: &str, to: &str) -> Result<Box<dyn Kernel>> {
     let (x, out) = (p.input(from)?, p.output(to)?);

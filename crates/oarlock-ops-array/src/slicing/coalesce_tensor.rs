@@ -1,6 +1,6 @@
 //! `coalesce_tensor`: several tensors one after the other in one.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, fail, kernel, sig};
 use oarlock_tensor::{Dims, Element, by_element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&CoalesceTensor];
@@ -8,20 +8,19 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&CoalesceTensor];
 struct CoalesceTensor;
 
 impl OpDef for CoalesceTensor {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "coalesce_tensor",
+    sig! {
+        "coalesce_tensor":
             "Output[i] = Input[i], or `constant`; FusedOutput = the elements of all Output, one after the other. \
-             They do not share memory: what is written to one later does not change the other",
-        )
-        .inputs("Input", "tensors of one dtype")
-        .outputs("Output", "like `Input`")
-        .output("FusedOutput", "one row of all elements")
-        .attr("copy_data", false, "outputs are copies of inputs")
-        .attr("set_constant", false, "outputs are filled with `constant`")
-        .attr("constant", 0.0f32, "see `set_constant`")
-        .required_attr("dtype", "the dtype of all")
-        .hints(&["check_name"])
+             They do not share memory: what is written to one later does not change the other";
+        in* "Input": "tensors of one dtype";
+        out* "Output": "like `Input`";
+        out "FusedOutput": "one row of all elements";
+        attr "copy_data" = false, "outputs are copies of inputs";
+        attr "set_constant" = false, "outputs are filled with `constant`";
+        attr "constant" = 0.0f32, "see `set_constant`";
+        attr "dtype": "the dtype of all";
+        hints ["check_name"];
+        traits Traits { gradient_free: true, ..Traits::NONE }.in_place(&[("Input", "Output")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +41,6 @@ impl OpDef for CoalesceTensor {
         let dtype = p.attrs().dtype("dtype")?;
         let fill = if p.attrs().bool("set_constant")? { Some(p.attrs().f32("constant")?) } else { None };
         kernel(move |io| by_element!(dtype, T => run::<T>(io, &inputs, &outputs, fused, fill)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits { gradient_free: true, ..Traits::NONE }.in_place(&[("Input", "Output")])
     }
 }
 

@@ -105,7 +105,7 @@ impl OpDef for StripeGrad {
             .inputs("X", "of the forward operator")
             .input("Out@GRAD", "gradient of `Out`")
             .outputs("X@GRAD", "gradients of `X`");
-        attrs(sig)
+        attrs(sig).traits(Traits::NONE.shape_only(&["X"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -135,9 +135,5 @@ impl OpDef for StripeGrad {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }

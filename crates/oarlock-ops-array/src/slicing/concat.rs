@@ -1,11 +1,11 @@
 //! `concat`: tensors one after the other along an axis.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, fail, kernel};
 use oarlock_tensor::{Dims, Lod};
 
 use crate::slicing::axis_blocks::{Axis, block, cut, put, unknown_like};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Concat, &ConcatGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Concat, &GRAD];
 
 fn with_axis(sig: Sig) -> Sig {
     sig.optional_input("AxisTensor", "the axis as an i32 tensor of one number, instead of attribute `axis`").attr(
@@ -67,10 +67,6 @@ impl OpDef for Concat {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_keeping("concat_grad", &["X", "AxisTensor", "Out@GRAD"], &["X@GRAD"])
-    }
 }
 
 fn add(a: Dim, b: Dim) -> Dim {
@@ -126,18 +122,11 @@ fn joined_lod(io: &Io<'_>, xs: &[In]) -> Result<Lod> {
     Ok(Lod::new(levels))
 }
 
-struct ConcatGrad;
-
-impl OpDef for ConcatGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("concat_grad", "X@GRAD = the pieces of Out@GRAD").grad_of(
-            &Concat.sig(),
-            &["X", "Out@GRAD", "AxisTensor"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Concat, "concat_grad(X, Out@GRAD, AxisTensor) -> X@GRAD")
+    .positional()
+    .doc("X@GRAD = the pieces of Out@GRAD")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (xs, dout, dxs, axis) = (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?, Axis::prepare(p)?);
         kernel(move |io| {
             let (axis, dims) = whole(io, &xs, axis)?;
@@ -149,12 +138,7 @@ impl OpDef for ConcatGrad {
             cut(io, &d, axis, &dxs, |i| Ok(*io.dense(xs[i])?.dims()))?;
             give_lod(io, &xs, &dxs)
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 fn give_lod(io: &Io<'_>, xs: &[In], dxs: &[Option<Out>]) -> Result<()> {
     for (&x, dx) in xs.iter().zip(dxs) {

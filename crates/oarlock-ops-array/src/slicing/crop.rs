@@ -1,13 +1,13 @@
 //! `crop`: a part of a tensor.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel, sig};
 use oarlock_ops_support::int_list::IntList;
 use oarlock_tensor::{Dims, Lod};
 
 use crate::slicing::crop_offsets;
 use crate::slicing::sub_tensor;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Crop, &CropGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Crop, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.attr("offsets", Vec::<i32>::new(), "where the part starts along each axis").attr(
@@ -20,13 +20,14 @@ fn with_attrs(sig: Sig) -> Sig {
 struct Crop;
 
 impl OpDef for Crop {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("crop", "Out = the part of X that starts at `offsets` and has sizes `shape`")
-            .input("X", "any tensor")
-            .optional_input("Y", "its sizes replace `shape`")
-            .optional_input("Offsets", "replaces `offsets`")
-            .output("Out", "the part");
-        with_attrs(sig)
+    sig! {
+        "crop": "Out = the part of X that starts at `offsets` and has sizes `shape`";
+        in "X": "any tensor";
+        in? "Y": "its sizes replace `shape`";
+        in? "Offsets": "replaces `offsets`";
+        out "Out": "the part";
+        with with_attrs;
+        traits Traits::NONE.shape_only(&["Y"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -63,14 +64,6 @@ impl OpDef for Crop {
             sub_tensor::take(io, x, out, small, &at, Lod::NONE)
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("crop_grad", &["Offsets", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Y"])
-    }
 }
 
 fn sizes(io: &Io<'_>, x: In, shape: &[i64], whole: &Dims) -> Result<Dims> {
@@ -84,25 +77,10 @@ fn sizes(io: &Io<'_>, x: In, shape: &[i64], whole: &Dims) -> Result<Dims> {
     Ok(small)
 }
 
-struct CropGrad;
-
-impl OpDef for CropGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("crop_grad", "X@GRAD = Out@GRAD where the part was, 0 elsewhere").grad_of(
-            &Crop.sig(),
-            &["X", "Offsets", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        crop_offsets::grad_kernel(p, "")
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&Crop, "crop_grad(X, Offsets, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD where the part was, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| crop_offsets::grad_kernel(p, ""));
 
 #[test]
 fn a_part() {

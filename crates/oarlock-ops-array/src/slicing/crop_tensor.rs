@@ -1,31 +1,27 @@
 //! `crop_tensor`: a part of a tensor whose place and sizes may be computed.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_ops_support::int_list::{IntList, Known};
 use oarlock_tensor::{Dims, Lod};
 
 use crate::slicing::crop_offsets;
 use crate::slicing::sub_tensor;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&CropTensor, &CropTensorGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("offsets", Vec::<i32>::new(), "where the part starts along each axis; -1 stands for one that is computed")
-        .attr("shape", Vec::<i32>::new(), "its sizes; -1 stands for all that follows")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&CropTensor, &GRAD];
 
 struct CropTensor;
 
 impl OpDef for CropTensor {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("crop_tensor", "Out = the part of X that starts at `offsets` and has sizes `shape`")
-            .input("X", "any tensor")
-            .optional_input("Shape", "replaces `shape`")
-            .optional_inputs("ShapeTensor", "one number each; replace `shape`")
-            .optional_input("Offsets", "replaces `offsets`")
-            .optional_inputs("OffsetsTensor", "one number each; replace `offsets`")
-            .output("Out", "the part");
-        with_attrs(sig)
+    sig! {
+        "crop_tensor": "Out = the part of X that starts at `offsets` and has sizes `shape`";
+        in "X": "any tensor";
+        in? "Shape": "replaces `shape`";
+        in*? "ShapeTensor": "one number each; replace `shape`";
+        in? "Offsets": "replaces `offsets`";
+        in*? "OffsetsTensor": "one number each; replace `offsets`";
+        out "Out": "the part";
+        attr "offsets" = Vec::<i32>::new(), "where the part starts along each axis; -1 stands for one that is computed";
+        attr "shape" = Vec::<i32>::new(), "its sizes; -1 stands for all that follows";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -72,10 +68,6 @@ impl OpDef for CropTensor {
             sub_tensor::take(io, x, out, small, &at, Lod::NONE)
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("crop_tensor_grad", &["Offsets", "OffsetsTensor", "Out@GRAD", "X"], &["X@GRAD"])
-    }
 }
 
 fn sizes(io: &Io<'_>, x: In, shape: &[i64], at: &[usize], whole: &Dims) -> Result<Dims> {
@@ -89,25 +81,10 @@ fn sizes(io: &Io<'_>, x: In, shape: &[i64], at: &[usize], whole: &Dims) -> Resul
     Ok(small)
 }
 
-struct CropTensorGrad;
-
-impl OpDef for CropTensorGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("crop_tensor_grad", "X@GRAD = Out@GRAD where the part was, 0 elsewhere").grad_of(
-            &CropTensor.sig(),
-            &["X", "Offsets", "OffsetsTensor", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        crop_offsets::grad_kernel(p, "OffsetsTensor")
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&CropTensor, "crop_tensor_grad(X, Offsets, OffsetsTensor, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD where the part was, 0 elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| crop_offsets::grad_kernel(p, "OffsetsTensor"));
 
 #[test]
 fn a_part() {

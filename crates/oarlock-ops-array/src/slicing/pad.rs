@@ -1,12 +1,12 @@
 //! `pad`: a tensor with a value around it.
 
-use oarlock_ir::{AttrView, Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, fail, kernel};
+use oarlock_ir::{AttrView, Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, fail, kernel};
 use oarlock_ops_support::sliding_window::sizes;
 use oarlock_tensor::{Dims, Lod};
 
 use crate::slicing::sub_tensor;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Pad, &PadGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Pad, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.required_attr("paddings", "how much is added before and after each axis").attr(
@@ -66,28 +66,12 @@ impl OpDef for Pad {
             sub_tensor::put(io, x, out, large, &before, value.into(), Lod::NONE)
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&PadGrad)
-    }
 }
 
-struct PadGrad;
-
-impl OpDef for PadGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("pad_grad", "X@GRAD = Out@GRAD without what is around it").grad_of(
-            &Pad.sig(),
-            &["Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer(cx, ("Out@GRAD", "X@GRAD"), usize::checked_sub)
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Pad, "pad_grad(Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD without what is around it")
+    .infer(|cx| infer(cx, ("Out@GRAD", "X@GRAD"), usize::checked_sub))
+    .kernel(|p| {
         let (dout, dx, paddings) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, paddings(&p.attrs())?);
         let before: Vec<usize> = paddings.iter().map(|p| p.0).collect();
         kernel(move |io| {
@@ -95,8 +79,7 @@ impl OpDef for PadGrad {
             small.iter_mut().zip(&paddings).for_each(|(n, p)| *n = n.saturating_sub(p.0 + p.1));
             sub_tensor::take(io, dout, dx, small, &before, Lod::NONE)
         })
-    }
-}
+    });
 
 #[test]
 fn values_around() {

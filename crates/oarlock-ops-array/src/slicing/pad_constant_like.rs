@@ -1,22 +1,23 @@
 //! `pad_constant_like`: a tensor made as large as another one.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 
 use crate::slicing::sub_tensor;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&PadConstantLike, &PadConstantLikeGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&PadConstantLike, &GRAD];
 
 const START: [usize; oarlock_tensor::MAX_RANK] = [0; oarlock_tensor::MAX_RANK];
 
 struct PadConstantLike;
 
 impl OpDef for PadConstantLike {
-    fn sig(&self) -> Sig {
-        Sig::new("pad_constant_like", "Out = Y followed by `pad_value` along each axis, as large as X")
-            .input("X", "its sizes are those of `Out`")
-            .input("Y", "of the same rank, along no axis larger")
-            .output("Out", "the elements of `Y`, of the sizes of `X`")
-            .attr("pad_value", 0.0f32, "what is added")
+    sig! {
+        "pad_constant_like": "Out = Y followed by `pad_value` along each axis, as large as X";
+        in "X": "its sizes are those of `Out`";
+        in "Y": "of the same rank, along no axis larger";
+        out "Out": "the elements of `Y`, of the sizes of `X`";
+        attr "pad_value" = 0.0f32, "what is added";
+        traits Traits::NONE.shape_only(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,43 +42,18 @@ impl OpDef for PadConstantLike {
             sub_tensor::put(io, y, out, large, &START[..large.rank()], value.into(), lod)
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("pad_constant_like_grad", &["Out@GRAD", "Y"], &["Y@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
 }
 
-struct PadConstantLikeGrad;
-
-impl OpDef for PadConstantLikeGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("pad_constant_like_grad", "Y@GRAD = the part of Out@GRAD that Y covers").grad_of(
-            &PadConstantLike.sig(),
-            &["Y", "Out@GRAD"],
-            &["Y@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Y"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&PadConstantLike, "pad_constant_like_grad(Y, Out@GRAD) -> Y@GRAD")
+    .doc("Y@GRAD = the part of Out@GRAD that Y covers")
+    .traits(Traits::NONE.shape_only(&["Y"]))
+    .kernel(|p| {
         let (y, dout, dy) = (p.input("Y")?, p.input("Out@GRAD")?, p.output("Y@GRAD")?);
         kernel(move |io| {
             let y = io.dense(y)?;
             sub_tensor::take(io, dout, dy, *y.dims(), &START[..y.dims().rank()], y.lod().clone())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Y"])
-    }
-}
+    });
 
 #[test]
 fn as_large_as_another() {

@@ -1,6 +1,6 @@
 //! `partial_concat`: some columns of several matrices, side by side.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, VarType, kernel, sig};
 use oarlock_tensor::Dims;
 
 use crate::slicing::column_range::{self, Stripe, StripeGrad};
@@ -11,11 +11,11 @@ pub(crate) const OPS: &[&dyn OpDef] =
 struct PartialConcat;
 
 impl OpDef for PartialConcat {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("partial_concat", "Out = the named columns of all X, side by side")
-            .inputs("X", "matrices of one dtype and shape")
-            .output("Out", "[rows, columns taken of each times their number]");
-        column_range::attrs(sig)
+    sig! {
+        "partial_concat": "Out = the named columns of all X, side by side";
+        in* "X": "matrices of one dtype and shape";
+        out "Out": "[rows, columns taken of each times their number]";
+        with column_range::attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `partial_sum`: the sum of some columns of several matrices.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, fail, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, VarType, fail, kernel, sig};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element};
 
@@ -11,11 +11,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&PartialSum, &StripeGrad { op_type: "par
 struct PartialSum;
 
 impl OpDef for PartialSum {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("partial_sum", "Out = the sum of the named columns of all X")
-            .inputs("X", "matrices of numbers, of one dtype and shape")
-            .output("Out", "[rows, columns taken]");
-        column_range::attrs(sig)
+    sig! {
+        "partial_sum": "Out = the sum of the named columns of all X";
+        in* "X": "matrices of numbers, of one dtype and shape";
+        out "Out": "[rows, columns taken]";
+        with column_range::attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -244,11 +244,9 @@ impl OpDef for WindowGrad {
         if self.0.strided {
             reads.extend(["StridesTensor", "StridesTensorList"]);
         }
-        Sig::new(self.0.types[1], "Input@GRAD = Out@GRAD where it was cut out, 0 elsewhere").grad_of(
-            &self.0.sig(),
-            &reads,
-            &["Input@GRAD"],
-        )
+        Sig::new(self.0.types[1], "Input@GRAD = Out@GRAD where it was cut out, 0 elsewhere")
+            .grad_of(&self.0.sig(), &reads, &["Input@GRAD"])
+            .traits(Traits::NONE.shape_only(&["Input"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -274,10 +272,6 @@ impl OpDef for WindowGrad {
         let bounds: Vec<_> = self.0.bounds().into_iter().map(|slot| (slot, slot)).collect();
         let places = Places { reads: &bounds, grads: &[("Input", "Input@GRAD")], writes: &[("Out", "Out@GRAD")] };
         emit_from(g, self.0.types[0], &places)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Input"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `split`: pieces of a tensor along an axis.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, VarType, kernel};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, VarType, kernel, sig};
 
 use crate::slicing::axis_blocks::{Axis, cut, unknown_like};
 
@@ -9,15 +9,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Split];
 struct Split;
 
 impl OpDef for Split {
-    fn sig(&self) -> Sig {
-        Sig::new("split", "Out = pieces of X along an axis")
-            .input("X", "any tensor")
-            .optional_input("AxisTensor", "the axis as an i32 tensor of one number, instead of attribute `axis`")
-            .optional_inputs("SectionsTensorList", "the sizes as i32 tensors of one number each, instead of `sections`")
-            .outputs("Out", "the pieces")
-            .attr("axis", 0, "the axis; negative ones count from the end")
-            .attr("num", 0, "the number of pieces of one size; 0: use `sections`")
-            .attr("sections", Vec::<i32>::new(), "the size of each piece; one may be -1 and takes what is left")
+    sig! {
+        "split": "Out = pieces of X along an axis";
+        in "X": "any tensor";
+        in? "AxisTensor": "the axis as an i32 tensor of one number, instead of attribute `axis`";
+        in*? "SectionsTensorList": "the sizes as i32 tensors of one number each, instead of `sections`";
+        out* "Out": "the pieces";
+        attr "axis" = 0, "the axis; negative ones count from the end";
+        attr "num" = 0, "the number of pieces of one size; 0: use `sections`";
+        attr "sections" = Vec::<i32>::new(), "the size of each piece; one may be -1 and takes what is left";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `split_byref`: pieces of a tensor along its first axis, as programs for parameter servers have it.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, kernel, sig};
 
 use crate::slicing::axis_blocks::cut;
 use crate::slicing::split::{Cut, along};
@@ -10,13 +10,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SplitByref];
 struct SplitByref;
 
 impl OpDef for SplitByref {
-    fn sig(&self) -> Sig {
-        Sig::new("split_byref", "Out = pieces of X along its first axis; they are copies")
-            .input("X", "any tensor")
-            .outputs("Out", "the pieces")
-            .attr("num", 0, "the number of pieces of one size; 0: use `sections`")
-            .attr("sections", Vec::<i32>::new(), "the size of each piece")
-            .hints(&["axis"])
+    sig! {
+        "split_byref": "Out = pieces of X along its first axis; they are copies";
+        in "X": "any tensor";
+        out* "Out": "the pieces";
+        attr "num" = 0, "the number of pieces of one size; 0: use `sections`";
+        attr "sections" = Vec::<i32>::new(), "the size of each piece";
+        hints ["axis"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

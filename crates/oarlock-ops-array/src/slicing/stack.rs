@@ -1,21 +1,21 @@
 //! `stack`: tensors side by side along a new axis.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, fail, kernel};
+use oarlock_ir::{Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, VarType, fail, kernel, sig};
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_tensor::Dims;
 
 use crate::slicing::axis_blocks::{block, cut, put};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Stack, &StackGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Stack, &GRAD];
 
 struct Stack;
 
 impl OpDef for Stack {
-    fn sig(&self) -> Sig {
-        Sig::new("stack", "Y = all X, side by side along a new axis")
-            .inputs("X", "any tensors of one dtype and shape")
-            .output("Y", "of the shape of `X` with an axis inserted, as long as there are X")
-            .attr("axis", 0, "where the new axis is; negative ones count from the end")
+    sig! {
+        "stack": "Y = all X, side by side along a new axis";
+        in* "X": "any tensors of one dtype and shape";
+        out "Y": "of the shape of `X` with an axis inserted, as long as there are X";
+        attr "axis" = 0, "where the new axis is; negative ones count from the end";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -65,10 +65,6 @@ impl OpDef for Stack {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_keeping("stack_grad", &["Y@GRAD"], &["X@GRAD"])
-    }
 }
 
 /// The new axis, counted from the front, and the shape with it; `None` if there is no such place.
@@ -79,14 +75,10 @@ pub(super) fn inserted(dims: &Dims, axis: i64, size: usize) -> Option<(usize, Di
     Some((at, Dims::try_new(&all).ok()?))
 }
 
-struct StackGrad;
-
-impl OpDef for StackGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("stack_grad", "X@GRAD = the pieces of Y@GRAD").grad_of(&Stack.sig(), &["Y@GRAD"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&Stack, "stack_grad(Y@GRAD) -> X@GRAD")
+    .positional()
+    .doc("X@GRAD = the pieces of Y@GRAD")
+    .infer(|cx| {
         let (d, axis) = (cx.input("Y@GRAD")?, cx.attrs().int("axis")?);
         let Some(at) = axis_of(axis, d.shape.rank()) else {
             return Err(cx.shape_error(format!("has no axis {axis} in {}", cx.describe("Y@GRAD"))));
@@ -97,9 +89,8 @@ impl OpDef for StackGrad {
             cx.set_nth("X@GRAD", i, VarType::tensor(d.dtype, shape.clone()));
         }
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (dy, dxs, axis) = (p.input("Y@GRAD")?, p.outputs("X@GRAD")?, p.attrs().int("axis")?);
         kernel(move |io| {
             let d = io.dense(dy)?;
@@ -110,8 +101,7 @@ impl OpDef for StackGrad {
             };
             cut(io, &d, at, &dxs, |_| Ok(without(d.dims(), at)))
         })
-    }
-}
+    });
 
 /// The shape without one axis.
 pub(super) fn without(dims: &Dims, axis: usize) -> Dims {

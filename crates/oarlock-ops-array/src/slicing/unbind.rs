@@ -1,6 +1,6 @@
 //! `unbind`: the pieces of a tensor along an axis, without that axis.
 
-use oarlock_ir::{Dim, EMPTY, Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, VarType, grad_name, kernel};
+use oarlock_ir::{Dim, EMPTY, Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, VarType, grad_name, kernel, sig};
 use oarlock_ops_support::int_list::axis_of;
 
 use super::stack::without;
@@ -11,11 +11,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Unbind];
 struct Unbind;
 
 impl OpDef for Unbind {
-    fn sig(&self) -> Sig {
-        Sig::new("unbind", "Out = the pieces of X along an axis, without that axis")
-            .input("X", "any tensor")
-            .outputs("Out", "the pieces, as many as the axis is long")
-            .attr("axis", 0, "the axis; negative ones count from the end")
+    sig! {
+        "unbind": "Out = the pieces of X along an axis, without that axis";
+        in "X": "any tensor";
+        out* "Out": "the pieces, as many as the axis is long";
+        attr "axis" = 0, "the axis; negative ones count from the end";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `unstack`: the pieces of a tensor along an axis, without that axis.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, fail, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, VarType, fail, kernel, sig};
 use oarlock_ops_support::int_list::axis_of;
 
 use super::stack::{inserted, without};
@@ -11,12 +11,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Unstack, &UnstackGrad];
 struct Unstack;
 
 impl OpDef for Unstack {
-    fn sig(&self) -> Sig {
-        Sig::new("unstack", "Y = the pieces of X along an axis, without that axis")
-            .input("X", "any tensor")
-            .outputs("Y", "the pieces")
-            .attr("axis", 0, "the axis; negative ones count from the end")
-            .required_attr("num", "the number of pieces, which is the size of X along the axis")
+    sig! {
+        "unstack": "Y = the pieces of X along an axis, without that axis";
+        in "X": "any tensor";
+        out* "Y": "the pieces";
+        attr "axis" = 0, "the axis; negative ones count from the end";
+        attr "num": "the number of pieces, which is the size of X along the axis";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -54,12 +54,12 @@ impl OpDef for Unstack {
 struct UnstackGrad;
 
 impl OpDef for UnstackGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("unstack_grad", "X@GRAD = all Y@GRAD, side by side")
-            .inputs("Y@GRAD", "gradients of `Y`")
-            .output("X@GRAD", "gradient of `X`")
-            .attr("axis", 0, "of the forward operator")
-            .hints(&["num"])
+    sig! {
+        "unstack_grad": "X@GRAD = all Y@GRAD, side by side";
+        in* "Y@GRAD": "gradients of `Y`";
+        out "X@GRAD": "gradient of `X`";
+        attr "axis" = 0, "of the forward operator";
+        hints ["num"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `array_to_lod_tensor`: the sequences that `lod_tensor_to_array` took apart, in their first order.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarKind, kernel, sig};
 use oarlock_tensor::Tensor;
 
 use crate::control::sequence_pieces::Pieces;
@@ -10,11 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&ArrayToLodTensor];
 struct ArrayToLodTensor;
 
 impl OpDef for ArrayToLodTensor {
-    fn sig(&self) -> Sig {
-        Sig::new("array_to_lod_tensor", "puts sequences together: element t of the n-th longest one is row n of X[t]")
-            .input("X", "an array with an entry per step")
-            .input("RankTable", "the order of the sequences in the entries")
-            .output("Out", "a tensor with the LoD of what was ranked")
+    sig! {
+        "array_to_lod_tensor": "puts sequences together: element t of the n-th longest one is row n of X[t]";
+        in "X": "an array with an entry per step";
+        in "RankTable": "the order of the sequences in the entries";
+        out "Out": "a tensor with the LoD of what was ranked";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

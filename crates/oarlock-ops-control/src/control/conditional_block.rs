@@ -71,7 +71,7 @@ struct ConditionalBlock;
 
 impl OpDef for ConditionalBlock {
     fn sig(&self) -> Sig {
-        forward_sig("conditional_block")
+        forward_sig("conditional_block").traits(Traits { branch: true, ..Traits::NONE })
     }
 
     // The operators of the block set the types.
@@ -100,10 +100,6 @@ impl OpDef for ConditionalBlock {
         op.attrs.set("sub_block", Attr::Block(g.grad_block()?));
         op.attrs.remove("skip_eager_deletion_vars");
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits { branch: true, ..Traits::NONE }
     }
 }
 
@@ -135,6 +131,7 @@ impl OpDef for ConditionalBlockGrad {
             .input("Scope", "what the forward operator kept")
             .optional_outputs("Input@GRAD", "gradients of `Input`")
             .attrs_of(&forward_sig("conditional_block"))
+            .traits(Traits::NONE.maybe_empty(&["Input", "Out", "Out@GRAD", "Scope"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -160,10 +157,6 @@ impl OpDef for ConditionalBlockGrad {
             })?;
             wanted.iter().try_for_each(|w| w.collect(io))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.maybe_empty(&["Input", "Out", "Out@GRAD", "Scope"])
     }
 }
 

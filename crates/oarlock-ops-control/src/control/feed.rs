@@ -1,17 +1,18 @@
 //! `feed`: stands for what the user feeds, in saved inference programs. The executor does its work.
 
-use oarlock_ir::{Error, Infer, Kernel, OpDef, Port, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Error, Infer, Kernel, OpDef, Port, Prepare, Result, Traits, sig};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Feed];
 
 struct Feed;
 
 impl OpDef for Feed {
-    fn sig(&self) -> Sig {
-        Sig::new("feed", "Out = the value fed for it")
-            .input("X", "the list of feeds")
-            .output("Out", "a variable to feed")
-            .required_attr("col", "index in the list")
+    sig! {
+        "feed": "Out = the value fed for it";
+        in "X": "the list of feeds";
+        out "Out": "a variable to feed";
+        attr "col": "index in the list";
+        traits Traits { port: Some(Port::Feed), ..Traits::GRADIENT_FREE };
     }
 
     // The variable is declared with the type the user must feed.
@@ -21,9 +22,5 @@ impl OpDef for Feed {
 
     fn prepare(&self, _p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         Err(Error::internal("`feed` reached a plan; the executor takes feeds out"))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits { port: Some(Port::Feed), ..Traits::GRADIENT_FREE }
     }
 }

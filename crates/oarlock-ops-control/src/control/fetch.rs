@@ -1,18 +1,19 @@
 //! `fetch`: stands for what the user fetches, in saved inference programs. The executor does its work.
 
-use oarlock_ir::{Error, Infer, Kernel, OpDef, Port, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Error, Infer, Kernel, OpDef, Port, Prepare, Result, Traits, sig};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Fetch];
 
 struct Fetch;
 
 impl OpDef for Fetch {
-    fn sig(&self) -> Sig {
-        Sig::new("fetch", "the value of X goes to the user")
-            .input("X", "a variable to fetch")
-            .output("Out", "the list of fetches")
-            .required_attr("col", "index in the list")
-            .hints(&["data_type"])
+    sig! {
+        "fetch": "the value of X goes to the user";
+        in "X": "a variable to fetch";
+        out "Out": "the list of fetches";
+        attr "col": "index in the list";
+        hints ["data_type"];
+        traits Traits { port: Some(Port::Fetch), ..Traits::GRADIENT_FREE.side_effect() };
     }
 
     fn infer(&self, _cx: &mut Infer<'_>) -> Result<()> {
@@ -21,9 +22,5 @@ impl OpDef for Fetch {
 
     fn prepare(&self, _p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         Err(Error::internal("`fetch` reached a plan; the executor takes fetches out"))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits { port: Some(Port::Fetch), ..Traits::GRADIENT_FREE.side_effect() }
     }
 }

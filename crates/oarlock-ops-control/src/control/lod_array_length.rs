@@ -1,6 +1,6 @@
 //! `lod_array_length`: how many entries an array has.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Shape, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&LodArrayLength];
@@ -8,8 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LodArrayLength];
 struct LodArrayLength;
 
 impl OpDef for LodArrayLength {
-    fn sig(&self) -> Sig {
-        Sig::new("lod_array_length", "Out = the number of entries of X").input("X", "an array").output("Out", "one i64")
+    sig! {
+        "lod_array_length": "Out = the number of entries of X";
+        in "X": "an array";
+        out "Out": "one i64";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -24,10 +27,6 @@ impl OpDef for LodArrayLength {
             io.out(out)?.copy_from(&Tensor::scalar(len as i64));
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

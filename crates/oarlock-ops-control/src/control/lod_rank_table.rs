@@ -1,6 +1,6 @@
 //! `lod_rank_table`: sequences in order of descending length.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarKind, VarType, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarKind, VarType, kernel, sig};
 use oarlock_tensor::{DType, Lod, RankTable, Value};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&LodRankTable];
@@ -8,11 +8,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LodRankTable];
 struct LodRankTable;
 
 impl OpDef for LodRankTable {
-    fn sig(&self) -> Sig {
-        Sig::new("lod_rank_table", "the sequences of one LoD level of X, longest first; equal ones stay in order")
-            .input("X", "a tensor with LoD")
-            .output("Out", "a rank table")
-            .attr("level", 0, "the LoD level")
+    sig! {
+        "lod_rank_table": "the sequences of one LoD level of X, longest first; equal ones stay in order";
+        in "X": "a tensor with LoD";
+        out "Out": "a rank table";
+        attr "level" = 0, "the LoD level";
+        traits Traits::GRADIENT_FREE.shape_only(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -34,10 +35,6 @@ impl OpDef for LodRankTable {
             *io.write(out)? = Value::RankTable(RankTable { items, outer });
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["X"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `lod_tensor_to_array`: sequences, longest first, as an array with an entry per step.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
+use oarlock_ir::{Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, VarKind, kernel, sig};
 
 use crate::control::sequence_pieces::Pieces;
 
@@ -9,14 +9,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LodTensorToArray];
 struct LodTensorToArray;
 
 impl OpDef for LodTensorToArray {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "lod_tensor_to_array",
-            "Out[t] = element t of each sequence that is so long, in the order of RankTable",
-        )
-        .input("X", "a tensor with LoD")
-        .input("RankTable", "made of `X`, or of a tensor with the same LoD")
-        .output("Out", "an array, as long as the longest sequence")
+    sig! {
+        "lod_tensor_to_array": "Out[t] = element t of each sequence that is so long, in the order of RankTable";
+        in "X": "a tensor with LoD";
+        in "RankTable": "made of `X`, or of a tensor with the same LoD";
+        out "Out": "an array, as long as the longest sequence";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

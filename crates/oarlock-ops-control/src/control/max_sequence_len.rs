@@ -1,6 +1,6 @@
 //! `max_sequence_len`: the length of the longest sequence of a rank table.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Shape, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&MaxSequenceLen];
@@ -8,10 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MaxSequenceLen];
 struct MaxSequenceLen;
 
 impl OpDef for MaxSequenceLen {
-    fn sig(&self) -> Sig {
-        Sig::new("max_sequence_len", "Out = the length of the first sequence of RankTable")
-            .input("RankTable", "a rank table")
-            .output("Out", "one i64")
+    sig! {
+        "max_sequence_len": "Out = the length of the first sequence of RankTable";
+        in "RankTable": "a rank table";
+        out "Out": "one i64";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -26,10 +27,6 @@ impl OpDef for MaxSequenceLen {
             io.out(out)?.copy_from(&Tensor::scalar(longest as i64));
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

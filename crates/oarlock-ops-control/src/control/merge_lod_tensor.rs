@@ -76,7 +76,7 @@ struct MergeLodTensor;
 
 impl OpDef for MergeLodTensor {
     fn sig(&self) -> Sig {
-        sig_of("merge_lod_tensor")
+        sig_of("merge_lod_tensor").traits(Traits::NONE.shape_only(&["X"]).maybe_empty(&["InTrue", "InFalse"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -94,10 +94,6 @@ impl OpDef for MergeLodTensor {
         op.outputs.set("OutFalse", g.input_grads("InFalse"));
         g.push(op)
     }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"]).maybe_empty(&["InTrue", "InFalse"])
-    }
 }
 
 /// The same for inference, where Fluid gives the memory of the branches back.
@@ -105,7 +101,7 @@ struct MergeLodTensorInfer;
 
 impl OpDef for MergeLodTensorInfer {
     fn sig(&self) -> Sig {
-        sig_of("merge_lod_tensor_infer")
+        sig_of("merge_lod_tensor_infer").traits(MergeLodTensor.traits())
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -114,10 +110,6 @@ impl OpDef for MergeLodTensorInfer {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         merge_kernel(p)
-    }
-
-    fn traits(&self) -> Traits {
-        MergeLodTensor.traits()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `print`: writes a tensor to standard output while the program runs, and passes it on.
 
-use oarlock_ir::{AttrView, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, grad_name, kernel};
+use oarlock_ir::{AttrView, Grad, Infer, Kernel, OpDef, Prepare, Result, Traits, grad_name, kernel, sig};
 use oarlock_tensor::{Element, Tensor, by_element};
 use std::fmt::Write;
 
@@ -9,19 +9,20 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Print];
 struct Print;
 
 impl OpDef for Print {
-    fn sig(&self) -> Sig {
-        Sig::new("print", "Out = In, and In is printed")
-            .input("In", "a tensor")
-            .optional_output("Out", "like `In`")
-            .required_attr("first_n", "the number of times to print; always if not positive")
-            .required_attr("message", "text to print first")
-            .required_attr("summarize", "how many elements to print; all if negative")
-            .required_attr("print_tensor_name", "print the variable's name")
-            .required_attr("print_tensor_type", "print the element type")
-            .required_attr("print_tensor_shape", "print the sizes")
-            .required_attr("print_tensor_lod", "print the LoD")
-            .attr("print_phase", "BOTH", "FORWARD, BACKWARD or BOTH: the tensor, its gradient, or both")
-            .attr("is_forward", true, "prints the tensor, not its gradient")
+    sig! {
+        "print": "Out = In, and In is printed";
+        in "In": "a tensor";
+        out? "Out": "like `In`";
+        attr "first_n": "the number of times to print; always if not positive";
+        attr "message": "text to print first";
+        attr "summarize": "how many elements to print; all if negative";
+        attr "print_tensor_name": "print the variable's name";
+        attr "print_tensor_type": "print the element type";
+        attr "print_tensor_shape": "print the sizes";
+        attr "print_tensor_lod": "print the LoD";
+        attr "print_phase" = "BOTH", "FORWARD, BACKWARD or BOTH: the tensor, its gradient, or both";
+        attr "is_forward" = true, "prints the tensor, not its gradient";
+        traits Traits::NONE.in_place(&[("In", "Out")]).side_effect();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -50,10 +51,6 @@ impl OpDef for Print {
         op.outputs.set("Out", g.input_grads("In"));
         op.attrs.set("is_forward", false);
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("In", "Out")]).side_effect()
     }
 }
 

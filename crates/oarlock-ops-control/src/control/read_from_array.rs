@@ -1,6 +1,6 @@
 //! `read_from_array`: takes a copy of a tensor out of an array.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarKind, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, VarKind, kernel, sig};
 use oarlock_tensor::Value;
 
 use super::write_to_array::index;
@@ -11,12 +11,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&ReadFromArray];
 struct ReadFromArray;
 
 impl OpDef for ReadFromArray {
-    fn sig(&self) -> Sig {
-        Sig::new("read_from_array", "Out = X[I]; zeros like `X_W` beyond the end of the array")
-            .input("X", "an array")
-            .input("I", "one integer")
-            .optional_input("X_W", "as the gradient of `write_to_array`: what was written")
-            .output("Out", "the entry")
+    sig! {
+        "read_from_array": "Out = X[I]; zeros like `X_W` beyond the end of the array";
+        in "X": "an array";
+        in "I": "one integer";
+        in? "X_W": "as the gradient of `write_to_array`: what was written";
+        out "Out": "the entry";
+        traits Traits::NONE.shape_only(&["X_W"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -55,10 +56,6 @@ impl OpDef for ReadFromArray {
         op.inputs.set("X", g.arguments("Out@GRAD"));
         op.outputs.set("Out", g.input_grads("X"));
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X_W"])
     }
 }
 

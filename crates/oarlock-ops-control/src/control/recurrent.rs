@@ -5,35 +5,32 @@
 use std::collections::HashSet;
 
 use oarlock_ir::{
-    Attr, BlockRef, EMPTY, Error, GRAD, Grad, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, Shape,
-    Sig, Traits, fail, grad_name, kernel,
+    Attr, BlockRef, EMPTY, Error, GRAD, Grad, GradOp, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result,
+    Shape, Traits, fail, grad_name, kernel, sig,
 };
 use oarlock_tensor::{Dims, Tensor, Value};
 
 use crate::control::block_steps::{self, StepSlots, Steps, Total};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Recurrent, &RecurrentGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Recurrent, &RECURRENT_GRAD];
 
 struct Recurrent;
 
 impl OpDef for Recurrent {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "recurrent",
-            "runs `sub_block` for each row of `inputs`; `states` of one step are `ex_states` of the next",
-        )
-        .inputs("inputs", "[steps, ...]; all with the same number of steps")
-        .optional_inputs("initial_states", "`ex_states` of the first step")
-        .optional_inputs("parameters", "variables that are the same in every step")
-        .outputs("outputs", "[steps, ...], a row from each step")
-        .output("step_scopes", "what the gradient needs of each step")
-        .required_attr("sub_block", "the block to run")
-        .required_attr("ex_states", "the block's names of the states of the step before")
-        .required_attr("states", "the block's names of the states, in the same order")
-        .attr("has_states", false, "there are states")
-        .attr("reverse", false, "from the last row to the first")
-        .attr("is_train", true, "there will be a gradient")
-        .hints(&["skip_eager_deletion_vars"])
+    sig! {
+        "recurrent": "runs `sub_block` for each row of `inputs`; `states` of one step are `ex_states` of the next";
+        in* "inputs": "[steps, ...]; all with the same number of steps";
+        in*? "initial_states": "`ex_states` of the first step";
+        in*? "parameters": "variables that are the same in every step";
+        out* "outputs": "[steps, ...], a row from each step";
+        out "step_scopes": "what the gradient needs of each step";
+        attr "sub_block": "the block to run";
+        attr "ex_states": "the block's names of the states of the step before";
+        attr "states": "the block's names of the states, in the same order";
+        attr "has_states" = false, "there are states";
+        attr "reverse" = false, "from the last row to the first";
+        attr "is_train" = true, "there will be a gradient";
+        hints ["skip_eager_deletion_vars"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -239,35 +236,14 @@ fn put_row(from: &Tensor, row: usize, rows: usize, first: bool, to: &mut Tensor)
     Ok(())
 }
 
-struct RecurrentGrad;
-
-impl OpDef for RecurrentGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("recurrent_grad", "runs the gradients of the block for each step, last step first").grad_of(
-            &Recurrent.sig(),
-            &[
-                "inputs",
-                "initial_states",
-                "parameters",
-                "outputs?",
-                "outputs@GRAD?",
-                "step_scopes",
-                "step_scopes@GRAD?",
-            ],
-            &["inputs@GRAD", "initial_states@GRAD", "parameters@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const RECURRENT_GRAD: GradOp = GradOp::of(&Recurrent, "recurrent_grad(inputs, initial_states, parameters, outputs?, outputs@GRAD?, step_scopes, step_scopes@GRAD?) -> inputs@GRAD, initial_states@GRAD, parameters@GRAD")
+    .doc("runs the gradients of the block for each step, last step first")
+    .traits(Traits::NONE.maybe_empty(&["outputs@GRAD"]))
+    .kernel(|p| {
         let mut backward = Backward::new(p)?;
         let steps = p.input("step_scopes")?;
         kernel(move |io| Steps::replay(io, steps, |steps| backward.run(io, steps)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.maybe_empty(&["outputs@GRAD"])
-    }
-}
+    });
 
 struct Backward {
     block: BlockRef,

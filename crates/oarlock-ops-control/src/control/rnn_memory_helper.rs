@@ -1,20 +1,20 @@
 //! `rnn_memory_helper`: a copy under another name, by which a recurrent network tells its states and outputs apart.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 
 use crate::control::block_steps;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&RnnMemoryHelper, &RnnMemoryHelperGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&RnnMemoryHelper, &GRAD];
 
 struct RnnMemoryHelper;
 
 impl OpDef for RnnMemoryHelper {
-    fn sig(&self) -> Sig {
-        Sig::new("rnn_memory_helper", "Out = X").input("X", "any tensor").output("Out", "like `X`").attr(
-            "dtype",
-            5,
-            "element type, as `X` has it",
-        )
+    sig! {
+        "rnn_memory_helper": "Out = X";
+        in "X": "any tensor";
+        out "Out": "like `X`";
+        attr "dtype" = 5, "element type, as `X` has it";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -25,28 +25,12 @@ impl OpDef for RnnMemoryHelper {
         let (x, out) = (p.input("X")?, p.output("Out")?);
         kernel(move |io| io.update(x, out).map(drop))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&RnnMemoryHelperGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
-struct RnnMemoryHelperGrad;
-
-impl OpDef for RnnMemoryHelperGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("rnn_memory_helper_grad", "X@GRAD = Out@GRAD, or zeros if there is none").grad_of(
-            &RnnMemoryHelper.sig(),
-            &["X", "Out?", "Out@GRAD?"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&RnnMemoryHelper, "rnn_memory_helper_grad(X, Out?, Out@GRAD?) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD, or zeros if there is none")
+    .traits(Traits { handed_in: true, ..Traits::NONE }.shape_only(&["X", "Out"]).maybe_empty(&["Out@GRAD", "Out"]))
+    .kernel(|p| {
         let (x, given, out) = (p.input("X")?, p.maybe_input("Out@GRAD")?, p.output("X@GRAD")?);
         kernel(move |io| {
             if let Some(given) = given
@@ -57,12 +41,7 @@ impl OpDef for RnnMemoryHelperGrad {
             block_steps::zeros_like(&mut *io.write(out)?, &*io.value(x)?);
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits { handed_in: true, ..Traits::NONE }.shape_only(&["X", "Out"]).maybe_empty(&["Out@GRAD", "Out"])
-    }
-}
+    });
 
 #[test]
 fn rnn_memory_helper() {

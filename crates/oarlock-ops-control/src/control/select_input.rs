@@ -1,17 +1,18 @@
 //! `select_input`: one of several values, by number.
 
-use oarlock_ir::{Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, kernel, sig};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&SelectInput];
 
 struct SelectInput;
 
 impl OpDef for SelectInput {
-    fn sig(&self) -> Sig {
-        Sig::new("select_input", "Out = X[Mask]")
-            .inputs("X", "tensors, arrays or rows")
-            .input("Mask", "one integer: which")
-            .output("Out", "a copy")
+    sig! {
+        "select_input": "Out = X[Mask]";
+        in* "X": "tensors, arrays or rows";
+        in "Mask": "one integer: which";
+        out "Out": "a copy";
+        traits Traits::NONE.maybe_empty(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,10 +42,6 @@ impl OpDef for SelectInput {
         op.inputs.set("X", g.arguments("Out@GRAD"));
         op.outputs.set("Out", g.input_grads("X"));
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.maybe_empty(&["X"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `select_output`: a value under one of several names, by number.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, kernel, sig};
 use oarlock_tensor::Value;
 
 use super::select_input::branch;
@@ -10,11 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SelectOutput];
 struct SelectOutput;
 
 impl OpDef for SelectOutput {
-    fn sig(&self) -> Sig {
-        Sig::new("select_output", "Out[Mask] = X; the others have no value")
-            .input("X", "a tensor, an array or rows")
-            .input("Mask", "one integer: which")
-            .outputs("Out", "a copy in one of them")
+    sig! {
+        "select_output": "Out[Mask] = X; the others have no value";
+        in "X": "a tensor, an array or rows";
+        in "Mask": "one integer: which";
+        out* "Out": "a copy in one of them";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

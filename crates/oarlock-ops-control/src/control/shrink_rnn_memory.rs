@@ -1,22 +1,22 @@
 //! `shrink_rnn_memory`: the rows of sequences that still go on at a step.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 
 use super::write_to_array::index;
 use crate::control::block_steps;
 use crate::control::sequence_pieces::Pieces;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&ShrinkRnnMemory, &ShrinkRnnMemoryGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&ShrinkRnnMemory, &GRAD];
 
 struct ShrinkRnnMemory;
 
 impl OpDef for ShrinkRnnMemory {
-    fn sig(&self) -> Sig {
-        Sig::new("shrink_rnn_memory", "Out = the first rows of X, one for each sequence longer than I")
-            .input("X", "a row (or, with LoD, a sequence) for each sequence of `RankTable`")
-            .input("RankTable", "the sequences, longest first")
-            .input("I", "one integer: the step")
-            .output("Out", "the first rows of `X`")
+    sig! {
+        "shrink_rnn_memory": "Out = the first rows of X, one for each sequence longer than I";
+        in "X": "a row (or, with LoD, a sequence) for each sequence of `RankTable`";
+        in "RankTable": "the sequences, longest first";
+        in "I": "one integer: the step";
+        out "Out": "the first rows of `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -43,24 +43,12 @@ impl OpDef for ShrinkRnnMemory {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ShrinkRnnMemoryGrad)
-    }
 }
 
-struct ShrinkRnnMemoryGrad;
-
-impl OpDef for ShrinkRnnMemoryGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("shrink_rnn_memory_grad", "X@GRAD = Out@GRAD, then rows of zeros").grad_of(
-            &ShrinkRnnMemory.sig(),
-            &["X", "Out@GRAD?"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&ShrinkRnnMemory, "shrink_rnn_memory_grad(X, Out@GRAD?) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD, then rows of zeros")
+    .traits(Traits::NONE.shape_only(&["X"]).maybe_empty(&["Out@GRAD"]))
+    .kernel(|p| {
         let (x, given, out) = (p.input("X")?, p.maybe_input("Out@GRAD")?, p.output("X@GRAD")?);
         kernel(move |io| {
             let like = io.dense(x)?;
@@ -78,12 +66,7 @@ impl OpDef for ShrinkRnnMemoryGrad {
             io.out(out)?.bytes_mut()[..rows.bytes().len()].copy_from_slice(rows.bytes());
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"]).maybe_empty(&["Out@GRAD"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! `split_lod_tensor`: the sequences for which a mask is true, and the others.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, kernel};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, kernel, sig};
 
 use crate::control::sequence_pieces::Pieces;
 
@@ -9,13 +9,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SplitLodTensor];
 struct SplitLodTensor;
 
 impl OpDef for SplitLodTensor {
-    fn sig(&self) -> Sig {
-        Sig::new("split_lod_tensor", "OutTrue = the sequences of X where Mask is true; OutFalse = the others")
-            .input("X", "sequences; without LoD, rows")
-            .input("Mask", "bool [sequences, 1]")
-            .optional_output("OutTrue", "sequences of `X`")
-            .optional_output("OutFalse", "sequences of `X`")
-            .attr("level", 0, "the LoD level whose sequences the mask tells apart")
+    sig! {
+        "split_lod_tensor": "OutTrue = the sequences of X where Mask is true; OutFalse = the others";
+        in "X": "sequences; without LoD, rows";
+        in "Mask": "bool [sequences, 1]";
+        out? "OutTrue": "sequences of `X`";
+        out? "OutFalse": "sequences of `X`";
+        attr "level" = 0, "the LoD level whose sequences the mask tells apart";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

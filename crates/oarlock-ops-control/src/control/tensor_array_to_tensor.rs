@@ -1,22 +1,23 @@
 //! `tensor_array_to_tensor`: the entries of an array side by side, or stacked.
 
 use oarlock_ir::{
-    Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarKind, VarType, kernel,
+    Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarKind, VarType, kernel,
+    sig,
 };
 use oarlock_tensor::{DType, Dims, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&TensorArrayToTensor, &TensorArrayToTensorGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&TensorArrayToTensor, &GRAD];
 
 struct TensorArrayToTensor;
 
 impl OpDef for TensorArrayToTensor {
-    fn sig(&self) -> Sig {
-        Sig::new("tensor_array_to_tensor", "Out = concat(X, axis), or stack(X, axis)")
-            .input("X", "an array")
-            .output("Out", "one tensor")
-            .optional_output("OutIndex", "i32: the size of each entry along `axis`")
-            .attr("axis", 0, "where the entries are put together; counts from the end if negative")
-            .attr("use_stack", false, "along a new axis")
+    sig! {
+        "tensor_array_to_tensor": "Out = concat(X, axis), or stack(X, axis)";
+        in "X": "an array";
+        out "Out": "one tensor";
+        out? "OutIndex": "i32: the size of each entry along `axis`";
+        attr "axis" = 0, "where the entries are put together; counts from the end if negative";
+        attr "use_stack" = false, "along a new axis";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -60,10 +61,6 @@ impl OpDef for TensorArrayToTensor {
             }
             Ok(())
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&TensorArrayToTensorGrad)
     }
 }
 
@@ -123,24 +120,15 @@ fn place(axis: i64, rank: usize) -> std::result::Result<usize, String> {
     }
 }
 
-struct TensorArrayToTensorGrad;
-
-impl OpDef for TensorArrayToTensorGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("tensor_array_to_tensor_grad", "X@GRAD = Out@GRAD cut into entries like those of X").grad_of(
-            &TensorArrayToTensor.sig(),
-            &["X", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&TensorArrayToTensor, "tensor_array_to_tensor_grad(X, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD cut into entries like those of X")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .infer(|cx| {
         let x = cx.input("X")?;
         cx.set("X@GRAD", x.with_kind(VarKind::TensorArray));
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (x, given, out) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let (axis, stack) = (p.attrs().int("axis")?, p.attrs().bool("use_stack")?);
         kernel(move |io| {
@@ -168,12 +156,7 @@ impl OpDef for TensorArrayToTensorGrad {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

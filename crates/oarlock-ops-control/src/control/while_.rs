@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use oarlock_ir::{
     BlockRef, EMPTY, Error, Grad, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
-    fail, grad_name, kernel,
+    fail, grad_name, kernel, sig,
 };
 use oarlock_tensor::Value;
 
@@ -18,15 +18,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&While, &WhileGrad];
 struct While;
 
 impl OpDef for While {
-    fn sig(&self) -> Sig {
-        Sig::new("while", "runs `sub_block` as long as `Condition` holds")
-            .inputs("Condition", "one bool, which the block writes")
-            .optional_inputs("X", "variables around the block that it reads")
-            .optional_outputs("Out", "variables around the block that it writes")
-            .output("StepScopes", "what the gradient needs of each step")
-            .required_attr("sub_block", "the block to run")
-            .attr("is_test", false, "there is no gradient: nothing is kept")
-            .hints(&["skip_eager_deletion_vars"])
+    sig! {
+        "while": "runs `sub_block` as long as `Condition` holds";
+        in* "Condition": "one bool, which the block writes";
+        in*? "X": "variables around the block that it reads";
+        out*? "Out": "variables around the block that it writes";
+        out "StepScopes": "what the gradient needs of each step";
+        attr "sub_block": "the block to run";
+        attr "is_test" = false, "there is no gradient: nothing is kept";
+        hints ["skip_eager_deletion_vars"];
     }
 
     // The operators of the block set the types.
@@ -131,6 +131,7 @@ impl OpDef for WhileGrad {
             .optional_outputs("X@GRAD", "gradients of `X`")
             .attr("original_output_grad", Vec::<String>::new(), "`Out@GRAD` as the block of gradients names them")
             .attrs_of(&While.sig())
+            .traits(Traits::NONE.maybe_empty(&["Out@GRAD"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -145,10 +146,6 @@ impl OpDef for WhileGrad {
         let (steps, block) = (p.input("StepScopes")?, p.block("sub_block")?);
         let live = block_steps::written_slots(p, block);
         kernel(move |io| Steps::replay(io, steps, |steps| backward.run(io, steps, &live)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.maybe_empty(&["Out@GRAD"])
     }
 }
 

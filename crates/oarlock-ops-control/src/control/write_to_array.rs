@@ -1,6 +1,6 @@
 //! `write_to_array`: puts a tensor into an array.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarKind, kernel};
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarKind, kernel, sig};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&WriteToArray];
 
@@ -10,11 +10,11 @@ const MAX_LEN: usize = 1 << 24;
 struct WriteToArray;
 
 impl OpDef for WriteToArray {
-    fn sig(&self) -> Sig {
-        Sig::new("write_to_array", "Out[I] = X; the array grows as far as needed")
-            .input("X", "any tensor")
-            .input("I", "one integer")
-            .output("Out", "the array; its other entries stay")
+    sig! {
+        "write_to_array": "Out[I] = X; the array grows as far as needed";
+        in "X": "any tensor";
+        in "I": "one integer";
+        out "Out": "the array; its other entries stay";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::cell::Ref;
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, slots};
 use oarlock_ops_support::double_gradient::Places;
 use oarlock_tensor::gemm::GemmElem;
 use oarlock_tensor::{Tensor, simd};
@@ -44,16 +44,7 @@ impl OpDef for DirectGradGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            input: p.input("Input")?,
-            filter: p.input("Filter")?,
-            dout: p.input("DOutput")?,
-            ddinput: p.maybe_input("DDInput")?,
-            ddfilter: p.maybe_input("DDFilter")?,
-            ddout: p.maybe_output("DDOutput")?,
-            dinput: p.maybe_output("DInput")?,
-            dfilter: p.maybe_output("DFilter")?,
-        };
+        let slots = Slots::new(p)?;
         let params = Params::new(&self.0, &p.attrs())?;
         by_float!(p.float("Input")?, T => {
             let mut memory = Memory::<T>::default();
@@ -62,15 +53,17 @@ impl OpDef for DirectGradGrad {
     }
 }
 
-struct Slots {
-    input: In,
-    filter: In,
-    dout: In,
-    ddinput: Option<In>,
-    ddfilter: Option<In>,
-    ddout: Option<Out>,
-    dinput: Option<Out>,
-    dfilter: Option<Out>,
+slots! {
+    struct Slots(p) {
+        input: input "Input",
+        filter: input "Filter",
+        dout: input "DOutput",
+        ddinput: maybe_input "DDInput",
+        ddfilter: maybe_input "DDFilter",
+        ddout: maybe_output "DDOutput",
+        dinput: maybe_output "DInput",
+        dfilter: maybe_output "DFilter",
+    }
 }
 
 /// Memory that stays from run to run: of the products, of batches with channels first, and one term of a sum.

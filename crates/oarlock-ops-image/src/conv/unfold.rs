@@ -1,11 +1,11 @@
 //! `unfold`: the windows of an image side by side.
 
-use oarlock_ir::{Dim, Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
 use oarlock_tensor::{Dims, Element};
 
 use crate::conv::unfolding::Unfold as Windows;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unfold, &UnfoldGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unfold, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.required_attr("kernel_sizes", "height and width of the window")
@@ -56,24 +56,12 @@ impl OpDef for Unfold {
             })
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&UnfoldGrad)
-    }
 }
 
-struct UnfoldGrad;
-
-impl OpDef for UnfoldGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("unfold_grad", "X@GRAD = for every pixel, the sum of Y@GRAD over the windows that cover it").grad_of(
-            &Unfold.sig(),
-            &["X", "Y@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Unfold, "unfold_grad(X, Y@GRAD) -> X@GRAD")
+    .doc("X@GRAD = for every pixel, the sum of Y@GRAD over the windows that cover it")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, dy, dx, windows) = (p.input("X")?, p.input("Y@GRAD")?, p.output("X@GRAD")?, Windows::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (x_tensor, dy_tensor) = (io.dense(x)?, io.dense(dy)?);
@@ -84,12 +72,7 @@ impl OpDef for UnfoldGrad {
             sizes.fold(d, io.data_mut::<T>(dx, &mut t)?);
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn windows_side_by_side() {

@@ -1,16 +1,12 @@
 //! `affine_channel`: every channel times a number plus a number.
 
 use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel,
+    AttrView, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig,
 };
 use oarlock_ops_support::sliding_window::Format;
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&AffineChannel, &AffineChannelGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("data_layout", "AnyLayout", "NCHW or NHWC: channels second or last")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&AffineChannel, &GRAD];
 
 /// Channels of a tensor, and elements from one channel to the next.
 fn channels(io: &Io<'_>, x: In, format: Format, dims: &Dims) -> Result<(usize, usize)> {
@@ -28,13 +24,13 @@ fn format(attrs: &AttrView<'_>) -> Result<Format> {
 struct AffineChannel;
 
 impl OpDef for AffineChannel {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("affine_channel", "Out = Scale * X + Bias, channel by channel")
-            .input("X", "[n, channels, ...] or [n, ..., channels], f32 or f64")
-            .input("Scale", "[channels]")
-            .input("Bias", "[channels]")
-            .output("Out", "like `X`");
-        with_attrs(sig)
+    sig! {
+        "affine_channel": "Out = Scale * X + Bias, channel by channel";
+        in "X": "[n, channels, ...] or [n, ..., channels], f32 or f64";
+        in "Scale": "[channels]";
+        in "Bias": "[channels]";
+        out "Out": "like `X`";
+        attr "data_layout" = "AnyLayout", "NCHW or NHWC: channels second or last";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -83,33 +79,20 @@ fn forward<T: Float>(io: &Io<'_>, (x, scale, bias): (In, In, In), out: Out, form
     Ok(())
 }
 
-struct AffineChannelGrad;
-
-impl OpDef for AffineChannelGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("affine_channel_grad", "gradients of `affine_channel`").grad_of(
-            &AffineChannel.sig(),
-            &["X", "Scale", "Out@GRAD"],
-            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Scale"])?;
-        cx.same("Bias@GRAD", "Scale")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = (p.input("X")?, p.input("Scale")?, p.input("Out@GRAD")?);
-        let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Scale@GRAD")?, p.maybe_output("Bias@GRAD")?);
-        let format = format(&p.attrs())?;
-        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs, format)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE
-    }
-}
+const GRAD: GradOp =
+    GradOp::of(&AffineChannel, "affine_channel_grad(X, Scale, Out@GRAD) -> X@GRAD, Scale@GRAD, Bias@GRAD")
+        .doc("gradients of `affine_channel`")
+        .traits(Traits::NONE)
+        .infer(|cx| {
+            cx.grads_of(&["X", "Scale"])?;
+            cx.same("Bias@GRAD", "Scale")
+        })
+        .kernel(|p| {
+            let inputs = (p.input("X")?, p.input("Scale")?, p.input("Out@GRAD")?);
+            let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Scale@GRAD")?, p.maybe_output("Bias@GRAD")?);
+            let format = format(&p.attrs())?;
+            by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs, format)))
+        });
 
 fn backward<T: Float>(
     io: &Io<'_>,

@@ -1,10 +1,12 @@
 //! `affine_grid`: where an affine map leads the points of an image.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel,
+};
 use oarlock_ops_support::int_list::IntList;
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&AffineGrid, &AffineGridGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&AffineGrid, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.optional_input("OutputShape", "[4], i32; replaces `output_shape`").attr(
@@ -58,10 +60,6 @@ impl OpDef for AffineGrid {
             forward::<T>(io, theta, out, sizes)
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("affine_grid_grad", &["Output@GRAD", "OutputShape"], &["Theta@GRAD"])
-    }
 }
 
 fn forward<T: Float>(io: &Io<'_>, theta: In, out: Out, [n, h, w]: [usize; 3]) -> Result<()> {
@@ -81,29 +79,18 @@ fn forward<T: Float>(io: &Io<'_>, theta: In, out: Out, [n, h, w]: [usize; 3]) ->
     Ok(())
 }
 
-struct AffineGridGrad;
-
-impl OpDef for AffineGridGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("affine_grid_grad", "gradient of `affine_grid`").grad_of(
-            &AffineGrid.sig(),
-            &["Output@GRAD", "OutputShape"],
-            &["Theta@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&AffineGrid, "affine_grid_grad(Output@GRAD, OutputShape) -> Theta@GRAD")
+    .doc("gradient of `affine_grid`")
+    .infer(|cx| {
         let dout = cx.input("Output@GRAD")?;
         let n = dout.shape.first().copied().unwrap_or(Dim::Any);
         cx.set("Theta@GRAD", VarType::tensor(dout.dtype, vec![n, Dim::Is(2), Dim::Is(3)]));
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (dout, dtheta) = (p.input("Output@GRAD")?, p.output("Theta@GRAD")?);
         by_float!(p.float("Output@GRAD")?, T => kernel(move |io| backward::<T>(io, dout, dtheta)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, dout: In, dtheta: Out) -> Result<()> {
     let tensor = io.dense(dout)?;

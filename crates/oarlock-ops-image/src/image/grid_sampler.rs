@@ -1,19 +1,20 @@
 //! `grid_sampler`: pixels of an image at given points.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig,
+};
 use oarlock_tensor::{Dims, Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&GridSampler, &GridSamplerGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&GridSampler, &GRAD];
 
 struct GridSampler;
 
 impl OpDef for GridSampler {
-    fn sig(&self) -> Sig {
-        let doc = "Output[n, c, y, x] = X[n, c] at the point Grid[n, y, x], linear between pixels, 0 outside";
-        Sig::new("grid_sampler", doc)
-            .input("X", "[n, channels, h, w], f32 or f64")
-            .input("Grid", "[n, h, w, 2]: horizontal and vertical place, from -1 to 1 over the image")
-            .output("Output", "like `X`, with height and width of the grid")
+    sig! {
+        "grid_sampler": "Output[n, c, y, x] = X[n, c] at the point Grid[n, y, x], linear between pixels, 0 outside";
+        in "X": "[n, channels, h, w], f32 or f64";
+        in "Grid": "[n, h, w, 2]: horizontal and vertical place, from -1 to 1 over the image";
+        out "Output": "like `X`, with height and width of the grid";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -31,10 +32,6 @@ impl OpDef for GridSampler {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (inputs, out) = ((p.input("X")?, p.input("Grid")?), p.output("Output")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, inputs, out)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("grid_sampler_grad", &["Grid", "Output@GRAD", "X"], &["Grid@GRAD", "X@GRAD"])
     }
 }
 
@@ -109,26 +106,16 @@ fn forward<T: Float>(io: &Io<'_>, (x, grid): (In, In), out: Out) -> Result<()> {
     Ok(())
 }
 
-struct GridSamplerGrad;
-
-impl OpDef for GridSamplerGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("grid_sampler_grad", "gradients of `grid_sampler`").grad_of(
-            &GridSampler.sig(),
-            &["X", "Grid", "Output@GRAD"],
-            &["X@GRAD", "Grid@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&GridSampler, "grid_sampler_grad(X, Grid, Output@GRAD) -> X@GRAD, Grid@GRAD")
+    .doc("gradients of `grid_sampler`")
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("Grid")?, p.input("Output@GRAD")?);
         let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Grid@GRAD")?);
         by_float!(p.float("X")?, T => {
             let mut scratch = [const { Vec::<T>::new() }; 2];
             kernel(move |io| backward::<T>(io, inputs, outputs, &mut scratch))
         })
-    }
-}
+    });
 
 fn backward<T: Float>(
     io: &Io<'_>,

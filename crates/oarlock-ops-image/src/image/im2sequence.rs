@@ -1,29 +1,27 @@
 //! `im2sequence`: each image as a sequence of the windows that slide over it.
 
-use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType};
+use oarlock_ir::{AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType, sig};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_ops_support::sliding_window::{Axes, sizes};
 use oarlock_tensor::{Dims, Element, Lod, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Im2Sequence, &Im2SequenceGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Im2Sequence, &GRAD];
 
 struct Im2Sequence;
 
 impl OpDef for Im2Sequence {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "im2sequence",
-            "Out has a sequence per image and in it a row per window: all channels of the window, row after row",
-        )
-        .input("X", "images: batch, channels, height, width")
-        .optional_input("Y", "height and width of each image as it was, of which only windows are taken")
-        .output("Out", "a row per window, with LoD")
-        .required_attr("kernels", "height and width of a window")
-        .attr("strides", vec![1, 1], "steps of the window, down and across")
-        .attr("paddings", vec![0, 0, 0, 0], "zeros around: up, left, down, right")
-        .attr("out_stride", vec![1, 1], "with `Y`: how much smaller images became, down and across")
+    sig! {
+        "im2sequence":
+            "Out has a sequence per image and in it a row per window: all channels of the window, row after row";
+        in "X": "images: batch, channels, height, width";
+        in? "Y": "height and width of each image as it was, of which only windows are taken";
+        out "Out": "a row per window, with LoD";
+        attr "kernels": "height and width of a window";
+        attr "strides" = vec![1, 1], "steps of the window, down and across";
+        attr "paddings" = vec![0, 0, 0, 0], "zeros around: up, left, down, right";
+        attr "out_stride" = vec![1, 1], "with `Y`: how much smaller images became, down and across";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -61,10 +59,6 @@ impl OpDef for Im2Sequence {
                 Ok(())
             })
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("im2sequence_grad", &["Out@GRAD", "X"], &["X@GRAD"])
     }
 }
 
@@ -160,18 +154,10 @@ impl Windows {
     }
 }
 
-struct Im2SequenceGrad;
-
-impl OpDef for Im2SequenceGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("im2sequence_grad", "X@GRAD = the sum of Out@GRAD over all windows that an element is in").grad_of(
-            &Im2Sequence.sig(),
-            &["X", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Im2Sequence, "im2sequence_grad(X, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the sum of Out@GRAD over all windows that an element is in")
+    .traits(oarlock_ir::Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let windows = Windows::read(&p.attrs())?;
         by_float!(p.float("X")?, T => {
@@ -192,12 +178,7 @@ impl OpDef for Im2SequenceGrad {
                 Ok(())
             })
         })
-    }
-
-    fn traits(&self) -> oarlock_ir::Traits {
-        oarlock_ir::Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -304,11 +304,9 @@ pub(crate) struct InterpGrad(pub(crate) Variant);
 impl OpDef for InterpGrad {
     fn sig(&self) -> Sig {
         let doc = "X@GRAD = for every pixel, the sum of Out@GRAD over what it contributed to, times the weight";
-        Sig::new(self.0.grad_type, doc).grad_of(
-            &Interp(self.0).sig(),
-            &["X", "Out@GRAD", "OutSize", "SizeTensor", "Scale"],
-            &["X@GRAD"],
-        )
+        Sig::new(self.0.grad_type, doc)
+            .grad_of(&Interp(self.0).sig(), &["X", "Out@GRAD", "OutSize", "SizeTensor", "Scale"], &["X@GRAD"])
+            .traits(Traits::NONE.shape_only(&["X"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -323,10 +321,6 @@ impl OpDef for InterpGrad {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| backward(io, (x, dout), dx, &params, &wanted, &mut scratch))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }
 

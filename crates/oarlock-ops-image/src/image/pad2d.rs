@@ -1,14 +1,14 @@
 //! `pad2d`: images with a value, their mirror image or their edges around them.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
     fail, kernel,
 };
 use oarlock_ops_support::int_list::IntList;
 use oarlock_ops_support::sliding_window::{Axes, Format};
 use oarlock_tensor::{Dims, Element, Float, Tensor, by_element};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Pad2d, &Pad2dGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Pad2d, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.optional_input("Paddings", "[4], i32; replaces `paddings`")
@@ -167,10 +167,6 @@ impl OpDef for Pad2d {
             by_element!(tensor.dtype(), T => forward::<T>(io, (x, out), &tensor, &params, &sizes))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("pad2d_grad", &["Out@GRAD", "Paddings", "X"], &["X@GRAD"])
-    }
 }
 
 fn forward<T: Element>(
@@ -188,18 +184,10 @@ fn forward<T: Element>(
     Ok(())
 }
 
-struct Pad2dGrad;
-
-impl OpDef for Pad2dGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("pad2d_grad", "X@GRAD = for every pixel, the sum of Out@GRAD over its copies").grad_of(
-            &Pad2d.sig(),
-            &["X", "Out@GRAD", "Paddings"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Pad2d, "pad2d_grad(X, Out@GRAD, Paddings) -> X@GRAD")
+    .doc("X@GRAD = for every pixel, the sum of Out@GRAD over its copies")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, dout, dx, params) =
             (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?, Params::new(&p.attrs())?);
         let (list, mut scratch) = (IntList::prepare(p, "paddings", "Paddings", "")?, Vec::new());
@@ -208,12 +196,7 @@ impl OpDef for Pad2dGrad {
             let sizes = Sizes::new(io, x, &dims, &params, &list, &mut scratch)?;
             backward::<T>(io, (dout, dx), dims, &params, &sizes)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, (dout, dx): (In, Out), dims: Dims, params: &Params, sizes: &Sizes) -> Result<()> {
     let tensor = io.dense(dout)?;

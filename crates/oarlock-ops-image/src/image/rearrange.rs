@@ -125,11 +125,9 @@ pub(crate) struct ShuffleGrad(pub(crate) &'static Order);
 
 impl OpDef for ShuffleGrad {
     fn sig(&self) -> Sig {
-        Sig::new(self.0.grad_type, "X@GRAD = the elements of Out@GRAD put back").grad_of(
-            &Shuffle(self.0).sig(),
-            &["X?", "Out@GRAD"],
-            &["X@GRAD"],
-        )
+        Sig::new(self.0.grad_type, "X@GRAD = the elements of Out@GRAD put back")
+            .grad_of(&Shuffle(self.0).sig(), &["X?", "Out@GRAD"], &["X@GRAD"])
+            .traits(Traits::NONE.shape_only(&["X"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -138,9 +136,5 @@ impl OpDef for ShuffleGrad {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         self.0.prepare(p, (p.input("Out@GRAD")?, p.output("X@GRAD")?), true)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }

@@ -1,7 +1,7 @@
 //! `similarity_focus`: marks the largest elements of chosen planes, each row and column once.
 
 use oarlock_ir::{
-    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel, sig,
 };
 use oarlock_tensor::{Dims, Float};
 
@@ -19,14 +19,14 @@ fn params(attrs: &AttrView<'_>) -> Result<(usize, Vec<usize>)> {
 }
 
 impl OpDef for SimilarityFocus {
-    fn sig(&self) -> Sig {
-        let doc =
+    sig! {
+        "similarity_focus":
             "Out = 1 at every place whose row and column hold the largest remaining element of a chosen plane, else 0";
-        Sig::new("similarity_focus", doc)
-            .input("X", "four sizes, f32 or f64")
-            .output("Out", "like `X`, the same along `axis`")
-            .required_attr("axis", "1, 2 or 3; the other two are rows and columns")
-            .required_attr("indexes", "the planes along `axis` to look at")
+        in "X": "four sizes, f32 or f64";
+        out "Out": "like `X`, the same along `axis`";
+        attr "axis": "1, 2 or 3; the other two are rows and columns";
+        attr "indexes": "the planes along `axis` to look at";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +42,6 @@ impl OpDef for SimilarityFocus {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, out, (axis, indexes)) = (p.input("X")?, p.output("Out")?, params(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| run::<T>(io, x, out, axis, &indexes)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

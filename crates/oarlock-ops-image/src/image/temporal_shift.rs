@@ -1,9 +1,9 @@
 //! `temporal_shift`: some channels of every frame replaced by those of the frame before or after.
 
-use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&TemporalShift, &TemporalShiftGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&TemporalShift, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.required_attr("seg_num", "frames of a sequence").attr(
@@ -94,32 +94,15 @@ impl OpDef for TemporalShift {
         let (x, out, params) = (p.input("X")?, p.output("Out")?, Params::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| run::<T>(io, x, out, &params, 1)))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&TemporalShiftGrad)
-    }
 }
 
-struct TemporalShiftGrad;
-
-impl OpDef for TemporalShiftGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("temporal_shift_grad", "X@GRAD = Out@GRAD with channels shifted back").grad_of(
-            &TemporalShift.sig(),
-            &["Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        infer(cx, "Out@GRAD", "X@GRAD")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&TemporalShift, "temporal_shift_grad(Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD with channels shifted back")
+    .infer(|cx| infer(cx, "Out@GRAD", "X@GRAD"))
+    .kernel(|p| {
         let (dout, dx, params) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, Params::new(&p.attrs())?);
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| run::<T>(io, dout, dx, &params, -1)))
-    }
-}
+    });
 
 #[test]
 fn neighbouring_frames() {

@@ -2,22 +2,12 @@
 
 use oarlock_ir::{
     AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Replica, Result, Sig, Traits, VarType,
-    by_float, fail, kernel,
+    by_float, fail, kernel, slots,
 };
 use oarlock_ops_support::sliding_window::Format;
 use oarlock_tensor::{Dims, Float, Pool, simd};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&BatchNorm(&VARIANT), &BatchNormGrad(&VARIANT)];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("momentum", 0.9f32, "how much of the running statistics a batch keeps")
-        .attr("epsilon", 1e-5f32, "added to the variance")
-        .attr("data_layout", "NCHW", "NCHW or NHWC: channels second or last")
-        .attr("is_test", false, "use the running statistics")
-        .attr("use_global_stats", false, "use the running statistics in training too")
-        .attr("trainable_statistics", false, "use the batch's statistics in a test too")
-        .attr("fuse_with_relu", false, "only in programs rewritten for another library; not supported")
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Params {
@@ -130,7 +120,7 @@ pub(super) struct BatchNorm(pub(super) &'static Variant);
 
 impl OpDef for BatchNorm {
     fn sig(&self) -> Sig {
-        let sig = Sig::new(self.0.types[0], self.0.docs[0])
+        Sig::new(self.0.types[0], self.0.docs[0])
             .input("X", "[n, channels, ...] or [n, ..., channels]")
             .input("Scale", "[channels]")
             .input("Bias", "[channels]")
@@ -142,8 +132,14 @@ impl OpDef for BatchNorm {
             .output("VarianceOut", "the running variance with this batch; usually `Variance` itself")
             .output("SavedMean", "[channels], mean of the batch")
             .output("SavedVariance", "[channels], 1 / sqrt(variance of the batch + epsilon)")
-            .optional_output("ReserveSpace", "never made");
-        attrs(sig)
+            .optional_output("ReserveSpace", "never made")
+            .attr("momentum", 0.9f32, "how much of the running statistics a batch keeps")
+            .attr("epsilon", 1e-5f32, "added to the variance")
+            .attr("data_layout", "NCHW", "NCHW or NHWC: channels second or last")
+            .attr("is_test", false, "use the running statistics")
+            .attr("use_global_stats", false, "use the running statistics in training too")
+            .attr("trainable_statistics", false, "use the batch's statistics in a test too")
+            .attr("fuse_with_relu", false, "only in programs rewritten for another library; not supported")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -197,30 +193,20 @@ impl OpDef for BatchNorm {
     }
 }
 
-struct Slots {
-    x: In,
-    scale: In,
-    bias: In,
-    momentum: Option<In>,
-    /// Mean and variance.
-    running: [(In, Out); 2],
-    saved: [Option<Out>; 2],
-    y: Out,
-}
-
-impl Slots {
-    fn new(p: &Prepare<'_>) -> Result<Slots> {
-        Ok(Slots {
-            x: p.input("X")?,
-            scale: p.input("Scale")?,
-            bias: p.input("Bias")?,
-            momentum: p.maybe_input("MomentumTensor")?,
-            running: [(p.input("Mean")?, p.output("MeanOut")?), (p.input("Variance")?, p.output("VarianceOut")?)],
-            saved: [p.maybe_output("SavedMean")?, p.maybe_output("SavedVariance")?],
-            y: p.output("Y")?,
-        })
+slots! {
+    struct Slots(p) {
+        x: input "X",
+        scale: input "Scale",
+        bias: input "Bias",
+        momentum: maybe_input "MomentumTensor",
+        /// Mean and variance.
+        running: [(In, Out); 2] = [(p.input("Mean")?, p.output("MeanOut")?), (p.input("Variance")?, p.output("VarianceOut")?)],
+        saved: [Option<Out>; 2] = [p.maybe_output("SavedMean")?, p.maybe_output("SavedVariance")?],
+        y: output "Y",
     }
 }
+
+impl Slots {}
 
 fn forward<T: Float>(
     io: &Io<'_>,

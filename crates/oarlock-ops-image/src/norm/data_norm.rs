@@ -1,7 +1,7 @@
 //! `data_norm`: normalisation by statistics collected over all data, not over the batch.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType, sig, slots,
 };
 use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::checks;
@@ -15,26 +15,24 @@ const STATISTICS: [&str; 3] = ["BatchSize", "BatchSum", "BatchSquareSum"];
 struct DataNorm;
 
 impl OpDef for DataNorm {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "data_norm",
+    sig! {
+        "data_norm":
             "Means = BatchSum / BatchSize; Scales = sqrt(BatchSize / BatchSquareSum); Y = (X - Means) * Scales, then \
              * scale_w + bias if enabled. With slot_dim, columns belong to slots of that many; a slot whose first value is 0 \
-             was not shown: it gives zeros and does not count",
-        )
-        .optional_input("scale_w", "one per column")
-        .optional_input("bias", "one per column")
-        .input("X", "matrix")
-        .input("BatchSize", "one per column")
-        .input("BatchSum", "one per column")
-        .input("BatchSquareSum", "one per column")
-        .output("Y", "like `X`")
-        .output("Means", "one per column")
-        .output("Scales", "one per column")
-        .attr("epsilon", 1e-4f32, "added to the squared distance of each value")
-        .attr("slot_dim", -1, "columns of a slot; -1 if there are none")
-        .attr("enable_scale_and_shift", false, "use `scale_w` and `bias`")
-        .hints(&["data_layout", "summary_decay_rate", "sync_stats"])
+             was not shown: it gives zeros and does not count";
+        in? "scale_w": "one per column";
+        in? "bias": "one per column";
+        in "X": "matrix";
+        in "BatchSize": "one per column";
+        in "BatchSum": "one per column";
+        in "BatchSquareSum": "one per column";
+        out "Y": "like `X`";
+        out "Means": "one per column";
+        out "Scales": "one per column";
+        attr "epsilon" = 1e-4f32, "added to the squared distance of each value";
+        attr "slot_dim" = -1, "columns of a slot; -1 if there are none";
+        attr "enable_scale_and_shift" = false, "use `scale_w` and `bias`";
+        hints ["data_layout", "summary_decay_rate", "sync_stats"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -199,39 +197,30 @@ impl OpDef for DataNormGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = NormGrad {
-            x: p.input("X")?,
-            dy: p.input("Y@GRAD")?,
-            means: p.input("Means")?,
-            scales: p.input("Scales")?,
-            scale_w: affine(p)?.map(|(w, _)| w),
-            dx: p.maybe_output("X@GRAD")?,
-            statistics: [
-                p.maybe_output("BatchSize@GRAD")?,
-                p.maybe_output("BatchSum@GRAD")?,
-                p.maybe_output("BatchSquareSum@GRAD")?,
-            ],
-            daffine: [p.maybe_output("scale_w@GRAD")?, p.maybe_output("bias@GRAD")?],
-            epsilon: p.attrs().f32("epsilon")?,
-            slot: slot_dim(&p.attrs())?,
-        };
+        let grad = NormGrad::new(p)?;
         by_float!(p.float("X")?, T => kernel(move |io| grad.run::<T>(io)))
     }
 }
 
-struct NormGrad {
-    x: In,
-    dy: In,
-    means: In,
-    scales: In,
-    scale_w: Option<In>,
-    dx: Option<Out>,
-    /// Size, sum, squared distances.
-    statistics: [Option<Out>; 3],
-    /// scale_w, bias.
-    daffine: [Option<Out>; 2],
-    epsilon: f32,
-    slot: Option<usize>,
+slots! {
+    struct NormGrad(p) {
+        x: input "X",
+        dy: input "Y@GRAD",
+        means: input "Means",
+        scales: input "Scales",
+        scale_w: Option<In> = affine(p)?.map(|(w, _)| w),
+        dx: maybe_output "X@GRAD",
+        /// Size, sum, squared distances.
+        statistics: [Option<Out>; 3] = [
+                p.maybe_output("BatchSize@GRAD")?,
+                p.maybe_output("BatchSum@GRAD")?,
+                p.maybe_output("BatchSquareSum@GRAD")?,
+            ],
+        /// scale_w, bias.
+        daffine: [Option<Out>; 2] = [p.maybe_output("scale_w@GRAD")?, p.maybe_output("bias@GRAD")?],
+        epsilon: f32 "epsilon",
+        slot: Option<usize> = slot_dim(&p.attrs())?,
+    }
 }
 
 /// The inputs of the gradient.

@@ -1,19 +1,13 @@
 //! `group_norm`: groups of channels of every example moved and scaled to mean 0 and variance 1.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
+    AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float,
+    fail, kernel, sig, slots,
 };
 use oarlock_ops_support::sliding_window::Format;
 use oarlock_tensor::{Dims, Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&GroupNorm, &GroupNormGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.required_attr("groups", "the number of groups of channels")
-        .attr("epsilon", 1e-5f32, "added to the variance")
-        .attr("data_layout", "NCHW", "NCHW or NHWC: channels second or last")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&GroupNorm, &GRAD];
 
 #[derive(Debug, Clone, Copy)]
 struct Params {
@@ -82,16 +76,18 @@ impl Layout {
 struct GroupNorm;
 
 impl OpDef for GroupNorm {
-    fn sig(&self) -> Sig {
-        let doc = "Y = Scale * (X - Mean) / sqrt(Variance + epsilon) + Bias, with statistics of each group of channels";
-        let sig = Sig::new("group_norm", doc)
-            .input("X", "[n, channels, ...] or [n, ..., channels], f32 or f64")
-            .optional_input("Scale", "[channels]; 1 if left out")
-            .optional_input("Bias", "[channels]; 0 if left out")
-            .output("Y", "like `X`")
-            .output("Mean", "[n, groups]")
-            .output("Variance", "[n, groups]");
-        with_attrs(sig)
+    sig! {
+        "group_norm":
+            "Y = Scale * (X - Mean) / sqrt(Variance + epsilon) + Bias, with statistics of each group of channels";
+        in "X": "[n, channels, ...] or [n, ..., channels], f32 or f64";
+        in? "Scale": "[channels]; 1 if left out";
+        in? "Bias": "[channels]; 0 if left out";
+        out "Y": "like `X`";
+        out "Mean": "[n, groups]";
+        out "Variance": "[n, groups]";
+        attr "groups": "the number of groups of channels";
+        attr "epsilon" = 1e-5f32, "added to the variance";
+        attr "data_layout" = "NCHW", "NCHW or NHWC: channels second or last";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -173,54 +169,34 @@ fn forward<T: Float>(
     Ok(())
 }
 
-struct GroupNormGrad;
-
-impl OpDef for GroupNormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("group_norm_grad", "gradients of `group_norm`").grad_of(
-            &GroupNorm.sig(),
-            &["Y", "Scale", "Bias", "Variance", "Y@GRAD"],
-            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Y")?;
-        cx.grads_of(&["Scale", "Bias"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let s = GradSlots {
-            y: p.input("Y")?,
-            scale: p.maybe_input("Scale")?,
-            bias: p.maybe_input("Bias")?,
-            variance: p.input("Variance")?,
-            dy: p.input("Y@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dscale: p.maybe_output("Scale@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
-        let params = Params::new(&p.attrs())?;
-        by_float!(p.float("Y")?, T => {
-            let mut normal = Vec::<T>::new();
-            kernel(move |io| backward::<T>(io, &s, &params, &mut normal))
+const GRAD: GradOp =
+    GradOp::of(&GroupNorm, "group_norm_grad(Y, Scale, Bias, Variance, Y@GRAD) -> X@GRAD, Scale@GRAD, Bias@GRAD")
+        .doc("gradients of `group_norm`")
+        .traits(Traits::NONE)
+        .infer(|cx| {
+            cx.same("X@GRAD", "Y")?;
+            cx.grads_of(&["Scale", "Bias"])
         })
-    }
+        .kernel(|p| {
+            let s = GradSlots::new(p)?;
+            let params = Params::new(&p.attrs())?;
+            by_float!(p.float("Y")?, T => {
+                let mut normal = Vec::<T>::new();
+                kernel(move |io| backward::<T>(io, &s, &params, &mut normal))
+            })
+        });
 
-    fn traits(&self) -> Traits {
-        Traits::NONE
+slots! {
+    struct GradSlots(p) {
+        y: input "Y",
+        scale: maybe_input "Scale",
+        bias: maybe_input "Bias",
+        variance: input "Variance",
+        dy: input "Y@GRAD",
+        dx: maybe_output "X@GRAD",
+        dscale: maybe_output "Scale@GRAD",
+        dbias: maybe_output "Bias@GRAD",
     }
-}
-
-struct GradSlots {
-    y: In,
-    scale: Option<In>,
-    bias: Option<In>,
-    variance: In,
-    dy: In,
-    dx: Option<Out>,
-    dscale: Option<Out>,
-    dbias: Option<Out>,
 }
 
 /// Normalised elements are computed back from `Y`; where the scale is 0 they are lost and count as 0, as in Fluid.

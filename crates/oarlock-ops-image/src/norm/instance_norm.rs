@@ -1,27 +1,26 @@
 //! `instance_norm`: every channel of every example moved and scaled to mean 0 and variance 1.
 
 use oarlock_ir::{
-    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel, product,
+    GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, product, sig,
 };
 use oarlock_ops_support::double_gradient::{Places, emit_from};
 use oarlock_tensor::{Dims, Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&InstanceNorm, &InstanceNormGrad, &InstanceNormGradGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&InstanceNorm, &GRAD, &InstanceNormGradGrad];
 
 struct InstanceNorm;
 
 impl OpDef for InstanceNorm {
-    fn sig(&self) -> Sig {
-        let doc =
+    sig! {
+        "instance_norm":
             "Y = Scale * (X - mean) / sqrt(variance + epsilon) + Bias, with statistics of each channel of each example";
-        Sig::new("instance_norm", doc)
-            .input("X", "[n, channels, ...], f32 or f64")
-            .input("Scale", "[channels]")
-            .input("Bias", "[channels]")
-            .output("Y", "like `X`")
-            .output("SavedMean", "[n * channels]")
-            .output("SavedVariance", "[n * channels], 1 / sqrt(variance + epsilon)")
-            .attr("epsilon", 1e-5f32, "added to the variance")
+        in "X": "[n, channels, ...], f32 or f64";
+        in "Scale": "[channels]";
+        in "Bias": "[channels]";
+        out "Y": "like `X`";
+        out "SavedMean": "[n * channels]";
+        out "SavedVariance": "[n * channels], 1 / sqrt(variance + epsilon)";
+        attr "epsilon" = 1e-5f32, "added to the variance";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,11 +46,6 @@ impl OpDef for InstanceNorm {
         let outputs = (p.output("Y")?, p.output("SavedMean")?, p.output("SavedVariance")?);
         let epsilon = p.attrs().f32("epsilon")?;
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, inputs, outputs, T::of(epsilon.into()))))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = ["SavedMean", "SavedVariance", "Scale", "X", "Y@GRAD"];
-        g.emit("instance_norm_grad", &reads, &["Bias@GRAD", "Scale@GRAD", "X@GRAD"])
     }
 }
 
@@ -97,45 +91,36 @@ fn forward<T: Float>(
     Ok(())
 }
 
-struct InstanceNormGrad;
-
-impl OpDef for InstanceNormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("instance_norm_grad", "gradients of `instance_norm`").grad_of(
-            &InstanceNorm.sig(),
-            &["X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"],
-            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Scale"])?;
-        cx.same("Bias@GRAD", "Scale")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = ["X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"].map(|slot| p.input(slot));
-        let [x, scale, mean, inverse, dy] = inputs;
-        let inputs = [x?, scale?, mean?, inverse?, dy?];
-        let outputs = [p.maybe_output("X@GRAD")?, p.maybe_output("Scale@GRAD")?, p.maybe_output("Bias@GRAD")?];
-        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let places = Places {
-            reads: &[
-                ("X", "X"),
-                ("Scale", "Scale"),
-                ("SavedMean", "SavedMean"),
-                ("SavedVariance", "SavedVariance"),
-                ("DY", "Y@GRAD"),
-            ],
-            grads: &[("DDX", "X@GRAD"), ("DDScale", "Scale@GRAD"), ("DDBias", "Bias@GRAD")],
-            writes: &[("DX", "X"), ("DScale", "Scale"), ("DDY", "Y@GRAD")],
-        };
-        emit_from(g, "instance_norm_grad_grad", &places)
-    }
-}
+const GRAD: GradOp = GradOp::of(
+    &InstanceNorm,
+    "instance_norm_grad(X, Scale, SavedMean, SavedVariance, Y@GRAD) -> X@GRAD, Scale@GRAD, Bias@GRAD",
+)
+.doc("gradients of `instance_norm`")
+.infer(|cx| {
+    cx.grads_of(&["X", "Scale"])?;
+    cx.same("Bias@GRAD", "Scale")
+})
+.grad(|g| {
+    let places = Places {
+        reads: &[
+            ("X", "X"),
+            ("Scale", "Scale"),
+            ("SavedMean", "SavedMean"),
+            ("SavedVariance", "SavedVariance"),
+            ("DY", "Y@GRAD"),
+        ],
+        grads: &[("DDX", "X@GRAD"), ("DDScale", "Scale@GRAD"), ("DDBias", "Bias@GRAD")],
+        writes: &[("DX", "X"), ("DScale", "Scale"), ("DDY", "Y@GRAD")],
+    };
+    emit_from(g, "instance_norm_grad_grad", &places)
+})
+.kernel(|p| {
+    let inputs = ["X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"].map(|slot| p.input(slot));
+    let [x, scale, mean, inverse, dy] = inputs;
+    let inputs = [x?, scale?, mean?, inverse?, dy?];
+    let outputs = [p.maybe_output("X@GRAD")?, p.maybe_output("Scale@GRAD")?, p.maybe_output("Bias@GRAD")?];
+    by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
+});
 
 fn backward<T: Float>(
     io: &Io<'_>,
@@ -182,22 +167,22 @@ fn backward<T: Float>(
 struct InstanceNormGradGrad;
 
 impl OpDef for InstanceNormGradGrad {
-    fn sig(&self) -> Sig {
-        let doc = "with N(v) = v - mean(v) - n mean(v n) of a channel n = (X - mean) / deviation: \
+    sig! {
+        "instance_norm_grad_grad":
+            "with N(v) = v - mean(v) - n mean(v n) of a channel n = (X - mean) / deviation: \
                    DDY = Scale N(DDX) / deviation + DDScale n + DDBias, DScale = sum(DDX N(DY)) / deviation, and DX follows";
-        Sig::new("instance_norm_grad_grad", doc)
-            .input("X", "of the forward operator")
-            .input("Scale", "of the forward operator")
-            .input("SavedMean", "of the forward operator")
-            .input("SavedVariance", "of the forward operator")
-            .input("DY", "gradient of `Y`")
-            .optional_input("DDX", "gradient of the gradient of `X`")
-            .optional_input("DDScale", "gradient of the gradient of `Scale`")
-            .optional_input("DDBias", "gradient of the gradient of `Bias`")
-            .optional_output("DX", "gradient of `X`")
-            .optional_output("DScale", "gradient of `Scale`")
-            .optional_output("DDY", "gradient of `DY`")
-            .attr("epsilon", 1e-5f32, "of the forward operator")
+        in "X": "of the forward operator";
+        in "Scale": "of the forward operator";
+        in "SavedMean": "of the forward operator";
+        in "SavedVariance": "of the forward operator";
+        in "DY": "gradient of `Y`";
+        in? "DDX": "gradient of the gradient of `X`";
+        in? "DDScale": "gradient of the gradient of `Scale`";
+        in? "DDBias": "gradient of the gradient of `Bias`";
+        out? "DX": "gradient of `X`";
+        out? "DScale": "gradient of `Scale`";
+        out? "DDY": "gradient of `DY`";
+        attr "epsilon" = 1e-5f32, "of the forward operator";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,11 +1,12 @@
 //! `layer_norm`: every row moved and scaled to mean 0 and variance 1, then to a learned mean and scale per column.
 
 use oarlock_ir::{
-    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel, product,
+    Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    product, sig, slots,
 };
 use oarlock_tensor::{Dims, Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LayerNorm, &LayerNormGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&LayerNorm, &GRAD];
 
 fn attrs(sig: Sig) -> Sig {
     sig.attr("begin_norm_axis", 1, "sizes before this axis count rows, the others columns").attr(
@@ -18,15 +19,15 @@ fn attrs(sig: Sig) -> Sig {
 struct LayerNorm;
 
 impl OpDef for LayerNorm {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("layer_norm", "Y = Scale * (X - Mean) / sqrt(Variance + epsilon) + Bias, row by row")
-            .input("X", "f32 or f64")
-            .optional_input("Scale", "[columns]; 1 if left out")
-            .optional_input("Bias", "[columns]; 0 if left out")
-            .output("Y", "like `X`")
-            .output("Mean", "[rows]")
-            .output("Variance", "[rows]");
-        attrs(sig)
+    sig! {
+        "layer_norm": "Y = Scale * (X - Mean) / sqrt(Variance + epsilon) + Bias, row by row";
+        in "X": "f32 or f64";
+        in? "Scale": "[columns]; 1 if left out";
+        in? "Bias": "[columns]; 0 if left out";
+        out "Y": "like `X`";
+        out "Mean": "[rows]";
+        out "Variance": "[rows]";
+        with attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -133,48 +134,28 @@ fn per_column<'a, T: Float>(
     io.data::<T>(input, tensor).map(Some)
 }
 
-struct LayerNormGrad;
+const GRAD: GradOp =
+    GradOp::of(&LayerNorm, "layer_norm_grad(X, Scale, Bias, Mean, Variance, Y@GRAD) -> X@GRAD, Scale@GRAD, Bias@GRAD")
+        .doc("gradients of `layer_norm`")
+        .traits(Traits::NONE.shape_only(&["Bias"]))
+        .kernel(|p| {
+            let slots = GradSlots::new(p)?;
+            let epsilon = p.attrs().f32("epsilon")?;
+            by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, &slots, T::of(epsilon.into()))))
+        });
 
-impl OpDef for LayerNormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("layer_norm_grad", "gradients of `layer_norm`").grad_of(
-            &LayerNorm.sig(),
-            &["X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"],
-            &["X@GRAD", "Scale@GRAD", "Bias@GRAD"],
-        )
+slots! {
+    struct GradSlots(p) {
+        x: input "X",
+        scale: maybe_input "Scale",
+        mean: input "Mean",
+        variance: input "Variance",
+        dy: input "Y@GRAD",
+        dx: maybe_output "X@GRAD",
+        dscale: maybe_output "Scale@GRAD",
+        dbias: maybe_output "Bias@GRAD",
+        axis: count "begin_norm_axis",
     }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = GradSlots {
-            x: p.input("X")?,
-            scale: p.maybe_input("Scale")?,
-            mean: p.input("Mean")?,
-            variance: p.input("Variance")?,
-            dy: p.input("Y@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dscale: p.maybe_output("Scale@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-            axis: p.attrs().count("begin_norm_axis")?,
-        };
-        let epsilon = p.attrs().f32("epsilon")?;
-        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, &slots, T::of(epsilon.into()))))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Bias"])
-    }
-}
-
-struct GradSlots {
-    x: In,
-    scale: Option<In>,
-    mean: In,
-    variance: In,
-    dy: In,
-    dx: Option<Out>,
-    dscale: Option<Out>,
-    dbias: Option<Out>,
-    axis: usize,
 }
 
 fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, epsilon: T) -> Result<()> {

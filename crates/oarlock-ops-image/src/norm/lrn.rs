@@ -1,20 +1,12 @@
 //! `lrn`: every element divided by the size of its neighbours in other channels.
 
 use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel,
+    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::sliding_window::{Axes, Format};
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Lrn, &LrnGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("n", 5, "how many channels are neighbours, the element's own included; odd")
-        .attr("k", 2.0f32, "the least divisor, before `beta`")
-        .attr("alpha", 1e-4f32, "the weight of squares")
-        .attr("beta", 0.75f32, "the exponent")
-        .attr("data_format", "AnyLayout", "NCHW or NHWC")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Lrn, &GRAD];
 
 #[derive(Debug, Clone, Copy)]
 struct Params {
@@ -67,13 +59,16 @@ impl Layout {
 struct Lrn;
 
 impl OpDef for Lrn {
-    fn sig(&self) -> Sig {
-        let doc = "Out = X / MidOut^beta, with MidOut = k + alpha * the sum of X^2 over neighbouring channels";
-        let sig = Sig::new("lrn", doc)
-            .input("X", "images of four sizes, f32 or f64")
-            .output("Out", "like `X`")
-            .output("MidOut", "like `X`");
-        with_attrs(sig)
+    sig! {
+        "lrn": "Out = X / MidOut^beta, with MidOut = k + alpha * the sum of X^2 over neighbouring channels";
+        in "X": "images of four sizes, f32 or f64";
+        out "Out": "like `X`";
+        out "MidOut": "like `X`";
+        attr "n" = 5, "how many channels are neighbours, the element's own included; odd";
+        attr "k" = 2.0f32, "the least divisor, before `beta`";
+        attr "alpha" = 1e-4f32, "the weight of squares";
+        attr "beta" = 0.75f32, "the exponent";
+        attr "data_format" = "AnyLayout", "NCHW or NHWC";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -90,10 +85,6 @@ impl OpDef for Lrn {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, out, mid, params) = (p.input("X")?, p.output("Out")?, p.output("MidOut")?, Params::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, (out, mid), &params)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("lrn_grad", &["MidOut", "Out", "Out@GRAD", "X"], &["X@GRAD"])
     }
 }
 
@@ -112,23 +103,13 @@ fn forward<T: Float>(io: &Io<'_>, x: In, (out, mid): (Out, Out), params: &Params
     Ok(())
 }
 
-struct LrnGrad;
-
-impl OpDef for LrnGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "lrn_grad",
-            "X@GRAD = Out@GRAD / MidOut^beta - 2 alpha beta X * the sum of Out@GRAD * Out / MidOut over neighbours",
-        )
-        .grad_of(&Lrn.sig(), &["X", "Out", "MidOut", "Out@GRAD"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Lrn, "lrn_grad(X, Out, MidOut, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD / MidOut^beta - 2 alpha beta X * the sum of Out@GRAD * Out / MidOut over neighbours")
+    .kernel(|p| {
         let inputs = [p.input("X")?, p.input("Out")?, p.input("MidOut")?, p.input("Out@GRAD")?];
         let (dx, params) = (p.output("X@GRAD")?, Params::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, dx, &params)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, [x, out, mid, dout]: [In; 4], dx: Out, params: &Params) -> Result<()> {
     let (x_tensor, out_tensor, mid_tensor, dout_tensor) =

@@ -1,15 +1,9 @@
 //! `spectral_norm`: a weight divided by its largest singular value, estimated by power iteration.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SpectralNorm, &SpectralNormGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("dim", 0, "the axis whose positions are rows of the matrix; all others together are columns")
-        .attr("power_iters", 1, "how often the estimate is improved")
-        .attr("eps", 1e-12f32, "added to norms that are divided by")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&SpectralNorm, &SPECTRAL_NORM_GRAD];
 
 #[derive(Debug, Clone, Copy)]
 struct Params {
@@ -91,14 +85,15 @@ fn vectors<T: Float>(io: &Io<'_>, (u, v): (In, In), m: &Matrix, [us, vs]: &mut [
 struct SpectralNorm;
 
 impl OpDef for SpectralNorm {
-    fn sig(&self) -> Sig {
-        let sig =
-            Sig::new("spectral_norm", "Out = Weight / s, with s the largest singular value of Weight as a matrix")
-                .input("Weight", "f32 or f64")
-                .input("U", "[rows], where the left singular vector is looked for")
-                .input("V", "[columns], where the right singular vector is looked for")
-                .output("Out", "like `Weight`");
-        with_attrs(sig)
+    sig! {
+        "spectral_norm": "Out = Weight / s, with s the largest singular value of Weight as a matrix";
+        in "Weight": "f32 or f64";
+        in "U": "[rows], where the left singular vector is looked for";
+        in "V": "[columns], where the right singular vector is looked for";
+        out "Out": "like `Weight`";
+        attr "dim" = 0, "the axis whose positions are rows of the matrix; all others together are columns";
+        attr "power_iters" = 1, "how often the estimate is improved";
+        attr "eps" = 1e-12f32, "added to norms that are divided by";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -123,10 +118,6 @@ impl OpDef for SpectralNorm {
             kernel(move |io| forward(io, weight, vectors, out, &params, &mut scratch))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("spectral_norm_grad", &["Out@GRAD", "U", "V", "Weight"], &["Weight@GRAD"])
-    }
 }
 
 fn forward<T: Float>(
@@ -148,27 +139,18 @@ fn forward<T: Float>(
     Ok(())
 }
 
-struct SpectralNormGrad;
-
-impl OpDef for SpectralNormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "spectral_norm_grad",
-            "Weight@GRAD = Out@GRAD / s * (1 - U V^T * the sum of Weight / s), element by element",
-        )
-        .grad_of(&SpectralNorm.sig(), &["Weight", "U", "V", "Out@GRAD"], &["Weight@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = (p.input("Weight")?, p.input("Out@GRAD")?);
-        let (vectors, dw, params) =
-            ((p.input("U")?, p.input("V")?), p.output("Weight@GRAD")?, Params::new(&p.attrs())?);
-        by_float!(p.float("Weight")?, T => {
-            let mut scratch = [const { Vec::<T>::new() }; 2];
-            kernel(move |io| backward(io, inputs, vectors, dw, &params, &mut scratch))
-        })
-    }
-}
+const SPECTRAL_NORM_GRAD: GradOp =
+    GradOp::of(&SpectralNorm, "spectral_norm_grad(Weight, U, V, Out@GRAD) -> Weight@GRAD")
+        .doc("Weight@GRAD = Out@GRAD / s * (1 - U V^T * the sum of Weight / s), element by element")
+        .kernel(|p| {
+            let inputs = (p.input("Weight")?, p.input("Out@GRAD")?);
+            let (vectors, dw, params) =
+                ((p.input("U")?, p.input("V")?), p.output("Weight@GRAD")?, Params::new(&p.attrs())?);
+            by_float!(p.float("Weight")?, T => {
+                let mut scratch = [const { Vec::<T>::new() }; 2];
+                kernel(move |io| backward(io, inputs, vectors, dw, &params, &mut scratch))
+            })
+        });
 
 fn backward<T: Float>(
     io: &Io<'_>,

@@ -87,11 +87,9 @@ pub(crate) struct IndexedGrad(pub(crate) Variant);
 
 impl OpDef for IndexedGrad {
     fn sig(&self) -> Sig {
-        Sig::new(self.0.grad_type, "X@GRAD = Out@GRAD at the elements that Mask names").grad_of(
-            &Indexed(self.0).sig(),
-            &["X", "Mask", "Out@GRAD"],
-            &["X@GRAD"],
-        )
+        Sig::new(self.0.grad_type, "X@GRAD = Out@GRAD at the elements that Mask names")
+            .grad_of(&Indexed(self.0).sig(), &["X", "Mask", "Out@GRAD"], &["X@GRAD"])
+            .traits(Traits::NONE.shape_only(&["X"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -101,10 +99,6 @@ impl OpDef for IndexedGrad {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, mask, dout, dx) = (p.input("X")?, p.input("Mask")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, (x, mask, dout), dx)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
     }
 }
 

@@ -1,21 +1,14 @@
 //! `unpool`: maxima put back to where they were.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail,
+    kernel, sig,
 };
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::sliding_window::{Axes, sizes};
 use oarlock_tensor::{Dims, Element, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unpool, &UnpoolGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.required_attr("ksize", "sizes of the window, vertical and horizontal")
-        .required_attr("unpooling_type", "max")
-        .attr("strides", vec![1, 1], "steps of the window")
-        .attr("paddings", vec![0, 0], "what was added around the image")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Unpool, &GRAD];
 
 /// The size of the image along each axis, as pools with these attributes see it.
 #[derive(Clone, Copy)]
@@ -48,12 +41,15 @@ impl Params {
 struct Unpool;
 
 impl OpDef for Unpool {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("unpool", "Out = each element of X at its index in its channel, 0 elsewhere")
-            .input("X", "[n, channels, h, w], f32 or f64")
-            .input("Indices", "like `X`, i32")
-            .output("Out", "[n, channels, height and width before the pool]");
-        with_attrs(sig)
+    sig! {
+        "unpool": "Out = each element of X at its index in its channel, 0 elsewhere";
+        in "X": "[n, channels, h, w], f32 or f64";
+        in "Indices": "like `X`, i32";
+        out "Out": "[n, channels, height and width before the pool]";
+        attr "ksize": "sizes of the window, vertical and horizontal";
+        attr "unpooling_type": "max";
+        attr "strides" = vec![1, 1], "steps of the window";
+        attr "paddings" = vec![0, 0], "what was added around the image";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -70,10 +66,6 @@ impl OpDef for Unpool {
         let (x, indices, out) = (p.input("X")?, p.input("Indices")?, p.output("Out")?);
         let params = Params::new(&p.attrs())?;
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, (x, indices), out, &params)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("unpool_grad", &["Indices", "Out", "Out@GRAD", "X"], &["X@GRAD"])
     }
 }
 
@@ -115,18 +107,10 @@ fn each(
     Ok(())
 }
 
-struct UnpoolGrad;
-
-impl OpDef for UnpoolGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("unpool_grad", "X@GRAD = the elements of Out@GRAD at the indices").grad_of(
-            &Unpool.sig(),
-            &["X", "Indices", "Out?", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Unpool, "unpool_grad(X, Indices, Out?, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = the elements of Out@GRAD at the indices")
+    .traits(Traits::NONE.shape_only(&["X", "Out"]))
+    .kernel(|p| {
         let (x, indices, dout, dx) = (p.input("X")?, p.input("Indices")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (x_tensor, index_tensor, dout_tensor) = (io.dense(x)?, io.dense(indices)?, io.dense(dout)?);
@@ -138,12 +122,7 @@ impl OpDef for UnpoolGrad {
             }
             each(io, indices, Ints::of(io, indices, &index_tensor)?, dx.len(), places, |from, to| dx[from] = d[to])
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Out"])
-    }
-}
+    });
 
 #[test]
 fn maxima_go_back() {

@@ -1,45 +1,18 @@
 //! `elu`: x, but alpha * (exp(x) - 1) below 0, element by element.
 
-use oarlock_ir::{AttrView, Grad, OpDef, Result, Sig};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
-use oarlock_tensor::simd::Math;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
+use crate::unary::formula::formula;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Elu>::OP, &UnaryGrad::<Elu>::OP, &GradGrad::<Elu>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Elu {
-    alpha: f32,
-}
-
-impl Formula for Elu {
-    const OP: &'static str = "elu";
-    const GRAD_OP: &'static str = "elu_grad";
-    const DOC: &'static str = "Out = max(X, 0) + min(alpha * (exp(X) - 1), 0)";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD where X > 0, else alpha * exp(X) * Out@GRAD";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn attrs(sig: Sig) -> Sig {
-        sig.attr("alpha", 1.0f32, "depth below 0")
-    }
-
-    fn read(attrs: &AttrView<'_>) -> Result<Self> {
-        Ok(Elu { alpha: attrs.f32("alpha")? })
-    }
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.max(T::ZERO) + (T::of(self.alpha.into()) * (x.fast_exp() - T::ONE)).min(T::ZERO)
-    }
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Elu>(g)
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        if x > T::ZERO { dout } else { dout * T::of(self.alpha.into()) * x.fast_exp() }
-    }
+formula! {
+    Elu: "elu", "elu_grad";
+    attr alpha = 1.0, "depth below 0";
+    out(x) = x.max(T::ZERO) + (alpha * (x.fast_exp() - T::ONE)).min(T::ZERO),
+        "Out = max(X, 0) + min(alpha * (exp(X) - 1), 0)";
+    grad X(x, dout) = if x > T::ZERO { dout } else { dout * alpha * x.fast_exp() },
+        "X@GRAD = Out@GRAD where X > 0, else alpha * exp(X) * Out@GRAD";
+    double Elu;
 }
 
 impl DoubleGradient for Elu {

@@ -1,45 +1,15 @@
 //! `hard_swish`: x times a ramp from 0 to 1, element by element.
 
-use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<HardSwish>::OP, &UnaryGrad::<HardSwish>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct HardSwish {
-    threshold: f32,
-    scale: f32,
-    offset: f32,
-}
-
-impl Formula for HardSwish {
-    const OP: &'static str = "hard_swish";
-    const GRAD_OP: &'static str = "hard_swish_grad";
-    const DOC: &'static str = "Out = X * min(max(X + offset, 0), threshold) / scale";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD above the ramp, (2 X + offset) / scale * Out@GRAD on it, 0 below";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn attrs(sig: Sig) -> Sig {
-        sig.attr("threshold", 6.0f32, "end of the ramp").attr("scale", 6.0f32, "divides the output").attr(
-            "offset",
-            3.0f32,
-            "added to `X` before the ramp",
-        )
-    }
-
-    fn read(attrs: &AttrView<'_>) -> Result<Self> {
-        Ok(HardSwish { threshold: attrs.f32("threshold")?, scale: attrs.f32("scale")?, offset: attrs.f32("offset")? })
-    }
-
-    fn value<T: Math>(self, x: T) -> T {
-        let [threshold, scale, offset] = [self.threshold, self.scale, self.offset].map(|v| T::of(v.into()));
-        (x + offset).max(T::ZERO).min(threshold) * x / scale
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        let [threshold, scale, offset] = [self.threshold, self.scale, self.offset].map(|v| T::of(v.into()));
+formula! {
+    HardSwish: "hard_swish", "hard_swish_grad";
+    attr threshold = 6.0, "end of the ramp";
+    attr scale = 6.0, "divides the output";
+    attr offset = 3.0, "added to `X` before the ramp";
+    out(x) = (x + offset).max(T::ZERO).min(threshold) * x / scale,
+        "Out = X * min(max(X + offset, 0), threshold) / scale";
+    grad X(x, dout) = {
         let ramp = x + offset;
         if ramp >= threshold {
             dout
@@ -48,7 +18,7 @@ impl Formula for HardSwish {
         } else {
             T::ZERO
         }
-    }
+    }, "X@GRAD = Out@GRAD above the ramp, (2 X + offset) / scale * Out@GRAD on it, 0 below";
 }
 
 #[test]

@@ -1,46 +1,17 @@
 //! `leaky_relu`: x, but alpha * x below 0, element by element.
 
-use oarlock_ir::{AttrView, Grad, OpDef, Result, Sig};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
-use oarlock_tensor::simd::Math;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
+use crate::unary::formula::formula;
 
-pub(crate) const OPS: &[&dyn OpDef] =
-    &[&Unary::<LeakyRelu>::OP, &UnaryGrad::<LeakyRelu>::OP, &GradGrad::<LeakyRelu>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct LeakyRelu {
-    alpha: f32,
-}
-
-impl Formula for LeakyRelu {
-    const OP: &'static str = "leaky_relu";
-    const GRAD_OP: &'static str = "leaky_relu_grad";
-    const DOC: &'static str = "Out = max(X, alpha * X)";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD where Out > 0, else alpha * Out@GRAD";
-    const GRAD_READS: Reads = Reads::Out;
-
-    fn attrs(sig: Sig) -> Sig {
-        sig.attr("alpha", 0.02f32, "slope below 0")
-    }
-
-    fn read(attrs: &AttrView<'_>) -> Result<Self> {
-        Ok(LeakyRelu { alpha: attrs.f32("alpha")? })
-    }
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.max(T::of(self.alpha.into()) * x)
-    }
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<LeakyRelu>(g)
-    }
-
-    fn grad<T: Math>(self, out: T, dout: T) -> T {
-        if out > T::ZERO { dout } else { T::of(self.alpha.into()) * dout }
-    }
+formula! {
+    LeakyRelu: "leaky_relu", "leaky_relu_grad";
+    attr alpha = 0.02, "slope below 0";
+    out(x) = x.max(alpha * x), "Out = max(X, alpha * X)";
+    grad Out(out, dout) = if out > T::ZERO { dout } else { alpha * dout },
+        "X@GRAD = Out@GRAD where Out > 0, else alpha * Out@GRAD";
+    double LeakyRelu;
 }
 
 impl DoubleGradient for LeakyRelu {

@@ -1,23 +1,20 @@
 //! `maxout`: the maximum over groups of neighbouring channels.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, fail, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes};
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Maxout, &MaxoutGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.required_attr("groups", "how many channels are compared").attr("axis", 1, "the axis of the channels")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Maxout, &GRAD];
 
 struct Maxout;
 
 impl OpDef for Maxout {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("maxout", "Out = maximum of X over each `groups` neighbouring channels")
-            .input("X", "images of four sizes")
-            .output("Out", "like `X`, with channels / groups channels");
-        attrs(sig)
+    sig! {
+        "maxout": "Out = maximum of X over each `groups` neighbouring channels";
+        in "X": "images of four sizes";
+        out "Out": "like `X`, with channels / groups channels";
+        attr "groups": "how many channels are compared";
+        attr "axis" = 1, "the axis of the channels";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +36,6 @@ impl OpDef for Maxout {
         let (x, out, axis) = (p.input("X")?, p.output("Out")?, p.attrs().int("axis")?);
         let groups = groups(p.attrs().count("groups")?)?;
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, out, axis, groups)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("maxout_grad", &["Out", "Out@GRAD", "X"], &["X@GRAD"])
     }
 }
 
@@ -77,27 +70,13 @@ fn forward<T: Float>(io: &Io<'_>, x: In, out: Out, axis: i64, groups: usize) -> 
     Ok(())
 }
 
-struct MaxoutGrad;
-
-impl OpDef for MaxoutGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("maxout_grad", "X@GRAD = Out@GRAD at the first maximum of each group, else 0").grad_of(
-            &Maxout.sig(),
-            &["X", "Out", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Maxout, "maxout_grad(X, Out, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD at the first maximum of each group, else 0")
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("Out")?, p.input("Out@GRAD")?);
         let (dx, axis, groups) = (p.output("X@GRAD")?, p.attrs().int("axis")?, groups(p.attrs().count("groups")?)?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, dx, axis, groups)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, (x, out, dout): (In, In, In), dx: Out, axis: i64, groups: usize) -> Result<()> {
     let (x_tensor, out_tensor, dout_tensor) = (io.dense(x)?, io.dense(out)?, io.dense(dout)?);

@@ -1,13 +1,9 @@
 //! `prelu`: x, but a learned multiple of it below 0.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, fail, kernel, sig};
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Prelu, &PreluGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("mode", "all", "all: one slope; channel: one per channel; element: one per element of a sample")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Prelu, &GRAD];
 
 /// Which slope an element has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +40,12 @@ impl Mode {
 struct Prelu;
 
 impl OpDef for Prelu {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("prelu", "Out = X where X > 0, else Alpha * X")
-            .input("X", "[n, channels, ...]")
-            .input("Alpha", "the slopes: 1, one per channel, or one per element of a sample")
-            .output("Out", "like `X`");
-        attrs(sig)
+    sig! {
+        "prelu": "Out = X where X > 0, else Alpha * X";
+        in "X": "[n, channels, ...]";
+        in "Alpha": "the slopes: 1, one per channel, or one per element of a sample";
+        out "Out": "like `X`";
+        attr "mode" = "all", "all: one slope; channel: one per channel; element: one per element of a sample";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -75,10 +71,6 @@ impl OpDef for Prelu {
         let mode = Mode::new(p.attrs().str("mode")?)?;
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, alpha, out, mode)))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("prelu_grad", &["Alpha", "Out@GRAD", "X"], &["Alpha@GRAD", "X@GRAD"])
-    }
 }
 
 fn forward<T: Float>(io: &Io<'_>, x: In, alpha: In, out: Out, mode: Mode) -> Result<()> {
@@ -103,24 +95,14 @@ fn check(io: &Io<'_>, alpha: In, found: usize, mode: Mode, dims: &Dims) -> Resul
     Ok((slopes, shared.max(1)))
 }
 
-struct PreluGrad;
-
-impl OpDef for PreluGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "prelu_grad",
-            "X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD where X <= 0",
-        )
-        .grad_of(&Prelu.sig(), &["X", "Alpha", "Out@GRAD"], &["X@GRAD", "Alpha@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Prelu, "prelu_grad(X, Alpha, Out@GRAD) -> X@GRAD, Alpha@GRAD")
+    .doc("X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD where X <= 0")
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("Alpha")?, p.input("Out@GRAD")?);
         let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Alpha@GRAD")?);
         let mode = Mode::new(p.attrs().str("mode")?)?;
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs, mode)))
-    }
-}
+    });
 
 fn backward<T: Float>(
     io: &Io<'_>,

@@ -1,17 +1,20 @@
 //! `relu`: max(x, 0), element by element.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::{Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Relu, &ReluGrad, &GradGrad::<Relu>::OP];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Relu, &GRAD, &GradGrad::<Relu>::OP];
 
 struct Relu;
 
 impl OpDef for Relu {
-    fn sig(&self) -> Sig {
-        Sig::new("relu", "Out = max(X, 0)").input("X", "any float tensor").output("Out", "like `X`")
+    sig! {
+        "relu": "Out = max(X, 0)";
+        in "X": "any float tensor";
+        out "Out": "like `X`";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -21,15 +24,6 @@ impl OpDef for Relu {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, out) = (p.input("X")?, p.output("Out")?);
         by_float!(p.float("X")?, T => kernel(move |io| relu_kernel::<T>(io, x, out)))
-    }
-
-    // Reads `Out` rather than `X`, so that `X` can be overwritten.
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ReluGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 
@@ -47,34 +41,16 @@ fn relu_kernel<T: Float>(io: &Io<'_>, x: In, out: Out) -> Result<()> {
     Ok(())
 }
 
-struct ReluGrad;
-
-impl OpDef for ReluGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("relu_grad", "X@GRAD = Out@GRAD where Out > 0, else 0").grad_of(
-            &Relu.sig(),
-            &["Out", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        pointwise::infer_grad_like(cx, "Out")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+// Reads `Out` rather than `X`, so that `X` can be overwritten.
+const GRAD: GradOp = GradOp::of(&Relu, "relu_grad(Out, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD where Out > 0, else 0")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .infer(|cx| cx.same("X@GRAD", "Out"))
+    .grad(|g| double_gradient::emit::<Relu>(g))
+    .kernel(|p| {
         let grad = |y: f32, d: f32| if y > 0.0 { d } else { 0.0 };
         pointwise::grad_kernel(p, "Out", grad, |y, d| if y > 0.0 { d } else { 0.0 })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Relu>(g)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 impl DoubleGradient for Relu {
     const TYPE: &'static str = "relu_grad_grad";

@@ -1,21 +1,21 @@
 //! `softmax`: scores as probabilities, along one axis.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{Classes, infer_axis};
 use oarlock_tensor::{Float, Lod, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Softmax, &SoftmaxGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("axis", -1, "the axis of the classes").hints(&["data_format"])
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Softmax, &GRAD];
 
 struct Softmax;
 
 impl OpDef for Softmax {
-    fn sig(&self) -> Sig {
-        let doc = "Out = exp(X - max) / sum of exp(X - max), along `axis`; exponents below -64 count as -64";
-        attrs(Sig::new("softmax", doc).input("X", "scores, f32 or f64").output("Out", "probabilities, like `X`"))
+    sig! {
+        "softmax": "Out = exp(X - max) / sum of exp(X - max), along `axis`; exponents below -64 count as -64";
+        in "X": "scores, f32 or f64";
+        out "Out": "probabilities, like `X`";
+        attr "axis" = -1, "the axis of the classes";
+        hints ["data_format"];
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,32 +37,13 @@ impl OpDef for Softmax {
             })
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SoftmaxGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
-struct SoftmaxGrad;
-
-impl OpDef for SoftmaxGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("softmax_grad", "X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD along `axis`)").grad_of(
-            &Softmax.sig(),
-            &["Out", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Out")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Softmax, "softmax_grad(Out, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD along `axis`)")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .infer(|cx| cx.same("X@GRAD", "Out"))
+    .kernel(|p| {
         let (y, dy, dx) = (p.input("Out")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let axis = p.attrs().int("axis")?;
         by_float!(p.float("Out")?, T => kernel(move |io| {
@@ -75,12 +56,7 @@ impl OpDef for SoftmaxGrad {
             backward(classes, y_data, io.data_mut::<T>(dx, &mut t)?);
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 /// Turns the gradient of softmax `y` into that of its argument.
 fn backward<T: Float>(classes: Classes, y: &[T], d: &mut [T]) {

@@ -1,34 +1,11 @@
 //! `softshrink`: x moved towards 0 by lambda, element by element.
 
-use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Softshrink>::OP, &UnaryGrad::<Softshrink>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Softshrink {
-    lambda: f32,
-}
-
-impl Formula for Softshrink {
-    const OP: &'static str = "softshrink";
-    const GRAD_OP: &'static str = "softshrink_grad";
-    const DOC: &'static str = "Out = X - lambda where X > lambda, X + lambda where X < -lambda, else 0";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD where |X| > lambda, else 0";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn attrs(sig: Sig) -> Sig {
-        sig.attr("lambda", 0.5f32, "how far")
-    }
-
-    fn read(attrs: &AttrView<'_>) -> Result<Self> {
-        Ok(Softshrink { lambda: attrs.f32("lambda")? })
-    }
-
-    fn value<T: Math>(self, x: T) -> T {
-        let lambda = T::of(self.lambda.into());
+formula! {
+    Softshrink: "softshrink", "softshrink_grad";
+    attr lambda = 0.5, "how far";
+    out(x) = {
         if x > lambda {
             x - lambda
         } else if x < -lambda {
@@ -36,11 +13,8 @@ impl Formula for Softshrink {
         } else {
             T::ZERO
         }
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        if x.abs() > T::of(self.lambda.into()) { dout } else { T::ZERO }
-    }
+    }, "Out = X - lambda where X > lambda, X + lambda where X < -lambda, else 0";
+    grad X(x, dout) = if x.abs() > lambda { dout } else { T::ZERO }, "X@GRAD = Out@GRAD where |X| > lambda, else 0";
 }
 
 #[test]

@@ -1,30 +1,14 @@
 //! `softsign`: x / (1 + |x|), element by element.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Softsign>::OP, &UnaryGrad::<Softsign>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Softsign;
-
-impl Formula for Softsign {
-    const OP: &'static str = "softsign";
-    const GRAD_OP: &'static str = "softsign_grad";
-    const DOC: &'static str = "Out = X / (1 + |X|)";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (1 + |X|)^2";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x / (T::ONE + x.abs())
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
+formula! {
+    Softsign: "softsign", "softsign_grad";
+    out(x) = x / (T::ONE + x.abs()), "Out = X / (1 + |X|)";
+    grad X(x, dout) = {
         let d = T::ONE + x.abs();
         dout / (d * d)
-    }
+    }, "X@GRAD = Out@GRAD / (1 + |X|)^2";
 }
 
 #[test]

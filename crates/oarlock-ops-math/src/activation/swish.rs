@@ -1,42 +1,16 @@
 //! `swish`: x * sigmoid(beta * x), element by element.
 
-use oarlock_ir::{AttrView, OpDef, Result, Sig};
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Swish>::OP, &UnaryGrad::<Swish>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Swish {
-    beta: f32,
-}
-
-impl Formula for Swish {
-    const OP: &'static str = "swish";
-    const GRAD_OP: &'static str = "swish_grad";
-    const DOC: &'static str = "Out = X / (1 + exp(-beta * X))";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * (beta * Out + s * (1 - beta * Out)) with s = sigmoid(beta * X)";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn attrs(sig: Sig) -> Sig {
-        sig.attr("beta", 1.0f32, "steepness")
-    }
-
-    fn read(attrs: &AttrView<'_>) -> Result<Self> {
-        Ok(Swish { beta: attrs.f32("beta")? })
-    }
-
-    fn value<T: Math>(self, x: T) -> T {
-        x / (T::ONE + (-T::of(self.beta.into()) * x).fast_exp())
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        let beta = T::of(self.beta.into());
+formula! {
+    Swish: "swish", "swish_grad";
+    attr beta = 1.0, "steepness";
+    out(x) = x / (T::ONE + (-beta * x).fast_exp()), "Out = X / (1 + exp(-beta * X))";
+    grad X(x, dout) = {
         let s = T::ONE / (T::ONE + (-beta * x).fast_exp());
         let out = x * s;
         dout * (beta * out + s * (T::ONE - beta * out))
-    }
+    }, "X@GRAD = Out@GRAD * (beta * Out + s * (1 - beta * Out)) with s = sigmoid(beta * X)";
 }
 
 #[test]

@@ -1,30 +1,14 @@
 //! `tanh_shrink`: x - tanh(x), element by element.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<TanhShrink>::OP, &UnaryGrad::<TanhShrink>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct TanhShrink;
-
-impl Formula for TanhShrink {
-    const OP: &'static str = "tanh_shrink";
-    const GRAD_OP: &'static str = "tanh_shrink_grad";
-    const DOC: &'static str = "Out = X - tanh(X)";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * tanh(X)^2";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x - x.fast_tanh()
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
+formula! {
+    TanhShrink: "tanh_shrink", "tanh_shrink_grad";
+    out(x) = x - x.fast_tanh(), "Out = X - tanh(X)";
+    grad X(x, dout) = {
         let t = x.fast_tanh();
         dout * t * t
-    }
+    }, "X@GRAD = Out@GRAD * tanh(X)^2";
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `allclose`: whether two tensors are equal but for rounding.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::Float;
 
 use crate::compare::predicate::{answer, one_bool};
@@ -10,14 +10,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&AllClose];
 struct AllClose;
 
 impl OpDef for AllClose {
-    fn sig(&self) -> Sig {
-        Sig::new("allclose", "Out = |Input - Other| <= atol + rtol * |Other| everywhere")
-            .input("Input", "any float tensor")
-            .input("Other", "of the same dtype and shape")
-            .output("Out", "bool, of shape [1]")
-            .attr("rtol", 1e-5f32, "tolerance in proportion to `Other`")
-            .attr("atol", 1e-8f32, "fixed tolerance")
-            .attr("equal_nan", false, "not-a-number equals itself")
+    sig! {
+        "allclose": "Out = |Input - Other| <= atol + rtol * |Other| everywhere";
+        in "Input": "any float tensor";
+        in "Other": "of the same dtype and shape";
+        out "Out": "bool, of shape [1]";
+        attr "rtol" = 1e-5f32, "tolerance in proportion to `Other`";
+        attr "atol" = 1e-8f32, "fixed tolerance";
+        attr "equal_nan" = false, "not-a-number equals itself";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -44,10 +45,6 @@ impl OpDef for AllClose {
             let all = io.data::<T>(a, &a_tensor)?.iter().zip(io.data::<T>(b, &b_tensor)?).all(close);
             answer(io, out, all)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,21 +1,8 @@
 //! `equal`: whether x equals y, with broadcasting.
 
-use oarlock_ir::OpDef;
+use crate::compare::predicate::predicate;
 
-use crate::compare::predicate::{Compare, Predicate};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Compare::<Equal>::OP];
-
-struct Equal;
-
-impl Predicate for Equal {
-    const TYPE: &'static str = "equal";
-    const DOC: &'static str = "Out = X == Y";
-
-    fn holds<T: PartialOrd>(x: T, y: T) -> bool {
-        x == y
-    }
-}
+predicate! { Equal: "equal", "Out = X == Y", |x, y| x == y }
 
 #[test]
 fn equal() {

@@ -1,6 +1,6 @@
 //! `equal_reduce`: whether two tensors are equal everywhere.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_ops_support::number::by_number;
 use oarlock_tensor::{B8, DType};
 
@@ -11,12 +11,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&EqualReduce];
 struct EqualReduce;
 
 impl OpDef for EqualReduce {
-    fn sig(&self) -> Sig {
-        Sig::new("equal_reduce", "Out = X equals Y in shape and everywhere")
-            .input("X", "any tensor of numbers or truth values")
-            .input("Y", "of the same dtype")
-            .output("Out", "bool, of shape [1]")
-            .hints(&["axis"])
+    sig! {
+        "equal_reduce": "Out = X equals Y in shape and everywhere";
+        in "X": "any tensor of numbers or truth values";
+        in "Y": "of the same dtype";
+        out "Out": "bool, of shape [1]";
+        hints ["axis"];
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,10 +42,6 @@ impl OpDef for EqualReduce {
             }
             equal!(B8)
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

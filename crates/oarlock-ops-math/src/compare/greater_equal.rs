@@ -1,21 +1,8 @@
 //! `greater_equal`: whether x is at least y, with broadcasting.
 
-use oarlock_ir::OpDef;
+use crate::compare::predicate::predicate;
 
-use crate::compare::predicate::{Compare, Predicate};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Compare::<GreaterEqual>::OP];
-
-struct GreaterEqual;
-
-impl Predicate for GreaterEqual {
-    const TYPE: &'static str = "greater_equal";
-    const DOC: &'static str = "Out = X >= Y";
-
-    fn holds<T: PartialOrd>(x: T, y: T) -> bool {
-        x >= y
-    }
-}
+predicate! { GreaterEqual: "greater_equal", "Out = X >= Y", |x, y| x >= y }
 
 #[test]
 fn greater_equal() {

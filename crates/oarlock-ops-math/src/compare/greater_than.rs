@@ -1,21 +1,8 @@
 //! `greater_than`: whether x is greater than y, with broadcasting.
 
-use oarlock_ir::OpDef;
+use crate::compare::predicate::predicate;
 
-use crate::compare::predicate::{Compare, Predicate};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Compare::<GreaterThan>::OP];
-
-struct GreaterThan;
-
-impl Predicate for GreaterThan {
-    const TYPE: &'static str = "greater_than";
-    const DOC: &'static str = "Out = X > Y";
-
-    fn holds<T: PartialOrd>(x: T, y: T) -> bool {
-        x > y
-    }
-}
+predicate! { GreaterThan: "greater_than", "Out = X > Y", |x, y| x > y }
 
 #[test]
 fn greater_than() {

@@ -1,6 +1,6 @@
 //! `is_empty`: whether a tensor has no elements.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 
 use crate::compare::predicate::{answer, one_bool};
 
@@ -9,8 +9,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&IsEmpty];
 struct IsEmpty;
 
 impl OpDef for IsEmpty {
-    fn sig(&self) -> Sig {
-        Sig::new("is_empty", "Out = X has no elements").input("X", "any tensor").output("Out", "bool, of shape [1]")
+    sig! {
+        "is_empty": "Out = X has no elements";
+        in "X": "any tensor";
+        out "Out": "bool, of shape [1]";
+        traits Traits::GRADIENT_FREE.shape_only(&["X"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -24,10 +27,6 @@ impl OpDef for IsEmpty {
             let empty = io.dense(x)?.numel() == 0;
             answer(io, out, empty)
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["X"])
     }
 }
 

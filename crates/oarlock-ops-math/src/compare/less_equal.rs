@@ -1,21 +1,8 @@
 //! `less_equal`: whether x is at most y, with broadcasting.
 
-use oarlock_ir::OpDef;
+use crate::compare::predicate::predicate;
 
-use crate::compare::predicate::{Compare, Predicate};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Compare::<LessEqual>::OP];
-
-struct LessEqual;
-
-impl Predicate for LessEqual {
-    const TYPE: &'static str = "less_equal";
-    const DOC: &'static str = "Out = X <= Y";
-
-    fn holds<T: PartialOrd>(x: T, y: T) -> bool {
-        x <= y
-    }
-}
+predicate! { LessEqual: "less_equal", "Out = X <= Y", |x, y| x <= y }
 
 #[test]
 fn less_equal() {

@@ -1,6 +1,6 @@
 //! `logical_not`: the opposite, element by element.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::B8;
 
 use crate::compare::predicate::infer_bool;
@@ -10,8 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LogicalNot];
 struct LogicalNot;
 
 impl OpDef for LogicalNot {
-    fn sig(&self) -> Sig {
-        Sig::new("logical_not", "Out = not X").input("X", "a bool tensor").output("Out", "like `X`")
+    sig! {
+        "logical_not": "Out = not X";
+        in "X": "a bool tensor";
+        out "Out": "like `X`";
+        traits Traits::GRADIENT_FREE.in_place(&[("X", "Out")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -27,10 +30,6 @@ impl OpDef for LogicalNot {
             io.data_mut::<B8>(out, &mut t)?.iter_mut().for_each(|b| *b = (!b.get()).into());
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.in_place(&[("X", "Out")])
     }
 }
 

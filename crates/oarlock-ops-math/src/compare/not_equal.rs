@@ -1,21 +1,8 @@
 //! `not_equal`: whether x differs from y, with broadcasting.
 
-use oarlock_ir::OpDef;
+use crate::compare::predicate::predicate;
 
-use crate::compare::predicate::{Compare, Predicate};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Compare::<NotEqual>::OP];
-
-struct NotEqual;
-
-impl Predicate for NotEqual {
-    const TYPE: &'static str = "not_equal";
-    const DOC: &'static str = "Out = X != Y";
-
-    fn holds<T: PartialOrd>(x: T, y: T) -> bool {
-        x != y
-    }
-}
+predicate! { NotEqual: "not_equal", "Out = X != Y", |x, y| x != y }
 
 #[test]
 fn not_equal() {

@@ -23,6 +23,25 @@ pub(crate) trait Predicate: Send + Sync + 'static {
     fn holds<T: PartialOrd>(x: T, y: T) -> bool;
 }
 
+/// Writes a [`Predicate`] and the list of its operator.
+macro_rules! predicate {
+    ($name:ident: $op:literal, $doc:literal, |$x:ident, $y:ident| $holds:expr) => {
+        pub(crate) const OPS: &[&dyn oarlock_ir::OpDef] = &[&crate::compare::predicate::Compare::<$name>::OP];
+
+        struct $name;
+
+        impl crate::compare::predicate::Predicate for $name {
+            const TYPE: &'static str = $op;
+            const DOC: &'static str = $doc;
+
+            fn holds<T: PartialOrd>($x: T, $y: T) -> bool {
+                $holds
+            }
+        }
+    };
+}
+pub(crate) use predicate;
+
 /// The operator of a predicate.
 pub(crate) struct Compare<P>(PhantomData<P>);
 
@@ -100,6 +119,7 @@ impl OpDef for Logical {
             .input("X", "a bool tensor")
             .input("Y", "a bool tensor of the same shape")
             .output("Out", "like `X`")
+            .traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -123,10 +143,6 @@ impl OpDef for Logical {
             }
             compare(io, x, y, out, -1, |x: B8, y: B8| holds(x.get(), y.get()))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
@@ -161,6 +177,7 @@ impl OpDef for Search {
         Sig::new(self.op_type, self.doc)
             .input("X", "any tensor of numbers, or selected rows")
             .output("Out", "bool, of shape [1]")
+            .traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -179,10 +196,6 @@ impl OpDef for Search {
             };
             answer(io, out, any == found)
         }), other => fail!(Kind::DType, "`{}` looks into f32, f64, i32 and i64, not into {other}", self.op_type))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,21 +1,21 @@
 //! `where`: each element from one of two tensors.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::{B8, Tensor};
 
 use crate::compare::predicate::infer_bool;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Where, &WhereGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Where, &GRAD];
 
 struct Where;
 
 impl OpDef for Where {
-    fn sig(&self) -> Sig {
-        Sig::new("where", "Out = X where Condition is true, else Y")
-            .input("Condition", "bool")
-            .input("X", "of the shape of `Condition`, any dtype")
-            .input("Y", "like `X`")
-            .output("Out", "like `X`")
+    sig! {
+        "where": "Out = X where Condition is true, else Y";
+        in "Condition": "bool";
+        in "X": "of the shape of `Condition`, any dtype";
+        in "Y": "like `X`";
+        out "Out": "like `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -51,10 +51,6 @@ impl OpDef for Where {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&WhereGrad)
-    }
 }
 
 fn same_dims(io: &Io<'_>, slot: In, tensor: &Tensor, like: &Tensor) -> Result<()> {
@@ -64,18 +60,10 @@ fn same_dims(io: &Io<'_>, slot: In, tensor: &Tensor, like: &Tensor) -> Result<()
     Err(io.error(Kind::Shape, slot, format_args!("is {}, but {} is needed", tensor.dims(), like.dims())))
 }
 
-struct WhereGrad;
-
-impl OpDef for WhereGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("where_grad", "X@GRAD = Out@GRAD where Condition is true, else 0; Y@GRAD the other way round").grad_of(
-            &Where.sig(),
-            &["Condition", "X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Where, "where_grad(Condition, X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Out@GRAD where Condition is true, else 0; Y@GRAD the other way round")
+    .traits(Traits::NONE.shape_only(&["X", "Y"]))
+    .kernel(|p| {
         let (c, dout) = (p.input("Condition")?, p.input("Out@GRAD")?);
         let sides = [(p.maybe_output("X@GRAD")?, true), (p.maybe_output("Y@GRAD")?, false)];
         kernel(move |io| {
@@ -94,12 +82,7 @@ impl OpDef for WhereGrad {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Y"])
-    }
-}
+    });
 
 #[test]
 fn where_() {

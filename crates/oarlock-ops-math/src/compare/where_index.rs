@@ -1,6 +1,6 @@
 //! `where_index`: the indices of what is true.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_tensor::{B8, DType, Dims};
 
 use crate::compare::predicate::infer_bool;
@@ -10,10 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&WhereIndex];
 struct WhereIndex;
 
 impl OpDef for WhereIndex {
-    fn sig(&self) -> Sig {
-        Sig::new("where_index", "Out = the indices of the elements of Condition that are true, a row each")
-            .input("Condition", "bool")
-            .output("Out", "[how many are true, axes of `Condition`], i64")
+    sig! {
+        "where_index": "Out = the indices of the elements of Condition that are true, a row each";
+        in "Condition": "bool";
+        out "Out": "[how many are true, axes of `Condition`], i64";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +43,6 @@ impl OpDef for WhereIndex {
             }
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -52,9 +52,9 @@ pub(crate) trait Derivative: Formula {
     /// The formula, for the documentation.
     const GRAD_DOC: &'static str;
     /// Needs the elements of X and Y, not only their sizes.
-    const NEEDS_X: bool;
+    const NEEDS_X: bool = false;
     /// See `NEEDS_X`.
-    const NEEDS_Y: bool;
+    const NEEDS_Y: bool = false;
     /// Reads Out.
     const NEEDS_OUT: bool = false;
     /// Both gradients are that of Out.
@@ -70,6 +70,88 @@ pub(crate) trait Derivative: Formula {
     /// The gradient of Y, for the gradient `d` of one element of Out.
     fn dy<T: Float>(x: T, y: T, out: T, d: T) -> T;
 }
+
+/// Writes a [`Formula`], its [`Derivative`] if it has one, and the list of their operators. Names behind a documentation are
+/// constants that are true.
+macro_rules! binary {
+    (
+        @formula { $($more:tt)* } $name:ident: $op:literal, $doc:literal $(, $flag:ident)*;
+        out($x:ident, $y:ident) = $value:expr;
+        $(loops $zip:ident, $update:ident;)?
+    ) => {
+        struct $name;
+
+        impl crate::elementwise::binary::Formula for $name {
+            const TYPE: &'static str = $op;
+            const DOC: &'static str = $doc;
+            $(const $flag: bool = true;)*
+
+            fn value<T: oarlock_ops_support::number::Number>($x: T, $y: T) -> T {
+                $value
+            }
+
+            $(fn zip<T: oarlock_ops_support::number::Number>(out: &mut [T], x: &[T], y: &[T]) {
+                T::$zip(out, x, y);
+            }
+
+            fn update<T: oarlock_ops_support::number::Number>(x: &mut [T], y: &[T]) {
+                T::$update(x, y);
+            })?
+
+            $($more)*
+        }
+    };
+    (
+        $name:ident: $op:literal, $doc:literal $(, $flag:ident)*;
+        out($x:ident, $y:ident) = $value:expr;
+        $(loops $zip:ident, $update:ident;)?
+        grad $grad_op:literal, $grad_doc:literal $(, $grad_flag:ident)*;
+        dx($($dx_arg:pat),*) = $dx:expr;
+        dy($($dy_arg:pat),*) = $dy:expr;
+        $(double $second:ident;)?
+    ) => {
+        pub(crate) const OPS: &[&dyn oarlock_ir::OpDef] = &[
+            &crate::elementwise::binary::Forward::<$name>::OP,
+            &crate::elementwise::binary::Backward::<$name>::OP,
+            $(&oarlock_ops_support::double_gradient::GradGrad::<$second>::OP,)?
+        ];
+
+        crate::elementwise::binary::binary! {
+            @formula {
+                fn grad(g: &mut oarlock_ir::Grad<'_>) -> oarlock_ir::Result<()> {
+                    crate::elementwise::binary::emit_grad::<$name>(g)
+                }
+            }
+            $name: $op, $doc $(, $flag)*;
+            out($x, $y) = $value;
+            $(loops $zip, $update;)?
+        }
+
+        impl crate::elementwise::binary::Derivative for $name {
+            const GRAD_TYPE: &'static str = $grad_op;
+            const GRAD_DOC: &'static str = $grad_doc;
+            $(const $grad_flag: bool = true;)*
+
+            fn dx<T: oarlock_tensor::Float>($($dx_arg: T),*) -> T {
+                $dx
+            }
+
+            fn dy<T: oarlock_tensor::Float>($($dy_arg: T),*) -> T {
+                $dy
+            }
+
+            $(fn second(g: &mut oarlock_ir::Grad<'_>) -> oarlock_ir::Result<()> {
+                oarlock_ops_support::double_gradient::emit::<$second>(g)
+            })?
+        }
+    };
+    ($name:ident: $($rest:tt)*) => {
+        pub(crate) const OPS: &[&dyn oarlock_ir::OpDef] = &[&crate::elementwise::binary::Forward::<$name>::OP];
+
+        crate::elementwise::binary::binary! { @formula {} $name: $($rest)* }
+    };
+}
+pub(crate) use binary;
 
 /// The operator of a formula.
 pub(crate) struct Forward<F>(PhantomData<F>);

@@ -1,55 +1,18 @@
 //! `elementwise_add`: x + y, with broadcasting.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
-use oarlock_ops_support::number::Number;
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
 
-use crate::elementwise::binary::{Backward, Derivative, Formula, Forward, emit_grad};
+use crate::elementwise::binary::binary;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Add>::OP, &Backward::<Add>::OP, &GradGrad::<Add>::OP];
-
-struct Add;
-
-impl Formula for Add {
-    const TYPE: &'static str = "elementwise_add";
-    const DOC: &'static str = "Out = X + Y";
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.plus(y)
-    }
-
-    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
-        T::add_all(out, x, y);
-    }
-
-    fn update<T: Number>(x: &mut [T], y: &[T]) {
-        T::add_to(x, y);
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Add>(g)
-    }
-}
-
-impl Derivative for Add {
-    const GRAD_TYPE: &'static str = "elementwise_add_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD and Y@GRAD = Out@GRAD, summed over what was broadcast";
-    const NEEDS_X: bool = false;
-    const NEEDS_Y: bool = false;
-    const PASSES_ON: bool = true;
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Add>(g)
-    }
-
-    fn dx<T: Float>(_: T, _: T, _: T, d: T) -> T {
-        d
-    }
-
-    fn dy<T: Float>(_: T, _: T, _: T, d: T) -> T {
-        d
-    }
+binary! {
+    Add: "elementwise_add", "Out = X + Y";
+    out(x, y) = x.plus(y);
+    loops add_all, add_to;
+    grad "elementwise_add_grad", "X@GRAD = Out@GRAD and Y@GRAD = Out@GRAD, summed over what was broadcast", PASSES_ON;
+    dx(_, _, _, d) = d;
+    dy(_, _, _, d) = d;
+    double Add;
 }
 
 impl DoubleGradient for Add {

@@ -1,49 +1,18 @@
 //! `elementwise_div`: x / y, with broadcasting.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
-use oarlock_ops_support::number::Number;
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
 
-use crate::elementwise::binary::{Backward, Derivative, Formula, Forward, emit_grad};
+use crate::elementwise::binary::binary;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Div>::OP, &Backward::<Div>::OP, &GradGrad::<Div>::OP];
-
-struct Div;
-
-impl Formula for Div {
-    const TYPE: &'static str = "elementwise_div";
-    const DOC: &'static str = "Out = X / Y; integers truncate";
-    const DIVIDES: bool = true;
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.over(y)
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Div>(g)
-    }
-}
-
-impl Derivative for Div {
-    const GRAD_TYPE: &'static str = "elementwise_div_grad";
-    const GRAD_DOC: &'static str =
-        "X@GRAD = Out@GRAD / Y and Y@GRAD = -Out@GRAD * Out / Y, summed over what was broadcast";
-    const NEEDS_X: bool = false;
-    const NEEDS_Y: bool = true;
-    const NEEDS_OUT: bool = true;
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Div>(g)
-    }
-
-    fn dx<T: Float>(_: T, y: T, _: T, d: T) -> T {
-        d / y
-    }
-
-    fn dy<T: Float>(_: T, y: T, out: T, d: T) -> T {
-        -d * out / y
-    }
+binary! {
+    Div: "elementwise_div", "Out = X / Y; integers truncate", DIVIDES;
+    out(x, y) = x.over(y);
+    grad "elementwise_div_grad",
+        "X@GRAD = Out@GRAD / Y and Y@GRAD = -Out@GRAD * Out / Y, summed over what was broadcast", NEEDS_Y, NEEDS_OUT;
+    dx(_, y, _, d) = d / y;
+    dy(_, y, out, d) = -d * out / y;
+    double Div;
 }
 
 impl DoubleGradient for Div {

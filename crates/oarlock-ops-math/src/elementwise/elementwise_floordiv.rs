@@ -1,24 +1,11 @@
 //! `elementwise_floordiv`: the whole part of x / y, for integers, with broadcasting.
 
-use oarlock_ir::OpDef;
-use oarlock_ops_support::number::Number;
+use crate::elementwise::binary::binary;
 
-use crate::elementwise::binary::{Formula, Forward};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<FloorDiv>::OP];
-
-struct FloorDiv;
-
-impl Formula for FloorDiv {
-    const TYPE: &'static str = "elementwise_floordiv";
-    const DOC: &'static str = "Out = X / Y, truncated toward zero as Fluid does in spite of the name";
-    const DIVIDES: bool = true;
-    const GRADIENT_FREE: bool = true;
-    const INTEGERS_ONLY: bool = true;
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.over(y)
-    }
+binary! {
+    FloorDiv: "elementwise_floordiv",
+        "Out = X / Y, truncated toward zero as Fluid does in spite of the name", DIVIDES, GRADIENT_FREE, INTEGERS_ONLY;
+    out(x, y) = x.over(y);
 }
 
 #[test]

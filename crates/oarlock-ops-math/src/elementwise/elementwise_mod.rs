@@ -1,23 +1,10 @@
 //! `elementwise_mod`: the rest of x / y, with broadcasting.
 
-use oarlock_ir::OpDef;
-use oarlock_ops_support::number::Number;
+use crate::elementwise::binary::binary;
 
-use crate::elementwise::binary::{Formula, Forward};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Mod>::OP];
-
-struct Mod;
-
-impl Formula for Mod {
-    const TYPE: &'static str = "elementwise_mod";
-    const DOC: &'static str = "Out = X mod Y; integers take the sign of X, floats that of Y";
-    const DIVIDES: bool = true;
-    const GRADIENT_FREE: bool = true;
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.modulo(y)
-    }
+binary! {
+    Mod: "elementwise_mod", "Out = X mod Y; integers take the sign of X, floats that of Y", DIVIDES, GRADIENT_FREE;
+    out(x, y) = x.modulo(y);
 }
 
 #[test]

@@ -1,55 +1,19 @@
 //! `elementwise_mul`: x y, with broadcasting.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
-use oarlock_ops_support::number::Number;
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
 
-use crate::elementwise::binary::{Backward, Derivative, Formula, Forward, emit_grad};
+use crate::elementwise::binary::binary;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Mul>::OP, &Backward::<Mul>::OP, &GradGrad::<Mul>::OP];
-
-struct Mul;
-
-impl Formula for Mul {
-    const TYPE: &'static str = "elementwise_mul";
-    const DOC: &'static str = "Out = X * Y";
-    const TAKES_ROWS: bool = true;
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.times(y)
-    }
-
-    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
-        T::mul_all(out, x, y);
-    }
-
-    fn update<T: Number>(x: &mut [T], y: &[T]) {
-        T::mul_by(x, y);
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Mul>(g)
-    }
-}
-
-impl Derivative for Mul {
-    const GRAD_TYPE: &'static str = "elementwise_mul_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * Y and Y@GRAD = Out@GRAD * X, summed over what was broadcast";
-    const NEEDS_X: bool = true;
-    const NEEDS_Y: bool = true;
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Mul>(g)
-    }
-
-    fn dx<T: Float>(_: T, y: T, _: T, d: T) -> T {
-        d * y
-    }
-
-    fn dy<T: Float>(x: T, _: T, _: T, d: T) -> T {
-        d * x
-    }
+binary! {
+    Mul: "elementwise_mul", "Out = X * Y", TAKES_ROWS;
+    out(x, y) = x.times(y);
+    loops mul_all, mul_by;
+    grad "elementwise_mul_grad",
+        "X@GRAD = Out@GRAD * Y and Y@GRAD = Out@GRAD * X, summed over what was broadcast", NEEDS_X, NEEDS_Y;
+    dx(_, y, _, d) = d * y;
+    dy(x, _, _, d) = d * x;
+    double Mul;
 }
 
 impl DoubleGradient for Mul {

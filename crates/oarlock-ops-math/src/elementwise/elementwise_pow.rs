@@ -1,42 +1,14 @@
 //! `elementwise_pow`: x to the power y, with broadcasting.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::number::Number;
-use oarlock_tensor::Float;
+use crate::elementwise::binary::binary;
 
-use crate::elementwise::binary::{Backward, Derivative, Formula, Forward, emit_grad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Pow>::OP, &Backward::<Pow>::OP];
-
-struct Pow;
-
-impl Formula for Pow {
-    const TYPE: &'static str = "elementwise_pow";
-    const DOC: &'static str = "Out = X^Y";
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.to_the(y)
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Pow>(g)
-    }
-}
-
-impl Derivative for Pow {
-    const GRAD_TYPE: &'static str = "elementwise_pow_grad";
-    const GRAD_DOC: &'static str =
-        "X@GRAD = Out@GRAD * Y * X^(Y-1) and Y@GRAD = Out@GRAD * ln(X) * X^Y, summed over what was broadcast";
-    const NEEDS_X: bool = true;
-    const NEEDS_Y: bool = true;
-
-    fn dx<T: Float>(x: T, y: T, _: T, d: T) -> T {
-        d * y * x.powf(y - T::ONE)
-    }
-
-    fn dy<T: Float>(x: T, y: T, _: T, d: T) -> T {
-        d * x.ln() * x.powf(y)
-    }
+binary! {
+    Pow: "elementwise_pow", "Out = X^Y";
+    out(x, y) = x.to_the(y);
+    grad "elementwise_pow_grad",
+        "X@GRAD = Out@GRAD * Y * X^(Y-1) and Y@GRAD = Out@GRAD * ln(X) * X^Y, summed over what was broadcast", NEEDS_X, NEEDS_Y;
+    dx(x, y, _, d) = d * y * x.powf(y - T::ONE);
+    dy(x, y, _, d) = d * x.ln() * x.powf(y);
 }
 
 #[test]

@@ -1,54 +1,18 @@
 //! `elementwise_sub`: x - y, with broadcasting.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
-use oarlock_ops_support::number::Number;
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
 
-use crate::elementwise::binary::{Backward, Derivative, Formula, Forward, emit_grad};
+use crate::elementwise::binary::binary;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Forward::<Sub>::OP, &Backward::<Sub>::OP, &GradGrad::<Sub>::OP];
-
-struct Sub;
-
-impl Formula for Sub {
-    const TYPE: &'static str = "elementwise_sub";
-    const DOC: &'static str = "Out = X - Y";
-
-    fn value<T: Number>(x: T, y: T) -> T {
-        x.minus(y)
-    }
-
-    fn zip<T: Number>(out: &mut [T], x: &[T], y: &[T]) {
-        T::sub_all(out, x, y);
-    }
-
-    fn update<T: Number>(x: &mut [T], y: &[T]) {
-        T::sub_from(x, y);
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Sub>(g)
-    }
-}
-
-impl Derivative for Sub {
-    const GRAD_TYPE: &'static str = "elementwise_sub_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD and Y@GRAD = -Out@GRAD, summed over what was broadcast";
-    const NEEDS_X: bool = false;
-    const NEEDS_Y: bool = false;
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Sub>(g)
-    }
-
-    fn dx<T: Float>(_: T, _: T, _: T, d: T) -> T {
-        d
-    }
-
-    fn dy<T: Float>(_: T, _: T, _: T, d: T) -> T {
-        -d
-    }
+binary! {
+    Sub: "elementwise_sub", "Out = X - Y";
+    out(x, y) = x.minus(y);
+    loops sub_all, sub_from;
+    grad "elementwise_sub_grad", "X@GRAD = Out@GRAD and Y@GRAD = -Out@GRAD, summed over what was broadcast";
+    dx(_, _, _, d) = d;
+    dy(_, _, _, d) = -d;
+    double Sub;
 }
 
 impl DoubleGradient for Sub {

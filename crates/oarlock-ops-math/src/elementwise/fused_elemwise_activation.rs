@@ -1,7 +1,7 @@
 //! `fused_elemwise_activation`: a sum or product and a function of one number, one inside the other.
 
 use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel,
+    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel, sig, slots,
 };
 use oarlock_ops_support::broadcast::Spread;
 use oarlock_ops_support::broadcast::spread;
@@ -23,16 +23,14 @@ fn with_attrs(sig: Sig) -> Sig {
 struct FusedElemwiseActivation;
 
 impl OpDef for FusedElemwiseActivation {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "fused_elemwise_activation",
-            "with functor_list = [b, u], b taking two numbers and u one: Out = b(X, u(Y)); with [u, b]: Out = u(b(X, Y))",
-        )
-        .input("X", "f32 or f64")
-        .input("Y", "of the same dtype; its sizes are those of `X` from `axis` on, or 1")
-        .output("Out", "of the broadcast shape, with the LoD of `X`")
-        .optional_output("IntermediateOut", "u(Y) or b(X, Y)");
-        with_attrs(sig)
+    sig! {
+        "fused_elemwise_activation":
+            "with functor_list = [b, u], b taking two numbers and u one: Out = b(X, u(Y)); with [u, b]: Out = u(b(X, Y))";
+        in "X": "f32 or f64";
+        in "Y": "of the same dtype; its sizes are those of `X` from `axis` on, or 1";
+        out "Out": "of the broadcast shape, with the LoD of `X`";
+        out? "IntermediateOut": "u(Y) or b(X, Y)";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -169,17 +167,17 @@ fn forward<T: Math>(
 struct FusedElemwiseActivationGrad;
 
 impl OpDef for FusedElemwiseActivationGrad {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("fused_elemwise_activation_grad", "gradients of `fused_elemwise_activation`")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .optional_input("Out", "of the forward operator")
-            .optional_input("IntermediateOut", "of the forward operator; not read")
-            .input("Out@GRAD", "gradient of `Out`")
-            .optional_output("X@GRAD", "gradient of `X`")
-            .optional_output("Y@GRAD", "gradient of `Y`")
-            .optional_output("IntermediateOut@GRAD", "of no use; not written");
-        with_attrs(sig)
+    sig! {
+        "fused_elemwise_activation_grad": "gradients of `fused_elemwise_activation`";
+        in "X": "of the forward operator";
+        in "Y": "of the forward operator";
+        in? "Out": "of the forward operator";
+        in? "IntermediateOut": "of the forward operator; not read";
+        in "Out@GRAD": "gradient of `Out`";
+        out? "X@GRAD": "gradient of `X`";
+        out? "Y@GRAD": "gradient of `Y`";
+        out? "IntermediateOut@GRAD": "of no use; not written";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -187,28 +185,22 @@ impl OpDef for FusedElemwiseActivationGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = PairGrad {
-            pair: Pair::read(&p.attrs())?,
-            axis: p.attrs().int("axis")?,
-            x: p.input("X")?,
-            y: p.input("Y")?,
-            dout: p.input("Out@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dy: p.maybe_output("Y@GRAD")?,
-        };
+        let grad = PairGrad::new(p)?;
         by_float!(p.float("X")?, T => kernel(move |io| grad.run::<T>(io)))
     }
 }
 
-#[derive(Clone, Copy)]
-struct PairGrad {
-    pair: Pair,
-    axis: i64,
-    x: In,
-    y: In,
-    dout: In,
-    dx: Option<Out>,
-    dy: Option<Out>,
+slots! {
+    #[derive(Clone, Copy)]
+    struct PairGrad(p) {
+        pair: Pair = Pair::read(&p.attrs())?,
+        axis: int "axis",
+        x: input "X",
+        y: input "Y",
+        dout: input "Out@GRAD",
+        dx: maybe_output "X@GRAD",
+        dy: maybe_output "Y@GRAD",
+    }
 }
 
 impl PairGrad {

@@ -1,6 +1,6 @@
 //! `minus`: x - y for tensors of one shape.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Sig, Traits, fail, grad_name, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, Kind, Op, OpDef, Prepare, Result, Traits, fail, grad_name, kernel, sig};
 use oarlock_ops_support::number::{Number, by_number};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Minus];
@@ -8,11 +8,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Minus];
 struct Minus;
 
 impl OpDef for Minus {
-    fn sig(&self) -> Sig {
-        Sig::new("minus", "Out = X - Y")
-            .input("X", "any tensor of numbers")
-            .input("Y", "like `X`")
-            .output("Out", "like `X`")
+    sig! {
+        "minus": "Out = X - Y";
+        in "X": "any tensor of numbers";
+        in "Y": "like `X`";
+        out "Out": "like `X`";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -49,10 +50,6 @@ impl OpDef for Minus {
             g.push(op)?;
         }
         Ok(())
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 

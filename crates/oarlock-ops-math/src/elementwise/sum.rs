@@ -1,8 +1,8 @@
 //! `sum`: adds tensors, selected rows or arrays; how gradients of a variable used several times are gathered.
 
 use oarlock_ir::{
-    Dim, EMPTY, Error, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Shape, Sig, VarKind,
-    VarType, by_float, fail, kernel,
+    Dim, EMPTY, Error, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Shape, VarKind, VarType,
+    by_float, fail, kernel, sig,
 };
 use oarlock_tensor::{Dims, Float, SelectedRows, Tensor, Value};
 
@@ -14,13 +14,10 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Sum];
 struct Sum;
 
 impl OpDef for Sum {
-    fn sig(&self) -> Sig {
-        Sig::new("sum", "Out = sum of all X; repeated rows are summed, rows ascend")
-            .inputs(
-                "X",
-                "tensors of one shape, selected rows of one height, or arrays; what nothing has written is left out",
-            )
-            .output("Out", "selected rows if all X are, else like the tensors or arrays")
+    sig! {
+        "sum": "Out = sum of all X; repeated rows are summed, rows ascend";
+        in* "X": "tensors of one shape, selected rows of one height, or arrays; what nothing has written is left out";
+        out "Out": "selected rows if all X are, else like the tensors or arrays";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

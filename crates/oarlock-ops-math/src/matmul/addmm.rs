@@ -1,6 +1,8 @@
 //! `addmm`: a matrix product added to a matrix.
 
-use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{
+    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig,
+};
 use oarlock_ops_support::broadcast;
 use oarlock_ops_support::broadcast::spread;
 use oarlock_ops_support::checks::sized;
@@ -8,11 +10,7 @@ use oarlock_tensor::{Dims, Element, Float};
 
 use crate::matmul::product::Product;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Addmm, &AddmmGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("Alpha", 1.0f32, "factor of the product").attr("Beta", 1.0f32, "factor of `Input`")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Addmm, &GRAD];
 
 /// (Alpha, Beta)
 fn factors(attrs: AttrView<'_>) -> Result<(f64, f64)> {
@@ -22,13 +20,14 @@ fn factors(attrs: AttrView<'_>) -> Result<(f64, f64)> {
 struct Addmm;
 
 impl OpDef for Addmm {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("addmm", "Out = Alpha * X Y + Beta * Input")
-            .input("Input", "float, broadcast to [m, n]")
-            .input("X", "float, [m, k]")
-            .input("Y", "float, [k, n]")
-            .output("Out", "[m, n]");
-        with_attrs(sig)
+    sig! {
+        "addmm": "Out = Alpha * X Y + Beta * Input";
+        in "Input": "float, broadcast to [m, n]";
+        in "X": "float, [m, k]";
+        in "Y": "float, [k, n]";
+        out "Out": "[m, n]";
+        attr "Alpha" = 1.0f32, "factor of the product";
+        attr "Beta" = 1.0f32, "factor of `Input`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -73,10 +72,6 @@ impl OpDef for Addmm {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&AddmmGrad)
-    }
 }
 
 fn product(io: &Io<'_>, x: In, x_dims: &Dims, y: In, y_dims: &Dims) -> Result<Product> {
@@ -89,18 +84,10 @@ fn product(io: &Io<'_>, x: In, x_dims: &Dims, y: In, y_dims: &Dims) -> Result<Pr
     }
 }
 
-struct AddmmGrad;
-
-impl OpDef for AddmmGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("addmm_grad", "the gradients of a matrix product and of what is added to it").grad_of(
-            &Addmm.sig(),
-            &["Input", "X", "Y", "Out@GRAD"],
-            &["Input@GRAD", "X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Addmm, "addmm_grad(Input, X, Y, Out@GRAD) -> Input@GRAD, X@GRAD, Y@GRAD")
+    .doc("the gradients of a matrix product and of what is added to it")
+    .traits(Traits::NONE.shape_only(&["Input"]))
+    .kernel(|p| {
         let (input, x, y, dout) = (p.input("Input")?, p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?);
         let (dinput, dx, dy) = (p.maybe_output("Input@GRAD")?, p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         let (alpha, beta) = factors(p.attrs())?;
@@ -130,12 +117,7 @@ impl OpDef for AddmmGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Input"])
-    }
-}
+    });
 
 #[test]
 fn addmm() {

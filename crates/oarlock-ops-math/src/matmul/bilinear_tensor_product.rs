@@ -1,22 +1,24 @@
 //! `bilinear_tensor_product`: bilinear forms of two rows.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig, slots,
+};
 use oarlock_ops_support::checks;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, Tensor, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&BilinearTensorProduct, &BilinearTensorProductGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&BilinearTensorProduct, &BILINEAR_TENSOR_PRODUCT_GRAD];
 
 struct BilinearTensorProduct;
 
 impl OpDef for BilinearTensorProduct {
-    fn sig(&self) -> Sig {
-        Sig::new("bilinear_tensor_product", "Out[i, k] = X[i] Weight[k] Y[i]^T + Bias[k]")
-            .input("X", "[batch, m]")
-            .input("Y", "[batch, n]")
-            .input("Weight", "[size, m, n]")
-            .optional_input("Bias", "[1, size]")
-            .output("Out", "[batch, size]")
+    sig! {
+        "bilinear_tensor_product": "Out[i, k] = X[i] Weight[k] Y[i]^T + Bias[k]";
+        in "X": "[batch, m]";
+        in "Y": "[batch, n]";
+        in "Weight": "[size, m, n]";
+        in? "Bias": "[1, size]";
+        out "Out": "[batch, size]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -43,10 +45,6 @@ impl OpDef for BilinearTensorProduct {
             let mut product = Vec::<T>::new();
             kernel(move |io| forms.forward(io, bias, out, &mut product))
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&BilinearTensorProductGrad)
     }
 }
 
@@ -117,53 +115,38 @@ impl Forms {
     }
 }
 
-struct BilinearTensorProductGrad;
-
-impl OpDef for BilinearTensorProductGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "bilinear_tensor_product_grad",
-            "X@GRAD = sum over k of Out@GRAD[k] * Y Weight[k]^T, Y@GRAD the same the other way, \
+const BILINEAR_TENSOR_PRODUCT_GRAD: GradOp = GradOp::of(
+    &BilinearTensorProduct,
+    "bilinear_tensor_product_grad(Out@GRAD, Weight, X, Y) -> Bias@GRAD, Weight@GRAD, X@GRAD, Y@GRAD",
+)
+.doc(
+    "X@GRAD = sum over k of Out@GRAD[k] * Y Weight[k]^T, Y@GRAD the same the other way, \
              Weight@GRAD[k] = (Out@GRAD[k] * X)^T Y, Bias@GRAD = column sums",
-        )
-        .grad_of(
-            &BilinearTensorProduct.sig(),
-            &["Out@GRAD", "Weight", "X", "Y"],
-            &["Bias@GRAD", "Weight@GRAD", "X@GRAD", "Y@GRAD"],
-        )
-    }
+)
+.infer(|cx| {
+    cx.grads_of(&["Weight", "X", "Y"])?;
+    let w = cx.input("Weight")?;
+    let size = w.shape.first().copied().unwrap_or(Dim::Any);
+    cx.set("Bias@GRAD", VarType::tensor(w.dtype, vec![Dim::Is(1), size]));
+    Ok(())
+})
+.kernel(|p| {
+    let backward = Backward::new(p)?;
+    by_float!(p.float("X")?, T => {
+        let mut scaled = Vec::<T>::new();
+        kernel(move |io| backward.run(io, &mut scaled))
+    })
+});
 
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Weight", "X", "Y"])?;
-        let w = cx.input("Weight")?;
-        let size = w.shape.first().copied().unwrap_or(Dim::Any);
-        cx.set("Bias@GRAD", VarType::tensor(w.dtype, vec![Dim::Is(1), size]));
-        Ok(())
+slots! {
+    struct Backward(p) {
+        forms: Forms = Forms::new(p)?,
+        d: input "Out@GRAD",
+        dx: maybe_output "X@GRAD",
+        dy: maybe_output "Y@GRAD",
+        dw: maybe_output "Weight@GRAD",
+        dbias: maybe_output "Bias@GRAD",
     }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let backward = Backward {
-            forms: Forms::new(p)?,
-            d: p.input("Out@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dy: p.maybe_output("Y@GRAD")?,
-            dw: p.maybe_output("Weight@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
-        by_float!(p.float("X")?, T => {
-            let mut scaled = Vec::<T>::new();
-            kernel(move |io| backward.run(io, &mut scaled))
-        })
-    }
-}
-
-struct Backward {
-    forms: Forms,
-    d: In,
-    dx: Option<Out>,
-    dy: Option<Out>,
-    dw: Option<Out>,
-    dbias: Option<Out>,
 }
 
 impl Backward {

@@ -1,21 +1,21 @@
 //! `bmm`: a batch of matrix products.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::checks::sized;
 use oarlock_tensor::{Dims, Element, Float};
 
 use crate::matmul::product::Product;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Bmm, &BmmGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Bmm, &GRAD];
 
 struct Bmm;
 
 impl OpDef for Bmm {
-    fn sig(&self) -> Sig {
-        Sig::new("bmm", "Out = X Y, for every matrix of the batch")
-            .input("X", "float, [batch, m, k]")
-            .input("Y", "float, [batch, k, n]")
-            .output("Out", "[batch, m, n]")
+    sig! {
+        "bmm": "Out = X Y, for every matrix of the batch";
+        in "X": "float, [batch, m, k]";
+        in "Y": "float, [batch, k, n]";
+        out "Out": "[batch, m, n]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -43,10 +43,6 @@ impl OpDef for Bmm {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&BmmGrad)
-    }
 }
 
 const RULE: &str = "`X` must be [batch, m, k] and `Y` [batch, k, n]";
@@ -63,18 +59,9 @@ fn product(io: &Io<'_>, x: In, x_dims: &Dims, y: In, y_dims: &Dims) -> Result<Pr
     }
 }
 
-struct BmmGrad;
-
-impl OpDef for BmmGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("bmm_grad", "X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD, for every matrix of the batch").grad_of(
-            &Bmm.sig(),
-            &["X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Bmm, "bmm_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD, for every matrix of the batch")
+    .kernel(|p| {
         let (x, y, dout) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?);
         let (dx, dy) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
@@ -91,8 +78,7 @@ impl OpDef for BmmGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 #[test]
 fn bmm() {

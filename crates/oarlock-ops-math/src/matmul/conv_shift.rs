@@ -1,18 +1,18 @@
 //! `conv_shift`: circular convolution of rows.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::{Element, Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&ConvShift, &ConvShiftGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&ConvShift, &GRAD];
 
 struct ConvShift;
 
 impl OpDef for ConvShift {
-    fn sig(&self) -> Sig {
-        Sig::new("conv_shift", "Out[b, i] = sum over j of X[b, i + j - n / 2] * Y[b, j], going round at the ends")
-            .input("X", "[batch, m], f32 or f64")
-            .input("Y", "[batch, n] with n odd and at most m")
-            .output("Out", "like `X`")
+    sig! {
+        "conv_shift": "Out[b, i] = sum over j of X[b, i + j - n / 2] * Y[b, j], going round at the ends";
+        in "X": "[batch, m], f32 or f64";
+        in "Y": "[batch, n] with n odd and at most m";
+        out "Out": "like `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +46,6 @@ impl OpDef for ConvShift {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("conv_shift_grad", &["Out@GRAD", "X", "Y"], &["X@GRAD", "Y@GRAD"])
-    }
 }
 
 /// The widths of X and Y.
@@ -73,23 +69,13 @@ fn each((m, n): (usize, usize), len: usize, mut f: impl FnMut(usize, usize, usiz
     }
 }
 
-struct ConvShiftGrad;
-
-impl OpDef for ConvShiftGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("conv_shift_grad", "gradients of `conv_shift`").grad_of(
-            &ConvShift.sig(),
-            &["X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&ConvShift, "conv_shift_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("gradients of `conv_shift`")
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?);
         let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, (x, y, dout): (In, In, In), (dx, dy): (Option<Out>, Option<Out>)) -> Result<()> {
     let (x_tensor, y_tensor, dout_tensor) = (io.dense(x)?, io.dense(y)?, io.dense(dout)?);

@@ -1,28 +1,26 @@
 //! `cross`: the vector product in space.
 
-use oarlock_ir::{Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{
+    Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, fail, kernel, sig,
+};
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Cross, &CrossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Cross, &GRAD];
 
 /// The value of `dim` that asks for the first axis of size 3.
 const ANY_AXIS: i64 = 9;
 
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("dim", ANY_AXIS as i32, "the axis of size 3 along which vectors lie; 9 for the first such axis")
-}
-
 struct Cross;
 
 impl OpDef for Cross {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("cross", "Out = X x Y, the vector product along an axis of size 3")
-            .input("X", "any tensor of numbers with an axis of size 3")
-            .input("Y", "like `X`")
-            .output("Out", "like `X`");
-        with_attrs(sig)
+    sig! {
+        "cross": "Out = X x Y, the vector product along an axis of size 3";
+        in "X": "any tensor of numbers with an axis of size 3";
+        in "Y": "like `X`";
+        out "Out": "like `X`";
+        attr "dim" = ANY_AXIS as i32, "the axis of size 3 along which vectors lie; 9 for the first such axis";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -56,10 +54,6 @@ impl OpDef for Cross {
             Ok(())
         }), other => fail!(Kind::DType, "`cross` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&CrossGrad)
-    }
 }
 
 /// How far the coordinates of a vector are apart.
@@ -91,18 +85,9 @@ fn products<T: Copy>(a: &[T], b: &[T], out: &mut [T], step: usize, f: impl Fn(T,
     }
 }
 
-struct CrossGrad;
-
-impl OpDef for CrossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("cross_grad", "X@GRAD = Y x Out@GRAD and Y@GRAD = Out@GRAD x X").grad_of(
-            &Cross.sig(),
-            &["X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Cross, "cross_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Y x Out@GRAD and Y@GRAD = Out@GRAD x X")
+    .kernel(|p| {
         let (x, y, dout, dim) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?, p.attrs().int("dim")?);
         let sides = [(y, dout, p.maybe_output("X@GRAD")?), (dout, x, p.maybe_output("Y@GRAD")?)];
         by_float!(p.float("X")?, T => kernel(move |io| {
@@ -119,8 +104,7 @@ impl OpDef for CrossGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 fn product<T: Float>(a: T, b: T, c: T, d: T) -> T {
     a * b - c * d

@@ -1,20 +1,20 @@
 //! `dot`: products of vectors, along the last axis.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, fail, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, fail, kernel, sig};
 use oarlock_ops_support::checks::sized;
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Dot, &DotGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Dot, &GRAD];
 
 struct Dot;
 
 impl OpDef for Dot {
-    fn sig(&self) -> Sig {
-        Sig::new("dot", "Out = sum of X * Y along the last axis")
-            .input("X", "numbers, [n] or [batch, n]")
-            .input("Y", "of the same dtype and shape")
-            .output("Out", "[1] or [batch, 1]")
+    sig! {
+        "dot": "Out = sum of X * Y along the last axis";
+        in "X": "numbers, [n] or [batch, n]";
+        in "Y": "of the same dtype and shape";
+        out "Out": "[1] or [batch, 1]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,10 +45,6 @@ impl OpDef for Dot {
             Ok(())
         }), other => fail!(Kind::DType, "`dot` works on f32, f64, i32 and i64, not on {other}"))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&DotGrad)
-    }
 }
 
 /// The length of the vectors, and the shape of the result.
@@ -66,18 +62,9 @@ fn sizes(io: &Io<'_>, x: In, x_tensor: &Tensor, y: In, y_tensor: &Tensor) -> Res
     }
 }
 
-struct DotGrad;
-
-impl OpDef for DotGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("dot_grad", "X@GRAD = Out@GRAD * Y and Y@GRAD = Out@GRAD * X").grad_of(
-            &Dot.sig(),
-            &["X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Dot, "dot_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Out@GRAD * Y and Y@GRAD = Out@GRAD * X")
+    .kernel(|p| {
         let (x, y, dout) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?);
         let (dx, dy) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_number!(p.dtype("X")?, T => kernel(move |io| {
@@ -87,8 +74,7 @@ impl OpDef for DotGrad {
             times_rows(io, y, &b, d, width, dx)?;
             times_rows(io, x, &a, d, width, dy)
         }), other => fail!(Kind::DType, "`dot_grad` works on f32, f64, i32 and i64, not on {other}"))
-    }
-}
+    });
 
 /// Each row of `other` times its factor, if there is an output for it.
 fn times_rows<T: Number>(io: &Io<'_>, slot: In, other: &Tensor, d: &[T], width: usize, to: Option<Out>) -> Result<()> {

@@ -1,19 +1,19 @@
 //! `fsp`: how the channels of two images go together, for distillation.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig};
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Fsp, &FspGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Fsp, &GRAD];
 
 struct Fsp;
 
 impl OpDef for Fsp {
-    fn sig(&self) -> Sig {
-        Sig::new("fsp", "Out[n, i, j] = mean over pixels of X[n, i] * Y[n, j]")
-            .input("X", "[n, channels, h, w], f32 or f64")
-            .input("Y", "[n, other channels, h, w]")
-            .output("Out", "[n, channels, other channels]")
+    sig! {
+        "fsp": "Out[n, i, j] = mean over pixels of X[n, i] * Y[n, j]";
+        in "X": "[n, channels, h, w], f32 or f64";
+        in "Y": "[n, other channels, h, w]";
+        out "Out": "[n, channels, other channels]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -33,10 +33,6 @@ impl OpDef for Fsp {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (inputs, out) = ((p.input("X")?, p.input("Y")?), p.output("Out")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, inputs, out)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("fsp_grad", &["Out@GRAD", "X", "Y"], &["X@GRAD", "Y@GRAD"])
     }
 }
 
@@ -64,19 +60,12 @@ fn forward<T: GemmElem>(io: &Io<'_>, (x, y): (In, In), out: Out) -> Result<()> {
     Ok(())
 }
 
-struct FspGrad;
-
-impl OpDef for FspGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("fsp_grad", "gradients of `fsp`").grad_of(&Fsp.sig(), &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp =
+    GradOp::of(&Fsp, "fsp_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD").doc("gradients of `fsp`").kernel(|p| {
         let inputs = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?);
         let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
-    }
-}
+    });
 
 fn backward<T: GemmElem>(io: &Io<'_>, (x, y, dout): (In, In, In), (dx, dy): (Option<Out>, Option<Out>)) -> Result<()> {
     let (x_tensor, y_tensor, dout_tensor) = (io.dense(x)?, io.dense(y)?, io.dense(dout)?);

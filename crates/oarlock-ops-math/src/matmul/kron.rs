@@ -1,21 +1,21 @@
 //! `kron`: Kronecker's product.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Kron, &KronGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Kron, &GRAD];
 
 struct Kron;
 
 impl OpDef for Kron {
-    fn sig(&self) -> Sig {
-        Sig::new("kron", "Out = X with each element replaced by the element times Y")
-            .input("X", "any tensor of numbers")
-            .input("Y", "of the same dtype; the shorter shape gets axes of size 1 in front")
-            .output("Out", "sizes are those of `X` times those of `Y`")
+    sig! {
+        "kron": "Out = X with each element replaced by the element times Y";
+        in "X": "any tensor of numbers";
+        in "Y": "of the same dtype; the shorter shape gets axes of size 1 in front";
+        out "Out": "sizes are those of `X` times those of `Y`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +42,6 @@ impl OpDef for Kron {
             }
             Ok(())
         }), other => fail!(Kind::DType, "`kron` works on f32, f64, i32 and i64, not on {other}"))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&KronGrad)
     }
 }
 
@@ -97,18 +93,9 @@ fn fill(places: &mut Vec<usize>, dims: &Dims, strides: &Dims) {
     }));
 }
 
-struct KronGrad;
-
-impl OpDef for KronGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "kron_grad",
-            "X@GRAD and Y@GRAD = Out@GRAD times the other one, summed over the products it has part in",
-        )
-        .grad_of(&Kron.sig(), &["X", "Y", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Kron, "kron_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD and Y@GRAD = Out@GRAD times the other one, summed over the products it has part in")
+    .kernel(|p| {
         let (x, y, dout) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?);
         let (dx, dy) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         let mut places = Places::default();
@@ -134,8 +121,7 @@ impl OpDef for KronGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 #[test]
 fn kron() {

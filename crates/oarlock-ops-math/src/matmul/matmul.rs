@@ -1,34 +1,30 @@
 //! `matmul`: products of the matrices in the last two axes, with transposes and a factor.
 
 use oarlock_ir::{
-    AttrView, Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, product,
+    AttrView, Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, product, sig,
 };
 use oarlock_ops_support::checks::sized;
 use oarlock_tensor::{Dims, Element, Float};
 
 use crate::matmul::product::Product;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Matmul, &MatmulGrad];
-
-fn with_attrs(sig: Sig) -> Sig {
-    sig.attr("transpose_X", false, "transpose the matrices of `X`")
-        .attr("transpose_Y", false, "transpose the matrices of `Y`")
-        .attr("alpha", 1.0f32, "a factor")
-        .attr("head_number", 1, "1: other values belong to fused operators of another library")
-        .attr("fused_reshape_Out", Vec::<i32>::new(), "empty: belongs to fused operators of another library")
-        .attr("fused_transpose_Out", Vec::<i32>::new(), "empty: belongs to fused operators of another library")
-        .hints(&["Scale_x", "Scale_y", "Scale_out", "force_fp32_output"])
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Matmul, &GRAD];
 
 struct Matmul;
 
 impl OpDef for Matmul {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("matmul", "Out = alpha * X Y, for every matrix of the batch")
-            .input("X", "float; a vector counts as one row")
-            .input("Y", "float; a vector counts as one column; a single matrix is used for the whole batch")
-            .output("Out", "the batch axes, then rows of `X` and columns of `Y`; axes of vectors are dropped");
-        with_attrs(sig)
+    sig! {
+        "matmul": "Out = alpha * X Y, for every matrix of the batch";
+        in "X": "float; a vector counts as one row";
+        in "Y": "float; a vector counts as one column; a single matrix is used for the whole batch";
+        out "Out": "the batch axes, then rows of `X` and columns of `Y`; axes of vectors are dropped";
+        attr "transpose_X" = false, "transpose the matrices of `X`";
+        attr "transpose_Y" = false, "transpose the matrices of `Y`";
+        attr "alpha" = 1.0f32, "a factor";
+        attr "head_number" = 1, "1: other values belong to fused operators of another library";
+        attr "fused_reshape_Out" = Vec::<i32>::new(), "empty: belongs to fused operators of another library";
+        attr "fused_transpose_Out" = Vec::<i32>::new(), "empty: belongs to fused operators of another library";
+        hints ["Scale_x", "Scale_y", "Scale_out", "force_fp32_output"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -63,10 +59,6 @@ impl OpDef for Matmul {
             product.multiply(io.pool(), a, b, io.data_mut(out, &mut to)?, T::of(how.alpha), T::ZERO);
             Ok(())
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&MatmulGrad)
     }
 }
 
@@ -159,18 +151,9 @@ impl How {
 
 const HOW_TO_FIT: &str = "set transpose_X or transpose_Y, or reshape one of them";
 
-struct MatmulGrad;
-
-impl OpDef for MatmulGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("matmul_grad", "the gradients of a batch of matrix products").grad_of(
-            &Matmul.sig(),
-            &["X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Matmul, "matmul_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("the gradients of a batch of matrix products")
+    .kernel(|p| {
         let (x, y, dout, how) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?, How::parse(p.attrs())?);
         let (dx, dy) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
@@ -190,8 +173,7 @@ impl OpDef for MatmulGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

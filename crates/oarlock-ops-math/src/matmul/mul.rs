@@ -1,7 +1,7 @@
 //! `mul`: the product of two tensors seen as matrices; the heart of every fully connected layer.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, product,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, product, sig,
 };
 use oarlock_ops_support::checks::sized;
 use oarlock_ops_support::double_gradient::{Places, emit_from};
@@ -9,7 +9,7 @@ use oarlock_tensor::{Dims, Element, Float, MAX_RANK};
 
 use crate::matmul::product::Product;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Mul, &MulGrad, &MulGradGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Mul, &GRAD, &MulGradGrad];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.attr("x_num_col_dims", 1, "the number of axes of `X` that make its rows; the others make its columns")
@@ -20,12 +20,12 @@ fn with_attrs(sig: Sig) -> Sig {
 struct Mul;
 
 impl OpDef for Mul {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("mul", "Out = X Y, both seen as matrices")
-            .input("X", "any float tensor")
-            .input("Y", "with as many rows as `X` has columns")
-            .output("Out", "the row axes of `X`, then the column axes of `Y`; LoD of `X`");
-        with_attrs(sig)
+    sig! {
+        "mul": "Out = X Y, both seen as matrices";
+        in "X": "any float tensor";
+        in "Y": "with as many rows as `X` has columns";
+        out "Out": "the row axes of `X`, then the column axes of `Y`; LoD of `X`";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -59,10 +59,6 @@ impl OpDef for Mul {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&MulGrad)
-    }
 }
 
 /// Where axes of X and Y turn from rows to columns.
@@ -94,18 +90,17 @@ impl Cut {
     }
 }
 
-struct MulGrad;
-
-impl OpDef for MulGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("mul_grad", "X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD").grad_of(
-            &Mul.sig(),
-            &["X", "Y", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Mul, "mul_grad(X, Y, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Out@GRAD Y^T and Y@GRAD = X^T Out@GRAD")
+    .grad(|g| {
+        let places = Places {
+            reads: &[("X", "X"), ("Y", "Y"), ("DOut", "Out@GRAD")],
+            grads: &[("DDX", "X@GRAD"), ("DDY", "Y@GRAD")],
+            writes: &[("DX", "X"), ("DY", "Y"), ("DDOut", "Out@GRAD")],
+        };
+        emit_from(g, "mul_grad_grad", &places)
+    })
+    .kernel(|p| {
         let (x, y, dout, cut) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?, Cut::parse(p.attrs())?);
         let (dx, dy) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
@@ -123,32 +118,22 @@ impl OpDef for MulGrad {
             }
             Ok(())
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let places = Places {
-            reads: &[("X", "X"), ("Y", "Y"), ("DOut", "Out@GRAD")],
-            grads: &[("DDX", "X@GRAD"), ("DDY", "Y@GRAD")],
-            writes: &[("DX", "X"), ("DY", "Y"), ("DDOut", "Out@GRAD")],
-        };
-        emit_from(g, "mul_grad_grad", &places)
-    }
-}
+    });
 
 struct MulGradGrad;
 
 impl OpDef for MulGradGrad {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("mul_grad_grad", "DDOut = DDX Y + X DDY, DX = DOut DDY^T, DY = DDX^T DOut")
-            .input("X", "of the forward operator")
-            .input("Y", "of the forward operator")
-            .input("DOut", "gradient of `Out`")
-            .optional_input("DDX", "gradient of the gradient of `X`")
-            .optional_input("DDY", "gradient of the gradient of `Y`")
-            .optional_output("DDOut", "gradient of `DOut`")
-            .optional_output("DX", "gradient of `X`")
-            .optional_output("DY", "gradient of `Y`");
-        with_attrs(sig)
+    sig! {
+        "mul_grad_grad": "DDOut = DDX Y + X DDY, DX = DOut DDY^T, DY = DDX^T DOut";
+        in "X": "of the forward operator";
+        in "Y": "of the forward operator";
+        in "DOut": "gradient of `Out`";
+        in? "DDX": "gradient of the gradient of `X`";
+        in? "DDY": "gradient of the gradient of `Y`";
+        out? "DDOut": "gradient of `DOut`";
+        out? "DX": "gradient of `X`";
+        out? "DY": "gradient of `Y`";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,11 +1,13 @@
 //! `dist`: the distance of two tensors.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel, sig,
+};
 use oarlock_ops_support::broadcast::spread;
 use oarlock_ops_support::broadcast::{self, Spread};
 use oarlock_tensor::{Dims, Element, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Dist, &DistGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Dist, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.attr(
@@ -18,12 +20,12 @@ fn with_attrs(sig: Sig) -> Sig {
 struct Dist;
 
 impl OpDef for Dist {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("dist", "Out = the p-norm of X - Y")
-            .input("X", "f32 or f64")
-            .input("Y", "of the same dtype; sizes are equal or 1")
-            .output("Out", "[1]");
-        with_attrs(sig)
+    sig! {
+        "dist": "Out = the p-norm of X - Y";
+        in "X": "f32 or f64";
+        in "Y": "of the same dtype; sizes are equal or 1";
+        out "Out": "[1]";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +48,6 @@ impl OpDef for Dist {
             io.data_mut::<T>(out, &mut to)?.fill(distance);
             Ok(())
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&DistGrad)
     }
 }
 
@@ -79,15 +77,9 @@ fn distance<T: Float>(s: &Spread, x: &[T], y: &[T], p: T) -> T {
     if p.is_finite() && p != T::ZERO { sum.powf(T::ONE / p) } else { sum }
 }
 
-struct DistGrad;
-
-impl OpDef for DistGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("dist_grad", "X@GRAD = Out@GRAD times the derivative of the norm by X - Y; Y@GRAD the negative")
-            .grad_of(&Dist.sig(), &["X", "Y", "Out", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Dist, "dist_grad(X, Y, Out, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Out@GRAD times the derivative of the norm by X - Y; Y@GRAD the negative")
+    .kernel(|p| {
         let slots = (p.input("X")?, p.input("Y")?);
         let (norm, dout) = (p.input("Out")?, p.input("Out@GRAD")?);
         let (dx, dy, power) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?, p.attrs().f32("p")?);
@@ -101,8 +93,7 @@ impl OpDef for DistGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 /// The derivative of the norm.
 struct Slope<T> {

@@ -1,17 +1,19 @@
 //! `mean`: the mean of all elements.
 
 use oarlock_ir::{
-    Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Sig, Traits, VarType, by_float, kernel,
+    Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType, by_float, kernel, sig,
 };
 use oarlock_tensor::{Dims, Element, Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Mean, &MeanGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Mean, &GRAD];
 
 struct Mean;
 
 impl OpDef for Mean {
-    fn sig(&self) -> Sig {
-        Sig::new("mean", "Out = mean of all elements of X").input("X", "any float tensor").output("Out", "of shape [1]")
+    sig! {
+        "mean": "Out = mean of all elements of X";
+        in "X": "any float tensor";
+        out "Out": "of shape [1]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -30,24 +32,12 @@ impl OpDef for Mean {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&MeanGrad)
-    }
 }
 
-struct MeanGrad;
-
-impl OpDef for MeanGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("mean_grad", "X@GRAD = Out@GRAD / number of elements of X").grad_of(
-            &Mean.sig(),
-            &["X", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Mean, "mean_grad(X, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD / number of elements of X")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let tensor = io.dense(x)?;
@@ -60,12 +50,7 @@ impl OpDef for MeanGrad {
             io.data_mut::<T>(dx, &mut to)?.fill(d / T::of(tensor.numel() as f64));
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn mean() {

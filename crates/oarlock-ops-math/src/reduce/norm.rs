@@ -1,24 +1,21 @@
 //! `norm`: a tensor divided by its norm along one axis.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes};
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Norm, &NormGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.required_attr("axis", "the axis to sum along").attr("epsilon", 1e-10f32, "added to the sum of squares")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Norm, &GRAD];
 
 struct Norm;
 
 impl OpDef for Norm {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("norm", "Out = X / Norm, with Norm = sqrt(sum of X^2 along `axis` + epsilon)")
-            .input("X", "f32 or f64")
-            .output("Norm", "like `X`, of size 1 along `axis`")
-            .output("Out", "like `X`");
-        attrs(sig)
+    sig! {
+        "norm": "Out = X / Norm, with Norm = sqrt(sum of X^2 along `axis` + epsilon)";
+        in "X": "f32 or f64";
+        out "Norm": "like `X`, of size 1 along `axis`";
+        out "Out": "like `X`";
+        attr "axis": "the axis to sum along";
+        attr "epsilon" = 1e-10f32, "added to the sum of squares";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -34,10 +31,6 @@ impl OpDef for Norm {
         let (x, norm, out) = (p.input("X")?, p.output("Norm")?, p.output("Out")?);
         let (axis, epsilon) = (p.attrs().int("axis")?, p.attrs().f32("epsilon")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, (norm, out), axis, T::of(epsilon.into()))))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("norm_grad", &["Norm", "Out@GRAD", "X"], &["X@GRAD"])
     }
 }
 
@@ -58,27 +51,13 @@ fn forward<T: Float>(io: &Io<'_>, x: In, (norm, out): (Out, Out), axis: i64, eps
     Ok(())
 }
 
-struct NormGrad;
-
-impl OpDef for NormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("norm_grad", "X@GRAD = (Out@GRAD - X * (sum of X * Out@GRAD along `axis`) / Norm^2) / Norm").grad_of(
-            &Norm.sig(),
-            &["X", "Norm", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Norm, "norm_grad(X, Norm, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = (Out@GRAD - X * (sum of X * Out@GRAD along `axis`) / Norm^2) / Norm")
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("Norm")?, p.input("Out@GRAD")?);
         let (dx, axis) = (p.output("X@GRAD")?, p.attrs().int("axis")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, dx, axis)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, (x, norm, dout): (In, In, In), dx: Out, axis: i64) -> Result<()> {
     let (x_tensor, norm_tensor, dout_tensor) = (io.dense(x)?, io.dense(norm)?, io.dense(dout)?);

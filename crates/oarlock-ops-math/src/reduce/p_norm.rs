@@ -1,12 +1,12 @@
 //! `p_norm`: the norm along an axis.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel,
 };
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_tensor::{Dims, Element, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&PNorm, &PNormGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&PNorm, &GRAD];
 
 fn with_attrs(sig: Sig) -> Sig {
     sig.attr("porder", 2.0f32, "which norm, a number above 0")
@@ -50,10 +50,6 @@ impl OpDef for PNorm {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&PNormGrad)
-    }
 }
 
 fn order(attrs: AttrView<'_>) -> Result<f32> {
@@ -95,18 +91,9 @@ impl Lines {
     }
 }
 
-struct PNormGrad;
-
-impl OpDef for PNormGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("p_norm_grad", "X@GRAD = Out@GRAD * sign(X) * (|X| / Out) to the p - 1, 0 where X is 0").grad_of(
-            &PNorm.sig(),
-            &["X", "Out", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&PNorm, "p_norm_grad(X, Out, Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD * sign(X) * (|X| / Out) to the p - 1, 0 where X is 0")
+    .kernel(|p| {
         let (x, out, dout, dx) = (p.input("X")?, p.input("Out")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let (order, axis) = (order(p.attrs())?, p.attrs().int("axis")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
@@ -122,8 +109,7 @@ impl OpDef for PNormGrad {
             lines.each(x.len(), |at, line| to[at] = slope(x[at], norm[line], p) * d[line]);
             Ok(())
         }))
-    }
-}
+    });
 
 /// The derivative of a norm by one of its elements.
 fn slope<T: Float>(x: T, norm: T, p: T) -> T {

@@ -1,40 +1,13 @@
 //! `reduce_max`: the maximum along some axes.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::number::Number;
-use oarlock_tensor::Float;
+use crate::reduce::reduction::reduction;
 
-use crate::reduce::reduction::{Reduce, ReduceGrad, Reduction, ReductionGrad, emit_grad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Reduce::<Max>::OP, &ReduceGrad::<Max>::OP];
-
-struct Max;
-
-impl Reduction for Max {
-    const TYPE: &'static str = "reduce_max";
-    const DOC: &'static str = "Out = maximum of X along `dim`";
-
-    fn start<T: Number>() -> T {
-        T::LOWEST
-    }
-
-    fn step<T: Number>(a: T, b: T) -> T {
-        if a < b { b } else { a }
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Max>(g)
-    }
-}
-
-impl ReductionGrad for Max {
-    const GRAD_TYPE: &'static str = "reduce_max_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD where X is the maximum, also if several are, else 0";
-    const NEEDS_VALUES: bool = true;
-
-    fn dx<T: Float>(x: T, out: T, d: T, _: usize) -> T {
-        if x == out { d } else { T::ZERO }
-    }
+reduction! {
+    Max: "reduce_max", "Out = maximum of X along `dim`";
+    start = T::LOWEST;
+    step(a, b) = if a < b { b } else { a };
+    grad "reduce_max_grad", "X@GRAD = Out@GRAD where X is the maximum, also if several are, else 0", NEEDS_VALUES;
+    dx(x, out, d, _) = if x == out { d } else { T::ZERO };
 }
 
 #[test]

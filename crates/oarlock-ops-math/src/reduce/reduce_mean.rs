@@ -1,46 +1,15 @@
 //! `reduce_mean`: the mean along some axes.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::number::Number;
-use oarlock_tensor::Float;
+use crate::reduce::reduction::reduction;
 
-use crate::reduce::reduction::{Reduce, ReduceGrad, Reduction, ReductionGrad, emit_grad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Reduce::<Mean>::OP, &ReduceGrad::<Mean>::OP];
-
-struct Mean;
-
-impl Reduction for Mean {
-    const TYPE: &'static str = "reduce_mean";
-    const DOC: &'static str = "Out = mean of X along `dim`";
-
-    fn start<T: Number>() -> T {
-        T::ZERO
-    }
-
-    fn step<T: Number>(a: T, b: T) -> T {
-        a.plus(b)
-    }
-
-    fn finish<T: Number>(folded: T, count: usize) -> T {
-        folded.over(T::from_i64(count as i64))
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Mean>(g)
-    }
-}
-
-impl ReductionGrad for Mean {
-    const GRAD_TYPE: &'static str = "reduce_mean_grad";
-    const GRAD_DOC: &'static str =
-        "X@GRAD = Out@GRAD of the mean that the element went into, divided by the number of its elements";
-    const NEEDS_VALUES: bool = false;
-    const LINEAR: bool = true;
-
-    fn dx<T: Float>(_: T, _: T, d: T, count: usize) -> T {
-        d / T::of(count as f64)
-    }
+reduction! {
+    Mean: "reduce_mean", "Out = mean of X along `dim`";
+    start = T::ZERO;
+    step(a, b) = a.plus(b);
+    finish(folded, count) = folded.over(T::from_i64(count as i64));
+    grad "reduce_mean_grad",
+        "X@GRAD = Out@GRAD of the mean that the element went into, divided by the number of its elements", LINEAR;
+    dx(_, _, d, count) = d / T::of(count as f64);
 }
 
 #[test]

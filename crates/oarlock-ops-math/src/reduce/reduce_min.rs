@@ -1,40 +1,13 @@
 //! `reduce_min`: the minimum along some axes.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::number::Number;
-use oarlock_tensor::Float;
+use crate::reduce::reduction::reduction;
 
-use crate::reduce::reduction::{Reduce, ReduceGrad, Reduction, ReductionGrad, emit_grad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Reduce::<Min>::OP, &ReduceGrad::<Min>::OP];
-
-struct Min;
-
-impl Reduction for Min {
-    const TYPE: &'static str = "reduce_min";
-    const DOC: &'static str = "Out = minimum of X along `dim`";
-
-    fn start<T: Number>() -> T {
-        T::HIGHEST
-    }
-
-    fn step<T: Number>(a: T, b: T) -> T {
-        if b < a { b } else { a }
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Min>(g)
-    }
-}
-
-impl ReductionGrad for Min {
-    const GRAD_TYPE: &'static str = "reduce_min_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD where X is the minimum, also if several are, else 0";
-    const NEEDS_VALUES: bool = true;
-
-    fn dx<T: Float>(x: T, out: T, d: T, _: usize) -> T {
-        if x == out { d } else { T::ZERO }
-    }
+reduction! {
+    Min: "reduce_min", "Out = minimum of X along `dim`";
+    start = T::HIGHEST;
+    step(a, b) = if b < a { b } else { a };
+    grad "reduce_min_grad", "X@GRAD = Out@GRAD where X is the minimum, also if several are, else 0", NEEDS_VALUES;
+    dx(x, out, d, _) = if x == out { d } else { T::ZERO };
 }
 
 #[test]

@@ -1,40 +1,13 @@
 //! `reduce_prod`: the product along some axes.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::number::Number;
-use oarlock_tensor::Float;
+use crate::reduce::reduction::reduction;
 
-use crate::reduce::reduction::{Reduce, ReduceGrad, Reduction, ReductionGrad, emit_grad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Reduce::<Prod>::OP, &ReduceGrad::<Prod>::OP];
-
-struct Prod;
-
-impl Reduction for Prod {
-    const TYPE: &'static str = "reduce_prod";
-    const DOC: &'static str = "Out = product of X along `dim`";
-
-    fn start<T: Number>() -> T {
-        T::ONE
-    }
-
-    fn step<T: Number>(a: T, b: T) -> T {
-        a.times(b)
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Prod>(g)
-    }
-}
-
-impl ReductionGrad for Prod {
-    const GRAD_TYPE: &'static str = "reduce_prod_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * Out / X; not a number where X is 0, as in Fluid";
-    const NEEDS_VALUES: bool = true;
-
-    fn dx<T: Float>(x: T, out: T, d: T, _: usize) -> T {
-        d * out / x
-    }
+reduction! {
+    Prod: "reduce_prod", "Out = product of X along `dim`";
+    start = T::ONE;
+    step(a, b) = a.times(b);
+    grad "reduce_prod_grad", "X@GRAD = Out@GRAD * Out / X; not a number where X is 0, as in Fluid", NEEDS_VALUES;
+    dx(x, out, d, _) = d * out / x;
 }
 
 #[test]

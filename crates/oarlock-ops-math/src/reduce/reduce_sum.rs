@@ -1,41 +1,13 @@
 //! `reduce_sum`: the sum along some axes.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::number::Number;
-use oarlock_tensor::Float;
+use crate::reduce::reduction::reduction;
 
-use crate::reduce::reduction::{Reduce, ReduceGrad, Reduction, ReductionGrad, emit_grad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Reduce::<Sum>::OP, &ReduceGrad::<Sum>::OP];
-
-struct Sum;
-
-impl Reduction for Sum {
-    const TYPE: &'static str = "reduce_sum";
-    const DOC: &'static str = "Out = sum of X along `dim`";
-
-    fn start<T: Number>() -> T {
-        T::ZERO
-    }
-
-    fn step<T: Number>(a: T, b: T) -> T {
-        a.plus(b)
-    }
-
-    fn grad(g: &mut Grad<'_>) -> Result<()> {
-        emit_grad::<Sum>(g)
-    }
-}
-
-impl ReductionGrad for Sum {
-    const GRAD_TYPE: &'static str = "reduce_sum_grad";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD of the sum that the element went into";
-    const NEEDS_VALUES: bool = false;
-    const LINEAR: bool = true;
-
-    fn dx<T: Float>(_: T, _: T, d: T, _: usize) -> T {
-        d
-    }
+reduction! {
+    Sum: "reduce_sum", "Out = sum of X along `dim`";
+    start = T::ZERO;
+    step(a, b) = a.plus(b);
+    grad "reduce_sum_grad", "X@GRAD = Out@GRAD of the sum that the element went into", LINEAR;
+    dx(_, _, d, _) = d;
 }
 
 #[cfg(test)]

@@ -45,13 +45,63 @@ pub(crate) trait ReductionGrad: Reduction {
     /// The formula, for the documentation.
     const GRAD_DOC: &'static str;
     /// Reads the elements of X and Out, not only sizes.
-    const NEEDS_VALUES: bool;
+    const NEEDS_VALUES: bool = false;
     /// The gradient of the gradient operator is the forward operator.
     const LINEAR: bool = false;
 
     /// The gradient of the element `x`, for the gradient `d` of the fold `out` of `count` elements.
     fn dx<T: Float>(x: T, out: T, d: T, count: usize) -> T;
 }
+
+/// Writes a [`Reduction`], its [`ReductionGrad`] and the list of their operators. Names behind a documentation are constants that
+/// are true.
+macro_rules! reduction {
+    (
+        $name:ident: $op:literal, $doc:literal;
+        start = $start:expr;
+        step($a:ident, $b:ident) = $step:expr;
+        $(finish($folded:ident, $count:ident) = $finish:expr;)?
+        grad $grad_op:literal, $grad_doc:literal $(, $flag:ident)*;
+        dx($x:pat, $out:pat, $d:pat, $count_of:pat) = $dx:expr;
+    ) => {
+        pub(crate) const OPS: &[&dyn oarlock_ir::OpDef] =
+            &[&crate::reduce::reduction::Reduce::<$name>::OP, &crate::reduce::reduction::ReduceGrad::<$name>::OP];
+
+        struct $name;
+
+        impl crate::reduce::reduction::Reduction for $name {
+            const TYPE: &'static str = $op;
+            const DOC: &'static str = $doc;
+
+            fn start<T: oarlock_ops_support::number::Number>() -> T {
+                $start
+            }
+
+            fn step<T: oarlock_ops_support::number::Number>($a: T, $b: T) -> T {
+                $step
+            }
+
+            $(fn finish<T: oarlock_ops_support::number::Number>($folded: T, $count: usize) -> T {
+                $finish
+            })?
+
+            fn grad(g: &mut oarlock_ir::Grad<'_>) -> oarlock_ir::Result<()> {
+                crate::reduce::reduction::emit_grad::<$name>(g)
+            }
+        }
+
+        impl crate::reduce::reduction::ReductionGrad for $name {
+            const GRAD_TYPE: &'static str = $grad_op;
+            const GRAD_DOC: &'static str = $grad_doc;
+            $(const $flag: bool = true;)*
+
+            fn dx<T: oarlock_tensor::Float>($x: T, $out: T, $d: T, $count_of: usize) -> T {
+                $dx
+            }
+        }
+    };
+}
+pub(crate) use reduction;
 
 /// Emits the gradient operator of a fold.
 pub(crate) fn emit_grad<R: ReductionGrad>(g: &mut Grad<'_>) -> Result<()> {
@@ -335,7 +385,7 @@ pub(crate) struct ReduceBool {
 
 impl OpDef for ReduceBool {
     fn sig(&self) -> Sig {
-        forward_sig(self.op_type, self.doc, "a bool tensor")
+        forward_sig(self.op_type, self.doc, "a bool tensor").traits(Traits::GRADIENT_FREE)
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -355,9 +405,5 @@ impl OpDef for ReduceBool {
             reduce(io, (x, tensor.dims()), data, out, &axes, (start, |v| v, step, |folded, _| folded))?;
             keep_lod(io, &tensor, out, &axes)
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }

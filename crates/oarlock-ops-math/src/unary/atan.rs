@@ -1,29 +1,11 @@
 //! `atan`: inverse tangent, element by element.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Atan>::OP, &UnaryGrad::<Atan>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Atan;
-
-impl Formula for Atan {
-    const OP: &'static str = "atan";
-    const GRAD_OP: &'static str = "atan_grad";
-    const DOC: &'static str = "Out = atan(X)";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (1 + X^2)";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.atan()
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        dout / (T::ONE + x * x)
-    }
+formula! {
+    Atan: "atan", "atan_grad";
+    out(x) = x.atan(), "Out = atan(X)";
+    grad X(x, dout) = dout / (T::ONE + x * x), "X@GRAD = Out@GRAD / (1 + X^2)";
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `cast`: the same numbers in another element type.
 
-use oarlock_ir::{Grad, Infer, Kernel, Op, OpDef, Prepare, Result, Sig, grad_name, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, Op, OpDef, Prepare, Result, grad_name, kernel, sig};
 use oarlock_tensor::{Element, Tensor, by_element};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Cast];
@@ -8,12 +8,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Cast];
 struct Cast;
 
 impl OpDef for Cast {
-    fn sig(&self) -> Sig {
-        Sig::new("cast", "Out = X in another element type")
-            .input("X", "any tensor")
-            .output("Out", "shape and LoD of `X`")
-            .required_attr("in_dtype", "element type of `X`")
-            .required_attr("out_dtype", "element type of `Out`")
+    sig! {
+        "cast": "Out = X in another element type";
+        in "X": "any tensor";
+        out "Out": "shape and LoD of `X`";
+        attr "in_dtype": "element type of `X`";
+        attr "out_dtype": "element type of `Out`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,13 +1,13 @@
 //! `clip`: every element into an interval; of selected rows too, whose repeated rows are added first.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel, sig};
 use oarlock_tensor::{Float, Value};
 
 use crate::unary::merged_rows::merged_rows;
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::merge::RowMerger;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Clip, &ClipGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Clip, &GRAD];
 
 fn bounds(sig: Sig) -> Sig {
     sig.optional_input("Min", "[1]; replaces `min`")
@@ -38,11 +38,12 @@ impl Bounds {
 struct Clip;
 
 impl OpDef for Clip {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("clip", "Out = min(max(X, min), max)")
-            .input("X", "a tensor or selected rows")
-            .output("Out", "like `X`");
-        bounds(sig)
+    sig! {
+        "clip": "Out = min(max(X, min), max)";
+        in "X": "a tensor or selected rows";
+        out "Out": "like `X`";
+        with bounds;
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -62,14 +63,6 @@ impl OpDef for Clip {
                 pointwise::map(io, x, out, |v: T| within(v, min, max))
             })
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("clip_grad", &["Max", "Min", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 
@@ -92,33 +85,16 @@ fn clip_rows<T: Float>(io: &Io<'_>, x: In, out: Out, merger: &mut RowMerger<T>, 
     Ok(())
 }
 
-struct ClipGrad;
-
-impl OpDef for ClipGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("clip_grad", "X@GRAD = Out@GRAD where min < X < max, else 0").grad_of(
-            &Clip.sig(),
-            &["X", "Out@GRAD", "Min", "Max"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        pointwise::infer_grad_like(cx, "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Clip, "clip_grad(X, Out@GRAD, Min, Max) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD where min < X < max, else 0")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .kernel(|p| {
         let (x, dout, dx, bounds) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?, Bounds::new(p)?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (min, max) = bounds.get::<T>(io)?;
             pointwise::zip(io, x, dout, dx, |x: T, d: T| if x > min && x < max { d } else { T::ZERO })
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 #[test]
 fn clip() {

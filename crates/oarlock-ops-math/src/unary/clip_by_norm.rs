@@ -1,6 +1,6 @@
 //! `clip_by_norm`: scales a tensor down to a norm; selected rows too, whose repeated rows are added first.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::simd;
 use oarlock_tensor::{Float, Value};
 
@@ -13,14 +13,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&ClipByNorm];
 struct ClipByNorm;
 
 impl OpDef for ClipByNorm {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "clip_by_norm",
-            "Out = X * max_norm / norm, where norm = sqrt(sum of X^2), if that is above max_norm; else X",
-        )
-        .input("X", "a tensor or selected rows")
-        .output("Out", "like `X`")
-        .required_attr("max_norm", "the largest norm")
+    sig! {
+        "clip_by_norm": "Out = X * max_norm / norm, where norm = sqrt(sum of X^2), if that is above max_norm; else X";
+        in "X": "a tensor or selected rows";
+        out "Out": "like `X`";
+        attr "max_norm": "the largest norm";
+        traits Traits::X_TO_OUT.whole_tensor();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -44,10 +42,6 @@ impl OpDef for ClipByNorm {
                 Ok(())
             })
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT.whole_tensor()
     }
 }
 

@@ -1,29 +1,11 @@
 //! `cos`: cosine, element by element.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Cos>::OP, &UnaryGrad::<Cos>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Cos;
-
-impl Formula for Cos {
-    const OP: &'static str = "cos";
-    const GRAD_OP: &'static str = "cos_grad";
-    const DOC: &'static str = "Out = cos(X)";
-    const GRAD_DOC: &'static str = "X@GRAD = -Out@GRAD * sin(X)";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.cos()
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        -dout * x.sin()
-    }
+formula! {
+    Cos: "cos", "cos_grad";
+    out(x) = x.cos(), "Out = cos(X)";
+    grad X(x, dout) = -dout * x.sin(), "X@GRAD = -Out@GRAD * sin(X)";
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `dgc_clip_by_norm`: `clip_by_norm` once gradient compression has begun.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::pointwise;
 
 use crate::unary::clip_by_norm::limit;
@@ -10,16 +10,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&DgcClipByNorm];
 struct DgcClipByNorm;
 
 impl OpDef for DgcClipByNorm {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "dgc_clip_by_norm",
-            "`clip_by_norm` of X from step rampup_begin_step on; before it, or if that is negative, Out = X",
-        )
-        .input("X", "a gradient")
-        .input("current_step", "how many steps were done, one number")
-        .output("Out", "like `X`")
-        .required_attr("max_norm", "the largest norm")
-        .attr("rampup_begin_step", -1.0f32, "the step from which gradients are compressed")
+    sig! {
+        "dgc_clip_by_norm":
+            "`clip_by_norm` of X from step rampup_begin_step on; before it, or if that is negative, Out = X";
+        in "X": "a gradient";
+        in "current_step": "how many steps were done, one number";
+        out "Out": "like `X`";
+        attr "max_norm": "the largest norm";
+        attr "rampup_begin_step" = -1.0f32, "the step from which gradients are compressed";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +38,6 @@ impl OpDef for DgcClipByNorm {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 

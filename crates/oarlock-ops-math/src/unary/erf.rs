@@ -1,30 +1,13 @@
 //! `erf`: the error function, element by element.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
-
 use crate::unary::error_function;
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
+use crate::unary::formula::formula;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Erf>::OP, &UnaryGrad::<Erf>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Erf;
-
-impl Formula for Erf {
-    const OP: &'static str = "erf";
-    const GRAD_OP: &'static str = "erf_grad";
-    const DOC: &'static str = "Out = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to X";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD * 2 / sqrt(pi) * exp(-X^2)";
-    const GRAD_READS: Reads = Reads::X;
-
-    fn value<T: Math>(self, x: T) -> T {
-        error_function::erf(x)
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        dout * T::of(std::f64::consts::FRAC_2_SQRT_PI) * (-x * x).fast_exp()
-    }
+formula! {
+    Erf: "erf", "erf_grad";
+    out(x) = error_function::erf(x), "Out = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to X";
+    grad X(x, dout) = dout * T::of(std::f64::consts::FRAC_2_SQRT_PI) * (-x * x).fast_exp(),
+        "X@GRAD = Out@GRAD * 2 / sqrt(pi) * exp(-X^2)";
 }
 
 #[test]

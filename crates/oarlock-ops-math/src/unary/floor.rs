@@ -1,29 +1,11 @@
 //! `floor`: the largest integer not above x, element by element.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Floor>::OP, &UnaryGrad::<Floor>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Floor;
-
-impl Formula for Floor {
-    const OP: &'static str = "floor";
-    const GRAD_OP: &'static str = "floor_grad";
-    const DOC: &'static str = "Out = floor(X)";
-    const GRAD_DOC: &'static str = "X@GRAD = 0";
-    const GRAD_READS: Reads = Reads::Nothing;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.floor()
-    }
-
-    fn grad<T: Math>(self, _at: T, _dout: T) -> T {
-        T::ZERO
-    }
+formula! {
+    Floor: "floor", "floor_grad";
+    out(x) = x.floor(), "Out = floor(X)";
+    grad Nothing(_at, _dout) = T::ZERO, "X@GRAD = 0";
 }
 
 #[test]

@@ -60,6 +60,72 @@ pub(crate) trait Formula: Copy + Default + Send + Sync + 'static {
     fn grad<T: Math>(self, at: T, dout: T) -> T;
 }
 
+/// Writes a [`Formula`] and the list of its operators: a row per attribute, the value with its documentation, the gradient with
+/// what it reads, and what else there is. Formulas name attributes as variables of the type `T`.
+macro_rules! formula {
+    (
+        $name:ident: $op:literal, $grad_op:literal;
+        $(attr $attr:ident = $default:literal, $attr_doc:literal;)*
+        out($x:pat) = $value:expr, $doc:literal;
+        grad $reads:ident($at:pat, $dout:pat) = $slope:expr, $grad_doc:literal;
+        $(integers $integer:expr;)?
+        $(loops $values:path, $values_in_place:path;)?
+        $(double $second:ident;)?
+    ) => {
+        pub(crate) const OPS: &[&dyn oarlock_ir::OpDef] = &[
+            &crate::unary::formula::Unary::<$name>::OP,
+            &crate::unary::formula::UnaryGrad::<$name>::OP,
+            $(&oarlock_ops_support::double_gradient::GradGrad::<$second>::OP,)?
+        ];
+
+        #[derive(Clone, Copy, Default)]
+        struct $name {
+            $($attr: f32,)*
+        }
+
+        #[allow(unused_variables, reason = "not every formula reads every attribute")]
+        impl crate::unary::formula::Formula for $name {
+            const OP: &'static str = $op;
+            const GRAD_OP: &'static str = $grad_op;
+            const DOC: &'static str = $doc;
+            const GRAD_DOC: &'static str = $grad_doc;
+            const GRAD_READS: crate::unary::formula::Reads = crate::unary::formula::Reads::$reads;
+            $(const INTEGER: Option<fn(i64) -> i64> = Some($integer);)?
+
+            fn attrs(sig: oarlock_ir::Sig) -> oarlock_ir::Sig {
+                sig$(.attr(stringify!($attr), std::convert::identity::<f32>($default), $attr_doc))*
+            }
+
+            fn read(attrs: &oarlock_ir::AttrView<'_>) -> oarlock_ir::Result<Self> {
+                Ok($name { $($attr: attrs.f32(stringify!($attr))?,)* })
+            }
+
+            fn value<T: oarlock_tensor::simd::Math>(self, $x: T) -> T {
+                $(let $attr = T::of(self.$attr.into());)*
+                $value
+            }
+
+            fn grad<T: oarlock_tensor::simd::Math>(self, $at: T, $dout: T) -> T {
+                $(let $attr = T::of(self.$attr.into());)*
+                $slope
+            }
+
+            $(fn values<T: oarlock_tensor::simd::Math>(self, out: &mut [T], x: &[T]) {
+                $values(out, x);
+            }
+
+            fn values_in_place<T: oarlock_tensor::simd::Math>(self, x: &mut [T]) {
+                $values_in_place(x);
+            })?
+
+            $(fn second(g: &mut oarlock_ir::Grad<'_>) -> oarlock_ir::Result<()> {
+                oarlock_ops_support::double_gradient::emit::<$second>(g)
+            })?
+        }
+    };
+}
+pub(crate) use formula;
+
 /// The inputs of a gradient besides `Out@GRAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {

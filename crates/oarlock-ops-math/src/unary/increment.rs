@@ -1,6 +1,6 @@
 //! `increment`: a counter plus a step.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_tensor::by_element;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Increment];
@@ -8,12 +8,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Increment];
 struct Increment;
 
 impl OpDef for Increment {
-    fn sig(&self) -> Sig {
-        Sig::new("increment", "Out = X + step").input("X", "[1], any number").output("Out", "like `X`").attr(
-            "step",
-            1.0f32,
-            "what to add",
-        )
+    sig! {
+        "increment": "Out = X + step";
+        in "X": "[1], any number";
+        out "Out": "like `X`";
+        attr "step" = 1.0f32, "what to add";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -44,10 +44,6 @@ impl OpDef for Increment {
         op.outputs.set("Out", g.op().inputs.get("X").to_vec());
         op.attrs.set("step", -step);
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 

@@ -1,14 +1,10 @@
 //! `pow`: x to a power, element by element.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::{DType, Element, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Pow, &PowGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.optional_input("FactorTensor", "[1]; replaces `factor`").attr("factor", 1.0f32, "the power")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&Pow, &GRAD];
 
 /// The power of this run: of the tensor if there is one.
 fn factor(io: &Io<'_>, tensor: Option<In>, attr: f32) -> Result<f64> {
@@ -18,8 +14,13 @@ fn factor(io: &Io<'_>, tensor: Option<In>, attr: f32) -> Result<f64> {
 struct Pow;
 
 impl OpDef for Pow {
-    fn sig(&self) -> Sig {
-        attrs(Sig::new("pow", "Out = X ^ factor").input("X", "f32, f64, i32 or i64").output("Out", "like `X`"))
+    sig! {
+        "pow": "Out = X ^ factor";
+        in "X": "f32, f64, i32 or i64";
+        in? "FactorTensor": "[1]; replaces `factor`";
+        out "Out": "like `X`";
+        attr "factor" = 1.0f32, "the power";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,14 +41,6 @@ impl OpDef for Pow {
                 pointwise::map(io, x, out, |v: T| power(v, e))
             })),
         }
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("pow_grad", &["FactorTensor", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 
@@ -70,34 +63,17 @@ fn pow_integers<T: Element>(io: &Io<'_>, x: In, out: oarlock_ir::Out, e: f64) ->
     Ok(())
 }
 
-struct PowGrad;
-
-impl OpDef for PowGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("pow_grad", "X@GRAD = Out@GRAD * factor * X ^ (factor - 1)").grad_of(
-            &Pow.sig(),
-            &["X", "Out@GRAD", "FactorTensor"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        pointwise::infer_grad_like(cx, "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&Pow, "pow_grad(X, Out@GRAD, FactorTensor) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD * factor * X ^ (factor - 1)")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         let (tensor, attr) = (p.maybe_input("FactorTensor")?, p.attrs().f32("factor")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let e = T::of(factor(io, tensor, attr)?);
             pointwise::zip(io, x, dout, dx, |x: T, d: T| d * e * power(x, e - T::ONE))
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 #[test]
 fn pow() {

@@ -1,29 +1,11 @@
 //! `round`: the nearest integer, element by element; halves go away from 0.
 
-use oarlock_ir::OpDef;
-use oarlock_tensor::simd::Math;
+use crate::unary::formula::formula;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
-
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Round>::OP, &UnaryGrad::<Round>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Round;
-
-impl Formula for Round {
-    const OP: &'static str = "round";
-    const GRAD_OP: &'static str = "round_grad";
-    const DOC: &'static str = "Out = X rounded to the nearest integer, halves away from 0";
-    const GRAD_DOC: &'static str = "X@GRAD = 0";
-    const GRAD_READS: Reads = Reads::Nothing;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.round()
-    }
-
-    fn grad<T: Math>(self, _at: T, _dout: T) -> T {
-        T::ZERO
-    }
+formula! {
+    Round: "round", "round_grad";
+    out(x) = x.round(), "Out = X rounded to the nearest integer, halves away from 0";
+    grad Nothing(_at, _dout) = T::ZERO, "X@GRAD = 0";
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `scale`: a factor and a summand for every element.
 
 use oarlock_ir::{
-    Attr, Grad, In, Infer, Io, Kernel, Kind, Op, OpDef, Out, Prepare, Result, Sig, Traits, checked_kernel, fail,
+    Attr, Grad, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Traits, checked_kernel, fail, sig, slots,
 };
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Tensor, Value};
@@ -11,14 +11,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Scale];
 struct Scale;
 
 impl OpDef for Scale {
-    fn sig(&self) -> Sig {
-        Sig::new("scale", "Out = scale * X + bias, or scale * (X + bias)")
-            .input("X", "any tensor of numbers, or selected rows")
-            .optional_input("ScaleTensor", "one number, instead of attribute `scale`")
-            .output("Out", "like `X`")
-            .attr("scale", 1.0f32, "the factor; integers take its whole part")
-            .attr("bias", 0.0f32, "the summand; integers take its whole part")
-            .attr("bias_after_scale", true, "add the summand after multiplying, not before")
+    sig! {
+        "scale": "Out = scale * X + bias, or scale * (X + bias)";
+        in "X": "any tensor of numbers, or selected rows";
+        in? "ScaleTensor": "one number, instead of attribute `scale`";
+        out "Out": "like `X`";
+        attr "scale" = 1.0f32, "the factor; integers take its whole part";
+        attr "bias" = 0.0f32, "the summand; integers take its whole part";
+        attr "bias_after_scale" = true, "add the summand after multiplying, not before";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -26,15 +27,7 @@ impl OpDef for Scale {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let attrs = p.attrs();
-        let s = Scaling {
-            x: p.input("X")?,
-            out: p.output("Out")?,
-            factor: attrs.f32("scale")?,
-            factor_tensor: p.maybe_input("ScaleTensor")?,
-            bias: attrs.f32("bias")?,
-            bias_after: attrs.bool("bias_after_scale")?,
-        };
+        let s = Scaling::new(p)?;
         by_number!(p.dtype("X")?, T => {
             checked_kernel(move |io| s.check::<T>(io), move |io| s.run::<T>(io))
         }, other => {
@@ -57,20 +50,18 @@ impl OpDef for Scale {
         op.attrs.set("bias_after_scale", true);
         g.push(op)
     }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
-#[derive(Clone, Copy)]
-struct Scaling {
-    x: In,
-    out: Out,
-    factor: f32,
-    factor_tensor: Option<In>,
-    bias: f32,
-    bias_after: bool,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Scaling(p) {
+        x: input "X",
+        out: output "Out",
+        factor: f32 "scale",
+        factor_tensor: maybe_input "ScaleTensor",
+        bias: f32 "bias",
+        bias_after: bool "bias_after_scale",
+    }
 }
 
 impl Scaling {

@@ -1,6 +1,6 @@
 //! `sign`: -1, 0 or 1, element by element.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, grad_name};
+use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Traits, grad_name, sig};
 use oarlock_ops_support::pointwise::{self, sign};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Sign];
@@ -8,10 +8,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Sign];
 struct Sign;
 
 impl OpDef for Sign {
-    fn sig(&self) -> Sig {
-        Sig::new("sign", "Out = -1 where X < 0, 1 where X > 0, 0 at 0")
-            .input("X", "f32 or f64")
-            .output("Out", "like `X`")
+    sig! {
+        "sign": "Out = -1 where X < 0, 1 where X > 0, 0 at 0";
+        in "X": "f32 or f64";
+        out "Out": "like `X`";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -30,10 +31,6 @@ impl OpDef for Sign {
         op.outputs.set("Out", g.input_grads("X"));
         op.attrs.set("scale", 0.0f32);
         g.push(op)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 

@@ -1,35 +1,15 @@
 //! `sqrt`: square root, element by element.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
-use oarlock_tensor::simd::Math;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
+use crate::unary::formula::formula;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Sqrt>::OP, &UnaryGrad::<Sqrt>::OP, &GradGrad::<Sqrt>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Sqrt;
-
-impl Formula for Sqrt {
-    const OP: &'static str = "sqrt";
-    const GRAD_OP: &'static str = "sqrt_grad";
-    const DOC: &'static str = "Out = sqrt(X)";
-    const GRAD_DOC: &'static str = "X@GRAD = Out@GRAD / (2 * Out)";
-    const GRAD_READS: Reads = Reads::Out;
-
-    fn value<T: Math>(self, x: T) -> T {
-        x.sqrt()
-    }
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Sqrt>(g)
-    }
-
-    fn grad<T: Math>(self, out: T, dout: T) -> T {
-        dout * T::of(0.5) / out
-    }
+formula! {
+    Sqrt: "sqrt", "sqrt_grad";
+    out(x) = x.sqrt(), "Out = sqrt(X)";
+    grad Out(out, dout) = dout * T::of(0.5) / out, "X@GRAD = Out@GRAD / (2 * Out)";
+    double Sqrt;
 }
 
 impl DoubleGradient for Sqrt {

@@ -1,36 +1,16 @@
 //! `square`: x * x, element by element.
 
-use oarlock_ir::{Grad, OpDef, Result};
-use oarlock_ops_support::double_gradient::{self, DoubleGradient, GradGrad, Of, Point};
+use oarlock_ops_support::double_gradient::{DoubleGradient, Of, Point};
 use oarlock_tensor::Float;
-use oarlock_tensor::simd::Math;
 
-use crate::unary::formula::{Formula, Reads, Unary, UnaryGrad};
+use crate::unary::formula::formula;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Unary::<Square>::OP, &UnaryGrad::<Square>::OP, &GradGrad::<Square>::OP];
-
-#[derive(Clone, Copy, Default)]
-struct Square;
-
-impl Formula for Square {
-    const OP: &'static str = "square";
-    const GRAD_OP: &'static str = "square_grad";
-    const DOC: &'static str = "Out = X * X";
-    const GRAD_DOC: &'static str = "X@GRAD = 2 * X * Out@GRAD";
-    const GRAD_READS: Reads = Reads::X;
-    const INTEGER: Option<fn(i64) -> i64> = Some(|x| x.wrapping_mul(x));
-
-    fn value<T: Math>(self, x: T) -> T {
-        x * x
-    }
-
-    fn second(g: &mut Grad<'_>) -> Result<()> {
-        double_gradient::emit::<Square>(g)
-    }
-
-    fn grad<T: Math>(self, x: T, dout: T) -> T {
-        dout * T::of(2.0) * x
-    }
+formula! {
+    Square: "square", "square_grad";
+    out(x) = x * x, "Out = X * X";
+    grad X(x, dout) = dout * T::of(2.0) * x, "X@GRAD = 2 * X * Out@GRAD";
+    integers |x| x.wrapping_mul(x);
+    double Square;
 }
 
 impl DoubleGradient for Square {

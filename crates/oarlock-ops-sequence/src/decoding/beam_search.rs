@@ -1,7 +1,7 @@
 //! `beam_search`: one step of a beam search: the best continuations of the branches of every source.
 
 use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
 };
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Dims, Float, Lod, Tensor};
@@ -11,24 +11,23 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&BeamSearch];
 struct BeamSearch;
 
 impl OpDef for BeamSearch {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "beam_search",
+    sig! {
+        "beam_search":
             "For each source the beam_size best pairs of a branch and its next id. A branch that ended goes on with end_id \
              and its old score; a source all of whose branches ended goes on with nothing. \
-             selected_* have a LoD of two levels: branches of each source, and continuations of each branch",
-        )
-        .input("pre_ids", "i64, the last id of each branch")
-        .input("pre_scores", "the score of each branch")
-        .optional_input("ids", "i64 [branches, candidates], the candidates; without it column k is id k")
-        .input("scores", "[branches, candidates] with the LoD of branches")
-        .output("selected_ids", "[selected, 1] i64")
-        .output("selected_scores", "[selected, 1]")
-        .optional_output("parent_idx", "[selected] i32, the branch that each continues")
-        .required_attr("level", "the level of the LoD of `scores` that groups branches by source")
-        .required_attr("beam_size", "how many branches a source keeps")
-        .required_attr("end_id", "the id that ends a branch")
-        .attr("is_accumulated", true, "`scores` are those of whole branches; else probabilities of the step")
+             selected_* have a LoD of two levels: branches of each source, and continuations of each branch";
+        in "pre_ids": "i64, the last id of each branch";
+        in "pre_scores": "the score of each branch";
+        in? "ids": "i64 [branches, candidates], the candidates; without it column k is id k";
+        in "scores": "[branches, candidates] with the LoD of branches";
+        out "selected_ids": "[selected, 1] i64";
+        out "selected_scores": "[selected, 1]";
+        out? "parent_idx": "[selected] i32, the branch that each continues";
+        attr "level": "the level of the LoD of `scores` that groups branches by source";
+        attr "beam_size": "how many branches a source keeps";
+        attr "end_id": "the id that ends a branch";
+        attr "is_accumulated" = true, "`scores` are those of whole branches; else probabilities of the step";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,35 +40,23 @@ impl OpDef for BeamSearch {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let search = Search {
-            pre_ids: p.input("pre_ids")?,
-            pre_scores: p.input("pre_scores")?,
-            ids: p.maybe_input("ids")?,
-            scores: p.input("scores")?,
-            outs: (p.output("selected_ids")?, p.output("selected_scores")?, p.maybe_output("parent_idx")?),
-            level: p.attrs().count("level")?,
-            beam: p.attrs().count("beam_size")?,
-            end_id: p.attrs().int("end_id")?,
-            accumulated: p.attrs().bool("is_accumulated")?,
-        };
+        let search = Search::new(p)?;
         by_float!(p.float("scores")?, T => kernel(move |io| search.run::<T>(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
-struct Search {
-    pre_ids: In,
-    pre_scores: In,
-    ids: Option<In>,
-    scores: In,
-    outs: (Out, Out, Option<Out>),
-    level: usize,
-    beam: usize,
-    end_id: i64,
-    accumulated: bool,
+slots! {
+    struct Search(p) {
+        pre_ids: input "pre_ids",
+        pre_scores: input "pre_scores",
+        ids: maybe_input "ids",
+        scores: input "scores",
+        outs: (Out, Out, Option<Out>) = (p.output("selected_ids")?, p.output("selected_scores")?, p.maybe_output("parent_idx")?),
+        level: count "level",
+        beam: count "beam_size",
+        end_id: int "end_id",
+        accumulated: bool "is_accumulated",
+    }
 }
 
 /// A branch and its next id.

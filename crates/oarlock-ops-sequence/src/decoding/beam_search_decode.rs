@@ -1,7 +1,7 @@
 //! `beam_search_decode`: whole sentences out of the steps of a beam search.
 
 use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
 };
 use oarlock_tensor::{DType, Dims, Float, Lod, Tensor};
 
@@ -10,18 +10,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&BeamSearchDecode];
 struct BeamSearchDecode;
 
 impl OpDef for BeamSearchDecode {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "beam_search_decode",
+    sig! {
+        "beam_search_decode":
             "For each source the sentences that end in its last step, best first; repeated end_ids at the end are one. \
-             The LoD has two levels: sentences of each source, and ids of each sentence",
-        )
-        .input("Ids", "the array of `selected_ids` of all steps of `beam_search`")
-        .input("Scores", "the array of `selected_scores` of all steps")
-        .output("SentenceIds", "[ids] i64")
-        .output("SentenceScores", "[ids], the score of each id's step")
-        .required_attr("beam_size", "how many branches a source has")
-        .required_attr("end_id", "the id that ends a sentence")
+             The LoD has two levels: sentences of each source, and ids of each sentence";
+        in "Ids": "the array of `selected_ids` of all steps of `beam_search`";
+        in "Scores": "the array of `selected_scores` of all steps";
+        out "SentenceIds": "[ids] i64";
+        out "SentenceScores": "[ids], the score of each id's step";
+        attr "beam_size": "how many branches a source has";
+        attr "end_id": "the id that ends a sentence";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -32,25 +31,18 @@ impl OpDef for BeamSearchDecode {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let decode = Decode {
-            ids: p.input("Ids")?,
-            scores: p.input("Scores")?,
-            outs: (p.output("SentenceIds")?, p.output("SentenceScores")?),
-            end_id: p.attrs().int("end_id")?,
-        };
+        let decode = Decode::new(p)?;
         by_float!(p.float("Scores")?, T => kernel(move |io| decode.run::<T>(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
-struct Decode {
-    ids: In,
-    scores: In,
-    outs: (Out, Out),
-    end_id: i64,
+slots! {
+    struct Decode(p) {
+        ids: input "Ids",
+        scores: input "Scores",
+        outs: (Out, Out) = (p.output("SentenceIds")?, p.output("SentenceScores")?),
+        end_id: int "end_id",
+    }
 }
 
 /// One step: rows that continue rows of the step before.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{AttrView, Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{AttrView, Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, sig};
 use oarlock_ir::{fail, kernel};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Tensor};
@@ -17,24 +17,23 @@ const COUNTS: [&str; 3] = ["NumInferChunks", "NumLabelChunks", "NumCorrectChunks
 struct ChunkEval;
 
 impl OpDef for ChunkEval {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "chunk_eval",
+    sig! {
+        "chunk_eval":
             "Precision = NumCorrectChunks / NumInferChunks, Recall = NumCorrectChunks / NumLabelChunks, F1 their harmonic mean. \
-             A tag is type * (tags of the scheme) + position; the greatest one says: no chunk",
-        )
-        .input("Inference", "i64 tags that were predicted: rows with LoD, or [batch, steps] with `SeqLength`")
-        .input("Label", "i64, the true tags")
-        .optional_input("SeqLength", "i64, steps of each sequence")
-        .output("Precision", "[1] f32")
-        .output("Recall", "[1] f32")
-        .output("F1-Score", "[1] f32")
-        .output("NumInferChunks", "[1] i64")
-        .output("NumLabelChunks", "[1] i64")
-        .output("NumCorrectChunks", "[1] i64, chunks of the same rows and type")
-        .required_attr("num_chunk_types", "how many types of chunks there are")
-        .attr("chunk_scheme", "IOB", "how positions are marked: IOB, IOE, IOBES or plain")
-        .attr("excluded_chunk_types", Vec::<i32>::new(), "types that do not count")
+             A tag is type * (tags of the scheme) + position; the greatest one says: no chunk";
+        in "Inference": "i64 tags that were predicted: rows with LoD, or [batch, steps] with `SeqLength`";
+        in "Label": "i64, the true tags";
+        in? "SeqLength": "i64, steps of each sequence";
+        out "Precision": "[1] f32";
+        out "Recall": "[1] f32";
+        out "F1-Score": "[1] f32";
+        out "NumInferChunks": "[1] i64";
+        out "NumLabelChunks": "[1] i64";
+        out "NumCorrectChunks": "[1] i64, chunks of the same rows and type";
+        attr "num_chunk_types": "how many types of chunks there are";
+        attr "chunk_scheme" = "IOB", "how positions are marked: IOB, IOE, IOBES or plain";
+        attr "excluded_chunk_types" = Vec::<i32>::new(), "types that do not count";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -63,10 +62,6 @@ impl OpDef for ChunkEval {
             chunks: Default::default(),
         };
         kernel(move |io| eval.run(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

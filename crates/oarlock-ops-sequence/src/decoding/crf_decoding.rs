@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
-};
+use oarlock_ir::{Dim, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots};
 use oarlock_tensor::{DType, Dims, Float};
 
 use crate::decoding::crf_scores::{self, Scores};
@@ -15,16 +13,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&CrfDecoding];
 struct CrfDecoding;
 
 impl OpDef for CrfDecoding {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "crf_decoding",
-            "ViterbiPath = the tags of the highest score (see `linear_chain_crf`); with Label: 1 where they are the labels, else 0",
-        )
-        .input("Emission", "scores of tags: [rows, tags] with LoD, or [batch, steps, tags] with `Length`")
-        .input("Transition", "[tags + 2, tags]: scores of starts, of ends, and of each tag (column) after each (row)")
-        .optional_input("Label", "i64, the true tags")
-        .optional_input("Length", "i64, steps of each sequence; without it the LoD tells")
-        .output("ViterbiPath", "i64: [rows, 1] with LoD, or [batch, steps] with zeros beyond the lengths")
+    sig! {
+        "crf_decoding":
+            "ViterbiPath = the tags of the highest score (see `linear_chain_crf`); with Label: 1 where they are the labels, else 0";
+        in "Emission": "scores of tags: [rows, tags] with LoD, or [batch, steps, tags] with `Length`";
+        in "Transition": "[tags + 2, tags]: scores of starts, of ends, and of each tag (column) after each (row)";
+        in? "Label": "i64, the true tags";
+        in? "Length": "i64, steps of each sequence; without it the LoD tells";
+        out "ViterbiPath": "i64: [rows, 1] with LoD, or [batch, steps] with zeros beyond the lengths";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -36,29 +33,22 @@ impl OpDef for CrfDecoding {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let decoder = Decoder {
-            emission: Segments { input: p.input("Emission")?, length: p.maybe_input("Length")? },
-            transition: p.input("Transition")?,
-            label: p.maybe_input("Label")?,
-            path: p.output("ViterbiPath")?,
-        };
+        let decoder = Decoder::new(p)?;
         let mut sequences = Vec::new();
         by_float!(p.float("Emission")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| decoder.run(io, &mut sequences, &mut scratch))
         })
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
 }
 
-struct Decoder {
-    emission: Segments,
-    transition: In,
-    label: Option<In>,
-    path: Out,
+slots! {
+    struct Decoder(p) {
+        emission: Segments = Segments { input: p.input("Emission")?, length: p.maybe_input("Length")? },
+        transition: input "Transition",
+        label: maybe_input "Label",
+        path: output "ViterbiPath",
+    }
 }
 
 /// Memory that a step leaves to the next.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{Dim, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, VarType, kernel, sig, slots};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, Element, Lod, Tensor};
@@ -14,19 +14,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&CtcAlign];
 struct CtcAlign;
 
 impl OpDef for CtcAlign {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "ctc_align",
-            "Output = Input without tokens that repeat the one before (if merge_repeated) and without blanks. \
-             If nothing at all is left of sequences with LoD, Output is one -1 that belongs to no sequence",
-        )
-        .input("Input", "i32 or i64 tokens: [rows, 1] with LoD, or [batch, steps] with `InputLength`")
-        .optional_input("InputLength", "steps of each sequence")
-        .output("Output", "what is left, as sequences; padded like `Input`, if that is")
-        .optional_output("OutputLength", "[batch, 1], the length of each sequence of a padded `Output`")
-        .attr("blank", 0, "the token that says nothing")
-        .attr("merge_repeated", true, "drop repetitions")
-        .attr("padding_value", 0, "what stands behind the sequences of a padded `Output`")
+    sig! {
+        "ctc_align": "Output = Input without tokens that repeat the one before (if merge_repeated) and without blanks. \
+             If nothing at all is left of sequences with LoD, Output is one -1 that belongs to no sequence";
+        in "Input": "i32 or i64 tokens: [rows, 1] with LoD, or [batch, steps] with `InputLength`";
+        in? "InputLength": "steps of each sequence";
+        out "Output": "what is left, as sequences; padded like `Input`, if that is";
+        out? "OutputLength": "[batch, 1], the length of each sequence of a padded `Output`";
+        attr "blank" = 0, "the token that says nothing";
+        attr "merge_repeated" = true, "drop repetitions";
+        attr "padding_value" = 0, "what stands behind the sequences of a padded `Output`";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,39 +40,27 @@ impl OpDef for CtcAlign {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut align = Align {
-            input: Segments { input: p.input("Input")?, length: p.maybe_input("InputLength")? },
-            output: p.output("Output")?,
-            length: p.maybe_output("OutputLength")?,
-            blank: p.attrs().int("blank")?,
-            merge: p.attrs().bool("merge_repeated")?,
-            padding: p.attrs().int("padding_value")?,
-            sequences: Vec::new(),
-            kept: Vec::new(),
-            lengths: Vec::new(),
-        };
+        let mut align = Align::new(p)?;
         match p.dtype("Input")? {
             DType::I32 => kernel(move |io| align.run::<i32>(io)),
             _ => kernel(move |io| align.run::<i64>(io)),
         }
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
 }
 
-struct Align {
-    input: Segments,
-    output: Out,
-    length: Option<Out>,
-    blank: i64,
-    merge: bool,
-    padding: i64,
-    sequences: Vec<Range<usize>>,
-    /// The tokens left of all sequences, and how many of each.
-    kept: Vec<i64>,
-    lengths: Vec<usize>,
+slots! {
+    struct Align(p) {
+        input: Segments = Segments { input: p.input("Input")?, length: p.maybe_input("InputLength")? },
+        output: output "Output",
+        length: maybe_output "OutputLength",
+        blank: int "blank",
+        merge: bool "merge_repeated",
+        padding: int "padding_value",
+        sequences: Vec<Range<usize>> = Vec::new(),
+        /// The tokens left of all sequences, and how many of each.
+        kept: Vec<i64> = Vec::new(),
+        lengths: Vec<usize> = Vec::new(),
+    }
 }
 
 impl Align {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, kernel, sig, slots};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Dims, Tensor};
 
@@ -13,19 +13,18 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&EditDistance];
 struct EditDistance;
 
 impl OpDef for EditDistance {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "edit_distance",
+    sig! {
+        "edit_distance":
             "Out = the fewest insertions, deletions and replacements that turn a hypothesis into its reference, \
-             divided by the length of the reference if normalized",
-        )
-        .input("Hyps", "i32 or i64 tokens: [rows, 1] with LoD, or [batch, steps] with `HypsLength`")
-        .input("Refs", "the same for references")
-        .optional_input("HypsLength", "steps of each hypothesis")
-        .optional_input("RefsLength", "steps of each reference")
-        .output("SequenceNum", "[1] i64, how many pairs there are")
-        .output("Out", "[pairs, 1] f32")
-        .attr("normalized", false, "divide by the length of the reference")
+             divided by the length of the reference if normalized";
+        in "Hyps": "i32 or i64 tokens: [rows, 1] with LoD, or [batch, steps] with `HypsLength`";
+        in "Refs": "the same for references";
+        in? "HypsLength": "steps of each hypothesis";
+        in? "RefsLength": "steps of each reference";
+        out "SequenceNum": "[1] i64, how many pairs there are";
+        out "Out": "[pairs, 1] f32";
+        attr "normalized" = false, "divide by the length of the reference";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,34 +40,23 @@ impl OpDef for EditDistance {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut distance = Distance {
-            hyps: Segments { input: p.input("Hyps")?, length: p.maybe_input("HypsLength")? },
-            refs: Segments { input: p.input("Refs")?, length: p.maybe_input("RefsLength")? },
-            out: p.output("Out")?,
-            number: p.maybe_output("SequenceNum")?,
-            normalized: p.attrs().bool("normalized")?,
-            hyp_rows: Vec::new(),
-            ref_rows: Vec::new(),
-            row: Vec::new(),
-        };
+        let mut distance = Distance::new(p)?;
         kernel(move |io| distance.run(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
-struct Distance {
-    hyps: Segments,
-    refs: Segments,
-    out: Out,
-    number: Option<Out>,
-    normalized: bool,
-    hyp_rows: Vec<Range<usize>>,
-    ref_rows: Vec<Range<usize>>,
-    /// Distances of the part of a hypothesis to the first tokens of its reference.
-    row: Vec<usize>,
+slots! {
+    struct Distance(p) {
+        hyps: Segments = Segments { input: p.input("Hyps")?, length: p.maybe_input("HypsLength")? },
+        refs: Segments = Segments { input: p.input("Refs")?, length: p.maybe_input("RefsLength")? },
+        out: output "Out",
+        number: maybe_output "SequenceNum",
+        normalized: bool "normalized",
+        hyp_rows: Vec<Range<usize>> = Vec::new(),
+        ref_rows: Vec<Range<usize>> = Vec::new(),
+        /// Distances of the part of a hypothesis to the first tokens of its reference.
+        row: Vec<usize> = Vec::new(),
+    }
 }
 
 impl Distance {

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig, slots,
+};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Dims, Float, Lod, simd};
@@ -10,25 +12,23 @@ use oarlock_tensor::{Dims, Float, Lod, simd};
 use crate::decoding::crf_scores::{self, Scores};
 use crate::decoding::segments::Segments;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LinearChainCrf, &LinearChainCrfGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&LinearChainCrf, &GRAD];
 
 struct LinearChainCrf;
 
 impl OpDef for LinearChainCrf {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "linear_chain_crf",
+    sig! {
+        "linear_chain_crf":
             "LogLikelihood = ln(sum over all tag sequences of exp(score)) - score of the label's: the cost, in spite of its name. \
-             The score of a sequence is its start's, its end's, and the sum of its transitions and emissions",
-        )
-        .input("Emission", "scores of tags: [rows, tags] with LoD, or [batch, steps, tags] with `Length`")
-        .input("Transition", "[tags + 2, tags]: scores of starts, of ends, and of each tag (column) after each (row)")
-        .input("Label", "i64, the tag of each row")
-        .optional_input("Length", "i64, steps of each sequence; without it the LoD tells")
-        .output("Alpha", "like `Emission`: shares of the tags at each step, given those up to it")
-        .output("EmissionExps", "like `Emission`: exp(Emission - greatest of the row)")
-        .output("TransitionExps", "exp(Transition)")
-        .output("LogLikelihood", "[sequences, 1]")
+             The score of a sequence is its start's, its end's, and the sum of its transitions and emissions";
+        in "Emission": "scores of tags: [rows, tags] with LoD, or [batch, steps, tags] with `Length`";
+        in "Transition": "[tags + 2, tags]: scores of starts, of ends, and of each tag (column) after each (row)";
+        in "Label": "i64, the tag of each row";
+        in? "Length": "i64, steps of each sequence; without it the LoD tells";
+        out "Alpha": "like `Emission`: shares of the tags at each step, given those up to it";
+        out "EmissionExps": "like `Emission`: exp(Emission - greatest of the row)";
+        out "TransitionExps": "exp(Transition)";
+        out "LogLikelihood": "[sequences, 1]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,19 +45,8 @@ impl OpDef for LinearChainCrf {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut forward = Forward {
-            chain: Chain::new(p)?,
-            alpha: p.output("Alpha")?,
-            emission_exps: p.output("EmissionExps")?,
-            transition_exps: p.output("TransitionExps")?,
-            cost: p.output("LogLikelihood")?,
-            sequences: Vec::new(),
-        };
+        let mut forward = Forward::new(p)?;
         by_float!(p.float("Emission")?, T => kernel(move |io| forward.run::<T>(io)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&LinearChainCrfGrad)
     }
 }
 
@@ -76,13 +65,15 @@ impl Chain {
     }
 }
 
-struct Forward {
-    chain: Chain,
-    alpha: Out,
-    emission_exps: Out,
-    transition_exps: Out,
-    cost: Out,
-    sequences: Vec<Range<usize>>,
+slots! {
+    struct Forward(p) {
+        chain: Chain = Chain::new(p)?,
+        alpha: output "Alpha",
+        emission_exps: output "EmissionExps",
+        transition_exps: output "TransitionExps",
+        cost: output "LogLikelihood",
+        sequences: Vec<Range<usize>> = Vec::new(),
+    }
 }
 
 impl Forward {
@@ -217,54 +208,26 @@ fn normalize<T: Float>(x: &mut [T]) -> T {
     sum
 }
 
-struct LinearChainCrfGrad;
-
-impl OpDef for LinearChainCrfGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "linear_chain_crf_grad",
-            "what is expected under the model less what the labels say, times the gradient of the cost",
-        )
-        .grad_of(
-            &LinearChainCrf.sig(),
-            &[
-                "Alpha",
-                "Emission",
-                "EmissionExps",
-                "Label",
-                "Length",
-                "LogLikelihood@GRAD",
-                "Transition",
-                "TransitionExps",
-            ],
-            &["Emission@GRAD", "Transition@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let backward = Backward {
-            chain: Chain::new(p)?,
-            alpha: p.input("Alpha")?,
-            exps: (p.input("EmissionExps")?, p.input("TransitionExps")?),
-            dcost: p.input("LogLikelihood@GRAD")?,
-            dx: p.maybe_output("Emission@GRAD")?,
-            dw: p.maybe_output("Transition@GRAD")?,
-        };
+const GRAD: GradOp = GradOp::of(&LinearChainCrf, "linear_chain_crf_grad(Alpha, Emission, EmissionExps, Label, Length, LogLikelihood@GRAD, Transition, TransitionExps) -> Emission@GRAD, Transition@GRAD")
+    .doc("what is expected under the model less what the labels say, times the gradient of the cost")
+    .kernel(|p| {
+        let backward = Backward::new(p)?;
         let mut sequences = Vec::new();
         by_float!(p.float("Emission")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| backward.run(io, &mut sequences, &mut scratch))
         })
-    }
-}
+    });
 
-struct Backward {
-    chain: Chain,
-    alpha: In,
-    exps: (In, In),
-    dcost: In,
-    dx: Option<Out>,
-    dw: Option<Out>,
+slots! {
+    struct Backward(p) {
+        chain: Chain = Chain::new(p)?,
+        alpha: input "Alpha",
+        exps: (In, In) = (p.input("EmissionExps")?, p.input("TransitionExps")?),
+        dcost: input "LogLikelihood@GRAD",
+        dx: maybe_output "Emission@GRAD",
+        dw: maybe_output "Transition@GRAD",
+    }
 }
 
 /// Memory that a step leaves to the next.

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType, by_float, kernel, sig, slots,
+};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows;
@@ -10,26 +12,24 @@ use oarlock_tensor::{Dims, Float, Tensor};
 
 use crate::decoding::segments::{Segments, each_length};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&WarpCtc, &WarpCtcGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&WarpCtc, &WARP_CTC_GRAD];
 
 struct WarpCtc;
 
 impl OpDef for WarpCtc {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "warpctc",
+    sig! {
+        "warpctc":
             "Loss = -ln(sum of the probabilities of all alignments that give the labels), where an alignment has one class per step, \
              gives its classes without repetitions and blanks, and softmax(Logits) are the probabilities of classes. \
-             Where no alignment is long enough, Loss and its gradient are 0",
-        )
-        .input("Logits", "[rows, classes] with LoD, or [steps, batch, classes] with `LogitsLength`")
-        .input("Label", "i32 or i64: [rows, 1] with LoD, or [batch, labels] with `LabelLength`")
-        .optional_input("LogitsLength", "i64, steps of each sequence")
-        .optional_input("LabelLength", "i64, labels of each sequence")
-        .output("WarpCTCGrad", "[steps, batch, classes]: the derivative of each loss by the logits")
-        .output("Loss", "[batch, 1]")
-        .attr("blank", 0, "the class that says nothing")
-        .attr("norm_by_times", false, "divide the gradient by the number of steps")
+             Where no alignment is long enough, Loss and its gradient are 0";
+        in "Logits": "[rows, classes] with LoD, or [steps, batch, classes] with `LogitsLength`";
+        in "Label": "i32 or i64: [rows, 1] with LoD, or [batch, labels] with `LabelLength`";
+        in? "LogitsLength": "i64, steps of each sequence";
+        in? "LabelLength": "i64, labels of each sequence";
+        out "WarpCTCGrad": "[steps, batch, classes]: the derivative of each loss by the logits";
+        out "Loss": "[batch, 1]";
+        attr "blank" = 0, "the class that says nothing";
+        attr "norm_by_times" = false, "divide the gradient by the number of steps";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -58,21 +58,8 @@ impl OpDef for WarpCtc {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut forward = Forward {
-            logits: Logits::new(p)?,
-            labels: Segments { input: p.input("Label")?, length: p.maybe_input("LabelLength")? },
-            loss: p.output("Loss")?,
-            grad: p.output("WarpCTCGrad")?,
-            blank: p.attrs().count("blank")?,
-            sequences: Vec::new(),
-            label_rows: Vec::new(),
-            ctc: Ctc::default(),
-        };
+        let mut forward = Forward::new(p)?;
         by_float!(p.float("Logits")?, T => kernel(move |io| forward.run::<T>(io)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&WarpCtcGrad)
     }
 }
 
@@ -119,15 +106,17 @@ impl Logits {
     }
 }
 
-struct Forward {
-    logits: Logits,
-    labels: Segments,
-    loss: Out,
-    grad: Out,
-    blank: usize,
-    sequences: Vec<Steps>,
-    label_rows: Vec<Range<usize>>,
-    ctc: Ctc,
+slots! {
+    struct Forward(p) {
+        logits: Logits = Logits::new(p)?,
+        labels: Segments = Segments { input: p.input("Label")?, length: p.maybe_input("LabelLength")? },
+        loss: output "Loss",
+        grad: output "WarpCTCGrad",
+        blank: count "blank",
+        sequences: Vec<Steps> = Vec::new(),
+        label_rows: Vec<Range<usize>> = Vec::new(),
+        ctc: Ctc = Ctc::default(),
+    }
 }
 
 impl Forward {
@@ -310,38 +299,24 @@ fn log_add(a: f64, b: f64) -> f64 {
     if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
-struct WarpCtcGrad;
+const WARP_CTC_GRAD: GradOp =
+    GradOp::of(&WarpCtc, "warpctc_grad(Logits, LogitsLength, Loss@GRAD, WarpCTCGrad) -> Logits@GRAD")
+        .doc("Logits@GRAD = WarpCTCGrad * Loss@GRAD; divided by the number of steps, if so asked")
+        .traits(oarlock_ir::Traits::NONE.shape_only(&["Logits"]))
+        .kernel(|p| {
+            let mut backward = Backward::new(p)?;
+            by_float!(p.float("Logits")?, T => kernel(move |io| backward.run::<T>(io)))
+        });
 
-impl OpDef for WarpCtcGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("warpctc_grad", "Logits@GRAD = WarpCTCGrad * Loss@GRAD; divided by the number of steps, if so asked")
-            .grad_of(&WarpCtc.sig(), &["Logits", "LogitsLength", "Loss@GRAD", "WarpCTCGrad"], &["Logits@GRAD"])
+slots! {
+    struct Backward(p) {
+        logits: Logits = Logits::new(p)?,
+        dloss: input "Loss@GRAD",
+        grad: input "WarpCTCGrad",
+        dx: output "Logits@GRAD",
+        by_times: bool "norm_by_times",
+        sequences: Vec<Steps> = Vec::new(),
     }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut backward = Backward {
-            logits: Logits::new(p)?,
-            dloss: p.input("Loss@GRAD")?,
-            grad: p.input("WarpCTCGrad")?,
-            dx: p.output("Logits@GRAD")?,
-            by_times: p.attrs().bool("norm_by_times")?,
-            sequences: Vec::new(),
-        };
-        by_float!(p.float("Logits")?, T => kernel(move |io| backward.run::<T>(io)))
-    }
-
-    fn traits(&self) -> oarlock_ir::Traits {
-        oarlock_ir::Traits::NONE.shape_only(&["Logits"])
-    }
-}
-
-struct Backward {
-    logits: Logits,
-    dloss: In,
-    grad: In,
-    dx: Out,
-    by_times: bool,
-    sequences: Vec<Steps>,
 }
 
 impl Backward {

@@ -1,6 +1,6 @@
 //! `fc`: a fully connected layer as one operator, as inference programs have it.
 
-use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel, product};
+use oarlock_ir::{Dim, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, product, sig};
 use oarlock_tensor::gemm::Mat;
 use oarlock_tensor::{Dims, Element};
 
@@ -15,25 +15,17 @@ const PADDING: usize = 4;
 struct Fc;
 
 impl OpDef for Fc {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fc",
-            "Out = activation(Input W + Bias), with Input seen as a matrix; for inference, without a gradient",
-        )
-        .input("Input", "any float tensor")
-        .input("W", "with as many rows as `Input` has columns")
-        .optional_input("Bias", "one number per column of `W`")
-        .output("Out", "the row axes of `Input`, then the columns of `W`; LoD of `Input`")
-        .attr("in_num_col_dims", 1, "the number of axes of `Input` that make its rows")
-        .attr("activation_type", "", "relu or nothing")
-        .attr("padding_weights", false, "`W` has four rows and four columns too many, which are left out")
-        .hints(&[
-            "Scale_in",
-            "Scale_weights",
-            "Scale_out",
-            "force_fp32_output",
-            "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@",
-        ])
+    sig! {
+        "fc": "Out = activation(Input W + Bias), with Input seen as a matrix; for inference, without a gradient";
+        in "Input": "any float tensor";
+        in "W": "with as many rows as `Input` has columns";
+        in? "Bias": "one number per column of `W`";
+        out "Out": "the row axes of `Input`, then the columns of `W`; LoD of `Input`";
+        attr "in_num_col_dims" = 1, "the number of axes of `Input` that make its rows";
+        attr "activation_type" = "", "relu or nothing";
+        attr "padding_weights" = false, "`W` has four rows and four columns too many, which are left out";
+        hints
+            [ "Scale_in", "Scale_weights", "Scale_out", "force_fp32_output", "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

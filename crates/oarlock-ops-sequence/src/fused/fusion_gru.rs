@@ -1,6 +1,6 @@
 //! `fusion_gru`: `gru` together with the layer before it, as inference programs have it.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel, slots};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::Dims;
@@ -57,21 +57,7 @@ impl OpDef for FusionGru {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let a = p.attrs();
-        let gru = Fused {
-            x: p.input("X")?,
-            wx: p.input("WeightX")?,
-            wh: p.input("WeightH")?,
-            bias: p.maybe_input("Bias")?,
-            h0: p.maybe_input("H0")?,
-            hidden: p.output("Hidden")?,
-            reverse: a.bool("is_reverse")?,
-            kind: GruKind {
-                gate: Activation::read(&a, "gate_activation")?,
-                candidate: Activation::read(&a, "activation")?,
-                origin: a.bool("origin_mode")?,
-            },
-        };
+        let gru = Fused::new(p)?;
         by_float!(p.float("X")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| gru.run(io, &mut scratch))
@@ -79,16 +65,22 @@ impl OpDef for FusionGru {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Fused {
-    x: In,
-    wx: In,
-    wh: In,
-    bias: Option<In>,
-    h0: Option<In>,
-    hidden: Out,
-    reverse: bool,
-    kind: GruKind,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Fused(p) {
+        x: input "X",
+        wx: input "WeightX",
+        wh: input "WeightH",
+        bias: maybe_input "Bias",
+        h0: maybe_input "H0",
+        hidden: output "Hidden",
+        reverse: bool "is_reverse",
+        kind: GruKind = GruKind {
+                gate: Activation::read(&p.attrs(), "gate_activation")?,
+                candidate: Activation::read(&p.attrs(), "activation")?,
+                origin: p.attrs().bool("origin_mode")?,
+            },
+    }
 }
 
 /// Memory that a kernel keeps.

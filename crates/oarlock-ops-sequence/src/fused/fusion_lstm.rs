@@ -1,6 +1,6 @@
 //! `fusion_lstm`: `lstm` together with the layer before it, as inference programs have it.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{Dim, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, fail, kernel, slots};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::Dims;
@@ -62,20 +62,7 @@ impl OpDef for FusionLstm {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let a = p.attrs();
-        let lstm = Fused {
-            x: p.input("X")?,
-            wx: p.input("WeightX")?,
-            wh: p.input("WeightH")?,
-            bias: p.input("Bias")?,
-            h0: p.maybe_input("H0")?,
-            c0: p.maybe_input("C0")?,
-            hidden: p.output("Hidden")?,
-            cell: p.output("Cell")?,
-            peepholes: a.bool("use_peepholes")?,
-            reverse: a.bool("is_reverse")?,
-            act: Activations::read(&a)?,
-        };
+        let lstm = Fused::new(p)?;
         by_float!(p.float("X")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| lstm.run(io, &mut scratch))
@@ -83,19 +70,21 @@ impl OpDef for FusionLstm {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Fused {
-    x: In,
-    wx: In,
-    wh: In,
-    bias: In,
-    h0: Option<In>,
-    c0: Option<In>,
-    hidden: Out,
-    cell: Out,
-    peepholes: bool,
-    reverse: bool,
-    act: Activations,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Fused(p) {
+        x: input "X",
+        wx: input "WeightX",
+        wh: input "WeightH",
+        bias: input "Bias",
+        h0: maybe_input "H0",
+        c0: maybe_input "C0",
+        hidden: output "Hidden",
+        cell: output "Cell",
+        peepholes: bool "use_peepholes",
+        reverse: bool "is_reverse",
+        act: Activations = Activations::read(&p.attrs())?,
+    }
 }
 
 /// Memory that a kernel keeps.

@@ -1,6 +1,6 @@
 //! `fusion_repeated_fc_relu`: fully connected layers one after the other, each with `relu`.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, by_float, fail, kernel, sig};
 use oarlock_tensor::gemm::Mat;
 use oarlock_tensor::{Dims, Element};
 
@@ -12,16 +12,14 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FusionRepeatedFcRelu];
 struct FusionRepeatedFcRelu;
 
 impl OpDef for FusionRepeatedFcRelu {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fusion_repeated_fc_relu",
-            "y = relu(y W[i] + Bias[i]) for each i, starting with y = X; for inference, without a gradient",
-        )
-        .input("X", "a matrix")
-        .inputs("W", "the weights of each layer")
-        .inputs("Bias", "the bias of each layer")
-        .optional_outputs("ReluOut", "what each layer but the last gives")
-        .output("Out", "what the last layer gives")
+    sig! {
+        "fusion_repeated_fc_relu":
+            "y = relu(y W[i] + Bias[i]) for each i, starting with y = X; for inference, without a gradient";
+        in "X": "a matrix";
+        in* "W": "the weights of each layer";
+        in* "Bias": "the bias of each layer";
+        out*? "ReluOut": "what each layer but the last gives";
+        out "Out": "what the last layer gives";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

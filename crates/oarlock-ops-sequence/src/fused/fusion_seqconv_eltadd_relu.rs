@@ -1,6 +1,6 @@
 //! `fusion_seqconv_eltadd_relu`: a convolution along each sequence, a bias and `relu`.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::simd;
 
 use crate::fused::fully_connected;
@@ -11,19 +11,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FusionSeqConv];
 struct FusionSeqConv;
 
 impl OpDef for FusionSeqConv {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fusion_seqconv_eltadd_relu",
-            "Out = relu(`sequence_conv` of X by Filter + Bias); for inference, without a gradient",
-        )
-        .input("X", "matrix with LoD")
-        .input("Filter", "contextLength times the width of `X`, by the width of `Out`")
-        .input("Bias", "one number per column of `Out`")
-        .output("Out", "a row per row of `X`, with its LoD")
-        .optional_output("ColMat", "scratch memory of other systems; not written")
-        .required_attr("contextLength", "how many rows a position sees")
-        .attr("contextStart", 0, "the first row it sees, relative to itself")
-        .attr("contextStride", 1, "must be 1")
+    sig! {
+        "fusion_seqconv_eltadd_relu":
+            "Out = relu(`sequence_conv` of X by Filter + Bias); for inference, without a gradient";
+        in "X": "matrix with LoD";
+        in "Filter": "contextLength times the width of `X`, by the width of `Out`";
+        in "Bias": "one number per column of `Out`";
+        out "Out": "a row per row of `X`, with its LoD";
+        out? "ColMat": "scratch memory of other systems; not written";
+        attr "contextLength": "how many rows a position sees";
+        attr "contextStart" = 0, "the first row it sees, relative to itself";
+        attr "contextStride" = 1, "must be 1";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

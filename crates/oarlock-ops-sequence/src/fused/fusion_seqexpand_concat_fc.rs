@@ -1,6 +1,6 @@
 //! `fusion_seqexpand_concat_fc`: rows of sequences side by side with what belongs to the whole sequence, through one layer.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::Mat;
 use oarlock_tensor::{Dims, Element};
@@ -13,18 +13,16 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FusionSeqExpandConcatFc];
 struct FusionSeqExpandConcatFc;
 
 impl OpDef for FusionSeqExpandConcatFc {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fusion_seqexpand_concat_fc",
+    sig! {
+        "fusion_seqexpand_concat_fc":
             "Out[r] = fc_activation((X[0][r], X[1][s], X[2][s], ...) FCWeight + FCBias), where s is the innermost sequence of row r \
-             of X[0]; for inference, without a gradient",
-        )
-        .inputs("X", "first a matrix with LoD, then matrices of a row per sequence")
-        .input("FCWeight", "with as many rows as all of `X` have columns")
-        .optional_input("FCBias", "one number per column of `FCWeight`")
-        .output("Out", "a row per row of the first `X`, with its LoD")
-        .optional_output("FCOut", "scratch memory of other systems; not written")
-        .attr("fc_activation", "identity", "identity, sigmoid, tanh or relu")
+             of X[0]; for inference, without a gradient";
+        in* "X": "first a matrix with LoD, then matrices of a row per sequence";
+        in "FCWeight": "with as many rows as all of `X` have columns";
+        in? "FCBias": "one number per column of `FCWeight`";
+        out "Out": "a row per row of the first `X`, with its LoD";
+        out? "FCOut": "scratch memory of other systems; not written";
+        attr "fc_activation" = "identity", "identity, sigmoid, tanh or relu";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

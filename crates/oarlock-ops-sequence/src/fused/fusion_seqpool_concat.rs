@@ -1,6 +1,6 @@
 //! `fusion_seqpool_concat`: sequences of several inputs pooled and put side by side.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 
 use crate::fused::sequence_sums::{self, Divisor};
 
@@ -9,15 +9,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FusionSeqPoolConcat];
 struct FusionSeqPoolConcat;
 
 impl OpDef for FusionSeqPoolConcat {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fusion_seqpool_concat",
-            "Out[s] = the pooled s-th sequences of all X, side by side; an empty sequence gives zeros; for inference, without a gradient",
-        )
-        .inputs("X", "matrices with LoD, of as many sequences each")
-        .output("Out", "a row per sequence")
-        .attr("pooltype", "SUM", "SUM, AVERAGE or SQRT")
-        .attr("axis", 1, "must be 1")
+    sig! {
+        "fusion_seqpool_concat":
+            "Out[s] = the pooled s-th sequences of all X, side by side; an empty sequence gives zeros; for inference, without a gradient";
+        in* "X": "matrices with LoD, of as many sequences each";
+        out "Out": "a row per sequence";
+        attr "pooltype" = "SUM", "SUM, AVERAGE or SQRT";
+        attr "axis" = 1, "must be 1";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `fusion_seqpool_cvm_concat`: sequences of several inputs pooled, their counts turned into logarithms, and put side by side.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::Float;
 
 use crate::fused::sequence_sums::{self, Divisor};
@@ -13,17 +13,16 @@ const COUNTS: usize = 2;
 struct FusionSeqPoolCvmConcat;
 
 impl OpDef for FusionSeqPoolCvmConcat {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fusion_seqpool_cvm_concat",
-            "Out[s] = `cvm` of the pooled s-th sequence of each X, side by side; for inference, without a gradient",
-        )
-        .inputs("X", "matrices with LoD, of as many sequences each; every row begins with show and click counts")
-        .input("CVM", "show and click counts of each instance; not read")
-        .output("Out", "a row per sequence")
-        .attr("pooltype", "SUM", "SUM, AVERAGE or SQRT")
-        .attr("use_cvm", true, "keep the counts, as logarithms")
-        .attr("axis", 1, "must be 1")
+    sig! {
+        "fusion_seqpool_cvm_concat":
+            "Out[s] = `cvm` of the pooled s-th sequence of each X, side by side; for inference, without a gradient";
+        in* "X": "matrices with LoD, of as many sequences each; every row begins with show and click counts";
+        in "CVM": "show and click counts of each instance; not read";
+        out "Out": "a row per sequence";
+        attr "pooltype" = "SUM", "SUM, AVERAGE or SQRT";
+        attr "use_cvm" = true, "keep the counts, as logarithms";
+        attr "axis" = 1, "must be 1";
+        traits Traits::NONE.shape_only(&["CVM"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +41,6 @@ impl OpDef for FusionSeqPoolCvmConcat {
                 false => sequence_sums::pool(io, &xs, out, how, COUNTS, &mut sums, |_| {}),
             })
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["CVM"])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fusion_squared_mat_sub`: the second-order term of a factorisation machine.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::gemm::{Mat, gemm};
 use oarlock_tensor::{Dims, Element, simd};
 
@@ -9,18 +9,16 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&FusionSquaredMatSub];
 struct FusionSquaredMatSub;
 
 impl OpDef for FusionSquaredMatSub {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fusion_squared_mat_sub",
-            "Out = scalar ((X Y)^2 - X^2 Y^2), squares being element by element; for inference, without a gradient",
-        )
-        .input("X", "a matrix")
-        .input("Y", "a matrix with as many rows as `X` has columns")
-        .output("SquaredX", "X^2")
-        .output("SquaredY", "Y^2")
-        .output("SquaredXY", "(X Y)^2")
-        .output("Out", "the rows of `X` by the columns of `Y`")
-        .attr("scalar", 1.0f32, "multiplies the difference")
+    sig! {
+        "fusion_squared_mat_sub":
+            "Out = scalar ((X Y)^2 - X^2 Y^2), squares being element by element; for inference, without a gradient";
+        in "X": "a matrix";
+        in "Y": "a matrix with as many rows as `X` has columns";
+        out "SquaredX": "X^2";
+        out "SquaredY": "Y^2";
+        out "SquaredXY": "(X Y)^2";
+        out "Out": "the rows of `X` by the columns of `Y`";
+        attr "scalar" = 1.0f32, "multiplies the difference";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `packed_fc`: a fully connected layer whose weights stand in the order in which the product reads them; `pack_weights` puts
 //! them there. Predictors use both: they pack once, when a model is loaded.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, VarType, by_float, kernel, sig};
 use oarlock_tensor::gemm::{Mat, Packed, gemm_packed};
 use oarlock_tensor::{Dims, Element, simd};
 
@@ -10,10 +10,10 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&PackedFc, &PackWeights];
 struct PackWeights;
 
 impl OpDef for PackWeights {
-    fn sig(&self) -> Sig {
-        Sig::new("pack_weights", "the elements of a matrix in the order in which `packed_fc` reads them on this CPU")
-            .input("X", "a float matrix")
-            .output("Out", "its elements and what fills up the last columns; only good for this process")
+    sig! {
+        "pack_weights": "the elements of a matrix in the order in which `packed_fc` reads them on this CPU";
+        in "X": "a float matrix";
+        out "Out": "its elements and what fills up the last columns; only good for this process";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,15 +39,15 @@ impl OpDef for PackWeights {
 struct PackedFc;
 
 impl OpDef for PackedFc {
-    fn sig(&self) -> Sig {
-        Sig::new("packed_fc", "Out = activation(X W + Bias) with W packed by `pack_weights`; without a gradient")
-            .input("X", "rows")
-            .input("W", "packed weights")
-            .input("Bias", "one value per column")
-            .output("Out", "activated sums")
-            .required_attr("columns", "columns of the weights")
-            .attr("x_num_col_dims", 1, "dimensions of `X` that count rows")
-            .attr("activation", "", "`relu` or nothing")
+    sig! {
+        "packed_fc": "Out = activation(X W + Bias) with W packed by `pack_weights`; without a gradient";
+        in "X": "rows";
+        in "W": "packed weights";
+        in "Bias": "one value per column";
+        out "Out": "activated sums";
+        attr "columns": "columns of the weights";
+        attr "x_num_col_dims" = 1, "dimensions of `X` that count rows";
+        attr "activation" = "", "`relu` or nothing";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -4,7 +4,9 @@
 //! input, forget, candidate and output gates, then those from its hidden state, each a row per element of the state. Behind all
 //! matrices, in the same order: the biases that go with the input, then those that go with the hidden state.
 
-use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind};
+use oarlock_ir::{
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarKind, sig, slots,
+};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
@@ -15,31 +17,32 @@ use oarlock_tensor::{Dims, Element, Pool, Tensor};
 use crate::recurrent::lstm_cell::{Activations, CandidateAt, First, Lstm, LstmCell, StateGrads, States};
 use crate::recurrent::steps::{Steps, maybe_dense};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&CudnnLstm, &CudnnLstmGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&CudnnLstm, &CUDNN_LSTM_GRAD];
 
 struct CudnnLstm;
 
 impl OpDef for CudnnLstm {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "cudnn_lstm",
+    sig! {
+        "cudnn_lstm":
             "for each layer, with (i, f, g, o) = x[t] Wx' + bx + h[t-1] Wh' + bh: c[t] = sigmoid(f) c[t-1] + sigmoid(i) tanh(g), \
-             h[t] = sigmoid(o) tanh(c[t]); h is the input of the next layer, with dropout in between",
-        )
-        .input("Input", "steps x batch x columns")
-        .input("InitH", "hidden states before the first step: layers (times directions) x batch x hidden")
-        .input("InitC", "cells before the first step, like `InitH`")
-        .input("W", "all weights, then all biases; per layer and direction first those of the input, gates in the order i, f, g, o")
-        .optional_input("Cache", "state of other systems; not read")
-        .output("Out", "hidden states of the last layer: steps x batch x hidden (times directions)")
-        .output("last_h", "hidden states after the last step, like `InitH`")
-        .output("last_c", "cells after the last step, like `InitH`")
-        .attr("hidden_size", 100, "width of a state")
-        .attr("num_layers", 1, "how many layers")
-        .attr("is_bidirec", false, "each layer runs in both directions, side by side")
-        .attr("dropout_prob", 0.0f32, "share of a layer's output that the next layer does not see; the rest is scaled up")
-        .attr("seed", -1, "chooses what is dropped, together with the weights and the input")
-        .hints(&["input_size", "max_len"])
+             h[t] = sigmoid(o) tanh(c[t]); h is the input of the next layer, with dropout in between";
+        in "Input": "steps x batch x columns";
+        in "InitH": "hidden states before the first step: layers (times directions) x batch x hidden";
+        in "InitC": "cells before the first step, like `InitH`";
+        in "W":
+            "all weights, then all biases; per layer and direction first those of the input, gates in the order i, f, g, o";
+        in? "Cache": "state of other systems; not read";
+        out "Out": "hidden states of the last layer: steps x batch x hidden (times directions)";
+        out "last_h": "hidden states after the last step, like `InitH`";
+        out "last_c": "cells after the last step, like `InitH`";
+        attr "hidden_size" = 100, "width of a state";
+        attr "num_layers" = 1, "how many layers";
+        attr "is_bidirec" = false, "each layer runs in both directions, side by side";
+        attr "dropout_prob" = 0.0f32,
+            "share of a layer's output that the next layer does not see; the rest is scaled up";
+        attr "seed" = -1, "chooses what is dropped, together with the weights and the input";
+        hints ["input_size", "max_len"];
+        traits Traits::NONE.maybe_empty(&["Cache"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -77,15 +80,6 @@ impl OpDef for CudnnLstm {
                 Ok(())
             })
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        let reads = ["Input", "InitH", "InitC", "W", "Cache", "Out", "Out@GRAD", "last_c@GRAD", "last_h@GRAD"];
-        g.emit("cudnn_lstm_grad", &reads, &["Input@GRAD", "InitH@GRAD", "InitC@GRAD", "W@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.maybe_empty(&["Cache"])
     }
 }
 
@@ -365,57 +359,36 @@ fn take_columns<T: Math>(to: &mut [T], from: &[T], steps: &Steps, (width, left):
     }
 }
 
-struct CudnnLstmGrad;
-
-impl OpDef for CudnnLstmGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("cudnn_lstm_grad", "gradients of `cudnn_lstm`, which is computed again first").grad_of(
-            &CudnnLstm.sig(),
-            &["Input", "InitH", "InitC", "W", "Cache", "Out?", "Out@GRAD?", "last_h@GRAD?", "last_c@GRAD?"],
-            &["Input@GRAD", "InitH@GRAD", "InitC@GRAD", "W@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const CUDNN_LSTM_GRAD: GradOp = GradOp::of(&CudnnLstm, "cudnn_lstm_grad(Input, InitH, InitC, W, Cache, Out?, Out@GRAD?, last_h@GRAD?, last_c@GRAD?) -> Input@GRAD, InitH@GRAD, InitC@GRAD, W@GRAD")
+    .doc("gradients of `cudnn_lstm`, which is computed again first")
+    .traits(Traits::NONE.maybe_empty(&["Cache"]).shape_only(&["Out"]))
+    .infer(|cx| {
         for slot in ["Input", "InitH", "InitC", "W"] {
             let ty = cx.input(slot)?.with_kind(VarKind::Tensor);
             cx.set(&format!("{slot}@GRAD"), ty);
         }
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = Grads {
-            inputs: Inputs::new(p)?,
-            dout: p.maybe_input("Out@GRAD")?,
-            dlast_h: p.maybe_input("last_h@GRAD")?,
-            dlast_c: p.maybe_input("last_c@GRAD")?,
-            dx: p.maybe_output("Input@GRAD")?,
-            dh: p.maybe_output("InitH@GRAD")?,
-            dc: p.maybe_output("InitC@GRAD")?,
-            dw: p.maybe_output("W@GRAD")?,
-        };
+    })
+    .kernel(|p| {
+        let grad = Grads::new(p)?;
         by_float!(p.float("Input")?, T => {
             let (mut memory, mut back) = (Memory::<T>::default(), Back::<T>::default());
             kernel(move |io| grad.run(io, &mut memory, &mut back))
         })
-    }
+    });
 
-    fn traits(&self) -> Traits {
-        Traits::NONE.maybe_empty(&["Cache"]).shape_only(&["Out"])
+slots! {
+    #[derive(Clone, Copy)]
+    struct Grads(p) {
+        inputs: Inputs = Inputs::new(p)?,
+        dout: maybe_input "Out@GRAD",
+        dlast_h: maybe_input "last_h@GRAD",
+        dlast_c: maybe_input "last_c@GRAD",
+        dx: maybe_output "Input@GRAD",
+        dh: maybe_output "InitH@GRAD",
+        dc: maybe_output "InitC@GRAD",
+        dw: maybe_output "W@GRAD",
     }
-}
-
-#[derive(Clone, Copy)]
-struct Grads {
-    inputs: Inputs,
-    dout: Option<In>,
-    dlast_h: Option<In>,
-    dlast_c: Option<In>,
-    dx: Option<Out>,
-    dh: Option<Out>,
-    dc: Option<Out>,
-    dw: Option<Out>,
 }
 
 /// Gradients as they are computed.

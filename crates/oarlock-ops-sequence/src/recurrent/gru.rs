@@ -1,6 +1,8 @@
 //! `gru`: a gated recurrent unit over sequences; the products of its input with a weight are computed before it.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig, slots,
+};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::{GemmElem, Mat};
@@ -11,30 +13,29 @@ use crate::recurrent::gru_cell::{GruCell, GruKind, Step, StepGrad};
 use crate::recurrent::lstm_cell::weight_grad;
 use crate::recurrent::steps::{Activation, Steps, first_state, maybe_dense};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Gru, &GruGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Gru, &GRAD];
 
 struct Gru;
 
 impl OpDef for Gru {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "gru",
+    sig! {
+        "gru":
             "for every step t of every innermost sequence, with (xu, xr, xc) = Input[t] + Bias and Weight holding Wu and Wr side \
              by side and then Wc: u = gate_activation(xu + H[t-1] Wu), r = gate_activation(xr + H[t-1] Wr), \
-             c = activation(xc + (r H[t-1]) Wc), H[t] = (1 - u) H[t-1] + u c; with origin_mode H[t] = u H[t-1] + (1 - u) c",
-        )
-        .input("Input", "rows of three gates (update, reset, candidate), with LoD")
-        .optional_input("H0", "the hidden state before the first step, a row per sequence; zeros without")
-        .input("Weight", "3 D D numbers, declared D x 3D: first D x 2D from states to update and reset gates, then D x D")
-        .optional_input("Bias", "1 x 3D")
-        .output("BatchGate", "for the gradient: update and reset gates, in the order of steps, and behind them the candidates")
-        .output("BatchResetHiddenPrev", "for the gradient: reset states, in the order of steps")
-        .output("BatchHidden", "for the gradient: hidden states, in the order of steps")
-        .output("Hidden", "hidden states, with the LoD of `Input`")
-        .attr("activation", "tanh", "of the candidate: identity, sigmoid, tanh or relu")
-        .attr("gate_activation", "sigmoid", "of the gates: identity, sigmoid, tanh or relu")
-        .attr("is_reverse", false, "from the last row of a sequence to the first")
-        .attr("origin_mode", false, "the update gate says how much of the state stays")
+             c = activation(xc + (r H[t-1]) Wc), H[t] = (1 - u) H[t-1] + u c; with origin_mode H[t] = u H[t-1] + (1 - u) c";
+        in "Input": "rows of three gates (update, reset, candidate), with LoD";
+        in? "H0": "the hidden state before the first step, a row per sequence; zeros without";
+        in "Weight": "3 D D numbers, declared D x 3D: first D x 2D from states to update and reset gates, then D x D";
+        in? "Bias": "1 x 3D";
+        out "BatchGate":
+            "for the gradient: update and reset gates, in the order of steps, and behind them the candidates";
+        out "BatchResetHiddenPrev": "for the gradient: reset states, in the order of steps";
+        out "BatchHidden": "for the gradient: hidden states, in the order of steps";
+        out "Hidden": "hidden states, with the LoD of `Input`";
+        attr "activation" = "tanh", "of the candidate: identity, sigmoid, tanh or relu";
+        attr "gate_activation" = "sigmoid", "of the gates: identity, sigmoid, tanh or relu";
+        attr "is_reverse" = false, "from the last row of a sequence to the first";
+        attr "origin_mode" = false, "the update gate says how much of the state stays";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -74,10 +75,6 @@ impl OpDef for Gru {
             kernel(move |io| gru.forward(io, outs, &mut scratch))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&GruGrad)
-    }
 }
 
 fn read_kind(attrs: &oarlock_ir::AttrView<'_>) -> Result<GruKind> {
@@ -88,15 +85,17 @@ fn read_kind(attrs: &oarlock_ir::AttrView<'_>) -> Result<GruKind> {
     })
 }
 
-/// The inputs of both operators.
-#[derive(Clone, Copy)]
-struct Inputs {
-    input: In,
-    h0: Option<In>,
-    weight: In,
-    bias: Option<In>,
-    reverse: bool,
-    kind: GruKind,
+slots! {
+    /// The inputs of both operators.
+    #[derive(Clone, Copy)]
+    struct Inputs(p) {
+        input: input "Input",
+        h0: maybe_input "H0",
+        weight: input "Weight",
+        bias: maybe_input "Bias",
+        reverse: bool "is_reverse",
+        kind: GruKind = read_kind(&p.attrs())?,
+    }
 }
 
 /// Memory that a kernel keeps.
@@ -113,17 +112,6 @@ struct Scratch<T> {
 }
 
 impl Inputs {
-    fn new(p: &Prepare<'_>) -> Result<Inputs> {
-        Ok(Inputs {
-            input: p.input("Input")?,
-            h0: p.maybe_input("H0")?,
-            weight: p.input("Weight")?,
-            bias: p.maybe_input("Bias")?,
-            reverse: p.attrs().bool("is_reverse")?,
-            kind: read_kind(&p.attrs())?,
-        })
-    }
-
     /// The width of a state, checked.
     fn width(&self, io: &Io<'_>, input: &Tensor, weight: &Tensor) -> Result<usize> {
         let width = weight.rows().max(1);
@@ -172,61 +160,30 @@ fn rows_of<T>(of: &[T], rows: std::ops::Range<usize>, width: usize) -> &[T] {
     &of[rows.start * width..rows.end * width]
 }
 
-struct GruGrad;
-
-impl OpDef for GruGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("gru_grad", "gradients of `gru`, from the last step to the first").grad_of(
-            &Gru.sig(),
-            &[
-                "Input",
-                "H0",
-                "Weight",
-                "Bias",
-                "BatchGate",
-                "BatchResetHiddenPrev",
-                "BatchHidden",
-                "Hidden",
-                "Hidden@GRAD",
-            ],
-            &["Input@GRAD", "H0@GRAD", "Weight@GRAD", "Bias@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = Grads {
-            gru: Inputs::new(p)?,
-            gate: p.input("BatchGate")?,
-            reset: p.input("BatchResetHiddenPrev")?,
-            hidden: p.input("BatchHidden")?,
-            dhidden: p.input("Hidden@GRAD")?,
-            dinput: p.maybe_output("Input@GRAD")?,
-            dh0: p.maybe_output("H0@GRAD")?,
-            dweight: p.maybe_output("Weight@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
+const GRAD: GradOp = GradOp::of(&Gru, "gru_grad(Input, H0, Weight, Bias, BatchGate, BatchResetHiddenPrev, BatchHidden, Hidden, Hidden@GRAD) -> Input@GRAD, H0@GRAD, Weight@GRAD, Bias@GRAD")
+    .doc("gradients of `gru`, from the last step to the first")
+    .traits(Traits::NONE.shape_only(&["Input", "Bias", "Hidden"]))
+    .kernel(|p| {
+        let grad = Grads::new(p)?;
         by_float!(p.float("Input")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| grad.run(io, &mut scratch))
         })
-    }
+    });
 
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Input", "Bias", "Hidden"])
+slots! {
+    #[derive(Clone, Copy)]
+    struct Grads(p) {
+        gru: Inputs = Inputs::new(p)?,
+        gate: input "BatchGate",
+        reset: input "BatchResetHiddenPrev",
+        hidden: input "BatchHidden",
+        dhidden: input "Hidden@GRAD",
+        dinput: maybe_output "Input@GRAD",
+        dh0: maybe_output "H0@GRAD",
+        dweight: maybe_output "Weight@GRAD",
+        dbias: maybe_output "Bias@GRAD",
     }
-}
-
-#[derive(Clone, Copy)]
-struct Grads {
-    gru: Inputs,
-    gate: In,
-    reset: In,
-    hidden: In,
-    dhidden: In,
-    dinput: Option<Out>,
-    dh0: Option<Out>,
-    dweight: Option<Out>,
-    dbias: Option<Out>,
 }
 
 /// The inputs of the gradient, in the order of steps.

@@ -1,6 +1,6 @@
 //! `gru_unit`: one step of a gated recurrent unit.
 
-use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
+use oarlock_ir::{AttrView, Dim, GradOp, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, sig, slots};
 use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
@@ -10,32 +10,26 @@ use oarlock_tensor::{Dims, Float, Tensor};
 use crate::recurrent::gru_cell::{GruCell, GruKind, Step, StepGrad};
 use crate::recurrent::steps::{Activation, maybe_dense};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&GruUnit, &GruUnitGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&GruUnit, &GRAD];
 
 struct GruUnit;
 
 impl OpDef for GruUnit {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "gru_unit",
-            "with (xu, xr, xc) = Input + Bias and Weight holding Wu and Wr side by side and then Wc: \
+    sig! {
+        "gru_unit": "with (xu, xr, xc) = Input + Bias and Weight holding Wu and Wr side by side and then Wc: \
              u = gate_activation(xu + HiddenPrev Wu), r = gate_activation(xr + HiddenPrev Wr), \
              c = activation(xc + (r HiddenPrev) Wc), Hidden = (1 - u) HiddenPrev + u c; \
-             with origin_mode Hidden = u HiddenPrev + (1 - u) c",
-        )
-        .input("Input", "three gates per row: update, reset, candidate")
-        .input("HiddenPrev", "the hidden states of the step before")
-        .input(
-            "Weight",
-            "3 D D numbers, declared D x 3D: first D x 2D from states to update and reset gates, then D x D",
-        )
-        .optional_input("Bias", "1 x 3D")
-        .output("Gate", "update and reset gates and candidate, like `Input`")
-        .output("ResetHiddenPrev", "r HiddenPrev")
-        .output("Hidden", "the hidden states, like `HiddenPrev`")
-        .attr("activation", 2, "of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu")
-        .attr("gate_activation", 1, "of the gates: 0 identity, 1 sigmoid, 2 tanh, 3 relu")
-        .attr("origin_mode", false, "the update gate says how much of the state stays")
+             with origin_mode Hidden = u HiddenPrev + (1 - u) c";
+        in "Input": "three gates per row: update, reset, candidate";
+        in "HiddenPrev": "the hidden states of the step before";
+        in "Weight": "3 D D numbers, declared D x 3D: first D x 2D from states to update and reset gates, then D x D";
+        in? "Bias": "1 x 3D";
+        out "Gate": "update and reset gates and candidate, like `Input`";
+        out "ResetHiddenPrev": "r HiddenPrev";
+        out "Hidden": "the hidden states, like `HiddenPrev`";
+        attr "activation" = 2, "of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu";
+        attr "gate_activation" = 1, "of the gates: 0 identity, 1 sigmoid, 2 tanh, 3 relu";
+        attr "origin_mode" = false, "the update gate says how much of the state stays";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -67,10 +61,6 @@ impl OpDef for GruUnit {
             kernel(move |io| unit.forward(io, outs, &mut scratch))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&GruUnitGrad)
-    }
 }
 
 fn read_kind(attrs: &AttrView<'_>) -> Result<GruKind> {
@@ -81,14 +71,16 @@ fn read_kind(attrs: &AttrView<'_>) -> Result<GruKind> {
     })
 }
 
-/// The inputs of both operators.
-#[derive(Clone, Copy)]
-struct Unit {
-    input: In,
-    before: In,
-    weight: In,
-    bias: Option<In>,
-    kind: GruKind,
+slots! {
+    /// The inputs of both operators.
+    #[derive(Clone, Copy)]
+    struct Unit(p) {
+        input: input "Input",
+        before: input "HiddenPrev",
+        weight: input "Weight",
+        bias: maybe_input "Bias",
+        kind: GruKind = read_kind(&p.attrs())?,
+    }
 }
 
 /// Memory that a kernel keeps: gates and candidates apart, and their gradients.
@@ -122,16 +114,6 @@ fn join<T: Float>(rows: &mut [T], width: usize, gates: &[T], candidates: &[T]) {
 }
 
 impl Unit {
-    fn new(p: &Prepare<'_>) -> Result<Unit> {
-        Ok(Unit {
-            input: p.input("Input")?,
-            before: p.input("HiddenPrev")?,
-            weight: p.input("Weight")?,
-            bias: p.maybe_input("Bias")?,
-            kind: read_kind(&p.attrs())?,
-        })
-    }
-
     /// Rows and width, checked.
     fn sizes(&self, io: &Io<'_>, input: &Tensor, before: &Tensor, weight: &Tensor) -> Result<(usize, usize)> {
         let (rows, width) = (before.rows(), weight.rows().max(1));
@@ -174,49 +156,29 @@ impl Unit {
     }
 }
 
-struct GruUnitGrad;
-
-impl OpDef for GruUnitGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("gru_unit_grad", "gradients of `gru_unit`").grad_of(
-            &GruUnit.sig(),
-            &["Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"],
-            &["Input@GRAD", "HiddenPrev@GRAD", "Weight@GRAD", "Bias@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = UnitGrad {
-            unit: Unit::new(p)?,
-            gate: p.input("Gate")?,
-            reset: p.input("ResetHiddenPrev")?,
-            dhidden: p.input("Hidden@GRAD")?,
-            dinput: p.maybe_output("Input@GRAD")?,
-            dbefore: p.maybe_output("HiddenPrev@GRAD")?,
-            dweight: p.maybe_output("Weight@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
+const GRAD: GradOp = GradOp::of(&GruUnit, "gru_unit_grad(Input, HiddenPrev, Weight, Bias, Gate, ResetHiddenPrev, Hidden@GRAD) -> Input@GRAD, HiddenPrev@GRAD, Weight@GRAD, Bias@GRAD")
+    .doc("gradients of `gru_unit`")
+    .traits(Traits::NONE.shape_only(&["Input", "Bias"]))
+    .kernel(|p| {
+        let grad = UnitGrad::new(p)?;
         by_float!(p.float("Input")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| grad.run(io, &mut scratch))
         })
-    }
+    });
 
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Input", "Bias"])
+slots! {
+    #[derive(Clone, Copy)]
+    struct UnitGrad(p) {
+        unit: Unit = Unit::new(p)?,
+        gate: input "Gate",
+        reset: input "ResetHiddenPrev",
+        dhidden: input "Hidden@GRAD",
+        dinput: maybe_output "Input@GRAD",
+        dbefore: maybe_output "HiddenPrev@GRAD",
+        dweight: maybe_output "Weight@GRAD",
+        dbias: maybe_output "Bias@GRAD",
     }
-}
-
-#[derive(Clone, Copy)]
-struct UnitGrad {
-    unit: Unit,
-    gate: In,
-    reset: In,
-    dhidden: In,
-    dinput: Option<Out>,
-    dbefore: Option<Out>,
-    dweight: Option<Out>,
-    dbias: Option<Out>,
 }
 
 impl UnitGrad {

@@ -1,7 +1,8 @@
 //! `lstm`: a long short-term memory over sequences; the products of its input with a weight are computed before it.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel, sig,
+    slots,
 };
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
@@ -19,23 +20,21 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LstmOp, &LstmGrad];
 struct LstmOp;
 
 impl OpDef for LstmOp {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "lstm",
+    sig! {
+        "lstm":
             "for every step t of every innermost sequence, with (g, i, f, o) = Input[t] + H[t-1] Weight + Bias[:4D]: \
              C[t] = i g + f C[t-1] and H[t] = o cell_activation(C[t]), where g goes through the candidate activation and i, f, o \
-             through the gate activation first; with peepholes p = Bias[4D:], i and f also see p C[t-1], and o sees p C[t]",
-        )
-        .input("Input", "rows of four gates (candidate, input, forget, output), with LoD")
-        .optional_input("H0", "the hidden state before the first step, a row per sequence; zeros without")
-        .optional_input("C0", "the cell before the first step, a row per sequence; zeros without")
-        .input("Weight", "D x 4D, from hidden state to gates")
-        .input("Bias", "1 x 4D; with peepholes 1 x 7D: behind it those of the input, forget and output gates")
-        .output("Hidden", "hidden states, with the LoD of `Input`")
-        .output("Cell", "cells, with the LoD of `Input`; no gradient flows through them")
-        .output("BatchGate", "for the gradient: the gates, in the order of steps")
-        .output("BatchCellPreAct", "for the gradient: the activated cells, in the order of steps");
-        Activations::attrs(sig)
+             through the gate activation first; with peepholes p = Bias[4D:], i and f also see p C[t-1], and o sees p C[t]";
+        in "Input": "rows of four gates (candidate, input, forget, output), with LoD";
+        in? "H0": "the hidden state before the first step, a row per sequence; zeros without";
+        in? "C0": "the cell before the first step, a row per sequence; zeros without";
+        in "Weight": "D x 4D, from hidden state to gates";
+        in "Bias": "1 x 4D; with peepholes 1 x 7D: behind it those of the input, forget and output gates";
+        out "Hidden": "hidden states, with the LoD of `Input`";
+        out "Cell": "cells, with the LoD of `Input`; no gradient flows through them";
+        out "BatchGate": "for the gradient: the gates, in the order of steps";
+        out "BatchCellPreAct": "for the gradient: the activated cells, in the order of steps";
+        with Activations::attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -86,17 +85,19 @@ impl OpDef for LstmOp {
     }
 }
 
-/// The inputs of both operators.
-#[derive(Clone, Copy)]
-struct Inputs {
-    input: In,
-    h0: Option<In>,
-    c0: Option<In>,
-    weight: In,
-    bias: In,
-    peepholes: bool,
-    reverse: bool,
-    act: Activations,
+slots! {
+    /// The inputs of both operators.
+    #[derive(Clone, Copy)]
+    struct Inputs(p) {
+        input: input "Input",
+        h0: maybe_input "H0",
+        c0: maybe_input "C0",
+        weight: input "Weight",
+        bias: input "Bias",
+        peepholes: bool "use_peepholes",
+        reverse: bool "is_reverse",
+        act: Activations = Activations::read(&p.attrs())?,
+    }
 }
 
 /// Memory that a kernel keeps.
@@ -113,20 +114,6 @@ struct Scratch<T> {
 }
 
 impl Inputs {
-    fn new(p: &Prepare<'_>) -> Result<Inputs> {
-        let a = p.attrs();
-        Ok(Inputs {
-            input: p.input("Input")?,
-            h0: p.maybe_input("H0")?,
-            c0: p.maybe_input("C0")?,
-            weight: p.input("Weight")?,
-            bias: p.input("Bias")?,
-            peepholes: a.bool("use_peepholes")?,
-            reverse: a.bool("is_reverse")?,
-            act: Activations::read(&a)?,
-        })
-    }
-
     /// The width of a state, checked.
     fn width(&self, io: &Io<'_>, input: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<usize> {
         let width = weight.rows().max(1);
@@ -188,11 +175,9 @@ impl OpDef for LstmGrad {
     fn sig(&self) -> Sig {
         let reads =
             ["Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate", "BatchCellPreAct", "Hidden@GRAD"];
-        Sig::new("lstm_grad", "gradients of `lstm`, from the last step to the first").grad_of(
-            &LstmOp.sig(),
-            &reads,
-            &["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"],
-        )
+        Sig::new("lstm_grad", "gradients of `lstm`, from the last step to the first")
+            .grad_of(&LstmOp.sig(), &reads, &["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"])
+            .traits(Traits::NONE.shape_only(&["Input"]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -200,43 +185,29 @@ impl OpDef for LstmGrad {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = Grads {
-            lstm: Inputs::new(p)?,
-            hidden: p.input("Hidden")?,
-            cell: p.input("Cell")?,
-            gate: p.input("BatchGate")?,
-            active: p.input("BatchCellPreAct")?,
-            dhidden: p.input("Hidden@GRAD")?,
-            dinput: p.maybe_output("Input@GRAD")?,
-            dh0: p.maybe_output("H0@GRAD")?,
-            dc0: p.maybe_output("C0@GRAD")?,
-            dweight: p.maybe_output("Weight@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
+        let grad = Grads::new(p)?;
         by_float!(p.float("Input")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| grad.run(io, &mut scratch))
         })
     }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Input"])
-    }
 }
 
-#[derive(Clone, Copy)]
-struct Grads {
-    lstm: Inputs,
-    hidden: In,
-    cell: In,
-    gate: In,
-    active: In,
-    dhidden: In,
-    dinput: Option<Out>,
-    dh0: Option<Out>,
-    dc0: Option<Out>,
-    dweight: Option<Out>,
-    dbias: Option<Out>,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Grads(p) {
+        lstm: Inputs = Inputs::new(p)?,
+        hidden: input "Hidden",
+        cell: input "Cell",
+        gate: input "BatchGate",
+        active: input "BatchCellPreAct",
+        dhidden: input "Hidden@GRAD",
+        dinput: maybe_output "Input@GRAD",
+        dh0: maybe_output "H0@GRAD",
+        dc0: maybe_output "C0@GRAD",
+        dweight: maybe_output "Weight@GRAD",
+        dbias: maybe_output "Bias@GRAD",
+    }
 }
 
 /// The inputs of the gradient, in the order of steps but for `hidden`.

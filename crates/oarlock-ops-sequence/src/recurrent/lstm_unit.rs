@@ -1,27 +1,25 @@
 //! `lstm_unit`: one step of a long short-term memory, from the sums of its gates.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::simd::Math;
 use oarlock_tensor::{Dims, Tensor};
 
 use crate::recurrent::lstm_cell::{Activations, CandidateAt, LstmCell, Step, StepGrad};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LstmUnit, &LstmUnitGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&LstmUnit, &GRAD];
 
 struct LstmUnit;
 
 impl OpDef for LstmUnit {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "lstm_unit",
-            "with (i, f, o, g) = X: C = sigmoid(f + forget_bias) C_prev + sigmoid(i) tanh(g), H = sigmoid(o) tanh(C)",
-        )
-        .input("X", "sums of four gates per row: input, forget, output, candidate")
-        .input("C_prev", "the cells of the step before")
-        .output("C", "the cells, like `C_prev`")
-        .output("H", "the hidden states, like `C_prev`")
-        .attr("forget_bias", 0.0f32, "added to the forget gate")
+    sig! {
+        "lstm_unit":
+            "with (i, f, o, g) = X: C = sigmoid(f + forget_bias) C_prev + sigmoid(i) tanh(g), H = sigmoid(o) tanh(C)";
+        in "X": "sums of four gates per row: input, forget, output, candidate";
+        in "C_prev": "the cells of the step before";
+        out "C": "the cells, like `C_prev`";
+        out "H": "the hidden states, like `C_prev`";
+        attr "forget_bias" = 0.0f32, "added to the forget gate";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -53,10 +51,6 @@ impl OpDef for LstmUnit {
                 Ok(())
             })
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&LstmUnitGrad)
     }
 }
 
@@ -119,18 +113,9 @@ impl Unit {
     }
 }
 
-struct LstmUnitGrad;
-
-impl OpDef for LstmUnitGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("lstm_unit_grad", "gradients of `lstm_unit`, whose gates are computed again").grad_of(
-            &LstmUnit.sig(),
-            &["X", "C_prev", "C", "C@GRAD", "H@GRAD"],
-            &["X@GRAD", "C_prev@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&LstmUnit, "lstm_unit_grad(X, C_prev, C, C@GRAD, H@GRAD) -> X@GRAD, C_prev@GRAD")
+    .doc("gradients of `lstm_unit`, whose gates are computed again")
+    .kernel(|p| {
         let unit = Unit::new(p)?;
         let (dc, dh) = (p.input("C@GRAD")?, p.input("H@GRAD")?);
         let (dx, dbefore) = (p.maybe_output("X@GRAD")?, p.maybe_output("C_prev@GRAD")?);
@@ -164,8 +149,7 @@ impl OpDef for LstmUnitGrad {
                 Ok(())
             })
         })
-    }
-}
+    });
 
 #[test]
 fn lstm_unit() {

@@ -1,6 +1,8 @@
 //! `lstmp`: a long short-term memory whose hidden state is projected to fewer numbers before the next step sees it.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel, slots,
+};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
@@ -10,7 +12,7 @@ use oarlock_tensor::{Dims, Float, Tensor};
 use crate::recurrent::lstm_cell::{Activations, CandidateAt, LstmCell, Step, StepGrad, weight_grad};
 use crate::recurrent::steps::{Activation, Steps, first_state, maybe_dense};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Lstmp, &LstmpGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Lstmp, &GRAD];
 
 struct Lstmp;
 
@@ -84,26 +86,24 @@ impl OpDef for Lstmp {
             kernel(move |io| lstm.forward(io, input, outs, &mut scratch))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&LstmpGrad)
-    }
 }
 
-/// The inputs of both operators.
-#[derive(Clone, Copy)]
-struct Inputs {
-    h0: Option<In>,
-    c0: Option<In>,
-    weight: In,
-    proj: In,
-    bias: In,
-    peepholes: bool,
-    reverse: bool,
-    act: Activations,
-    proj_act: Activation,
-    cell_clip: f32,
-    proj_clip: f32,
+slots! {
+    /// The inputs of both operators.
+    #[derive(Clone, Copy)]
+    struct Inputs(p) {
+        h0: maybe_input "H0",
+        c0: maybe_input "C0",
+        weight: input "Weight",
+        proj: input "ProjWeight",
+        bias: input "Bias",
+        peepholes: bool "use_peepholes",
+        reverse: bool "is_reverse",
+        act: Activations = Activations::read(&p.attrs())?,
+        proj_act: Activation = Activation::read(&p.attrs(), "proj_activation")?,
+        cell_clip: f32 "cell_clip",
+        proj_clip: f32 "proj_clip",
+    }
 }
 
 /// Memory that a kernel keeps, in the order of steps.
@@ -123,23 +123,6 @@ struct Scratch<T> {
 }
 
 impl Inputs {
-    fn new(p: &Prepare<'_>) -> Result<Inputs> {
-        let a = p.attrs();
-        Ok(Inputs {
-            h0: p.maybe_input("H0")?,
-            c0: p.maybe_input("C0")?,
-            weight: p.input("Weight")?,
-            proj: p.input("ProjWeight")?,
-            bias: p.input("Bias")?,
-            peepholes: a.bool("use_peepholes")?,
-            reverse: a.bool("is_reverse")?,
-            act: Activations::read(&a)?,
-            proj_act: Activation::read(&a, "proj_activation")?,
-            cell_clip: a.f32("cell_clip")?,
-            proj_clip: a.f32("proj_clip")?,
-        })
-    }
-
     /// The widths of hidden state and projection, checked.
     fn widths(&self, io: &Io<'_>, weight: &Tensor, proj: &Tensor, bias: &Tensor) -> Result<(usize, usize)> {
         let (d, p) = (proj.rows().max(1), weight.rows().max(1));
@@ -243,72 +226,37 @@ impl Inputs {
     }
 }
 
-struct LstmpGrad;
-
-impl OpDef for LstmpGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("lstmp_grad", "gradients of `lstmp`, from the last step to the first").grad_of(
-            &Lstmp.sig(),
-            &[
-                "H0",
-                "C0",
-                "Weight",
-                "ProjWeight",
-                "Bias",
-                "Projection",
-                "Cell",
-                "BatchGate",
-                "BatchCellPreAct",
-                "BatchHidden",
-                "Projection@GRAD",
-            ],
-            &["Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "ProjWeight@GRAD", "Bias@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&Lstmp, "lstmp_grad(H0, C0, Weight, ProjWeight, Bias, Projection, Cell, BatchGate, BatchCellPreAct, BatchHidden, Projection@GRAD) -> Input@GRAD, H0@GRAD, C0@GRAD, Weight@GRAD, ProjWeight@GRAD, Bias@GRAD")
+    .doc("gradients of `lstmp`, from the last step to the first")
+    .infer(|cx| {
         cx.grads_of(&["H0", "C0", "Weight", "ProjWeight", "Bias"])?;
         cx.same("Input@GRAD", "BatchGate")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = Grads {
-            lstm: Inputs::new(p)?,
-            projection: p.input("Projection")?,
-            cell: p.input("Cell")?,
-            gate: p.input("BatchGate")?,
-            active: p.input("BatchCellPreAct")?,
-            hidden: p.input("BatchHidden")?,
-            dprojection: p.input("Projection@GRAD")?,
-            dinput: p.maybe_output("Input@GRAD")?,
-            dh0: p.maybe_output("H0@GRAD")?,
-            dc0: p.maybe_output("C0@GRAD")?,
-            dweight: p.maybe_output("Weight@GRAD")?,
-            dproj: p.maybe_output("ProjWeight@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-        };
+    })
+    .kernel(|p| {
+        let grad = Grads::new(p)?;
         by_float!(p.float("BatchGate")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| grad.run(io, &mut scratch))
         })
-    }
-}
+    });
 
-#[derive(Clone, Copy)]
-struct Grads {
-    lstm: Inputs,
-    projection: In,
-    cell: In,
-    gate: In,
-    active: In,
-    hidden: In,
-    dprojection: In,
-    dinput: Option<Out>,
-    dh0: Option<Out>,
-    dc0: Option<Out>,
-    dweight: Option<Out>,
-    dproj: Option<Out>,
-    dbias: Option<Out>,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Grads(p) {
+        lstm: Inputs = Inputs::new(p)?,
+        projection: input "Projection",
+        cell: input "Cell",
+        gate: input "BatchGate",
+        active: input "BatchCellPreAct",
+        hidden: input "BatchHidden",
+        dprojection: input "Projection@GRAD",
+        dinput: maybe_output "Input@GRAD",
+        dh0: maybe_output "H0@GRAD",
+        dc0: maybe_output "C0@GRAD",
+        dweight: maybe_output "Weight@GRAD",
+        dproj: maybe_output "ProjWeight@GRAD",
+        dbias: maybe_output "Bias@GRAD",
+    }
 }
 
 /// The inputs of the gradient; gates, activated and hidden states in the order of steps.

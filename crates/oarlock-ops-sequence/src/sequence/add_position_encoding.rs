@@ -1,25 +1,23 @@
 //! `add_position_encoding`: adds sines and cosines of the position in the sequence.
 
-use oarlock_ir::{Grad, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::lod_rows;
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::{Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&AddPositionEncoding, &AddPositionEncodingGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&AddPositionEncoding, &ADD_POSITION_ENCODING_GRAD];
 
 struct AddPositionEncoding;
 
 impl OpDef for AddPositionEncoding {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "add_position_encoding",
+    sig! {
+        "add_position_encoding":
             "Out = alpha X + beta (sin a, cos a), where the k-th of the h = D/2 angles at position p is p / 10000^(k / (h - 1)), \
-             or p / 10000 if h is 1",
-        )
-        .input("X", "sequences x positions x D, or positions x D with LoD; D even")
-        .output("Out", "like `X`")
-        .attr("alpha", 1.0f32, "factor of `X`")
-        .attr("beta", 1.0f32, "factor of the encoding")
+             or p / 10000 if h is 1";
+        in "X": "sequences x positions x D, or positions x D with LoD; D even";
+        out "Out": "like `X`";
+        attr "alpha" = 1.0f32, "factor of `X`";
+        attr "beta" = 1.0f32, "factor of the encoding";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -52,10 +50,6 @@ impl OpDef for AddPositionEncoding {
             })
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&AddPositionEncodingGrad)
-    }
 }
 
 /// Visits rows together with their positions in their sequences.
@@ -86,34 +80,19 @@ fn encode<T: Float>(to: &mut [T], from: &[T], position: usize, alpha: T, beta: T
     }
 }
 
-struct AddPositionEncodingGrad;
-
-impl OpDef for AddPositionEncodingGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("add_position_encoding_grad", "X@GRAD = alpha Out@GRAD").grad_of(
-            &AddPositionEncoding.sig(),
-            &["Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        pointwise::infer_grad_like(cx, "Out@GRAD")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (dout, dx, alpha) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, p.attrs().f32("alpha")?);
-        by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
-            pointwise::map(io, dout, dx, |d: T| d * T::from(alpha))?;
-            io.out(dx)?.set_lod(oarlock_tensor::Lod::NONE);
-            Ok(())
-        }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+const ADD_POSITION_ENCODING_GRAD: GradOp =
+    GradOp::of(&AddPositionEncoding, "add_position_encoding_grad(Out@GRAD) -> X@GRAD")
+        .doc("X@GRAD = alpha Out@GRAD")
+        .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+        .infer(|cx| cx.same("X@GRAD", "Out@GRAD"))
+        .kernel(|p| {
+            let (dout, dx, alpha) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, p.attrs().f32("alpha")?);
+            by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
+                pointwise::map(io, dout, dx, |d: T| d * T::from(alpha))?;
+                io.out(dx)?.set_lod(oarlock_tensor::Lod::NONE);
+                Ok(())
+            }))
+        });
 
 #[test]
 fn add_position_encoding() {

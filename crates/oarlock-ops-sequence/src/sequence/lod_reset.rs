@@ -1,25 +1,24 @@
 //! `lod_reset`: the same rows grouped into other sequences.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{Lod, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LodReset, &LodResetGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&LodReset, &GRAD];
 
 struct LodReset;
 
 impl OpDef for LodReset {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "lod_reset",
-            "Out = X with the LoD of Y; if Y has none, with the offsets that Y holds; without Y, with the offsets target_lod",
-        )
-        .input("X", "any tensor")
-        .optional_input("Y", "whose LoD to take, or offsets in i32 or i64")
-        .output("Out", "like `X`, with another LoD")
-        .attr("target_lod", Vec::<i32>::new(), "offsets of sequences, from 0 to the number of rows")
-        .attr("append", false, "put the offsets below the levels that `X` has instead of replacing them")
+    sig! {
+        "lod_reset":
+            "Out = X with the LoD of Y; if Y has none, with the offsets that Y holds; without Y, with the offsets target_lod";
+        in "X": "any tensor";
+        in? "Y": "whose LoD to take, or offsets in i32 or i64";
+        out "Out": "like `X`, with another LoD";
+        attr "target_lod" = Vec::<i32>::new(), "offsets of sequences, from 0 to the number of rows";
+        attr "append" = false, "put the offsets below the levels that `X` has instead of replacing them";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -49,14 +48,6 @@ impl OpDef for LodReset {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&LodResetGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
 /// The LoD of `y`, or the one whose offsets it holds.
@@ -77,18 +68,10 @@ fn with_level(io: &Io<'_>, old: &Lod, append: bool, offsets: impl Iterator<Item 
     Ok(Lod::new(levels))
 }
 
-struct LodResetGrad;
-
-impl OpDef for LodResetGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("lod_reset_grad", "X@GRAD = Out@GRAD, with the LoD of X").grad_of(
-            &LodReset.sig(),
-            &["Out@GRAD", "X"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&LodReset, "lod_reset_grad(Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD, with the LoD of X")
+    .traits(Traits::NONE.shape_only(&["X"]).in_place(&[("Out@GRAD", "X@GRAD")]))
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         kernel(move |io| {
             let like = io.dense(x)?;
@@ -96,12 +79,7 @@ impl OpDef for LodResetGrad {
             io.update(dout, dx)?.set_lod(like.lod().clone());
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"]).in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

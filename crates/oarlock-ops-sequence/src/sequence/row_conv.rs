@@ -2,21 +2,21 @@
 
 use std::cell::Ref;
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Element, Float, Tensor, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&RowConv, &RowConvGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&RowConv, &GRAD];
 
 struct RowConv;
 
 impl OpDef for RowConv {
-    fn sig(&self) -> Sig {
-        Sig::new("row_conv", "Out[t] = sum over j of Filter[j] X[t + j], as far as t + j is in the sequence of t")
-            .input("X", "a matrix with LoD, or sequences x steps x columns")
-            .input("Filter", "a row per step that is seen, itself included")
-            .output("Out", "like `X`")
+    sig! {
+        "row_conv": "Out[t] = sum over j of Filter[j] X[t + j], as far as t + j is in the sequence of t";
+        in "X": "a matrix with LoD, or sequences x steps x columns";
+        in "Filter": "a row per step that is seen, itself included";
+        out "Out": "like `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -51,10 +51,6 @@ impl OpDef for RowConv {
                 Ok(())
             })
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("row_conv_grad", &["Filter", "Out@GRAD", "X"], &["Filter@GRAD", "X@GRAD"])
     }
 }
 
@@ -100,14 +96,9 @@ fn row<T>(of: &[T], at: usize, width: usize) -> &[T] {
     &of[at * width..][..width]
 }
 
-struct RowConvGrad;
-
-impl OpDef for RowConvGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("row_conv_grad", "X@GRAD[t + j] gets Filter[j] Out@GRAD[t], Filter@GRAD[j] gets X[t + j] Out@GRAD[t], added up over all t and j").grad_of(&RowConv.sig(), &["X", "Filter", "Out@GRAD"], &["X@GRAD", "Filter@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&RowConv, "row_conv_grad(X, Filter, Out@GRAD) -> X@GRAD, Filter@GRAD")
+    .doc("X@GRAD[t + j] gets Filter[j] Out@GRAD[t], Filter@GRAD[j] gets X[t + j] Out@GRAD[t], added up over all t and j")
+    .kernel(|p| {
         let (conv, dout) = (Conv { x: p.input("X")?, filter: p.input("Filter")? }, p.input("Out@GRAD")?);
         let (dx, dfilter) = (p.maybe_output("X@GRAD")?, p.maybe_output("Filter@GRAD")?);
         by_float!(p.float("X")?, T => {
@@ -137,8 +128,7 @@ impl OpDef for RowConvGrad {
                 Ok(())
             })
         })
-    }
-}
+    });
 
 #[test]
 fn row_conv() {

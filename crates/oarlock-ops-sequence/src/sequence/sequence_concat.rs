@@ -1,22 +1,19 @@
 //! `sequence_concat`: joins the i-th sequences of several inputs into one.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceConcat, &SequenceConcatGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceConcat, &GRAD];
 
 struct SequenceConcat;
 
 impl OpDef for SequenceConcat {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_concat",
-            "the i-th sequence of Out is the i-th sequence of X[0], then that of X[1], and so on",
-        )
-        .inputs("X", "with LoD; as many sequences each, rows of one width")
-        .output("Out", "the joined sequences")
+    sig! {
+        "sequence_concat": "the i-th sequence of Out is the i-th sequence of X[0], then that of X[1], and so on";
+        in* "X": "with LoD; as many sequences each, rows of one width";
+        out "Out": "the joined sequences";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,10 +37,6 @@ impl OpDef for SequenceConcat {
             to.set_lod(lod_rows::lod_of(like.lod(), lengths.into_iter()));
             Ok(())
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_keeping("sequence_concat_grad", &["Out@GRAD", "X"], &["X@GRAD"])
     }
 }
 
@@ -92,18 +85,11 @@ fn each_piece(
     Ok(())
 }
 
-struct SequenceConcatGrad;
-
-impl OpDef for SequenceConcatGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_concat_grad", "X@GRAD[k] holds the pieces of Out@GRAD that came from X[k]").grad_of(
-            &SequenceConcat.sig(),
-            &["Out@GRAD", "X"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&SequenceConcat, "sequence_concat_grad(Out@GRAD, X) -> X@GRAD")
+    .positional()
+    .doc("X@GRAD[k] holds the pieces of Out@GRAD that came from X[k]")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (xs, dout, dxs) = (p.inputs("X")?, p.input("Out@GRAD")?, p.outputs("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let rows = check(io, &xs)?;
@@ -112,12 +98,7 @@ impl OpDef for SequenceConcatGrad {
             let wanted = xs.iter().enumerate().filter_map(|(k, &x)| Some((k, x, (*dxs.get(k)?)?)));
             wanted.into_iter().try_for_each(|(k, x, dx)| split::<T>(io, &xs, k, (x, dx), io.data(dout, &from)?))
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 /// Copies what came from the k-th input.
 fn split<T: Float>(io: &Io<'_>, xs: &[In], k: usize, (x, dx): (In, Out), dout: &[T]) -> Result<()> {

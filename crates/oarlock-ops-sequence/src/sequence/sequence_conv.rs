@@ -1,13 +1,15 @@
 //! `sequence_conv`: a convolution along each sequence.
 
-use oarlock_ir::{Attr, AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig};
+use oarlock_ir::{
+    Attr, AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, slots,
+};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, Float, Tensor, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceConv, &SequenceConvGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceConv, &SEQUENCE_CONV_GRAD];
 
 struct SequenceConv;
 
@@ -210,42 +212,27 @@ impl Conv {
     }
 }
 
-struct SequenceConvGrad;
+const SEQUENCE_CONV_GRAD: GradOp = GradOp::of(
+    &SequenceConv,
+    "sequence_conv_grad(Filter, Out@GRAD, PaddingData, X) -> Filter@GRAD, PaddingData@GRAD, X@GRAD",
+)
+.doc("Filter@GRAD = seen' Out@GRAD; what is seen gets Out@GRAD Filter', added up per row")
+.kernel(|p| {
+    let grad = ConvGrad::new(p)?;
+    by_float!(p.float("X")?, T => {
+        let mut seen = Vec::<T>::new();
+        kernel(move |io| grad.run(io, &mut seen))
+    })
+});
 
-impl OpDef for SequenceConvGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_conv_grad",
-            "Filter@GRAD = seen' Out@GRAD; what is seen gets Out@GRAD Filter', added up per row",
-        )
-        .grad_of(
-            &SequenceConv.sig(),
-            &["Filter", "Out@GRAD", "PaddingData", "X"],
-            &["Filter@GRAD", "PaddingData@GRAD", "X@GRAD"],
-        )
+slots! {
+    struct ConvGrad(p) {
+        conv: Conv = Conv::new(p)?,
+        dout: input "Out@GRAD",
+        dx: maybe_output "X@GRAD",
+        dfilter: maybe_output "Filter@GRAD",
+        dpadding: maybe_output "PaddingData@GRAD",
     }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let grad = ConvGrad {
-            conv: Conv::new(p)?,
-            dout: p.input("Out@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dfilter: p.maybe_output("Filter@GRAD")?,
-            dpadding: p.maybe_output("PaddingData@GRAD")?,
-        };
-        by_float!(p.float("X")?, T => {
-            let mut seen = Vec::<T>::new();
-            kernel(move |io| grad.run(io, &mut seen))
-        })
-    }
-}
-
-struct ConvGrad {
-    conv: Conv,
-    dout: In,
-    dx: Option<Out>,
-    dfilter: Option<Out>,
-    dpadding: Option<Out>,
 }
 
 impl ConvGrad {

@@ -1,6 +1,6 @@
 //! `sequence_enumerate`: the window of ids that begins at each position of a sequence.
 
-use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Dim, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, Element};
 
@@ -9,16 +9,14 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceEnumerate];
 struct SequenceEnumerate;
 
 impl OpDef for SequenceEnumerate {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_enumerate",
-            "Out[r, j] = X[r + j] within the innermost sequence of row r, pad_value beyond its end",
-        )
-        .input("X", "ids, one per row, with LoD")
-        .output("Out", "a window per row, with the LoD of `X`")
-        .required_attr("win_size", "how many ids a window has")
-        .attr("pad_value", 0, "what stands beyond the end of a sequence")
-        .hints(&["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"])
+    sig! {
+        "sequence_enumerate": "Out[r, j] = X[r + j] within the innermost sequence of row r, pad_value beyond its end";
+        in "X": "ids, one per row, with LoD";
+        out "Out": "a window per row, with the LoD of `X`";
+        attr "win_size": "how many ids a window has";
+        attr "pad_value" = 0, "what stands beyond the end of a sequence";
+        hints ["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"];
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -33,10 +31,6 @@ impl OpDef for SequenceEnumerate {
             DType::I32 => enumerate_kernel::<i32>(p),
             _ => enumerate_kernel::<i64>(p),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! `sequence_erase`: drops some ids from sequences.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, sig};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
@@ -10,11 +10,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceErase];
 struct SequenceErase;
 
 impl OpDef for SequenceErase {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_erase", "Out holds the ids of X that are not among the tokens; sequences may become empty")
-            .input("X", "ids, one per row, with LoD")
-            .output("Out", "what is left, as sequences")
-            .required_attr("tokens", "the ids to drop")
+    sig! {
+        "sequence_erase": "Out holds the ids of X that are not among the tokens; sequences may become empty";
+        in "X": "ids, one per row, with LoD";
+        out "Out": "what is left, as sequences";
+        attr "tokens": "the ids to drop";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -26,10 +27,6 @@ impl OpDef for SequenceErase {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         lod_rows::gather_kernel(p, Erase { tokens: p.attrs().ints("tokens")? }, "Out")
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

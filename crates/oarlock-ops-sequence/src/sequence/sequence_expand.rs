@@ -1,24 +1,23 @@
 //! `sequence_expand`: repeats rows or sequences as often as a reference is long.
 
-use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, sig};
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceExpand, &SequenceExpandGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceExpand, &SEQUENCE_EXPAND_GRAD];
 
 struct SequenceExpand;
 
 impl OpDef for SequenceExpand {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_expand",
+    sig! {
+        "sequence_expand":
             "Out repeats the i-th sequence of X (the i-th row, if X has no LoD) as often as the i-th sequence of Y's level \
-             ref_level is long; a length of 0 drops it. Without sequences in Y, Out = X",
-        )
-        .input("X", "with one level of LoD or none")
-        .input("Y", "of which only the LoD counts")
-        .output("Out", "the repeated rows; sequences stay sequences")
-        .attr("ref_level", -1, "the level of Y's LoD; -1 for the innermost")
+             ref_level is long; a length of 0 drops it. Without sequences in Y, Out = X";
+        in "X": "with one level of LoD or none";
+        in "Y": "of which only the LoD counts";
+        out "Out": "the repeated rows; sequences stay sequences";
+        attr "ref_level" = -1, "the level of Y's LoD; -1 for the innermost";
+        traits Traits::NONE.shape_only(&["Y"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -27,14 +26,6 @@ impl OpDef for SequenceExpand {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         lod_rows::gather_kernel(p, Expand::new(p.input("Y")?, &p.attrs())?, "Out")
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequenceExpandGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Y"])
     }
 }
 
@@ -94,25 +85,10 @@ impl RowMap for Expand {
     }
 }
 
-struct SequenceExpandGrad;
-
-impl OpDef for SequenceExpandGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_expand_grad", "X@GRAD adds up the gradients of all copies of a row").grad_of(
-            &SequenceExpand.sig(),
-            &["Out@GRAD", "X", "Y"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        lod_rows::scatter_kernel(p, Expand::new(p.input("Y")?, &p.attrs())?)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Y"])
-    }
-}
+const SEQUENCE_EXPAND_GRAD: GradOp = GradOp::of(&SequenceExpand, "sequence_expand_grad(Out@GRAD, X, Y) -> X@GRAD")
+    .doc("X@GRAD adds up the gradients of all copies of a row")
+    .traits(Traits::NONE.shape_only(&["X", "Y"]))
+    .kernel(|p| lod_rows::scatter_kernel(p, Expand::new(p.input("Y")?, &p.attrs())?));
 
 #[cfg(test)]
 mod tests {

@@ -1,22 +1,20 @@
 //! `sequence_expand_as`: repeats each row until it fills a sequence of a reference.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, sig};
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceExpandAs, &SequenceExpandAsGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceExpandAs, &GRAD];
 
 struct SequenceExpandAs;
 
 impl OpDef for SequenceExpandAs {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_expand_as",
-            "Out repeats the i-th row of X as often as the i-th innermost sequence of Y is long",
-        )
-        .input("X", "a row per sequence of `Y`")
-        .input("Y", "of which only the LoD counts")
-        .output("Out", "the repeated rows, with the LoD of `Y`")
+    sig! {
+        "sequence_expand_as": "Out repeats the i-th row of X as often as the i-th innermost sequence of Y is long";
+        in "X": "a row per sequence of `Y`";
+        in "Y": "of which only the LoD counts";
+        out "Out": "the repeated rows, with the LoD of `Y`";
+        traits Traits::NONE.shape_only(&["Y"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -29,14 +27,6 @@ impl OpDef for SequenceExpandAs {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         lod_rows::gather_kernel(p, ExpandAs { y: p.input("Y")? }, "Out")
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequenceExpandAsGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Y"])
     }
 }
 
@@ -60,25 +50,10 @@ impl RowMap for ExpandAs {
     }
 }
 
-struct SequenceExpandAsGrad;
-
-impl OpDef for SequenceExpandAsGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_expand_as_grad", "X@GRAD adds up the gradients of all copies of a row").grad_of(
-            &SequenceExpandAs.sig(),
-            &["Out@GRAD", "X", "Y"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        lod_rows::scatter_kernel(p, ExpandAs { y: p.input("Y")? })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Y"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&SequenceExpandAs, "sequence_expand_as_grad(Out@GRAD, X, Y) -> X@GRAD")
+    .doc("X@GRAD adds up the gradients of all copies of a row")
+    .traits(Traits::NONE.shape_only(&["X", "Y"]))
+    .kernel(|p| lod_rows::scatter_kernel(p, ExpandAs { y: p.input("Y")? }));
 
 #[test]
 fn sequence_expand_as() {

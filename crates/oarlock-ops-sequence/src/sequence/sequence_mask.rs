@@ -1,6 +1,6 @@
 //! `sequence_mask`: ones up to each length, zeros after.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{Element, MAX_RANK, by_element};
 
@@ -9,13 +9,14 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceMask];
 struct SequenceMask;
 
 impl OpDef for SequenceMask {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_mask", "Y[..., j] = 1 where j < X[...], else 0")
-            .input("X", "lengths, i32 or i64")
-            .optional_input("MaxLenTensor", "in place of `maxlen`, one i32 or i64")
-            .output("Y", "one dimension more than `X`, of size maxlen")
-            .attr("maxlen", -1, "size of the last dimension; -1 for the greatest length")
-            .required_attr("out_dtype", "element type of `Y`")
+    sig! {
+        "sequence_mask": "Y[..., j] = 1 where j < X[...], else 0";
+        in "X": "lengths, i32 or i64";
+        in? "MaxLenTensor": "in place of `maxlen`, one i32 or i64";
+        out "Y": "one dimension more than `X`, of size maxlen";
+        attr "maxlen" = -1, "size of the last dimension; -1 for the greatest length";
+        attr "out_dtype": "element type of `Y`";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -33,10 +34,6 @@ impl OpDef for SequenceMask {
             let maxlen = from_tensor.map_or(Ok(maxlen), |t| io.index(t))?;
             mask::<T>(io, x, y, maxlen)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

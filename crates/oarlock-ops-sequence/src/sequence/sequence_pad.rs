@@ -1,24 +1,25 @@
 //! `sequence_pad`: sequences as a batch of equal lengths.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, MAX_RANK, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequencePad, &SequencePadGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequencePad, &GRAD];
 
 struct SequencePad;
 
 impl OpDef for SequencePad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_pad", "Out[i] holds the i-th innermost sequence of X, then PadValue up to the padded length; Length[i] its length")
-            .input("X", "with LoD")
-            .input("PadValue", "one number, or one row")
-            .output("Out", "sequences by padded length by a row of `X`")
-            .output("Length", "i64, one per sequence")
-            .attr("padded_length", -1, "at least as long as the longest sequence; -1 for just that")
+    sig! {
+        "sequence_pad":
+            "Out[i] holds the i-th innermost sequence of X, then PadValue up to the padded length; Length[i] its length";
+        in "X": "with LoD";
+        in "PadValue": "one number, or one row";
+        out "Out": "sequences by padded length by a row of `X`";
+        out "Length": "i64, one per sequence";
+        attr "padded_length" = -1, "at least as long as the longest sequence; -1 for just that";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -52,10 +53,6 @@ impl OpDef for SequencePad {
             }
             Ok(())
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequencePadGrad)
     }
 }
 
@@ -95,18 +92,10 @@ fn padded_dims(io: &Io<'_>, x: In, dims: &Dims, count: usize, padded: usize) -> 
     Ok(out)
 }
 
-struct SequencePadGrad;
-
-impl OpDef for SequencePadGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_pad_grad", "X@GRAD is Out@GRAD without the padding").grad_of(
-            &SequencePad.sig(),
-            &["Out@GRAD", "X"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&SequencePad, "sequence_pad_grad(Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD is Out@GRAD without the padding")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (like, from) = (io.dense(x)?, io.dense(dout)?);
@@ -124,12 +113,7 @@ impl OpDef for SequencePadGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -1,27 +1,27 @@
 //! `sequence_pool`: one row out of each sequence.
 
-use oarlock_ir::{Attr, AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
+use oarlock_ir::{
+    Attr, AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, sig,
+};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Float, Tensor, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequencePool, &SequencePoolGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequencePool, &SEQUENCE_POOL_GRAD];
 
 struct SequencePool;
 
 impl OpDef for SequencePool {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_pool",
+    sig! {
+        "sequence_pool":
             "Out[i] = the sum (SUM), mean (AVERAGE), sum over the root of the length (SQRT), maximum (MAX), first (FIRST) or last \
-             (LAST) row of the i-th innermost sequence of X; pad_value for an empty sequence",
-        )
-        .input("X", "with LoD")
-        .output("Out", "a row per sequence; the outer levels of the LoD stay")
-        .optional_output("MaxIndex", "MAX: the row that each maximum comes from, -1 for an empty sequence")
-        .attr("pooltype", "AVERAGE".to_string(), "AVERAGE, SUM, SQRT, MAX, LAST or FIRST")
-        .attr("pad_value", 0.0f32, "what an empty sequence gives")
+             (LAST) row of the i-th innermost sequence of X; pad_value for an empty sequence";
+        in "X": "with LoD";
+        out "Out": "a row per sequence; the outer levels of the LoD stay";
+        out? "MaxIndex": "MAX: the row that each maximum comes from, -1 for an empty sequence";
+        attr "pooltype" = "AVERAGE".to_string(), "AVERAGE, SUM, SQRT, MAX, LAST or FIRST";
+        attr "pad_value" = 0.0f32, "what an empty sequence gives";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -135,18 +135,10 @@ fn pool_max<T: Float>(io: &Io<'_>, x: In, out: Out, index: Option<Out>, pad: T) 
     Ok(())
 }
 
-struct SequencePoolGrad;
-
-impl OpDef for SequencePoolGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_pool_grad",
-            "each row of Out@GRAD goes to the rows of X@GRAD that were pooled into it, scaled alike",
-        )
-        .grad_of(&SequencePool.sig(), &["X", "Out@GRAD", "MaxIndex?"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const SEQUENCE_POOL_GRAD: GradOp = GradOp::of(&SequencePool, "sequence_pool_grad(X, Out@GRAD, MaxIndex?) -> X@GRAD")
+    .doc("each row of Out@GRAD goes to the rows of X@GRAD that were pooled into it, scaled alike")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let grad = PoolGrad { x: p.input("X")?, dout: p.input("Out@GRAD")?, dx: p.output("X@GRAD")? };
         let how = pooling(&p.attrs())?;
         by_float!(p.float("X")?, T => match how {
@@ -156,12 +148,7 @@ impl OpDef for SequencePoolGrad {
             }
             _ => kernel(move |io| grad.spread::<T>(io, how)),
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 struct PoolGrad {
     x: In,

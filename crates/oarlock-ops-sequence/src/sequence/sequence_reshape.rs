@@ -1,20 +1,20 @@
 //! `sequence_reshape`: the same numbers in rows of another width, sequence by sequence.
 
-use oarlock_ir::{AttrView, Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{AttrView, Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::Dims;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceReshape, &SequenceReshapeGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceReshape, &GRAD];
 
 struct SequenceReshape;
 
 impl OpDef for SequenceReshape {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_reshape", "Out holds the numbers of each innermost sequence of X in rows of new_dim")
-            .input("X", "matrix with LoD")
-            .output("Out", "matrix with LoD")
-            .required_attr("new_dim", "width of a row; must divide the numbers of every sequence")
+    sig! {
+        "sequence_reshape": "Out holds the numbers of each innermost sequence of X in rows of new_dim";
+        in "X": "matrix with LoD";
+        out "Out": "matrix with LoD";
+        attr "new_dim": "width of a row; must divide the numbers of every sequence";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,10 +45,6 @@ impl OpDef for SequenceReshape {
             Ok(())
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequenceReshapeGrad)
-    }
 }
 
 fn new_dim(attrs: &AttrView<'_>) -> Result<usize> {
@@ -58,18 +54,10 @@ fn new_dim(attrs: &AttrView<'_>) -> Result<usize> {
     }
 }
 
-struct SequenceReshapeGrad;
-
-impl OpDef for SequenceReshapeGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_reshape_grad", "X@GRAD is Out@GRAD in the rows of X").grad_of(
-            &SequenceReshape.sig(),
-            &["Out@GRAD", "X"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&SequenceReshape, "sequence_reshape_grad(Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD is Out@GRAD in the rows of X")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         kernel(move |io| {
             let (like, from) = (io.dense(x)?, io.dense(dout)?);
@@ -79,12 +67,7 @@ impl OpDef for SequenceReshapeGrad {
             to.bytes_mut().copy_from_slice(from.bytes());
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn sequence_reshape() {

@@ -1,6 +1,6 @@
 //! `sequence_reverse`: turns each sequence round.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Prepare, Result, sig};
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
 
@@ -9,10 +9,10 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceReverse];
 struct SequenceReverse;
 
 impl OpDef for SequenceReverse {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_reverse", "Y holds the rows of each innermost sequence of X, last row first")
-            .input("X", "with LoD")
-            .output("Y", "like `X`")
+    sig! {
+        "sequence_reverse": "Y holds the rows of each innermost sequence of X, last row first";
+        in "X": "with LoD";
+        out "Y": "like `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -1,25 +1,23 @@
 //! `sequence_scatter`: adds the i-th sequence of updates to the i-th row, at columns given by ids.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Dims, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceScatter, &SequenceScatterGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceScatter, &GRAD];
 
 struct SequenceScatter;
 
 impl OpDef for SequenceScatter {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_scatter",
-            "Out = X; then Out[i, Ids[j]] += Updates[j] for each j of the i-th sequence of Ids",
-        )
-        .input("X", "a row per sequence")
-        .input("Ids", "columns, i32 or i64, one per row, with LoD")
-        .input("Updates", "one number per id")
-        .output("Out", "like `X`")
+    sig! {
+        "sequence_scatter": "Out = X; then Out[i, Ids[j]] += Updates[j] for each j of the i-th sequence of Ids";
+        in "X": "a row per sequence";
+        in "Ids": "columns, i32 or i64, one per row, with LoD";
+        in "Updates": "one number per id";
+        out "Out": "like `X`";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,10 +43,6 @@ impl OpDef for SequenceScatter {
 
     fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
         g.emit("sequence_scatter_grad", &["Ids", "Out@GRAD", "Updates"], &["Updates@GRAD", "X@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
     }
 }
 
@@ -98,45 +92,32 @@ impl<'t> Cells<'t> {
     }
 }
 
-struct SequenceScatterGrad;
-
-impl OpDef for SequenceScatterGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_scatter_grad", "X@GRAD = Out@GRAD; Updates@GRAD[j] = Out@GRAD[i, Ids[j]]").grad_of(
-            &SequenceScatter.sig(),
-            &["Ids", "Out@GRAD", "Updates"],
-            &["X@GRAD", "Updates@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Out@GRAD")?;
-        cx.same("Updates@GRAD", "Updates")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (ids, updates, dout) = (p.input("Ids")?, p.input("Updates")?, p.input("Out@GRAD")?);
-        let (dx, dupdates) = (p.maybe_output("X@GRAD")?, p.maybe_output("Updates@GRAD")?);
-        by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
-            if let Some(to) = dupdates {
-                let (id_tensor, like, from) = (io.dense(ids)?, io.dense(updates)?, io.dense(dout)?);
-                let cells = Cells::new(io, ids, &id_tensor, from.dims())?;
-                checks::expect_elements(io, updates, like.numel(), cells.len())?;
-                let mut d = io.out_sized(to, like.dtype(), *like.dims())?;
-                let (from, d) = (io.data::<T>(dout, &from)?, io.data_mut::<T>(to, &mut d)?);
-                cells.each().for_each(|(j, cell)| d[j] = from[cell]);
-            }
-            if let Some(dx) = dx {
-                io.update(dout, dx)?;
-            }
-            Ok(())
-        }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["Updates"]).in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+const GRAD: GradOp =
+    GradOp::of(&SequenceScatter, "sequence_scatter_grad(Ids, Out@GRAD, Updates) -> X@GRAD, Updates@GRAD")
+        .doc("X@GRAD = Out@GRAD; Updates@GRAD[j] = Out@GRAD[i, Ids[j]]")
+        .traits(Traits::NONE.shape_only(&["Updates"]).in_place(&[("Out@GRAD", "X@GRAD")]))
+        .infer(|cx| {
+            cx.same("X@GRAD", "Out@GRAD")?;
+            cx.same("Updates@GRAD", "Updates")
+        })
+        .kernel(|p| {
+            let (ids, updates, dout) = (p.input("Ids")?, p.input("Updates")?, p.input("Out@GRAD")?);
+            let (dx, dupdates) = (p.maybe_output("X@GRAD")?, p.maybe_output("Updates@GRAD")?);
+            by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
+                if let Some(to) = dupdates {
+                    let (id_tensor, like, from) = (io.dense(ids)?, io.dense(updates)?, io.dense(dout)?);
+                    let cells = Cells::new(io, ids, &id_tensor, from.dims())?;
+                    checks::expect_elements(io, updates, like.numel(), cells.len())?;
+                    let mut d = io.out_sized(to, like.dtype(), *like.dims())?;
+                    let (from, d) = (io.data::<T>(dout, &from)?, io.data_mut::<T>(to, &mut d)?);
+                    cells.each().for_each(|(j, cell)| d[j] = from[cell]);
+                }
+                if let Some(dx) = dx {
+                    io.update(dout, dx)?;
+                }
+                Ok(())
+            }))
+        });
 
 #[cfg(test)]
 mod tests {

@@ -1,24 +1,21 @@
 //! `sequence_slice`: a piece of each sequence.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, sig};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceSlice, &SequenceSliceGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceSlice, &GRAD];
 
 struct SequenceSlice;
 
 impl OpDef for SequenceSlice {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_slice",
-            "Out holds Length[i] rows of the i-th innermost sequence of X, from its row Offset[i] on",
-        )
-        .input("X", "with LoD")
-        .input("Offset", "i32 or i64, one per sequence")
-        .input("Length", "i32 or i64, one per sequence")
-        .output("Out", "the pieces, as sequences")
+    sig! {
+        "sequence_slice": "Out holds Length[i] rows of the i-th innermost sequence of X, from its row Offset[i] on";
+        in "X": "with LoD";
+        in "Offset": "i32 or i64, one per sequence";
+        in "Length": "i32 or i64, one per sequence";
+        out "Out": "the pieces, as sequences";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -27,10 +24,6 @@ impl OpDef for SequenceSlice {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         lod_rows::gather_kernel(p, Slice::new(p)?, "Out")
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequenceSliceGrad)
     }
 }
 
@@ -77,25 +70,10 @@ impl RowMap for Slice {
     }
 }
 
-struct SequenceSliceGrad;
-
-impl OpDef for SequenceSliceGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_slice_grad", "X@GRAD is Out@GRAD at the rows that were taken, zero elsewhere").grad_of(
-            &SequenceSlice.sig(),
-            &["Length", "Offset", "Out@GRAD", "X"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        lod_rows::scatter_kernel(p, Slice::new(p)?)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+const GRAD: GradOp = GradOp::of(&SequenceSlice, "sequence_slice_grad(Length, Offset, Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD is Out@GRAD at the rows that were taken, zero elsewhere")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| lod_rows::scatter_kernel(p, Slice::new(p)?));
 
 #[cfg(test)]
 mod tests {

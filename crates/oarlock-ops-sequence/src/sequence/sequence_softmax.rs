@@ -1,20 +1,20 @@
 //! `sequence_softmax`: the softmax over the rows of each sequence.
 
-use oarlock_ir::{Grad, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Tensor, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceSoftmax, &SequenceSoftmaxGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceSoftmax, &GRAD];
 
 struct SequenceSoftmax;
 
 impl OpDef for SequenceSoftmax {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_softmax", "Out = exp(X) / sum of exp(X) over the innermost sequence that the row is in")
-            .input("X", "one number per row, with LoD")
-            .output("Out", "like `X`")
-            .hints(&["data_format"])
+    sig! {
+        "sequence_softmax": "Out = exp(X) / sum of exp(X) over the innermost sequence that the row is in";
+        in "X": "one number per row, with LoD";
+        out "Out": "like `X`";
+        hints ["data_format"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -38,10 +38,6 @@ impl OpDef for SequenceSoftmax {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequenceSoftmaxGrad)
-    }
 }
 
 fn one_per_row(io: &Io<'_>, t: &Tensor) -> Result<()> {
@@ -51,15 +47,10 @@ fn one_per_row(io: &Io<'_>, t: &Tensor) -> Result<()> {
     Err(io.op_error(Kind::Shape, format!("needs one number per row, but `X` is {}", t.dims())))
 }
 
-struct SequenceSoftmaxGrad;
-
-impl OpDef for SequenceSoftmaxGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_softmax_grad", "X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD over the sequence)")
-            .grad_of(&SequenceSoftmax.sig(), &["Out", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&SequenceSoftmax, "sequence_softmax_grad(Out, Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD = Out * (Out@GRAD - sum of Out * Out@GRAD over the sequence)")
+    .traits(oarlock_ir::Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, out, dout, dx) = (p.input("X")?, p.input("Out")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (like, y, dy) = (io.dense(x)?, io.dense(out)?, io.dense(dout)?);
@@ -80,12 +71,7 @@ impl OpDef for SequenceSoftmaxGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> oarlock_ir::Traits {
-        oarlock_ir::Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

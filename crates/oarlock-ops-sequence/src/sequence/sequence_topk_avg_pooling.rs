@@ -1,30 +1,29 @@
 //! `sequence_topk_avg_pooling`: of each row of a matrix per sequence, the mean of its greatest elements.
 
-use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, sig};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_ops_support::sliding_window::sizes;
 use oarlock_tensor::{DType, Dims, Element, Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&TopkAvgPooling, &TopkAvgPoolingGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&TopkAvgPooling, &TOPK_AVG_POOLING_GRAD];
 
 struct TopkAvgPooling;
 
 impl OpDef for TopkAvgPooling {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sequence_topk_avg_pooling",
+    sig! {
+        "sequence_topk_avg_pooling":
             "X holds, for each sequence, channel_num matrices of a row per row of ROW and a column per row of COLUMN. \
-             Out[r, c, i] = the sum of the topks[i] greatest elements of row r in channel c, divided by topks[i]",
-        )
-        .input("X", "all matrices, with a LoD of one sequence each")
-        .input("ROW", "its LoD says how many rows each sequence has")
-        .input("COLUMN", "its LoD says how many columns each sequence has")
-        .output("Out", "a row per row of `ROW`, with its LoD; a column per channel and k")
-        .output("pos", "i32, for the gradient: the columns of the greatest elements of each row and channel, -1 where there are no more")
-        .required_attr("topks", "how many elements each mean takes, ascending")
-        .required_attr("channel_num", "how many matrices each sequence has")
+             Out[r, c, i] = the sum of the topks[i] greatest elements of row r in channel c, divided by topks[i]";
+        in "X": "all matrices, with a LoD of one sequence each";
+        in "ROW": "its LoD says how many rows each sequence has";
+        in "COLUMN": "its LoD says how many columns each sequence has";
+        out "Out": "a row per row of `ROW`, with its LoD; a column per channel and k";
+        out "pos":
+            "i32, for the gradient: the columns of the greatest elements of each row and channel, -1 where there are no more";
+        attr "topks": "how many elements each mean takes, ascending";
+        attr "channel_num": "how many matrices each sequence has";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -60,10 +59,6 @@ impl OpDef for TopkAvgPooling {
                 })
             })
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sequence_topk_avg_pooling_grad", &["COLUMN", "Out@GRAD", "ROW", "X", "pos"], &["X@GRAD"])
     }
 }
 
@@ -149,44 +144,35 @@ impl Slots {
     }
 }
 
-struct TopkAvgPoolingGrad;
-
-impl OpDef for TopkAvgPoolingGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_topk_avg_pooling_grad", "X@GRAD gets Out@GRAD / topks[i] at each element that a mean took")
-            .grad_of(&TopkAvgPooling.sig(), &["X", "ROW", "COLUMN", "pos", "Out@GRAD"], &["X@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots::new(p)?;
-        let (topk, pos, dout, dx) =
-            (Topk::read(&p.attrs())?, p.input("pos")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
-        by_float!(p.float("X")?, T => kernel(move |io| {
-            let (x, places, d) = (io.dense(slots.x)?, io.dense(pos)?, io.dense(dout)?);
-            let cells = io.dense(slots.row)?.rows() * topk.channels;
-            checks::expect_elements(io, pos, places.numel(), cells * topk.most())?;
-            checks::expect_elements(io, dout, d.numel(), cells * topk.ks.len())?;
-            let mut to = io.out_sized(dx, <T as Element>::DTYPE, *x.dims())?;
-            to.set_lod(x.lod().clone());
-            let (places, d) = (io.data::<i32>(pos, &places)?, io.data::<T>(dout, &d)?);
-            let to = io.data_mut::<T>(dx, &mut to)?;
-            to.fill(0.0);
-            slots.each(io, &topk, &x, |cell, line| {
-                let (found, d) = (&places[cell * topk.most()..], &d[cell * topk.ks.len()..]);
-                for (&k, d) in topk.ks.iter().zip(d) {
-                    // A place that is not in the line is no place: -1.
-                    for &place in found[..k].iter().filter(|p| (0..line.len() as i32).contains(*p)) {
-                        to[line.start + place as usize] += *d / T::of(k as f64);
+const TOPK_AVG_POOLING_GRAD: GradOp =
+    GradOp::of(&TopkAvgPooling, "sequence_topk_avg_pooling_grad(X, ROW, COLUMN, pos, Out@GRAD) -> X@GRAD")
+        .doc("X@GRAD gets Out@GRAD / topks[i] at each element that a mean took")
+        .traits(Traits::NONE.shape_only(&["X", "ROW", "COLUMN"]))
+        .kernel(|p| {
+            let slots = Slots::new(p)?;
+            let (topk, pos, dout, dx) =
+                (Topk::read(&p.attrs())?, p.input("pos")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
+            by_float!(p.float("X")?, T => kernel(move |io| {
+                let (x, places, d) = (io.dense(slots.x)?, io.dense(pos)?, io.dense(dout)?);
+                let cells = io.dense(slots.row)?.rows() * topk.channels;
+                checks::expect_elements(io, pos, places.numel(), cells * topk.most())?;
+                checks::expect_elements(io, dout, d.numel(), cells * topk.ks.len())?;
+                let mut to = io.out_sized(dx, <T as Element>::DTYPE, *x.dims())?;
+                to.set_lod(x.lod().clone());
+                let (places, d) = (io.data::<i32>(pos, &places)?, io.data::<T>(dout, &d)?);
+                let to = io.data_mut::<T>(dx, &mut to)?;
+                to.fill(0.0);
+                slots.each(io, &topk, &x, |cell, line| {
+                    let (found, d) = (&places[cell * topk.most()..], &d[cell * topk.ks.len()..]);
+                    for (&k, d) in topk.ks.iter().zip(d) {
+                        // A place that is not in the line is no place: -1.
+                        for &place in found[..k].iter().filter(|p| (0..line.len() as i32).contains(*p)) {
+                            to[line.start + place as usize] += *d / T::of(k as f64);
+                        }
                     }
-                }
-            })
-        }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "ROW", "COLUMN"])
-    }
-}
+                })
+            }))
+        });
 
 #[test]
 fn sequence_topk_avg_pooling() {

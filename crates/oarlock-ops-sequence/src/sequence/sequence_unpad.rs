@@ -1,22 +1,22 @@
 //! `sequence_unpad`: from a padded batch back to sequences.
 
-use oarlock_ir::by_float;
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
+use oarlock_ir::{GradOp, by_float};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows::{self, RowMap};
 use oarlock_tensor::{Lod, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceUnpad, &SequenceUnpadGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SequenceUnpad, &GRAD];
 
 struct SequenceUnpad;
 
 impl OpDef for SequenceUnpad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_unpad", "Out holds the first Length[i] rows of X[i], as sequences")
-            .input("X", "sequences by rows by anything")
-            .input("Length", "i32 or i64, one per sequence")
-            .output("Out", "the rows, with LoD")
+    sig! {
+        "sequence_unpad": "Out holds the first Length[i] rows of X[i], as sequences";
+        in "X": "sequences by rows by anything";
+        in "Length": "i32 or i64, one per sequence";
+        out "Out": "the rows, with LoD";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -35,10 +35,6 @@ impl OpDef for SequenceUnpad {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         lod_rows::gather_kernel(p, Unpad { length: p.input("Length")? }, "Out")
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SequenceUnpadGrad)
     }
 }
 
@@ -72,19 +68,11 @@ impl RowMap for Unpad {
     }
 }
 
-struct SequenceUnpadGrad;
-
-impl OpDef for SequenceUnpadGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sequence_unpad_grad", "X@GRAD is Out@GRAD padded with zeros").grad_of(
-            &SequenceUnpad.sig(),
-            &["Out@GRAD", "X"],
-            &["X@GRAD"],
-        )
-    }
-
+const GRAD: GradOp = GradOp::of(&SequenceUnpad, "sequence_unpad_grad(Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD is Out@GRAD padded with zeros")
+    .traits(Traits::NONE.shape_only(&["X"]))
     // The operator has no `Length`: lengths are those of the gradient's sequences.
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    .kernel(|p| {
         let (x, dout, dx) = (p.input("X")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (like, from) = (io.dense(x)?, io.dense(dout)?);
@@ -106,12 +94,7 @@ impl OpDef for SequenceUnpadGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

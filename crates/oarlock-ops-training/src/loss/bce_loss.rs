@@ -1,10 +1,10 @@
 //! `bce_loss`: binary cross entropy of probabilities.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&BceLoss, &BceLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&BceLoss, &GRAD];
 
 /// The least logarithm that counts, so that a certain mistake costs much but not infinitely much.
 const LEAST_LN: f64 = -100.0;
@@ -12,11 +12,11 @@ const LEAST_LN: f64 = -100.0;
 struct BceLoss;
 
 impl OpDef for BceLoss {
-    fn sig(&self) -> Sig {
-        Sig::new("bce_loss", "Out = -Label * ln(X) - (1 - Label) * ln(1 - X), logarithms at least -100")
-            .input("X", "probabilities")
-            .input("Label", "like `X`, in [0, 1]")
-            .output("Out", "like `X`")
+    sig! {
+        "bce_loss": "Out = -Label * ln(X) - (1 - Label) * ln(1 - X), logarithms at least -100";
+        in "X": "probabilities";
+        in "Label": "like `X`, in [0, 1]";
+        out "Out": "like `X`";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,32 +40,17 @@ impl OpDef for BceLoss {
             })
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&BceLossGrad)
-    }
 }
 
-struct BceLossGrad;
-
-impl OpDef for BceLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("bce_loss_grad", "X@GRAD = Out@GRAD * (X - Label) / (X * (1 - X)), the divisor at least 1e-12")
-            .grad_of(&BceLoss.sig(), &["Label", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&BceLoss, "bce_loss_grad(Label, Out@GRAD, X) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD * (X - Label) / (X * (1 - X)), the divisor at least 1e-12")
+    .kernel(|p| {
         let inputs = [p.input("X")?, p.input("Label")?, p.input("Out@GRAD")?];
         let out = p.output("X@GRAD")?;
         by_float!(p.float("X")?, T => kernel(move |io| {
             equal_sizes::each(io, inputs, out, |[x, label, d]: [T; 3]| d * (x - label) / ((T::ONE - x) * x).max(T::of(1e-12)))
         }))
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

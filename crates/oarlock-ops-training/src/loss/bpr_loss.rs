@@ -1,10 +1,10 @@
 //! `bpr_loss`: Bayesian personalised ranking: the true class should score above every other.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes, Labels};
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&BprLoss, &BprLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&BprLoss, &GRAD];
 
 /// No label is ignored: this one is never valid.
 const IGNORE: i64 = -1;
@@ -12,11 +12,11 @@ const IGNORE: i64 = -1;
 struct BprLoss;
 
 impl OpDef for BprLoss {
-    fn sig(&self) -> Sig {
-        Sig::new("bpr_loss", "Y = mean over other classes j of ln(1 + exp(X[j] - X[Label]))")
-            .input("X", "scores [..., classes]")
-            .input("Label", "class numbers [..., 1]")
-            .output("Y", "[..., 1]")
+    sig! {
+        "bpr_loss": "Y = mean over other classes j of ln(1 + exp(X[j] - X[Label]))";
+        in "X": "scores [..., classes]";
+        in "Label": "class numbers [..., 1]";
+        out "Y": "[..., 1]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -32,10 +32,6 @@ impl OpDef for BprLoss {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, label, y) = (p.input("X")?, p.input("Label")?, p.output("Y")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, label, y)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("bpr_loss_grad", &["Label", "X", "Y@GRAD"], &["X@GRAD"])
     }
 }
 
@@ -64,26 +60,12 @@ fn softplus<T: Float>(x: T) -> T {
     x.max(T::ZERO) + (-x.abs()).exp().ln_1p()
 }
 
-struct BprLossGrad;
-
-impl OpDef for BprLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "bpr_loss_grad",
-            "X@GRAD[j] = Y@GRAD * sigmoid(X[j] - X[Label]) / (classes - 1); X@GRAD[Label] = minus their sum",
-        )
-        .grad_of(&BprLoss.sig(), &["X", "Label", "Y@GRAD"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&BprLoss, "bpr_loss_grad(X, Label, Y@GRAD) -> X@GRAD")
+    .doc("X@GRAD[j] = Y@GRAD * sigmoid(X[j] - X[Label]) / (classes - 1); X@GRAD[Label] = minus their sum")
+    .kernel(|p| {
         let (x, label, dy, dx) = (p.input("X")?, p.input("Label")?, p.input("Y@GRAD")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, (x, label, dy), dx)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, (x, label, dy): (In, In, In), dx: Out) -> Result<()> {
     let (x_tensor, label_tensor, dy_tensor) = (io.dense(x)?, io.dense(label)?, io.dense(dy)?);

@@ -1,33 +1,32 @@
 //! `center_loss`: the distance of each example to the centre of its class; centres move towards their examples.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    Dim, GradOp, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::class_axis::Labels;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Element, Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&CenterLoss, &CenterLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&CenterLoss, &CENTER_LOSS_GRAD];
 
 struct CenterLoss;
 
 impl OpDef for CenterLoss {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "center_loss",
+    sig! {
+        "center_loss":
             "SampleCenterDiff = X - Centers[Label], Loss = |SampleCenterDiff|^2 / 2, \
-             CentersOut = Centers + CenterUpdateRate * (sum of the differences of a class) / (1 + number of its examples)",
-        )
-        .input("X", "[batch, width]")
-        .input("Label", "i64 [batch, 1]")
-        .input("Centers", "[classes, width]")
-        .input("CenterUpdateRate", "[1]")
-        .output("CentersOut", "the centres after the step")
-        .output("SampleCenterDiff", "like `X`")
-        .output("Loss", "[batch, 1]")
-        .required_attr("cluster_num", "how many classes there are")
-        .required_attr("need_update", "move the centres")
+             CentersOut = Centers + CenterUpdateRate * (sum of the differences of a class) / (1 + number of its examples)";
+        in "X": "[batch, width]";
+        in "Label": "i64 [batch, 1]";
+        in "Centers": "[classes, width]";
+        in "CenterUpdateRate": "[1]";
+        out "CentersOut": "the centres after the step";
+        out "SampleCenterDiff": "like `X`";
+        out "Loss": "[batch, 1]";
+        attr "cluster_num": "how many classes there are";
+        attr "need_update": "move the centres";
+        traits Traits::NONE.in_place(&[("Centers", "CentersOut")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,40 +44,25 @@ impl OpDef for CenterLoss {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let loss = Loss {
-            x: p.input("X")?,
-            label: p.input("Label")?,
-            centers: p.input("Centers")?,
-            rate: p.input("CenterUpdateRate")?,
-            centers_out: p.output("CentersOut")?,
-            difference: p.output("SampleCenterDiff")?,
-            loss: p.output("Loss")?,
-            update: p.attrs().bool("need_update")?,
-        };
+        let loss = Loss::new(p)?;
         by_float!(p.float("X")?, T => {
             let (mut sums, mut counts) = (Vec::<T>::new(), Vec::new());
             kernel(move |io| loss.run(io, &mut sums, &mut counts))
         })
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&CenterLossGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Centers", "CentersOut")])
-    }
 }
 
-struct Loss {
-    x: In,
-    label: In,
-    centers: In,
-    rate: In,
-    centers_out: Out,
-    difference: Out,
-    loss: Out,
-    update: bool,
+slots! {
+    struct Loss(p) {
+        x: input "X",
+        label: input "Label",
+        centers: input "Centers",
+        rate: input "CenterUpdateRate",
+        centers_out: output "CentersOut",
+        difference: output "SampleCenterDiff",
+        loss: output "Loss",
+        update: bool "need_update",
+    }
 }
 
 impl Loss {
@@ -120,22 +104,10 @@ impl Loss {
     }
 }
 
-struct CenterLossGrad;
-
-impl OpDef for CenterLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("center_loss_grad", "X@GRAD = SampleCenterDiff * Loss@GRAD").grad_of(
-            &CenterLoss.sig(),
-            &["Loss@GRAD", "SampleCenterDiff", "X"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const CENTER_LOSS_GRAD: GradOp = GradOp::of(&CenterLoss, "center_loss_grad(Loss@GRAD, SampleCenterDiff, X) -> X@GRAD")
+    .doc("X@GRAD = SampleCenterDiff * Loss@GRAD")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (d, difference, x) = (p.input("Loss@GRAD")?, p.input("SampleCenterDiff")?, p.input("X")?);
         let dx = p.output("X@GRAD")?;
         by_float!(p.float("SampleCenterDiff")?, T => kernel(move |io| {
@@ -150,12 +122,7 @@ impl OpDef for CenterLossGrad {
             }
             Ok(())
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -1,23 +1,25 @@
 //! `cos_sim`: the cosine of the angle between each row and the same row, or the only one, of another tensor.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, kernel, product};
+use oarlock_ir::{
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, kernel, product, sig,
+};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&CosSim, &CosSimGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&CosSim, &GRAD];
 
 struct CosSim;
 
 impl OpDef for CosSim {
-    fn sig(&self) -> Sig {
-        Sig::new("cos_sim", "Out = X Y / (XNorm * YNorm), row by row")
-            .input("X", "[n, ...]")
-            .input("Y", "like `X`, or one row for all")
-            .output("Out", "[n, 1], with the LoD of `X`")
-            .output("XNorm", "[n, 1], norms of rows, at least 1e-4")
-            .output("YNorm", "norms of the rows of `Y`, at least 1e-4")
-            .hints(&["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"])
+    sig! {
+        "cos_sim": "Out = X Y / (XNorm * YNorm), row by row";
+        in "X": "[n, ...]";
+        in "Y": "like `X`, or one row for all";
+        out "Out": "[n, 1], with the LoD of `X`";
+        out "XNorm": "[n, 1], norms of rows, at least 1e-4";
+        out "YNorm": "norms of the rows of `Y`, at least 1e-4";
+        hints ["@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +41,6 @@ impl OpDef for CosSim {
         let (x, y) = (p.input("X")?, p.input("Y")?);
         let outputs = (p.output("Out")?, p.output("XNorm")?, p.output("YNorm")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, y, outputs)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("cos_sim_grad", &["Out", "Out@GRAD", "X", "XNorm", "Y", "YNorm"], &["X@GRAD", "Y@GRAD"])
     }
 }
 
@@ -69,30 +67,15 @@ fn forward<T: Float>(io: &Io<'_>, x: In, y: In, (out, x_norm, y_norm): (Out, Out
     Ok(())
 }
 
-struct CosSimGrad;
-
-impl OpDef for CosSimGrad {
-    fn sig(&self) -> Sig {
-        let doc = "X@GRAD = Out@GRAD * (Y / (XNorm * YNorm) - Out * X / XNorm^2), and likewise Y@GRAD, summed if `Y` is one row";
-        Sig::new("cos_sim_grad", doc).grad_of(
-            &CosSim.sig(),
-            &["X", "Y", "Out", "XNorm", "YNorm", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["X", "Y"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&CosSim, "cos_sim_grad(X, Y, Out, XNorm, YNorm, Out@GRAD) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = Out@GRAD * (Y / (XNorm * YNorm) - Out * X / XNorm^2), and likewise Y@GRAD, summed if `Y` is one row")
+    .kernel(|p| {
         let (x, y) = (p.input("X")?, p.input("Y")?);
         let rows = [p.input("Out")?, p.input("XNorm")?, p.input("Out@GRAD")?];
         let y_norm = p.input("YNorm")?;
         let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, (x, y), rows, y_norm, outputs)))
-    }
-}
+    });
 
 fn backward<T: Float>(
     io: &Io<'_>,

@@ -1,10 +1,10 @@
 //! `cross_entropy`: minus the logarithm of the probability given to the true class.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes, Labels, bounded_ln};
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&CrossEntropy, &CrossEntropyGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&CrossEntropy, &GRAD];
 
 fn attrs(sig: Sig) -> Sig {
     sig.attr("soft_label", false, "labels are probabilities of every class").attr(
@@ -17,12 +17,12 @@ fn attrs(sig: Sig) -> Sig {
 struct CrossEntropy;
 
 impl OpDef for CrossEntropy {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("cross_entropy", "Y = -ln X[Label], or -sum of Label * ln X for soft labels; ln 0 is -1e20")
-            .input("X", "probabilities [..., classes]")
-            .input("Label", "class numbers [..., 1], or probabilities like `X`")
-            .output("Y", "[..., 1]");
-        attrs(sig)
+    sig! {
+        "cross_entropy": "Y = -ln X[Label], or -sum of Label * ln X for soft labels; ln 0 is -1e20";
+        in "X": "probabilities [..., classes]";
+        in "Label": "class numbers [..., 1], or probabilities like `X`";
+        out "Y": "[..., 1]";
+        with attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -43,10 +43,6 @@ impl OpDef for CrossEntropy {
             true => kernel(move |io| soft::<T>(io, x, label, y)),
             false => kernel(move |io| hard::<T>(io, x, label, y, ignore)),
         })
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("cross_entropy_grad", &["Label", "X", "Y@GRAD"], &["X@GRAD"])
     }
 }
 
@@ -77,30 +73,16 @@ fn soft<T: Float>(io: &Io<'_>, x: In, label: In, y: Out) -> Result<()> {
     Ok(())
 }
 
-struct CrossEntropyGrad;
-
-impl OpDef for CrossEntropyGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("cross_entropy_grad", "X@GRAD = -Y@GRAD * label / X, with label 1 at the true class, else 0").grad_of(
-            &CrossEntropy.sig(),
-            &["X", "Label", "Y@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&CrossEntropy, "cross_entropy_grad(X, Label, Y@GRAD) -> X@GRAD")
+    .doc("X@GRAD = -Y@GRAD * label / X, with label 1 at the true class, else 0")
+    .kernel(|p| {
         let (x, label, dy, dx) = (p.input("X")?, p.input("Label")?, p.input("Y@GRAD")?, p.output("X@GRAD")?);
         let ignore = p.attrs().int("ignore_index")?;
         by_float!(p.float("X")?, T => match p.attrs().bool("soft_label")? {
             true => kernel(move |io| soft_grad::<T>(io, x, label, dy, dx)),
             false => kernel(move |io| hard_grad::<T>(io, x, label, dy, dx, ignore)),
         })
-    }
-}
+    });
 
 fn hard_grad<T: Float>(io: &Io<'_>, x: In, label: In, dy: In, dx: Out, ignore: i64) -> Result<()> {
     let (x_tensor, label_tensor, dy_tensor) = (io.dense(x)?, io.dense(label)?, io.dense(dy)?);

@@ -1,26 +1,26 @@
 //! `cross_entropy2`: `cross_entropy` of class numbers that keeps what its gradient needs, so that `X` can be freed.
 
 use oarlock_ir::{
-    Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Sig, Traits, by_float, kernel,
+    GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits, by_float, kernel, sig,
 };
 use oarlock_ops_support::class_axis::{self, Classes, Labels, bounded_ln};
 use oarlock_tensor::{Dims, Float, MAX_RANK};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&CrossEntropy2, &CrossEntropyGrad2];
+pub(crate) const OPS: &[&dyn OpDef] = &[&CrossEntropy2, &GRAD];
 
 const IGNORE: &str = "rows with this label cost nothing";
 
 struct CrossEntropy2;
 
 impl OpDef for CrossEntropy2 {
-    fn sig(&self) -> Sig {
-        Sig::new("cross_entropy2", "Y = -ln X[Label]; ln 0 is -1e20")
-            .input("X", "probabilities [..., classes]")
-            .input("Label", "class numbers [..., 1]")
-            .output("Y", "[..., 1]")
-            .output("MatchX", "X[Label], 0 in ignored rows; like `Y`")
-            .output("XShape", "no elements; its sizes are those of `X` behind a 0")
-            .attr("ignore_index", -100, IGNORE)
+    sig! {
+        "cross_entropy2": "Y = -ln X[Label]; ln 0 is -1e20";
+        in "X": "probabilities [..., classes]";
+        in "Label": "class numbers [..., 1]";
+        out "Y": "[..., 1]";
+        out "MatchX": "X[Label], 0 in ignored rows; like `Y`";
+        out "XShape": "no elements; its sizes are those of `X` behind a 0";
+        attr "ignore_index" = -100, IGNORE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +39,6 @@ impl OpDef for CrossEntropy2 {
         let (x, label, ignore) = (p.input("X")?, p.input("Label")?, p.attrs().int("ignore_index")?);
         let (y, match_x, x_shape) = (p.output("Y")?, p.output("MatchX")?, p.output("XShape")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, (x, label), (y, match_x, x_shape), ignore)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&CrossEntropyGrad2)
     }
 }
 
@@ -82,36 +78,22 @@ pub fn forward<T: Float>(
     Ok(())
 }
 
-struct CrossEntropyGrad2;
-
-impl OpDef for CrossEntropyGrad2 {
-    fn sig(&self) -> Sig {
-        Sig::new("cross_entropy_grad2", "X@GRAD = -Y@GRAD / MatchX at the true class, else 0").grad_of(
-            &CrossEntropy2.sig(),
-            &["Label", "MatchX", "XShape", "Y@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&CrossEntropy2, "cross_entropy_grad2(Label, MatchX, XShape, Y@GRAD) -> X@GRAD")
+    .doc("X@GRAD = -Y@GRAD / MatchX at the true class, else 0")
+    .traits(Traits::NONE.shape_only(&["XShape"]))
+    .infer(|cx| {
         let x_shape = cx.input("XShape")?;
         let sizes = x_shape.shape.0.get(1..).unwrap_or_default().to_vec();
         cx.set("X@GRAD", x_shape.with_shape(Shape(sizes)));
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let (label, match_x, x_shape) = (p.input("Label")?, p.input("MatchX")?, p.input("XShape")?);
         let (dy, dx, ignore) = (p.input("Y@GRAD")?, p.output("X@GRAD")?, p.attrs().int("ignore_index")?);
         by_float!(p.float("MatchX")?, T => kernel(move |io| {
             backward::<T>(io, (label, match_x, x_shape, dy), dx, ignore)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["XShape"])
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, inputs: (In, In, In, In), dx: Out, ignore: i64) -> Result<()> {
     let (label, match_x, x_shape, dy) = inputs;

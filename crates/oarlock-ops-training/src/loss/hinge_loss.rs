@@ -1,10 +1,10 @@
 //! `hinge_loss`: max(0, 1 - x * y) with labels 0 and 1 taken for y = -1 and 1.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&HingeLoss, &HingeLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&HingeLoss, &GRAD];
 
 /// -1 for label 0, 1 for label 1.
 fn sign<T: Float>(label: T) -> T {
@@ -14,11 +14,11 @@ fn sign<T: Float>(label: T) -> T {
 struct HingeLoss;
 
 impl OpDef for HingeLoss {
-    fn sig(&self) -> Sig {
-        Sig::new("hinge_loss", "Loss = max(0, 1 - Logits * (2 * Labels - 1))")
-            .input("Logits", "scores")
-            .input("Labels", "0 or 1")
-            .output("Loss", "like the inputs")
+    sig! {
+        "hinge_loss": "Loss = max(0, 1 - Logits * (2 * Labels - 1))";
+        in "Logits": "scores";
+        in "Labels": "0 or 1";
+        out "Loss": "like the inputs";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -34,32 +34,17 @@ impl OpDef for HingeLoss {
             equal_sizes::each(io, inputs, out, |[logits, labels]: [T; 2]| (T::ONE - logits * sign(labels)).max(T::ZERO))
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&HingeLossGrad)
-    }
 }
 
-struct HingeLossGrad;
-
-impl OpDef for HingeLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("hinge_loss_grad", "Logits@GRAD = -Loss@GRAD * (2 * Labels - 1) where the loss is above 0, else 0")
-            .grad_of(&HingeLoss.sig(), &["Labels", "Logits", "Loss@GRAD"], &["Logits@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("Logits@GRAD", "Logits")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&HingeLoss, "hinge_loss_grad(Labels, Logits, Loss@GRAD) -> Logits@GRAD")
+    .doc("Logits@GRAD = -Loss@GRAD * (2 * Labels - 1) where the loss is above 0, else 0")
+    .kernel(|p| {
         let inputs = [p.input("Labels")?, p.input("Logits")?, p.input("Loss@GRAD")?];
         let out = p.output("Logits@GRAD")?;
         by_float!(p.float("Labels")?, T => kernel(move |io| {
             equal_sizes::each(io, inputs, out, |[labels, logits, d]: [T; 3]| if logits * sign(labels) < T::ONE { -d * sign(labels) } else { T::ZERO })
         }))
-    }
-}
+    });
 
 #[test]
 fn hinge_loss() {

@@ -1,28 +1,21 @@
 //! `huber_loss`: half the square of a small error, linear in a large one.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&HuberLoss, &HuberLossGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.required_attr("delta", "where the loss becomes linear")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&HuberLoss, &GRAD];
 
 struct HuberLoss;
 
 impl OpDef for HuberLoss {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "huber_loss",
-            "Out = r^2 / 2 where |r| <= delta, else delta * (|r| - delta / 2), with Residual r = Y - X",
-        )
-        .input("X", "predictions")
-        .input("Y", "labels")
-        .output("Residual", "Y - X")
-        .output("Out", "like the inputs");
-        attrs(sig)
+    sig! {
+        "huber_loss": "Out = r^2 / 2 where |r| <= delta, else delta * (|r| - delta / 2), with Residual r = Y - X";
+        in "X": "predictions";
+        in "Y": "labels";
+        out "Residual": "Y - X";
+        out "Out": "like the inputs";
+        attr "delta": "where the loss becomes linear";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,29 +38,15 @@ impl OpDef for HuberLoss {
             })
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&HuberLossGrad)
-    }
 }
 
-struct HuberLossGrad;
-
-impl OpDef for HuberLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("huber_loss_grad", "X@GRAD = -Out@GRAD * Residual cut off at delta; Y@GRAD = -X@GRAD").grad_of(
-            &HuberLoss.sig(),
-            &["Out@GRAD", "Residual"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&HuberLoss, "huber_loss_grad(Out@GRAD, Residual) -> X@GRAD, Y@GRAD")
+    .doc("X@GRAD = -Out@GRAD * Residual cut off at delta; Y@GRAD = -X@GRAD")
+    .infer(|cx| {
         cx.same("X@GRAD", "Residual")?;
         cx.same("Y@GRAD", "Residual")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let inputs = [p.input("Residual")?, p.input("Out@GRAD")?];
         let (x_grad, y_grad) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
         let delta = p.attrs().f32("delta")?;
@@ -81,8 +60,7 @@ impl OpDef for HuberLossGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 #[test]
 fn huber_loss() {

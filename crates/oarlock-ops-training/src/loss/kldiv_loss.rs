@@ -1,16 +1,12 @@
 //! `kldiv_loss`: the divergence of a distribution from a target; `X` holds logarithms.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    AttrView, Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::equal_sizes::{self, Together};
 use oarlock_tensor::{Dims, Float};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&KldivLoss, &KldivLossGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("reduction", "mean", "none; or sum; or mean over all elements, or batchmean over rows")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&KldivLoss, &GRAD];
 
 /// How elements become one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +44,12 @@ impl Reduction {
 struct KldivLoss;
 
 impl OpDef for KldivLoss {
-    fn sig(&self) -> Sig {
-        let sig =
-            Sig::new("kldiv_loss", "Loss = Target * (ln Target - X), 0 where Target is not positive; then reduced")
-                .input("X", "logarithms of probabilities")
-                .input("Target", "probabilities, like `X`")
-                .output("Loss", "[1], or like `X` without reduction");
-        attrs(sig)
+    sig! {
+        "kldiv_loss": "Loss = Target * (ln Target - X), 0 where Target is not positive; then reduced";
+        in "X": "logarithms of probabilities";
+        in "Target": "probabilities, like `X`";
+        out "Loss": "[1], or like `X` without reduction";
+        attr "reduction" = "mean", "none; or sum; or mean over all elements, or batchmean over rows";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -77,29 +72,16 @@ impl OpDef for KldivLoss {
             equal_sizes::number(io, out, sum / reduction.divisor::<T>(together.first().dims()))
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("kldiv_loss_grad", &["Loss@GRAD", "Target", "X"], &["X@GRAD"])
-    }
 }
 
 fn loss<T: Float>(x: T, target: T) -> T {
     if target > T::ZERO { target * (target.ln() - x) } else { T::ZERO }
 }
 
-struct KldivLossGrad;
-
-impl OpDef for KldivLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("kldiv_loss_grad", "X@GRAD = -Loss@GRAD * Target where Target is positive, else 0; reduced likewise")
-            .grad_of(&KldivLoss.sig(), &["X", "Target", "Loss@GRAD"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&KldivLoss, "kldiv_loss_grad(X, Target, Loss@GRAD) -> X@GRAD")
+    .doc("X@GRAD = -Loss@GRAD * Target where Target is positive, else 0; reduced likewise")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (x, target, d) = (p.input("X")?, p.input("Target")?, p.input("Loss@GRAD")?);
         let (out, reduction) = (p.output("X@GRAD")?, Reduction::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| {
@@ -110,12 +92,7 @@ impl OpDef for KldivLossGrad {
             let factor = T::of(io.scalar(d)?) / reduction.divisor::<T>(io.dense(x)?.dims());
             equal_sizes::each(io, [x, target], out, |[_, target]: [T; 2]| factor * slope(target))
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[test]
 fn kldiv_loss() {

@@ -1,24 +1,21 @@
 //! `label_smooth`: labels mixed with a prior distribution.
 
-use oarlock_ir::{Grad, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::pointwise;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LabelSmooth, &LabelSmoothGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("epsilon", 0.0f32, "weight of the prior")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&LabelSmooth, &GRAD];
 
 struct LabelSmooth;
 
 impl OpDef for LabelSmooth {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("label_smooth", "Out = (1 - epsilon) * X + epsilon * prior")
-            .input("X", "labels [..., classes]")
-            .optional_input("PriorDist", "[1, classes]; 1 / classes if left out")
-            .output("Out", "like `X`");
-        attrs(sig)
+    sig! {
+        "label_smooth": "Out = (1 - epsilon) * X + epsilon * prior";
+        in "X": "labels [..., classes]";
+        in? "PriorDist": "[1, classes]; 1 / classes if left out";
+        out "Out": "like `X`";
+        attr "epsilon" = 0.0f32, "weight of the prior";
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,43 +44,19 @@ impl OpDef for LabelSmooth {
             Ok(())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&LabelSmoothGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
-struct LabelSmoothGrad;
-
-impl OpDef for LabelSmoothGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("label_smooth_grad", "X@GRAD = (1 - epsilon) * Out@GRAD").grad_of(
-            &LabelSmooth.sig(),
-            &["Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        pointwise::infer_grad_like(cx, "Out@GRAD")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&LabelSmooth, "label_smooth_grad(Out@GRAD) -> X@GRAD")
+    .doc("X@GRAD = (1 - epsilon) * Out@GRAD")
+    .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+    .infer(|cx| cx.same("X@GRAD", "Out@GRAD"))
+    .kernel(|p| {
         let (d, dx, epsilon) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, p.attrs().f32("epsilon")?);
         by_float!(p.float("Out@GRAD")?, T => kernel(move |io| {
             let factor = T::ONE - T::of(epsilon.into());
             pointwise::map(io, d, dx, |d: T| factor * d)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+    });
 
 #[test]
 fn label_smooth() {

@@ -1,27 +1,20 @@
 //! `log_loss`: the negative log-likelihood of binary labels.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&LogLoss, &LogLossGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.required_attr("epsilon", "added to arguments of logarithms")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&LogLoss, &GRAD];
 
 struct LogLoss;
 
 impl OpDef for LogLoss {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "log_loss",
-            "Loss = -Labels * ln(Predicted + epsilon) - (1 - Labels) * ln(1 - Predicted + epsilon)",
-        )
-        .input("Predicted", "probabilities")
-        .input("Labels", "0 or 1")
-        .output("Loss", "like the inputs");
-        attrs(sig)
+    sig! {
+        "log_loss": "Loss = -Labels * ln(Predicted + epsilon) - (1 - Labels) * ln(1 - Predicted + epsilon)";
+        in "Predicted": "probabilities";
+        in "Labels": "0 or 1";
+        out "Loss": "like the inputs";
+        attr "epsilon": "added to arguments of logarithms";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,28 +32,11 @@ impl OpDef for LogLoss {
             equal_sizes::each(io, inputs, out, |[predicted, labels]: [T; 2]| -labels * (predicted + epsilon).ln() - (T::ONE - labels) * (T::ONE - predicted + epsilon).ln())
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&LogLossGrad)
-    }
 }
 
-struct LogLossGrad;
-
-impl OpDef for LogLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "log_loss_grad",
-            "Predicted@GRAD = Loss@GRAD * ((1 - Labels) / (1 - Predicted + epsilon) - Labels / (Predicted + epsilon))",
-        )
-        .grad_of(&LogLoss.sig(), &["Labels", "Loss@GRAD", "Predicted"], &["Predicted@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("Predicted@GRAD", "Predicted")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&LogLoss, "log_loss_grad(Labels, Loss@GRAD, Predicted) -> Predicted@GRAD")
+    .doc("Predicted@GRAD = Loss@GRAD * ((1 - Labels) / (1 - Predicted + epsilon) - Labels / (Predicted + epsilon))")
+    .kernel(|p| {
         let inputs = [p.input("Labels")?, p.input("Predicted")?, p.input("Loss@GRAD")?];
         let out = p.output("Predicted@GRAD")?;
         let epsilon = p.attrs().f32("epsilon")?;
@@ -68,8 +44,7 @@ impl OpDef for LogLossGrad {
             let epsilon = T::of(epsilon.into());
             equal_sizes::each(io, inputs, out, |[labels, predicted, d]: [T; 3]| d * ((T::ONE - labels) / (T::ONE - predicted + epsilon) - labels / (predicted + epsilon)))
         }))
-    }
-}
+    });
 
 #[test]
 fn log_loss() {

@@ -1,14 +1,10 @@
 //! `margin_rank_loss`: how far two scores miss their order by a margin.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&MarginRankLoss, &MarginRankLossGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("margin", 0.0f32, "how far scores should be apart")
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&MarginRankLoss, &GRAD];
 
 fn miss<T: Float>(x1: T, x2: T, label: T, margin: T) -> T {
     -label * (x1 - x2) + margin
@@ -17,14 +13,14 @@ fn miss<T: Float>(x1: T, x2: T, label: T, margin: T) -> T {
 struct MarginRankLoss;
 
 impl OpDef for MarginRankLoss {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new("margin_rank_loss", "Out = max(0, -Label * (X1 - X2) + margin)")
-            .input("X1", "scores")
-            .input("X2", "scores")
-            .input("Label", "1 if `X1` ranks higher, -1 if `X2` does")
-            .output("Activated", "1 where `Out` is above 0, else 0")
-            .output("Out", "like the inputs");
-        attrs(sig)
+    sig! {
+        "margin_rank_loss": "Out = max(0, -Label * (X1 - X2) + margin)";
+        in "X1": "scores";
+        in "X2": "scores";
+        in "Label": "1 if `X1` ranks higher, -1 if `X2` does";
+        out "Activated": "1 where `Out` is above 0, else 0";
+        out "Out": "like the inputs";
+        attr "margin" = 0.0f32, "how far scores should be apart";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,42 +41,28 @@ impl OpDef for MarginRankLoss {
             equal_sizes::each(io, inputs, out, |[x1, x2, label]: [T; 3]| miss(x1, x2, label, margin).max(T::ZERO))
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&MarginRankLossGrad)
-    }
 }
 
-struct MarginRankLossGrad;
-
-impl OpDef for MarginRankLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("margin_rank_loss_grad", "X1@GRAD = -Out@GRAD * Label * Activated; X2@GRAD = -X1@GRAD").grad_of(
-            &MarginRankLoss.sig(),
-            &["Activated", "Label", "Out@GRAD"],
-            &["X1@GRAD", "X2@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X1@GRAD", "Activated")?;
-        cx.same("X2@GRAD", "Activated")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = [p.input("Activated")?, p.input("Label")?, p.input("Out@GRAD")?];
-        let (x1_grad, x2_grad) = (p.maybe_output("X1@GRAD")?, p.maybe_output("X2@GRAD")?);
-        by_float!(p.float("Activated")?, T => kernel(move |io| {
-            if let Some(out) = x1_grad {
-                equal_sizes::each(io, inputs, out, |[activated, label, d]: [T; 3]| -d * label * activated)?;
-            }
-            if let Some(out) = x2_grad {
-                equal_sizes::each(io, inputs, out, |[activated, label, d]: [T; 3]| d * label * activated)?;
-            }
-            Ok(())
-        }))
-    }
-}
+const GRAD: GradOp =
+    GradOp::of(&MarginRankLoss, "margin_rank_loss_grad(Activated, Label, Out@GRAD) -> X1@GRAD, X2@GRAD")
+        .doc("X1@GRAD = -Out@GRAD * Label * Activated; X2@GRAD = -X1@GRAD")
+        .infer(|cx| {
+            cx.same("X1@GRAD", "Activated")?;
+            cx.same("X2@GRAD", "Activated")
+        })
+        .kernel(|p| {
+            let inputs = [p.input("Activated")?, p.input("Label")?, p.input("Out@GRAD")?];
+            let (x1_grad, x2_grad) = (p.maybe_output("X1@GRAD")?, p.maybe_output("X2@GRAD")?);
+            by_float!(p.float("Activated")?, T => kernel(move |io| {
+                if let Some(out) = x1_grad {
+                    equal_sizes::each(io, inputs, out, |[activated, label, d]: [T; 3]| -d * label * activated)?;
+                }
+                if let Some(out) = x2_grad {
+                    equal_sizes::each(io, inputs, out, |[activated, label, d]: [T; 3]| d * label * activated)?;
+                }
+                Ok(())
+            }))
+        });
 
 #[test]
 fn margin_rank_loss() {

@@ -1,23 +1,20 @@
 //! `modified_huber_loss`: a loss of binary labels that is quadratic near the boundary and linear far on the wrong side.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&ModifiedHuberLoss, &ModifiedHuberLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&ModifiedHuberLoss, &GRAD];
 
 struct ModifiedHuberLoss;
 
 impl OpDef for ModifiedHuberLoss {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "modified_huber_loss",
-            "Out = -4 v where v < -1, (1 - v)^2 where v < 1, else 0, with v = X * (2 * Y - 1)",
-        )
-        .input("X", "scores")
-        .input("Y", "0 or 1")
-        .output("IntermediateVal", "v")
-        .output("Out", "like the inputs")
+    sig! {
+        "modified_huber_loss": "Out = -4 v where v < -1, (1 - v)^2 where v < 1, else 0, with v = X * (2 * Y - 1)";
+        in "X": "scores";
+        in "Y": "0 or 1";
+        out "IntermediateVal": "v";
+        out "Out": "like the inputs";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -44,28 +41,12 @@ impl OpDef for ModifiedHuberLoss {
             })
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&ModifiedHuberLossGrad)
-    }
 }
 
-struct ModifiedHuberLossGrad;
-
-impl OpDef for ModifiedHuberLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "modified_huber_loss_grad",
-            "X@GRAD = Out@GRAD * (2 * Y - 1) * slope, with slope -4 where v < -1, -2 (1 - v) where v < 1, else 0",
-        )
-        .grad_of(&ModifiedHuberLoss.sig(), &["IntermediateVal", "Out@GRAD", "Y"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "IntermediateVal")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&ModifiedHuberLoss, "modified_huber_loss_grad(IntermediateVal, Out@GRAD, Y) -> X@GRAD")
+    .doc("X@GRAD = Out@GRAD * (2 * Y - 1) * slope, with slope -4 where v < -1, -2 (1 - v) where v < 1, else 0")
+    .infer(|cx| cx.same("X@GRAD", "IntermediateVal"))
+    .kernel(|p| {
         let inputs = [p.input("IntermediateVal")?, p.input("Y")?, p.input("Out@GRAD")?];
         let out = p.output("X@GRAD")?;
         by_float!(p.float("IntermediateVal")?, T => kernel(move |io| {
@@ -80,8 +61,7 @@ impl OpDef for ModifiedHuberLossGrad {
                 d * slope * (T::of(2.0) * y - T::ONE)
             })
         }))
-    }
-}
+    });
 
 #[test]
 fn modified_huber_loss() {

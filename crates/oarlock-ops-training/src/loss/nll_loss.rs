@@ -1,29 +1,28 @@
 //! `nll_loss`: the negative log-likelihood of classes, from log-probabilities.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel, sig,
+    slots,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::class_axis::{Classes, Labels};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&NllLoss, &NllLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&NllLoss, &GRAD];
 
 struct NllLoss;
 
 impl OpDef for NllLoss {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "nll_loss",
-            "Out = -Weight[Label] * X[Label], 0 at labels of ignore_index; their sum, or that divided by Total_weight, the sum of weights",
-        )
-        .input("X", "log-probabilities [batch, classes] or [batch, classes, height, width]")
-        .input("Label", "i64, like `X` without the classes")
-        .optional_input("Weight", "[classes]; 1 without it")
-        .output("Out", "like `Label`, or [1]")
-        .output("Total_weight", "[1]; 0 if nothing is summed");
-        attrs(sig)
+    sig! {
+        "nll_loss":
+            "Out = -Weight[Label] * X[Label], 0 at labels of ignore_index; their sum, or that divided by Total_weight, the sum of weights";
+        in "X": "log-probabilities [batch, classes] or [batch, classes, height, width]";
+        in "Label": "i64, like `X` without the classes";
+        in? "Weight": "[classes]; 1 without it";
+        out "Out": "like `Label`, or [1]";
+        out "Total_weight": "[1]; 0 if nothing is summed";
+        with attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -49,10 +48,6 @@ impl OpDef for NllLoss {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (inputs, out, total) = (Inputs::new(p)?, p.output("Out")?, p.output("Total_weight")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, &inputs, out, total)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&NllLossGrad)
     }
 }
 
@@ -82,26 +77,18 @@ impl Reduction {
     }
 }
 
-/// The inputs and attributes of the operator and its gradient.
-struct Inputs {
-    x: In,
-    label: In,
-    weight: Option<In>,
-    ignore: i64,
-    reduction: Reduction,
+slots! {
+    /// The inputs and attributes of the operator and its gradient.
+    struct Inputs(p) {
+        x: input "X",
+        label: input "Label",
+        weight: maybe_input "Weight",
+        ignore: int "ignore_index",
+        reduction: Reduction = Reduction::new(p.attrs().str("reduction")?)?,
+    }
 }
 
 impl Inputs {
-    fn new(p: &Prepare<'_>) -> Result<Inputs> {
-        Ok(Inputs {
-            x: p.input("X")?,
-            label: p.input("Label")?,
-            weight: p.maybe_input("Weight")?,
-            ignore: p.attrs().int("ignore_index")?,
-            reduction: Reduction::new(p.attrs().str("reduction")?)?,
-        })
-    }
-
     /// Appends, for each label that counts: its number, where its score is in `X`, and its weight.
     fn find<T: Float>(&self, io: &Io<'_>, x: &Tensor, label: &Tensor) -> Result<Vec<(usize, usize, T)>> {
         let classes = Classes::of(io, self.x, x.dims(), 1)?;
@@ -137,27 +124,13 @@ fn forward<T: Float>(io: &Io<'_>, inputs: &Inputs, out: Out, total_out: Out) -> 
     equal_sizes::number(io, total_out, total)
 }
 
-struct NllLossGrad;
-
-impl OpDef for NllLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "nll_loss_grad",
-            "X@GRAD = -Weight[Label] * Out@GRAD at the labels, divided by Total_weight for the mean",
-        )
-        .grad_of(&NllLoss.sig(), &["Label", "Out@GRAD", "Total_weight", "Weight", "X"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&NllLoss, "nll_loss_grad(Label, Out@GRAD, Total_weight, Weight, X) -> X@GRAD")
+    .doc("X@GRAD = -Weight[Label] * Out@GRAD at the labels, divided by Total_weight for the mean")
+    .kernel(|p| {
         let (inputs, d) = (Inputs::new(p)?, p.input("Out@GRAD")?);
         let (total, dx) = (p.input("Total_weight")?, p.output("X@GRAD")?);
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, &inputs, (d, total), dx)))
-    }
-}
+    });
 
 fn backward<T: Float>(io: &Io<'_>, inputs: &Inputs, (d, total): (In, In), dx: Out) -> Result<()> {
     let (x, label, d_tensor) = (io.dense(inputs.x)?, io.dense(inputs.label)?, io.dense(d)?);

@@ -1,10 +1,10 @@
 //! `rank_loss`: the cross entropy of which of two scores is higher.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&RankLoss, &RankLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&RankLoss, &GRAD];
 
 fn softplus<T: Float>(x: T) -> T {
     x.max(T::ZERO) + (-x.abs()).exp().ln_1p()
@@ -17,12 +17,12 @@ fn sigmoid<T: Float>(x: T) -> T {
 struct RankLoss;
 
 impl OpDef for RankLoss {
-    fn sig(&self) -> Sig {
-        Sig::new("rank_loss", "Out = ln(1 + exp(Left - Right)) - Label * (Left - Right)")
-            .input("Label", "1 if left ranks higher, else 0")
-            .input("Left", "scores")
-            .input("Right", "scores")
-            .output("Out", "like the inputs")
+    sig! {
+        "rank_loss": "Out = ln(1 + exp(Left - Right)) - Label * (Left - Right)";
+        in "Label": "1 if left ranks higher, else 0";
+        in "Left": "scores";
+        in "Right": "scores";
+        out "Out": "like the inputs";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,26 +39,15 @@ impl OpDef for RankLoss {
             equal_sizes::each(io, inputs, out, |[label, left, right]: [T; 3]| softplus(left - right) - label * (left - right))
         }))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&RankLossGrad)
-    }
 }
 
-struct RankLossGrad;
-
-impl OpDef for RankLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("rank_loss_grad", "Left@GRAD = Out@GRAD * (sigmoid(Left - Right) - Label); Right@GRAD = -Left@GRAD")
-            .grad_of(&RankLoss.sig(), &["Label", "Left", "Out@GRAD", "Right"], &["Left@GRAD", "Right@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&RankLoss, "rank_loss_grad(Label, Left, Out@GRAD, Right) -> Left@GRAD, Right@GRAD")
+    .doc("Left@GRAD = Out@GRAD * (sigmoid(Left - Right) - Label); Right@GRAD = -Left@GRAD")
+    .infer(|cx| {
         cx.same("Left@GRAD", "Label")?;
         cx.same("Right@GRAD", "Label")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+    })
+    .kernel(|p| {
         let inputs = [p.input("Label")?, p.input("Left")?, p.input("Right")?, p.input("Out@GRAD")?];
         let (left_grad, right_grad) = (p.maybe_output("Left@GRAD")?, p.maybe_output("Right@GRAD")?);
         by_float!(p.float("Label")?, T => kernel(move |io| {
@@ -70,8 +59,7 @@ impl OpDef for RankLossGrad {
             }
             Ok(())
         }))
-    }
-}
+    });
 
 #[test]
 fn rank_loss() {

@@ -1,11 +1,11 @@
 //! `sigmoid_cross_entropy_with_logits`: the cross entropy of sigmoid(x) with independent labels, element by element.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel, sig};
 use oarlock_ops_support::class_axis::same_count;
 use oarlock_tensor::Float;
 use oarlock_tensor::simd::Math;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SigmoidCrossEntropy, &SigmoidCrossEntropyGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SigmoidCrossEntropy, &GRAD];
 
 fn attrs(sig: Sig) -> Sig {
     sig.attr("ignore_index", -100, "elements with this label cost nothing").attr(
@@ -39,13 +39,13 @@ impl Rule {
 struct SigmoidCrossEntropy;
 
 impl OpDef for SigmoidCrossEntropy {
-    fn sig(&self) -> Sig {
-        let doc = "Out = max(X, 0) - X * Label + ln(1 + exp(-|X|))";
-        let sig = Sig::new("sigmoid_cross_entropy_with_logits", doc)
-            .input("X", "scores")
-            .input("Label", "probabilities, like `X`")
-            .output("Out", "like `X`");
-        attrs(sig)
+    sig! {
+        "sigmoid_cross_entropy_with_logits": "Out = max(X, 0) - X * Label + ln(1 + exp(-|X|))";
+        in "X": "scores";
+        in "Label": "probabilities, like `X`";
+        out "Out": "like `X`";
+        with attrs;
+        traits Traits::X_TO_OUT;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -65,14 +65,6 @@ impl OpDef for SigmoidCrossEntropy {
         let (x, label, out, rule) = (p.input("X")?, p.input("Label")?, p.output("Out")?, Rule::new(p)?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, x, label, out, rule)))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("sigmoid_cross_entropy_with_logits_grad", &["Label", "Out@GRAD", "X"], &["X@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::X_TO_OUT
-    }
 }
 
 fn forward<T: Math>(io: &Io<'_>, x: In, label: In, out: Out, rule: Rule) -> Result<()> {
@@ -88,31 +80,15 @@ fn forward<T: Math>(io: &Io<'_>, x: In, label: In, out: Out, rule: Rule) -> Resu
     Ok(())
 }
 
-struct SigmoidCrossEntropyGrad;
-
-impl OpDef for SigmoidCrossEntropyGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sigmoid_cross_entropy_with_logits_grad", "X@GRAD = Out@GRAD * (sigmoid(X) - Label)").grad_of(
-            &SigmoidCrossEntropy.sig(),
-            &["X", "Label", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (x, label, dout, dx) = (p.input("X")?, p.input("Label")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
-        let rule = Rule::new(p)?;
-        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, (x, label, dout), dx, rule)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")])
-    }
-}
+const GRAD: GradOp =
+    GradOp::of(&SigmoidCrossEntropy, "sigmoid_cross_entropy_with_logits_grad(X, Label, Out@GRAD) -> X@GRAD")
+        .doc("X@GRAD = Out@GRAD * (sigmoid(X) - Label)")
+        .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
+        .kernel(|p| {
+            let (x, label, dout, dx) = (p.input("X")?, p.input("Label")?, p.input("Out@GRAD")?, p.output("X@GRAD")?);
+            let rule = Rule::new(p)?;
+            by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, (x, label, dout), dx, rule)))
+        });
 
 fn backward<T: Math>(io: &Io<'_>, (x, label, dout): (In, In, In), dx: Out, rule: Rule) -> Result<()> {
     let (x_tensor, label_tensor) = (io.dense(x)?, io.dense(label)?);

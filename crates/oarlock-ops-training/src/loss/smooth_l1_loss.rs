@@ -1,11 +1,11 @@
 //! `smooth_l1_loss`: the sum over a row of errors, squared where they are small.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{Grad, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes::{self, Together};
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SmoothL1Loss, &SmoothL1LossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SmoothL1Loss, &SMOOTH_L1_LOSS_GRAD];
 
 fn attrs(sig: Sig) -> Sig {
     sig.attr("sigma", 1.0f32, "errors below 1 / sigma^2 are small")
@@ -86,38 +86,27 @@ fn row_sums<T: Float>(io: &Io<'_>, diff: Out, weight: Option<In>, out: Out, f: i
     })
 }
 
-struct SmoothL1LossGrad;
-
-impl OpDef for SmoothL1LossGrad {
-    fn sig(&self) -> Sig {
-        let doc = "X@GRAD = Out@GRAD * OutsideWeight * InsideWeight * s'(Diff); Y@GRAD = -X@GRAD";
-        Sig::new("smooth_l1_loss_grad", doc).grad_of(
-            &SmoothL1Loss.sig(),
-            &["Diff", "InsideWeight", "OutsideWeight", "Out@GRAD"],
-            &["X@GRAD", "Y@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "Diff")?;
-        cx.same("Y@GRAD", "Diff")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (diff, dout, weights) = (p.input("Diff")?, p.input("Out@GRAD")?, Weights::new(p)?);
-        let (dx, dy, sigma) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?, p.attrs().f32("sigma")?);
-        by_float!(p.float("Diff")?, T => kernel(move |io| {
-            let small = T::ONE / T::of((sigma * sigma).into());
-            let slope = |d: T| if d.abs() < small { d / small } else { oarlock_ops_support::pointwise::sign(d) };
-            for (out, sign) in [(dx, T::ONE), (dy, -T::ONE)] {
-                if let Some(out) = out {
-                    backward(io, (diff, dout), weights, out, |d: T| sign * slope(d))?;
+const SMOOTH_L1_LOSS_GRAD: GradOp =
+    GradOp::of(&SmoothL1Loss, "smooth_l1_loss_grad(Diff, InsideWeight, OutsideWeight, Out@GRAD) -> X@GRAD, Y@GRAD")
+        .doc("X@GRAD = Out@GRAD * OutsideWeight * InsideWeight * s'(Diff); Y@GRAD = -X@GRAD")
+        .infer(|cx| {
+            cx.same("X@GRAD", "Diff")?;
+            cx.same("Y@GRAD", "Diff")
+        })
+        .kernel(|p| {
+            let (diff, dout, weights) = (p.input("Diff")?, p.input("Out@GRAD")?, Weights::new(p)?);
+            let (dx, dy, sigma) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?, p.attrs().f32("sigma")?);
+            by_float!(p.float("Diff")?, T => kernel(move |io| {
+                let small = T::ONE / T::of((sigma * sigma).into());
+                let slope = |d: T| if d.abs() < small { d / small } else { oarlock_ops_support::pointwise::sign(d) };
+                for (out, sign) in [(dx, T::ONE), (dy, -T::ONE)] {
+                    if let Some(out) = out {
+                        backward(io, (diff, dout), weights, out, |d: T| sign * slope(d))?;
+                    }
                 }
-            }
-            Ok(())
-        }))
-    }
-}
+                Ok(())
+            }))
+        });
 
 fn backward<T: Float>(
     io: &Io<'_>,

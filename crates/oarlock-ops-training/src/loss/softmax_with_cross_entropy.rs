@@ -1,19 +1,11 @@
 //! `softmax_with_cross_entropy`: scores as probabilities, and the cross entropy of those with labels.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes, Labels, bounded_ln};
 use oarlock_tensor::simd::Math;
 use oarlock_tensor::{Dims, Float, Tensor};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SoftmaxWithCrossEntropy, &SoftmaxWithCrossEntropyGrad];
-
-fn attrs(sig: Sig) -> Sig {
-    sig.attr("axis", -1, "the axis of the classes")
-        .attr("soft_label", false, "labels are probabilities of every class")
-        .attr("ignore_index", -100, "rows with this label cost nothing")
-        // Always stable here.
-        .hints(&["numeric_stable_mode"])
-}
+pub(crate) const OPS: &[&dyn OpDef] = &[&SoftmaxWithCrossEntropy, &GRAD];
 
 /// How labels count.
 #[derive(Clone, Copy)]
@@ -33,14 +25,19 @@ impl Rule {
 struct SoftmaxWithCrossEntropy;
 
 impl OpDef for SoftmaxWithCrossEntropy {
-    fn sig(&self) -> Sig {
-        let doc = "Softmax = softmax of Logits along `axis`; Loss = -ln Softmax[Label], or -sum of Label * ln Softmax";
-        let sig = Sig::new("softmax_with_cross_entropy", doc)
-            .input("Logits", "scores")
-            .input("Label", "class numbers, of size 1 along `axis`; or probabilities like `Logits`")
-            .output("Softmax", "like `Logits`")
-            .output("Loss", "like `Logits`, of size 1 along `axis`");
-        attrs(sig)
+    sig! {
+        "softmax_with_cross_entropy":
+            "Softmax = softmax of Logits along `axis`; Loss = -ln Softmax[Label], or -sum of Label * ln Softmax";
+        in "Logits": "scores";
+        in "Label": "class numbers, of size 1 along `axis`; or probabilities like `Logits`";
+        out "Softmax": "like `Logits`";
+        out "Loss": "like `Logits`, of size 1 along `axis`";
+        attr "axis" = -1, "the axis of the classes";
+        attr "soft_label" = false, "labels are probabilities of every class";
+        attr "ignore_index" = -100, "rows with this label cost nothing";
+        // Always stable here.
+        hints ["numeric_stable_mode"];
+        traits Traits::NONE.in_place(&[("Logits", "Softmax")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -59,15 +56,6 @@ impl OpDef for SoftmaxWithCrossEntropy {
             let mut scratch = Vec::new();
             kernel(move |io| forward::<T>(io, inputs, outputs, rule, &mut scratch))
         })
-    }
-
-    // The gradient of `Softmax` does not count: programs use that output to predict, not to train.
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("softmax_with_cross_entropy_grad", &["Label", "Loss@GRAD", "Softmax"], &["Logits@GRAD"])
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Logits", "Softmax")])
     }
 }
 
@@ -106,31 +94,17 @@ fn loss_dims(logits: &Tensor, label: &Tensor, rule: Rule) -> Dims {
     if rule.soft { class_axis::loss_dims(logits, rule.axis, logits.dims().rank()) } else { *label.dims() }
 }
 
-struct SoftmaxWithCrossEntropyGrad;
-
-impl OpDef for SoftmaxWithCrossEntropyGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "softmax_with_cross_entropy_grad",
-            "Logits@GRAD = Loss@GRAD * (Softmax - label), with label 1 at the true class, else 0",
-        )
-        .grad_of(&SoftmaxWithCrossEntropy.sig(), &["Softmax", "Label", "Loss@GRAD"], &["Logits@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("Logits@GRAD", "Softmax")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = (p.input("Softmax")?, p.input("Label")?, p.input("Loss@GRAD")?);
-        let (dx, rule) = (p.output("Logits@GRAD")?, Rule::new(p)?);
-        by_float!(p.float("Softmax")?, T => kernel(move |io| backward::<T>(io, inputs, dx, rule)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("Softmax", "Logits@GRAD")])
-    }
-}
+// The gradient of `Softmax` does not count: programs use that output to predict, not to train.
+const GRAD: GradOp =
+    GradOp::of(&SoftmaxWithCrossEntropy, "softmax_with_cross_entropy_grad(Softmax, Label, Loss@GRAD) -> Logits@GRAD")
+        .doc("Logits@GRAD = Loss@GRAD * (Softmax - label), with label 1 at the true class, else 0")
+        .traits(Traits::NONE.in_place(&[("Softmax", "Logits@GRAD")]))
+        .infer(|cx| cx.same("Logits@GRAD", "Softmax"))
+        .kernel(|p| {
+            let inputs = (p.input("Softmax")?, p.input("Label")?, p.input("Loss@GRAD")?);
+            let (dx, rule) = (p.output("Logits@GRAD")?, Rule::new(p)?);
+            by_float!(p.float("Softmax")?, T => kernel(move |io| backward::<T>(io, inputs, dx, rule)))
+        });
 
 fn backward<T: Float>(io: &Io<'_>, (softmax, label, dloss): (In, In, In), dx: Out, rule: Rule) -> Result<()> {
     let (label_tensor, dloss_tensor) = (io.dense(label)?, io.dense(dloss)?);

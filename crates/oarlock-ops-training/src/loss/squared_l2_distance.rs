@@ -1,23 +1,23 @@
 //! `squared_l2_distance`: the squared distance of each row from the same row, or the only one, of another tensor.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel, product,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, product, sig,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Dims, Float, simd};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SquaredL2Distance, &SquaredL2DistanceGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SquaredL2Distance, &GRAD];
 
 struct SquaredL2Distance;
 
 impl OpDef for SquaredL2Distance {
-    fn sig(&self) -> Sig {
-        Sig::new("squared_l2_distance", "Out = sum over a row of sub_result^2, with sub_result = X - Y")
-            .input("X", "[n, ...]")
-            .input("Y", "like `X`, or one row for all")
-            .output("sub_result", "[n, elements of a row]")
-            .output("Out", "[n, 1]")
+    sig! {
+        "squared_l2_distance": "Out = sum over a row of sub_result^2, with sub_result = X - Y";
+        in "X": "[n, ...]";
+        in "Y": "like `X`, or one row for all";
+        out "sub_result": "[n, elements of a row]";
+        out "Out": "[n, 1]";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -38,10 +38,6 @@ impl OpDef for SquaredL2Distance {
         let (x, y, sub, out) = (p.input("X")?, p.input("Y")?, p.output("sub_result")?, p.output("Out")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, (x, y), sub, out)))
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("squared_l2_distance_grad", &["Out@GRAD", "X", "Y", "sub_result"], &["X@GRAD", "Y@GRAD"])
-    }
 }
 
 fn forward<T: Float>(io: &Io<'_>, (x, y): (In, In), sub: Out, out: Out) -> Result<()> {
@@ -60,27 +56,15 @@ fn forward<T: Float>(io: &Io<'_>, (x, y): (In, In), sub: Out, out: Out) -> Resul
     equal_sizes::column(io, out, rows, |row| simd::sum_of_squares(&sub[row * width..][..width]))
 }
 
-struct SquaredL2DistanceGrad;
-
-impl OpDef for SquaredL2DistanceGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "squared_l2_distance_grad",
-            "X@GRAD = 2 * Out@GRAD * sub_result; Y@GRAD = -X@GRAD, summed if `Y` is one row",
-        )
-        .grad_of(&SquaredL2Distance.sig(), &["X", "Y", "sub_result", "Out@GRAD"], &["X@GRAD", "Y@GRAD"])
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = (p.input("X")?, p.input("Y")?, p.input("sub_result")?, p.input("Out@GRAD")?);
-        let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
-        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X", "Y"])
-    }
-}
+const GRAD: GradOp =
+    GradOp::of(&SquaredL2Distance, "squared_l2_distance_grad(X, Y, sub_result, Out@GRAD) -> X@GRAD, Y@GRAD")
+        .doc("X@GRAD = 2 * Out@GRAD * sub_result; Y@GRAD = -X@GRAD, summed if `Y` is one row")
+        .traits(Traits::NONE.shape_only(&["X", "Y"]))
+        .kernel(|p| {
+            let inputs = (p.input("X")?, p.input("Y")?, p.input("sub_result")?, p.input("Out@GRAD")?);
+            let outputs = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
+            by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, outputs)))
+        });
 
 fn backward<T: Float>(
     io: &Io<'_>,

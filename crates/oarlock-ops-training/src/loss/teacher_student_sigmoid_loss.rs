@@ -1,10 +1,10 @@
 //! `teacher_student_sigmoid_loss`: the loss of a click and of a teacher's score, both coded in one label.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, Sig, by_float, kernel, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&TeacherStudent, &TeacherStudentGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&TeacherStudent, &TEACHER_STUDENT_GRAD];
 
 fn attrs(sig: Sig) -> Sig {
     sig.attr("soft_max_up_bound", 15.0f32, "from this score on there is no gradient").attr(
@@ -17,15 +17,15 @@ fn attrs(sig: Sig) -> Sig {
 struct TeacherStudent;
 
 impl OpDef for TeacherStudent {
-    fn sig(&self) -> Sig {
-        let doc = "Y = f(X, click) + f(X, teacher), with f(x, t) = max(x, 0) - x t + ln(1 + exp(-|x|)). Label below -1: no \
+    sig! {
+        "teacher_student_sigmoid_loss":
+            "Y = f(X, click) + f(X, teacher), with f(x, t) = max(x, 0) - x t + ln(1 + exp(-|x|)). Label below -1: no \
                    click, no teacher; below 0: click, no teacher; below 1: no click, teacher = Label; else: click, \
                    teacher = Label - 1";
-        let sig = Sig::new("teacher_student_sigmoid_loss", doc)
-            .input("X", "scores [n, 1]")
-            .input("Label", "[n, 1]")
-            .output("Y", "like `X`");
-        attrs(sig)
+        in "X": "scores [n, 1]";
+        in "Label": "[n, 1]";
+        out "Y": "like `X`";
+        with attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +39,6 @@ impl OpDef for TeacherStudent {
         by_float!(p.float("X")?, T => kernel(move |io| {
             equal_sizes::each(io, inputs, out, |[x, label]: [T; 2]| loss(x, label))
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit("teacher_student_sigmoid_loss_grad", &["Label", "X", "Y@GRAD"], &["X@GRAD"])
     }
 }
 
@@ -59,32 +55,19 @@ fn loss<T: Float>(x: T, label: T) -> T {
     }
 }
 
-struct TeacherStudentGrad;
-
-impl OpDef for TeacherStudentGrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "teacher_student_sigmoid_loss_grad",
-            "X@GRAD = Y@GRAD * (sigmoid(X) - target), for each target; 0 beyond the bounds",
-        )
-        .grad_of(&TeacherStudent.sig(), &["X", "Label", "Y@GRAD"], &["X@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.same("X@GRAD", "X")
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (inputs, out) = ([p.input("X")?, p.input("Label")?, p.input("Y@GRAD")?], p.output("X@GRAD")?);
-        let (low, high) = (p.attrs().f32("soft_max_lower_bound")?, p.attrs().f32("soft_max_up_bound")?);
-        by_float!(p.float("X")?, T => kernel(move |io| {
-            let (low, high) = (T::of(low.into()), T::of(high.into()));
-            equal_sizes::each(io, inputs, out, |[x, label, d]: [T; 3]| {
-                if x >= high || x <= low { T::ZERO } else { d * slope(x, label) }
-            })
-        }))
-    }
-}
+const TEACHER_STUDENT_GRAD: GradOp =
+    GradOp::of(&TeacherStudent, "teacher_student_sigmoid_loss_grad(X, Label, Y@GRAD) -> X@GRAD")
+        .doc("X@GRAD = Y@GRAD * (sigmoid(X) - target), for each target; 0 beyond the bounds")
+        .kernel(|p| {
+            let (inputs, out) = ([p.input("X")?, p.input("Label")?, p.input("Y@GRAD")?], p.output("X@GRAD")?);
+            let (low, high) = (p.attrs().f32("soft_max_lower_bound")?, p.attrs().f32("soft_max_up_bound")?);
+            by_float!(p.float("X")?, T => kernel(move |io| {
+                let (low, high) = (T::of(low.into()), T::of(high.into()));
+                equal_sizes::each(io, inputs, out, |[x, label, d]: [T; 3]| {
+                    if x >= high || x <= low { T::ZERO } else { d * slope(x, label) }
+                })
+            }))
+        });
 
 fn slope<T: Float>(x: T, label: T) -> T {
     let p = T::ONE / (T::ONE + (-x).exp());

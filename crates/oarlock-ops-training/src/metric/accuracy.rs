@@ -1,6 +1,6 @@
 //! `accuracy`: how many rows have their label among the best classes.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Accuracy];
@@ -8,14 +8,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Accuracy];
 struct Accuracy;
 
 impl OpDef for Accuracy {
-    fn sig(&self) -> Sig {
-        Sig::new("accuracy", "Accuracy = Correct / Total, where a row is correct if its label is among its Indices")
-            .input("Out", "the best scores [n, k], of `top_k`")
-            .input("Indices", "their classes [n, k], i64")
-            .input("Label", "the true classes [n, 1], i64")
-            .output("Accuracy", "[1] f32")
-            .output("Correct", "[1] i32, how many rows are correct")
-            .output("Total", "[1] i32, how many rows there are")
+    sig! {
+        "accuracy": "Accuracy = Correct / Total, where a row is correct if its label is among its Indices";
+        in "Out": "the best scores [n, k], of `top_k`";
+        in "Indices": "their classes [n, k], i64";
+        in "Label": "the true classes [n, 1], i64";
+        out "Accuracy": "[1] f32";
+        out "Correct": "[1] i32, how many rows are correct";
+        out "Total": "[1] i32, how many rows there are";
+        traits Traits::GRADIENT_FREE.shape_only(&["Out"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,10 +43,6 @@ impl OpDef for Accuracy {
             io.out(total)?.copy_from(&Tensor::scalar(rows as i32));
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Out"])
     }
 }
 

@@ -1,7 +1,7 @@
 //! `auc`: the area under the ROC curve, over all batches so far or a window of the last ones, of the samples of all replicas.
 
 use oarlock_ir::{
-    Dim, Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
+    Dim, Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, fail, kernel, sig, slots,
 };
 use oarlock_tensor::{DType, Dims, Tensor};
 
@@ -10,18 +10,19 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Auc];
 struct Auc;
 
 impl OpDef for Auc {
-    fn sig(&self) -> Sig {
-        Sig::new("auc", "AUC = area under the curve of true positives over false positives, by histograms of Predict")
-            .input("Predict", "probabilities [n, 2] or [n, 1]; the last column counts")
-            .input("Label", "[n, 1] i64; positive if above 0")
-            .input("StatPos", "histogram of positive samples, i64")
-            .input("StatNeg", "histogram of negative samples, i64")
-            .output("AUC", "[1] f64")
-            .output("StatPosOut", "`StatPos` with this batch")
-            .output("StatNegOut", "`StatNeg` with this batch")
-            .attr("curve", "ROC", "ROC; the area is that of ROC for PR, too")
-            .attr("num_thresholds", 8191, "buckets of a histogram, less one")
-            .attr("slide_steps", 1, "batches in the window; 0 for all batches so far")
+    sig! {
+        "auc": "AUC = area under the curve of true positives over false positives, by histograms of Predict";
+        in "Predict": "probabilities [n, 2] or [n, 1]; the last column counts";
+        in "Label": "[n, 1] i64; positive if above 0";
+        in "StatPos": "histogram of positive samples, i64";
+        in "StatNeg": "histogram of negative samples, i64";
+        out "AUC": "[1] f64";
+        out "StatPosOut": "`StatPos` with this batch";
+        out "StatNegOut": "`StatNeg` with this batch";
+        attr "curve" = "ROC", "ROC; the area is that of ROC for PR, too";
+        attr "num_thresholds" = 8191, "buckets of a histogram, less one";
+        attr "slide_steps" = 1, "batches in the window; 0 for all batches so far";
+        traits Traits::GRADIENT_FREE.in_place(&[("StatPos", "StatPosOut"), ("StatNeg", "StatNegOut")]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,11 +41,7 @@ impl OpDef for Auc {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = Inputs {
-            predict: p.input("Predict")?,
-            label: p.input("Label")?,
-            stats: [(p.input("StatPos")?, p.output("StatPosOut")?), (p.input("StatNeg")?, p.output("StatNegOut")?)],
-        };
+        let inputs = Inputs::new(p)?;
         let window = Window { buckets: p.attrs().count("num_thresholds")? + 1, steps: p.attrs().count("slide_steps")? };
         let (auc, dtype) = (p.output("AUC")?, p.float("Predict")?);
         if !matches!(p.attrs().str("curve")?, "ROC" | "PR") {
@@ -57,17 +54,15 @@ impl OpDef for Auc {
             Ok(())
         }))
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.in_place(&[("StatPos", "StatPosOut"), ("StatNeg", "StatNegOut")])
-    }
 }
 
-struct Inputs {
-    predict: In,
-    label: In,
-    /// Positive and negative.
-    stats: [(In, Out); 2],
+slots! {
+    struct Inputs(p) {
+        predict: input "Predict",
+        label: input "Label",
+        /// Positive and negative.
+        stats: [(In, Out); 2] = [(p.input("StatPos")?, p.output("StatPosOut")?), (p.input("StatNeg")?, p.output("StatNegOut")?)],
+    }
 }
 
 /// How a histogram tensor is laid out: one histogram; or one per step of the window, their sum, and a count of steps.

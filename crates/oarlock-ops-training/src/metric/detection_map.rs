@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel,
+    sig, slots,
 };
 use oarlock_ops_support::lod_rows::offsets;
 use oarlock_tensor::{DType, Dims, Float, Lod};
@@ -15,27 +15,27 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&DetectionMap];
 struct DetectionMap;
 
 impl OpDef for DetectionMap {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "detection_map",
+    sig! {
+        "detection_map":
             "MAP = the mean of average precision over classes that have true boxes. A detection counts for the true box it \
-             overlaps most, if by more than the threshold; only the best one of a box is right",
-        )
-        .input("DetectRes", "[detections, 6] with LoD by image: class, score, xmin, ymin, xmax, ymax")
-        .input("Label", "[boxes, 6] with LoD by image: class, is it difficult, xmin, ymin, xmax, ymax; or [boxes, 5] without the second")
-        .optional_input("HasState", "[1], i32: not 0 if the counts of earlier batches count, too")
-        .optional_input("PosCount", "`AccumPosCount` of earlier batches")
-        .optional_input("TruePos", "`AccumTruePos` of earlier batches")
-        .optional_input("FalsePos", "`AccumFalsePos` of earlier batches")
-        .output("AccumPosCount", "[classes, 1], i32: true boxes of each class")
-        .output("AccumTruePos", "[detections, 2] with LoD by class: score, and 1 if it is right")
-        .output("AccumFalsePos", "[detections, 2] with LoD by class: score, and 1 if it is wrong")
-        .output("MAP", "[1]")
-        .required_attr("class_num", "how many classes there are")
-        .attr("background_label", 0, "a class that does not count")
-        .attr("overlap_threshold", 0.5f32, "the least overlap over union, exclusively")
-        .attr("evaluate_difficult", true, "difficult boxes count")
-        .attr("ap_type", "integral", "integral, or 11point: the mean of the best precision at 11 recalls")
+             overlaps most, if by more than the threshold; only the best one of a box is right";
+        in "DetectRes": "[detections, 6] with LoD by image: class, score, xmin, ymin, xmax, ymax";
+        in "Label":
+            "[boxes, 6] with LoD by image: class, is it difficult, xmin, ymin, xmax, ymax; or [boxes, 5] without the second";
+        in? "HasState": "[1], i32: not 0 if the counts of earlier batches count, too";
+        in? "PosCount": "`AccumPosCount` of earlier batches";
+        in? "TruePos": "`AccumTruePos` of earlier batches";
+        in? "FalsePos": "`AccumFalsePos` of earlier batches";
+        out "AccumPosCount": "[classes, 1], i32: true boxes of each class";
+        out "AccumTruePos": "[detections, 2] with LoD by class: score, and 1 if it is right";
+        out "AccumFalsePos": "[detections, 2] with LoD by class: score, and 1 if it is wrong";
+        out "MAP": "[1]";
+        attr "class_num": "how many classes there are";
+        attr "background_label" = 0, "a class that does not count";
+        attr "overlap_threshold" = 0.5f32, "the least overlap over union, exclusively";
+        attr "evaluate_difficult" = true, "difficult boxes count";
+        attr "ap_type" = "integral", "integral, or 11point: the mean of the best precision at 11 recalls";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -62,21 +62,9 @@ impl OpDef for DetectionMap {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            found: p.input("DetectRes")?,
-            label: p.input("Label")?,
-            has_state: p.maybe_input("HasState")?,
-            state: [p.maybe_input("PosCount")?, p.maybe_input("TruePos")?, p.maybe_input("FalsePos")?],
-            counts: p.output("AccumPosCount")?,
-            marks: [p.output("AccumTruePos")?, p.output("AccumFalsePos")?],
-            map: p.output("MAP")?,
-        };
+        let slots = Slots::new(p)?;
         let rules = Rules::new(&p.attrs())?;
         by_float!(p.float("DetectRes")?, T => kernel(move |io| slots.run::<T>(io, &rules)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
@@ -106,14 +94,16 @@ impl Rules {
     }
 }
 
-struct Slots {
-    found: In,
-    label: In,
-    has_state: Option<In>,
-    state: [Option<In>; 3],
-    counts: Out,
-    marks: [Out; 2],
-    map: Out,
+slots! {
+    struct Slots(p) {
+        found: input "DetectRes",
+        label: input "Label",
+        has_state: maybe_input "HasState",
+        state: [Option<In>; 3] = [p.maybe_input("PosCount")?, p.maybe_input("TruePos")?, p.maybe_input("FalsePos")?],
+        counts: output "AccumPosCount",
+        marks: [Out; 2] = [p.output("AccumTruePos")?, p.output("AccumFalsePos")?],
+        map: output "MAP",
+    }
 }
 
 /// A box, and whether it is difficult.

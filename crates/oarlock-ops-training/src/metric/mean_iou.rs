@@ -1,6 +1,6 @@
 //! `mean_iou`: how much predicted and true classes overlap, class by class.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, kernel, sig, slots};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Dims, Tensor};
 
@@ -9,21 +9,20 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MeanIou];
 struct MeanIou;
 
 impl OpDef for MeanIou {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "mean_iou",
+    sig! {
+        "mean_iou":
             "OutMeanIou = the mean of OutCorrect / (OutCorrect + OutWrong) over the classes that occur. A class is correct where it is \
-             predicted and true, and wrong where it is only one of them. Earlier counts are added first, earlier means to the result",
-        )
-        .input("Predictions", "i32 or i64 classes")
-        .input("Labels", "like `Predictions`")
-        .optional_inputs("InWrongs", "i32 [num_classes], earlier counts")
-        .optional_inputs("InCorrects", "i32 [num_classes], earlier counts")
-        .optional_inputs("InMeanIou", "[1] f32, earlier results")
-        .output("OutMeanIou", "[1] f32")
-        .output("OutWrong", "i32 [num_classes]")
-        .output("OutCorrect", "i32 [num_classes]")
-        .required_attr("num_classes", "how many classes there are")
+             predicted and true, and wrong where it is only one of them. Earlier counts are added first, earlier means to the result";
+        in "Predictions": "i32 or i64 classes";
+        in "Labels": "like `Predictions`";
+        in*? "InWrongs": "i32 [num_classes], earlier counts";
+        in*? "InCorrects": "i32 [num_classes], earlier counts";
+        in*? "InMeanIou": "[1] f32, earlier results";
+        out "OutMeanIou": "[1] f32";
+        out "OutWrong": "i32 [num_classes]";
+        out "OutCorrect": "i32 [num_classes]";
+        attr "num_classes": "how many classes there are";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,32 +36,22 @@ impl OpDef for MeanIou {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut iou = Iou {
-            predictions: p.input("Predictions")?,
-            labels: p.input("Labels")?,
-            before: [p.inputs("InWrongs")?, p.inputs("InCorrects")?],
-            means: p.inputs("InMeanIou")?,
-            out: p.output("OutMeanIou")?,
-            counts_out: [p.output("OutWrong")?, p.output("OutCorrect")?],
-            counts: [vec![0; p.attrs().count("num_classes")?], vec![0; p.attrs().count("num_classes")?]],
-        };
+        let mut iou = Iou::new(p)?;
         kernel(move |io| iou.run(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
-struct Iou {
-    predictions: In,
-    labels: In,
-    before: [Vec<In>; 2],
-    means: Vec<In>,
-    out: Out,
-    counts_out: [Out; 2],
-    /// Wrong and correct, by class.
-    counts: [Vec<i32>; 2],
+slots! {
+    struct Iou(p) {
+        predictions: input "Predictions",
+        labels: input "Labels",
+        before: [Vec<In>; 2] = [p.inputs("InWrongs")?, p.inputs("InCorrects")?],
+        means: inputs "InMeanIou",
+        out: output "OutMeanIou",
+        counts_out: [Out; 2] = [p.output("OutWrong")?, p.output("OutCorrect")?],
+        /// Wrong and correct, by class.
+        counts: [Vec<i32>; 2] = [vec![0; p.attrs().count("num_classes")?], vec![0; p.attrs().count("num_classes")?]],
+    }
 }
 
 impl Iou {

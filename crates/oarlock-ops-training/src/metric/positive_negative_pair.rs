@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
@@ -14,23 +14,22 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&PositiveNegativePair];
 struct PositiveNegativePair;
 
 impl OpDef for PositiveNegativePair {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "positive_negative_pair",
+    sig! {
+        "positive_negative_pair":
             "PositivePair = the pairs of rows with one QueryID and different labels that the scores order as the labels do; \
-             NegativePair all others of them; NeutralPair those among them with equal scores. A pair counts the mean of its weights",
-        )
-        .input("Score", "[rows, columns]")
-        .input("Label", "[rows, 1], like the scores' type")
-        .input("QueryID", "[rows, 1] i64")
-        .optional_input("AccumulatePositivePair", "[1], added to the result; all three or none")
-        .optional_input("AccumulateNegativePair", "[1]")
-        .optional_input("AccumulateNeutralPair", "[1]")
-        .optional_input("Weight", "[rows, 1]")
-        .output("PositivePair", "[1]")
-        .output("NegativePair", "[1]")
-        .optional_output("NeutralPair", "[1]")
-        .attr("column", 0, "the column of `Score`; negative from the end")
+             NegativePair all others of them; NeutralPair those among them with equal scores. A pair counts the mean of its weights";
+        in "Score": "[rows, columns]";
+        in "Label": "[rows, 1], like the scores' type";
+        in "QueryID": "[rows, 1] i64";
+        in? "AccumulatePositivePair": "[1], added to the result; all three or none";
+        in? "AccumulateNegativePair": "[1]";
+        in? "AccumulateNeutralPair": "[1]";
+        in? "Weight": "[rows, 1]";
+        out "PositivePair": "[1]";
+        out "NegativePair": "[1]";
+        out? "NeutralPair": "[1]";
+        attr "column" = 0, "the column of `Score`; negative from the end";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -60,10 +59,6 @@ impl OpDef for PositiveNegativePair {
             column: p.attrs().int("column")?,
         };
         by_float!(p.float("Score")?, T => kernel(move |io| pairs.run::<T>(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

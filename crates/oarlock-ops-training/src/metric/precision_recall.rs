@@ -1,7 +1,7 @@
 //! `precision_recall`: precision, recall and F1 of classes, of a batch and of all so far.
 
 use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
@@ -12,21 +12,20 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&PrecisionRecall];
 struct PrecisionRecall;
 
 impl OpDef for PrecisionRecall {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "precision_recall",
+    sig! {
+        "precision_recall":
             "BatchMetrics = macro precision, recall and F1 (means over classes), then micro ones (of all classes together); \
-             AccumMetrics the same with the counts of StatesInfo. A class that never occurs has precision and recall 1",
-        )
-        .input("MaxProbs", "[batch, 1], the probabilities of the predictions; only their type matters")
-        .input("Indices", "[batch, 1] i32 or i64, the predicted classes")
-        .input("Labels", "[batch, 1] i32 or i64, the true classes")
-        .optional_input("Weights", "[batch, 1]")
-        .optional_input("StatesInfo", "[classes, 4], the counts so far")
-        .output("BatchMetrics", "[6] f64")
-        .output("AccumMetrics", "[6] f64")
-        .output("AccumStatesInfo", "[classes, 4]: true positives, false positives, true negatives, false negatives")
-        .required_attr("class_number", "how many classes there are")
+             AccumMetrics the same with the counts of StatesInfo. A class that never occurs has precision and recall 1";
+        in "MaxProbs": "[batch, 1], the probabilities of the predictions; only their type matters";
+        in "Indices": "[batch, 1] i32 or i64, the predicted classes";
+        in "Labels": "[batch, 1] i32 or i64, the true classes";
+        in? "Weights": "[batch, 1]";
+        in? "StatesInfo": "[classes, 4], the counts so far";
+        out "BatchMetrics": "[6] f64";
+        out "AccumMetrics": "[6] f64";
+        out "AccumStatesInfo": "[classes, 4]: true positives, false positives, true negatives, false negatives";
+        attr "class_number": "how many classes there are";
+        traits Traits::GRADIENT_FREE.shape_only(&["MaxProbs"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -42,34 +41,24 @@ impl OpDef for PrecisionRecall {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut metric = Metric {
-            found: p.input("Indices")?,
-            truth: p.input("Labels")?,
-            weights: p.maybe_input("Weights")?,
-            earlier: p.maybe_input("StatesInfo")?,
-            metrics: [p.maybe_output("BatchMetrics")?, p.maybe_output("AccumMetrics")?],
-            states_out: p.maybe_output("AccumStatesInfo")?,
-            states: vec![[0.0; 4]; p.attrs().count("class_number")?],
-        };
+        let mut metric = Metric::new(p)?;
         by_float!(p.float("MaxProbs")?, T => kernel(move |io| metric.run::<T>(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["MaxProbs"])
     }
 }
 
 /// True positives, false positives, true negatives, false negatives of a class.
 type State = [f64; 4];
 
-struct Metric {
-    found: In,
-    truth: In,
-    weights: Option<In>,
-    earlier: Option<In>,
-    metrics: [Option<Out>; 2],
-    states_out: Option<Out>,
-    states: Vec<State>,
+slots! {
+    struct Metric(p) {
+        found: input "Indices",
+        truth: input "Labels",
+        weights: maybe_input "Weights",
+        earlier: maybe_input "StatesInfo",
+        metrics: [Option<Out>; 2] = [p.maybe_output("BatchMetrics")?, p.maybe_output("AccumMetrics")?],
+        states_out: maybe_output "AccumStatesInfo",
+        states: Vec<State> = vec![[0.0; 4]; p.attrs().count("class_number")?],
+    }
 }
 
 impl Metric {

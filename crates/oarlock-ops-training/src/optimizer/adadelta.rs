@@ -1,6 +1,6 @@
 //! `adadelta`: steps as large as the last ones were, relative to the gradient.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -13,22 +13,20 @@ const SQUARED_UPDATE: (&str, &str) = ("AvgSquaredUpdate", "AvgSquaredUpdateOut")
 struct Adadelta;
 
 impl OpDef for Adadelta {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "adadelta",
-            "s = rho * s + (1 - rho) * g^2; u = rho * u + (1 - rho) * (u + epsilon) / (s + epsilon) * g^2; \
+    sig! {
+        "adadelta": "s = rho * s + (1 - rho) * g^2; u = rho * u + (1 - rho) * (u + epsilon) / (s + epsilon) * g^2; \
              p -= sqrt((u + epsilon) / (s + epsilon)) * g. The step uses the mean of steps that already contains it, \
-             as saved runs expect",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`")
-        .input("AvgSquaredGrad", "running mean of squared gradients, like `Param`")
-        .input("AvgSquaredUpdate", "running mean of squared steps, like `Param`")
-        .output("ParamOut", "the parameter, updated")
-        .output("AvgSquaredGradOut", "updated")
-        .output("AvgSquaredUpdateOut", "updated")
-        .attr("rho", 0.95f32, "how much of the means stays from step to step")
-        .attr("epsilon", 1e-6f32, "keeps the division finite")
+             as saved runs expect";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`";
+        in "AvgSquaredGrad": "running mean of squared gradients, like `Param`";
+        in "AvgSquaredUpdate": "running mean of squared steps, like `Param`";
+        out "ParamOut": "the parameter, updated";
+        out "AvgSquaredGradOut": "updated";
+        out "AvgSquaredUpdateOut": "updated";
+        attr "rho" = 0.95f32, "how much of the means stays from step to step";
+        attr "epsilon" = 1e-6f32, "keeps the division finite";
+        traits Traits::NONE.in_place(&[PARAM, SQUARED_GRAD, SQUARED_UPDATE]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,10 +39,6 @@ impl OpDef for Adadelta {
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |_| {
             Ok(AdadeltaRule { rho: T::of(rho as f64), epsilon: T::of(epsilon as f64) })
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, SQUARED_GRAD, SQUARED_UPDATE])
     }
 }
 

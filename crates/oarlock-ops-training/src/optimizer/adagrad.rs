@@ -1,6 +1,6 @@
 //! `adagrad`: steps that shrink with the sum of squared gradients.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::{Float, simd};
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -12,19 +12,18 @@ const MOMENT: (&str, &str) = ("Moment", "MomentOut");
 struct Adagrad;
 
 impl OpDef for Adagrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "adagrad",
+    sig! {
+        "adagrad":
             "m += g^2; p -= lr * g / (sqrt(m) + epsilon). Of a row-sparse gradient, repeated rows are summed first \
-             and only the listed rows are updated",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`, dense or row-sparse")
-        .input("Moment", "sum of squared gradients, like `Param`")
-        .input("LearningRate", "one number")
-        .output("ParamOut", "the parameter, updated")
-        .output("MomentOut", "updated")
-        .attr("epsilon", 1e-6f32, "keeps the division finite")
+             and only the listed rows are updated";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        in "Moment": "sum of squared gradients, like `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        out "MomentOut": "updated";
+        attr "epsilon" = 1e-6f32, "keeps the division finite";
+        traits Traits::NONE.in_place(&[PARAM, MOMENT]).listed_rows();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,10 +36,6 @@ impl OpDef for Adagrad {
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| {
             Ok(AdagradRule { lr: T::of(io.scalar(lr)?), epsilon: T::of(epsilon as f64) })
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT]).listed_rows()
     }
 }
 

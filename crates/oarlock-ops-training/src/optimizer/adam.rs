@@ -1,6 +1,6 @@
 //! `adam`: steps scaled by running means of the gradient and of its square.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, checked_kernel, sig};
 use oarlock_tensor::{Float, simd};
 
 use crate::optimizer::row_rule::{self, PARAM, Pair, RowRule, Scratch, Sparse, Step, Update};
@@ -16,34 +16,33 @@ const BETA2_POW: (&str, &str) = ("Beta2Pow", "Beta2PowOut");
 pub struct Adam;
 
 impl OpDef for Adam {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "adam",
+    sig! {
+        "adam":
             "m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2; \
              p -= lr * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m / (sqrt(v) + epsilon); then the powers advance by their betas. \
              Rows that a row-sparse gradient does not list have a gradient of zero, or are left alone in lazy mode. \
              With a row-sparse gradient the powers advance before they are used, as saved runs expect, \
-             and a gradient without rows changes nothing",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`, dense or row-sparse")
-        .input("LearningRate", "one number")
-        .input("Moment1", "running mean of the gradient, like `Param`")
-        .input("Moment2", "running mean of its square, like `Param`")
-        .input("Beta1Pow", "beta1 to the power of the step, one number")
-        .input("Beta2Pow", "beta2 to the power of the step, one number")
-        .optional_input("Beta1Tensor", "in place of the attribute `beta1`")
-        .optional_input("Beta2Tensor", "in place of the attribute `beta2`")
-        .output("ParamOut", "the parameter, updated")
-        .output("Moment1Out", "updated")
-        .output("Moment2Out", "updated")
-        .output("Beta1PowOut", "advanced by one step")
-        .output("Beta2PowOut", "advanced by one step")
-        .attr("beta1", 0.9f32, "how much of `Moment1` stays from step to step")
-        .attr("beta2", 0.999f32, "how much of `Moment2` stays from step to step")
-        .attr("epsilon", 1e-8f32, "keeps the division finite")
-        .attr("lazy_mode", false, "of a row-sparse gradient, update the listed rows only")
-        .hints(&["min_row_size_to_use_multithread"])
+             and a gradient without rows changes nothing";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        in "LearningRate": "one number";
+        in "Moment1": "running mean of the gradient, like `Param`";
+        in "Moment2": "running mean of its square, like `Param`";
+        in "Beta1Pow": "beta1 to the power of the step, one number";
+        in "Beta2Pow": "beta2 to the power of the step, one number";
+        in? "Beta1Tensor": "in place of the attribute `beta1`";
+        in? "Beta2Tensor": "in place of the attribute `beta2`";
+        out "ParamOut": "the parameter, updated";
+        out "Moment1Out": "updated";
+        out "Moment2Out": "updated";
+        out "Beta1PowOut": "advanced by one step";
+        out "Beta2PowOut": "advanced by one step";
+        attr "beta1" = 0.9f32, "how much of `Moment1` stays from step to step";
+        attr "beta2" = 0.999f32, "how much of `Moment2` stays from step to step";
+        attr "epsilon" = 1e-8f32, "keeps the division finite";
+        attr "lazy_mode" = false, "of a row-sparse gradient, update the listed rows only";
+        hints ["min_row_size_to_use_multithread"];
+        traits Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2, BETA1_POW, BETA2_POW]).listed_rows_if("lazy_mode");
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -66,10 +65,6 @@ impl OpDef for Adam {
                 move |io| step.run::<T>(io, update, &mut scratch),
             )
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2, BETA1_POW, BETA2_POW]).listed_rows_if("lazy_mode")
     }
 }
 

@@ -1,6 +1,6 @@
 //! `adamax`: Adam with the largest gradient seen in place of the running mean of squares.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -13,24 +13,23 @@ const INF_NORM: (&str, &str) = ("InfNorm", "InfNormOut");
 struct Adamax;
 
 impl OpDef for Adamax {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "adamax",
+    sig! {
+        "adamax":
             "m = beta1 * m + (1 - beta1) * g; n = max(|g|, beta2 * n + epsilon); p -= lr / (1 - Beta1Pow) * m / n. \
-             The power is advanced by another operator",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`")
-        .input("LearningRate", "one number")
-        .input("Moment", "running mean of the gradient, like `Param`")
-        .input("InfNorm", "running maximum of its size, like `Param`")
-        .input("Beta1Pow", "beta1 to the power of the step, one number")
-        .output("ParamOut", "the parameter, updated")
-        .output("MomentOut", "updated")
-        .output("InfNormOut", "updated")
-        .attr("beta1", 0.9f32, "how much of `Moment` stays from step to step")
-        .attr("beta2", 0.999f32, "how much of `InfNorm` stays from step to step")
-        .attr("epsilon", 1e-8f32, "keeps the division finite")
+             The power is advanced by another operator";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`";
+        in "LearningRate": "one number";
+        in "Moment": "running mean of the gradient, like `Param`";
+        in "InfNorm": "running maximum of its size, like `Param`";
+        in "Beta1Pow": "beta1 to the power of the step, one number";
+        out "ParamOut": "the parameter, updated";
+        out "MomentOut": "updated";
+        out "InfNormOut": "updated";
+        attr "beta1" = 0.9f32, "how much of `Moment` stays from step to step";
+        attr "beta2" = 0.999f32, "how much of `InfNorm` stays from step to step";
+        attr "epsilon" = 1e-8f32, "keeps the division finite";
+        traits Traits::NONE.in_place(&[PARAM, MOMENT, INF_NORM]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -48,10 +47,6 @@ impl OpDef for Adamax {
             beta2: T::of(beta2 as f64),
             epsilon: T::of(epsilon as f64),
         })))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT, INF_NORM])
     }
 }
 

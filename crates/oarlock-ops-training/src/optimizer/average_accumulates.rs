@@ -1,6 +1,6 @@
 //! `average_accumulates`: sums of a parameter over the last steps, from which its average is made.
 
-use oarlock_ir::{In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
+use oarlock_ir::{Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, checked_kernel, sig, slots};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::Pair;
@@ -22,30 +22,29 @@ const PAIRS: &[(&str, &str)] = &[SUM_1, SUM_2, SUM_3, ACCUMULATES, OLD_ACCUMULAT
 struct AverageAccumulates;
 
 impl OpDef for AverageAccumulates {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "average_accumulates",
+    sig! {
+        "average_accumulates":
             "sum_1 += param, counting updates and accumulates; every 16384 updates sum_2 += sum_1 and sum_1 = 0; \
              once the window is full (accumulates >= min_average_window and accumulates >= \
              min(max_average_window, updates * average_window)) sum_3 = sum_1 + sum_2, the other two start again, \
-             old_num_accumulates = accumulates and accumulates = 0",
-        )
-        .input("param", "the parameter")
-        .input("in_sum_1", "like `param`")
-        .input("in_sum_2", "like `param`")
-        .input("in_sum_3", "like `param`")
-        .input("in_num_accumulates", "one i64: steps in sum_1 and sum_2")
-        .input("in_old_num_accumulates", "one i64: steps in sum_3")
-        .input("in_num_updates", "one i64: steps altogether")
-        .output("out_sum_1", "updated")
-        .output("out_sum_2", "updated")
-        .output("out_sum_3", "updated")
-        .output("out_num_accumulates", "updated")
-        .output("out_old_num_accumulates", "updated")
-        .output("out_num_updates", "updated")
-        .attr("average_window", 0.0f32, "length of the window relative to the number of updates")
-        .attr("min_average_window", 10000i64, "shortest window")
-        .required_attr("max_average_window", "longest window")
+             old_num_accumulates = accumulates and accumulates = 0";
+        in "param": "the parameter";
+        in "in_sum_1": "like `param`";
+        in "in_sum_2": "like `param`";
+        in "in_sum_3": "like `param`";
+        in "in_num_accumulates": "one i64: steps in sum_1 and sum_2";
+        in "in_old_num_accumulates": "one i64: steps in sum_3";
+        in "in_num_updates": "one i64: steps altogether";
+        out "out_sum_1": "updated";
+        out "out_sum_2": "updated";
+        out "out_sum_3": "updated";
+        out "out_num_accumulates": "updated";
+        out "out_old_num_accumulates": "updated";
+        out "out_num_updates": "updated";
+        attr "average_window" = 0.0f32, "length of the window relative to the number of updates";
+        attr "min_average_window" = 10000i64, "shortest window";
+        attr "max_average_window": "longest window";
+        traits Traits::NONE.in_place(PAIRS);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -57,18 +56,10 @@ impl OpDef for AverageAccumulates {
         let a = p.attrs();
         let (shortest, longest) = (a.int("min_average_window")?, a.int("max_average_window")?);
         let window = Window { share: a.f32("average_window")?, shortest, longest };
-        let sums = Sums {
-            param: p.input("param")?,
-            sums: [Pair::new(p, SUM_1)?, Pair::new(p, SUM_2)?, Pair::new(p, SUM_3)?],
-            counts: [Pair::new(p, ACCUMULATES)?, Pair::new(p, OLD_ACCUMULATES)?, Pair::new(p, UPDATES)?],
-        };
+        let sums = Sums::new(p)?;
         by_float!(p.float("param")?, T => {
             checked_kernel(move |io| sums.check::<T>(io), move |io| sums.run::<T>(io, &window))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(PAIRS)
     }
 }
 
@@ -86,12 +77,14 @@ impl Window {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Sums {
-    param: In,
-    sums: [Pair; 3],
-    /// Accumulates, old accumulates, updates.
-    counts: [Pair; 3],
+slots! {
+    #[derive(Clone, Copy)]
+    struct Sums(p) {
+        param: input "param",
+        sums: [Pair; 3] = [Pair::new(p, SUM_1)?, Pair::new(p, SUM_2)?, Pair::new(p, SUM_3)?],
+        /// Accumulates, old accumulates, updates.
+        counts: [Pair; 3] = [Pair::new(p, ACCUMULATES)?, Pair::new(p, OLD_ACCUMULATES)?, Pair::new(p, UPDATES)?],
+    }
 }
 
 impl Sums {

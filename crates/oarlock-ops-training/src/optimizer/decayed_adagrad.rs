@@ -1,6 +1,6 @@
 //! `decayed_adagrad`: adagrad that forgets.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -12,16 +12,17 @@ const MOMENT: (&str, &str) = ("Moment", "MomentOut");
 struct DecayedAdagrad;
 
 impl OpDef for DecayedAdagrad {
-    fn sig(&self) -> Sig {
-        Sig::new("decayed_adagrad", "m = decay * m + (1 - decay) * g^2; p -= lr * g / (sqrt(m) + epsilon)")
-            .input("Param", "the parameter")
-            .input("Grad", "gradient of `Param`")
-            .input("Moment", "running mean of squared gradients, like `Param`")
-            .input("LearningRate", "one number")
-            .output("ParamOut", "the parameter, updated")
-            .output("MomentOut", "updated")
-            .attr("decay", 0.95f32, "how much of `Moment` stays from step to step")
-            .attr("epsilon", 1e-6f32, "keeps the division finite")
+    sig! {
+        "decayed_adagrad": "m = decay * m + (1 - decay) * g^2; p -= lr * g / (sqrt(m) + epsilon)";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`";
+        in "Moment": "running mean of squared gradients, like `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        out "MomentOut": "updated";
+        attr "decay" = 0.95f32, "how much of `Moment` stays from step to step";
+        attr "epsilon" = 1e-6f32, "keeps the division finite";
+        traits Traits::NONE.in_place(&[PARAM, MOMENT]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,10 +38,6 @@ impl OpDef for DecayedAdagrad {
             decay: T::of(decay as f64),
             epsilon: T::of(epsilon as f64),
         })))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, fail, kernel, sig};
 use oarlock_tensor::{DType, Dims};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Dgc];
@@ -14,33 +14,32 @@ const GRAD: (&str, &str) = ("Grad", "Grad_out");
 struct Dgc;
 
 impl OpDef for Dgc {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "dgc",
+    sig! {
+        "dgc":
             "g = nranks * Grad + decay of Param; before the step `rampup_begin_step`, Grad_out = g and nothing else happens. \
              After it, U = m * U + g, V = V + U (with Nesterov, U = m * (U + g), V = V + U + g); the k largest of |V| are \
              encoded, and set to 0 in U and V. Grad_out is 0, to be filled with what all workers encoded; a worker that is \
-             alone (nranks = 1) has its own part there at once",
-        )
-        .input("U", "f32: the velocity")
-        .input("V", "f32: what was not passed on yet")
-        .input("Grad", "f32: this worker's gradient")
-        .input("Param", "the parameter")
-        .input("current_step", "how many steps were done, one number")
-        .input("nranks", "how many workers there are, one number")
-        .output("U_out", "the velocity, updated")
-        .output("V_out", "what is left")
-        .output("EncodeGrad", "[2k]: k indices as the bits of i32, then k values")
-        .output("Grad_out", "see above")
-        .output("k", "one number: how many elements are encoded")
-        .output("GatherBuff", "[2k * nranks]: room for what the workers encoded")
-        .required_attr("m", "how much of the velocity stays from step to step")
-        .required_attr("use_nesterov", "look ahead along the velocity")
-        .required_attr("sparsity", "which part is kept back, one number for each part of the ramp-up")
-        .attr("rampup_begin_step", 0.0f32, "the step from which gradients are compressed")
-        .attr("rampup_step", 0.0f32, "for how many steps `sparsity` is spread")
-        .attr("regular_coeff", 0.0f32, "factor of the weight decay")
-        .attr("regular_type", 0, "weight decay: 0 none, 1 by the sign of Param, 2 by Param")
+             alone (nranks = 1) has its own part there at once";
+        in "U": "f32: the velocity";
+        in "V": "f32: what was not passed on yet";
+        in "Grad": "f32: this worker's gradient";
+        in "Param": "the parameter";
+        in "current_step": "how many steps were done, one number";
+        in "nranks": "how many workers there are, one number";
+        out "U_out": "the velocity, updated";
+        out "V_out": "what is left";
+        out "EncodeGrad": "[2k]: k indices as the bits of i32, then k values";
+        out "Grad_out": "see above";
+        out "k": "one number: how many elements are encoded";
+        out "GatherBuff": "[2k * nranks]: room for what the workers encoded";
+        attr "m": "how much of the velocity stays from step to step";
+        attr "use_nesterov": "look ahead along the velocity";
+        attr "sparsity": "which part is kept back, one number for each part of the ramp-up";
+        attr "rampup_begin_step" = 0.0f32, "the step from which gradients are compressed";
+        attr "rampup_step" = 0.0f32, "for how many steps `sparsity` is spread";
+        attr "regular_coeff" = 0.0f32, "factor of the weight decay";
+        attr "regular_type" = 0, "weight decay: 0 none, 1 by the sign of Param, 2 by Param";
+        traits Traits::GRADIENT_FREE.in_place(&[U, V, GRAD]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -82,10 +81,6 @@ impl OpDef for Dgc {
         };
         let mut order = Vec::new();
         kernel(move |io| step.run(io, &mut order))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.in_place(&[U, V, GRAD])
     }
 }
 

@@ -32,6 +32,7 @@ impl OpDef for DgcMomentum {
         .required_attr("mu", "how much of the velocity stays from step to step")
         .attr("use_nesterov", false, "look ahead along the velocity")
         .attr("rampup_begin_step", -1.0f32, "the step from which gradients are compressed")
+        .traits(Traits::NONE.in_place(&[PARAM, GRAD, VELOCITY]).whole_tensor())
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -57,10 +58,6 @@ impl OpDef for DgcMomentum {
             let mut scratch = Scratch::new();
             checked_kernel(move |io| step.check::<T>(io), move |io| step.run::<T>(io, &mut scratch))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, GRAD, VELOCITY]).whole_tensor()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `dpsgd`: gradient descent with differential privacy: clipped gradients plus noise.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, checked_kernel, sig};
 use oarlock_ops_support::seed::seed_or_fresh;
 use oarlock_tensor::Float;
 use oarlock_tensor::rng::MinStd;
@@ -12,19 +12,18 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Dpsgd];
 struct Dpsgd;
 
 impl OpDef for Dpsgd {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "dpsgd",
-            "p -= lr * (g / max(|g| / clip, 1) + noise / batch_size); the noise is one number per step, normal with deviation sigma",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`")
-        .input("LearningRate", "one number")
-        .output("ParamOut", "the parameter, updated")
-        .attr("clip", 10.0f32, "largest norm of the gradient")
-        .attr("batch_size", 16.0f32, "the noise is divided by it")
-        .attr("sigma", 1.0f32, "deviation of the noise")
-        .attr("seed", 0, "of the noise; 0 for another one in each step")
+    sig! {
+        "dpsgd":
+            "p -= lr * (g / max(|g| / clip, 1) + noise / batch_size); the noise is one number per step, normal with deviation sigma";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        attr "clip" = 10.0f32, "largest norm of the gradient";
+        attr "batch_size" = 16.0f32, "the noise is divided by it";
+        attr "sigma" = 1.0f32, "deviation of the noise";
+        attr "seed" = 0, "of the noise; 0 for another one in each step";
+        traits Traits::NONE.in_place(&[PARAM]).whole_tensor();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -55,10 +54,6 @@ impl OpDef for Dpsgd {
                 },
             )
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM]).whole_tensor()
     }
 }
 

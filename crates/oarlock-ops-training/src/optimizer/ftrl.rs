@@ -1,6 +1,6 @@
 //! `ftrl`: follow the regularised leader, whose parameters can become exactly zero.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -13,24 +13,23 @@ const LINEAR: (&str, &str) = ("LinearAccumulator", "LinearAccumOut");
 struct Ftrl;
 
 impl OpDef for Ftrl {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "ftrl",
+    sig! {
+        "ftrl":
             "n' = n + g^2; z += g - (n'^-lr_power - n^-lr_power) / lr * p; \
              p = (l1 * sign(z) - z) / (n'^-lr_power / lr + 2 * l2) where |z| > l1, else 0. Of a row-sparse gradient, repeated rows \
-             are summed first and only the listed rows are updated",
-        )
-        .input("Param", "the parameter")
-        .input("SquaredAccumulator", "n, like `Param`")
-        .input("LinearAccumulator", "z, like `Param`")
-        .input("Grad", "gradient of `Param`, dense or row-sparse")
-        .input("LearningRate", "one number")
-        .output("ParamOut", "the parameter, updated")
-        .output("SquaredAccumOut", "updated")
-        .output("LinearAccumOut", "updated")
-        .attr("l1", 0.0f32, "weight of the sum of absolute values")
-        .attr("l2", 0.0f32, "weight of the sum of squares")
-        .attr("lr_power", -0.5f32, "how the step shrinks with the sum of squares")
+             are summed first and only the listed rows are updated";
+        in "Param": "the parameter";
+        in "SquaredAccumulator": "n, like `Param`";
+        in "LinearAccumulator": "z, like `Param`";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        out "SquaredAccumOut": "updated";
+        out "LinearAccumOut": "updated";
+        attr "l1" = 0.0f32, "weight of the sum of absolute values";
+        attr "l2" = 0.0f32, "weight of the sum of squares";
+        attr "lr_power" = -0.5f32, "how the step shrinks with the sum of squares";
+        traits Traits::NONE.in_place(&[PARAM, SQUARED, LINEAR]).listed_rows();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,10 +46,6 @@ impl OpDef for Ftrl {
             l2: T::of(l2 as f64),
             power: T::of(power as f64),
         })))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, SQUARED, LINEAR]).listed_rows()
     }
 }
 

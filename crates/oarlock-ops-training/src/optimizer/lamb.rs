@@ -1,6 +1,6 @@
 //! `lamb`: Adam's direction with a step as long as the parameter is large.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, checked_kernel, sig};
 use oarlock_tensor::{Float, simd};
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Scratch, Sparse, Update};
@@ -13,27 +13,26 @@ const MOMENT2: (&str, &str) = ("Moment2", "Moment2Out");
 struct Lamb;
 
 impl OpDef for Lamb {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "lamb",
+    sig! {
+        "lamb":
             "m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2; r = m / (sqrt(v) + epsilon) + weight_decay * p; \
              p -= lr * |p| / |r| * r, with norms over the whole parameter. There is no bias correction. \
-             Rows that a row-sparse gradient does not list have a gradient of zero; a gradient without rows changes nothing",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`, dense or row-sparse")
-        .input("LearningRate", "one number")
-        .input("Moment1", "running mean of the gradient, like `Param`")
-        .input("Moment2", "running mean of its square, like `Param`")
-        .input("Beta1Pow", "not used")
-        .input("Beta2Pow", "not used")
-        .output("ParamOut", "the parameter, updated")
-        .output("Moment1Out", "updated")
-        .output("Moment2Out", "updated")
-        .required_attr("weight_decay", "how much of the parameter is part of the direction")
-        .attr("beta1", 0.9f32, "how much of `Moment1` stays from step to step")
-        .attr("beta2", 0.999f32, "how much of `Moment2` stays from step to step")
-        .attr("epsilon", 1e-6f32, "keeps the division finite")
+             Rows that a row-sparse gradient does not list have a gradient of zero; a gradient without rows changes nothing";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        in "LearningRate": "one number";
+        in "Moment1": "running mean of the gradient, like `Param`";
+        in "Moment2": "running mean of its square, like `Param`";
+        in "Beta1Pow": "not used";
+        in "Beta2Pow": "not used";
+        out "ParamOut": "the parameter, updated";
+        out "Moment1Out": "updated";
+        out "Moment2Out": "updated";
+        attr "weight_decay": "how much of the parameter is part of the direction";
+        attr "beta1" = 0.9f32, "how much of `Moment1` stays from step to step";
+        attr "beta2" = 0.999f32, "how much of `Moment2` stays from step to step";
+        attr "epsilon" = 1e-6f32, "keeps the division finite";
+        traits Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2]).whole_tensor();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -59,10 +58,6 @@ impl OpDef for Lamb {
                 move |io| rule.step(io, update, lr, &mut scratch),
             )
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT1, MOMENT2]).whole_tensor()
     }
 }
 

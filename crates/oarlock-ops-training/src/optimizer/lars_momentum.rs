@@ -1,6 +1,6 @@
 //! `lars_momentum`: momentum with a learning rate per parameter, from the norms of parameter and gradient.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, checked_kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, checked_kernel, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::momentum::VELOCITY;
@@ -11,21 +11,19 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LarsMomentum];
 struct LarsMomentum;
 
 impl OpDef for LarsMomentum {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "lars_momentum",
-            "r = lr * lars_coeff * |p| / (|g| + lars_weight_decay * |p|), or lr when a norm is 0; \
-             v = mu * v + r * (g + lars_weight_decay * p); p -= v",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`")
-        .input("Velocity", "like `Param`")
-        .input("LearningRate", "one number")
-        .output("ParamOut", "the parameter, updated")
-        .output("VelocityOut", "updated")
-        .required_attr("mu", "how much of the velocity stays from step to step")
-        .attr("lars_coeff", 0.001f32, "how far to trust the ratio of the norms")
-        .attr("lars_weight_decay", 0.0005f32, "weight of the parameter in the gradient")
+    sig! {
+        "lars_momentum": "r = lr * lars_coeff * |p| / (|g| + lars_weight_decay * |p|), or lr when a norm is 0; \
+             v = mu * v + r * (g + lars_weight_decay * p); p -= v";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`";
+        in "Velocity": "like `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        out "VelocityOut": "updated";
+        attr "mu": "how much of the velocity stays from step to step";
+        attr "lars_coeff" = 0.001f32, "how far to trust the ratio of the norms";
+        attr "lars_weight_decay" = 0.0005f32, "weight of the parameter in the gradient";
+        traits Traits::NONE.in_place(&[PARAM, VELOCITY]).whole_tensor();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -54,10 +52,6 @@ impl OpDef for LarsMomentum {
                 },
             )
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, VELOCITY]).whole_tensor()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `momentum`: gradient descent with a velocity.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::{Float, simd};
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Step, Update};
@@ -14,20 +14,19 @@ pub(crate) const VELOCITY: (&str, &str) = ("Velocity", "VelocityOut");
 pub struct Momentum;
 
 impl OpDef for Momentum {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "momentum",
+    sig! {
+        "momentum":
             "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's method \
-             Param - LearningRate * (Grad + mu * VelocityOut). Rows that a row-sparse gradient does not list have a gradient of zero",
-        )
-        .input("Param", "the parameter")
-        .input("Grad", "gradient of `Param`, dense or row-sparse")
-        .input("Velocity", "like `Param`")
-        .input("LearningRate", "one number")
-        .output("ParamOut", "the parameter, updated")
-        .output("VelocityOut", "the velocity, updated")
-        .required_attr("mu", "how much of the velocity stays from step to step")
-        .attr("use_nesterov", false, "look ahead along the velocity")
+             Param - LearningRate * (Grad + mu * VelocityOut). Rows that a row-sparse gradient does not list have a gradient of zero";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        in "Velocity": "like `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        out "VelocityOut": "the velocity, updated";
+        attr "mu": "how much of the velocity stays from step to step";
+        attr "use_nesterov" = false, "look ahead along the velocity";
+        traits Traits::NONE.in_place(&[PARAM, VELOCITY]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,10 +36,6 @@ impl OpDef for Momentum {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (update, step) = MomentumStep::new(p)?;
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| step.rule(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, VELOCITY])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `proximal_adagrad`: adagrad followed by L1 and L2 shrinking.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::proximal_gd::Shrink;
@@ -13,19 +13,17 @@ const MOMENT: (&str, &str) = ("Moment", "MomentOut");
 struct ProximalAdagrad;
 
 impl OpDef for ProximalAdagrad {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "proximal_adagrad",
-            "m += g^2; q = p - lr * g / sqrt(m); p = sign(q) * max(|q| - lr * l1, 0) / (1 + lr * l2)",
-        )
-        .input("Param", "the parameter")
-        .input("Moment", "sum of squared gradients, like `Param`")
-        .input("Grad", "gradient of `Param`")
-        .input("LearningRate", "one number")
-        .output("ParamOut", "the parameter, updated")
-        .output("MomentOut", "updated")
-        .attr("l1", 0.0f32, "weight of the sum of absolute values")
-        .attr("l2", 0.0f32, "weight of the sum of squares")
+    sig! {
+        "proximal_adagrad": "m += g^2; q = p - lr * g / sqrt(m); p = sign(q) * max(|q| - lr * l1, 0) / (1 + lr * l2)";
+        in "Param": "the parameter";
+        in "Moment": "sum of squared gradients, like `Param`";
+        in "Grad": "gradient of `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        out "MomentOut": "updated";
+        attr "l1" = 0.0f32, "weight of the sum of absolute values";
+        attr "l2" = 0.0f32, "weight of the sum of squares";
+        traits Traits::NONE.in_place(&[PARAM, MOMENT]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +37,6 @@ impl OpDef for ProximalAdagrad {
             let lr = T::of(io.scalar(lr)?);
             Ok(ProximalAdagradRule { lr, shrink: Shrink::new(lr, l1, l2) })
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MOMENT])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `proximal_gd`: gradient descent followed by L1 and L2 shrinking.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -10,14 +10,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&ProximalGd];
 struct ProximalGd;
 
 impl OpDef for ProximalGd {
-    fn sig(&self) -> Sig {
-        Sig::new("proximal_gd", "q = p - lr * g; p = sign(q) * max(|q| - lr * l1, 0) / (1 + lr * l2)")
-            .input("Param", "the parameter")
-            .input("Grad", "gradient of `Param`")
-            .input("LearningRate", "one number")
-            .output("ParamOut", "the parameter, updated")
-            .attr("l1", 0.0f32, "weight of the sum of absolute values")
-            .attr("l2", 0.0f32, "weight of the sum of squares")
+    sig! {
+        "proximal_gd": "q = p - lr * g; p = sign(q) * max(|q| - lr * l1, 0) / (1 + lr * l2)";
+        in "Param": "the parameter";
+        in "Grad": "gradient of `Param`";
+        in "LearningRate": "one number";
+        out "ParamOut": "the parameter, updated";
+        attr "l1" = 0.0f32, "weight of the sum of absolute values";
+        attr "l2" = 0.0f32, "weight of the sum of squares";
+        traits Traits::NONE.in_place(&[PARAM]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -31,10 +32,6 @@ impl OpDef for ProximalGd {
             let lr = T::of(io.scalar(lr)?);
             Ok(ProximalGdRule { lr, shrink: Shrink::new(lr, l1, l2) })
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM])
     }
 }
 

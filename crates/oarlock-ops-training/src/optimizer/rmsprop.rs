@@ -1,6 +1,6 @@
 //! `rmsprop`: steps scaled by the running mean of squared gradients, with momentum.
 
-use oarlock_ir::{Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::Float;
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Update};
@@ -14,27 +14,26 @@ const MOMENT: (&str, &str) = ("Moment", "MomentOut");
 struct Rmsprop;
 
 impl OpDef for Rmsprop {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "rmsprop",
+    sig! {
+        "rmsprop":
             "s = decay * s + (1 - decay) * g^2; m = momentum * m + lr * g / sqrt(s + epsilon); p -= m. Centered: \
              a = decay * a + (1 - decay) * g, and s - a^2 in place of s under the root. \
-             Rows that a row-sparse gradient does not list have a gradient of zero",
-        )
-        .input("Param", "the parameter")
-        .input("MeanSquare", "running mean of squared gradients, like `Param`")
-        .optional_input("MeanGrad", "running mean of gradients, like `Param`; needed when centered")
-        .input("LearningRate", "one number")
-        .input("Grad", "gradient of `Param`, dense or row-sparse")
-        .input("Moment", "the last step, like `Param`")
-        .output("ParamOut", "the parameter, updated")
-        .output("MomentOut", "updated")
-        .output("MeanSquareOut", "updated")
-        .output("MeanGradOut", "updated when centered")
-        .attr("epsilon", 1e-10f32, "keeps the division finite")
-        .attr("decay", 0.9f32, "how much of the means stays from step to step")
-        .attr("momentum", 0.0f32, "how much of the last step is repeated")
-        .attr("centered", false, "scale by the variance instead of the mean square")
+             Rows that a row-sparse gradient does not list have a gradient of zero";
+        in "Param": "the parameter";
+        in "MeanSquare": "running mean of squared gradients, like `Param`";
+        in? "MeanGrad": "running mean of gradients, like `Param`; needed when centered";
+        in "LearningRate": "one number";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        in "Moment": "the last step, like `Param`";
+        out "ParamOut": "the parameter, updated";
+        out "MomentOut": "updated";
+        out "MeanSquareOut": "updated";
+        out "MeanGradOut": "updated when centered";
+        attr "epsilon" = 1e-10f32, "keeps the division finite";
+        attr "decay" = 0.9f32, "how much of the means stays from step to step";
+        attr "momentum" = 0.0f32, "how much of the last step is repeated";
+        attr "centered" = false, "scale by the variance instead of the mean square";
+        traits Traits::NONE.in_place(&[PARAM, MEAN_SQUARE, MEAN_GRAD, MOMENT]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -57,10 +56,6 @@ impl OpDef for Rmsprop {
                 Update::new(p, [MEAN_SQUARE, MOMENT], Sparse::Every)?.kernel::<T, _>(rule)
             }
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM, MEAN_SQUARE, MEAN_GRAD, MOMENT])
     }
 }
 

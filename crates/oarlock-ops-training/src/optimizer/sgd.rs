@@ -1,6 +1,6 @@
 //! `sgd`: gradient descent.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, sig};
 use oarlock_tensor::{Float, simd};
 
 use crate::optimizer::row_rule::{self, PARAM, RowRule, Sparse, Step, Update};
@@ -11,12 +11,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&Sgd];
 pub struct Sgd;
 
 impl OpDef for Sgd {
-    fn sig(&self) -> Sig {
-        Sig::new("sgd", "ParamOut = Param - LearningRate * Grad; of a row-sparse gradient, the listed rows only")
-            .input("Param", "the parameter")
-            .input("LearningRate", "one number")
-            .input("Grad", "gradient of `Param`, dense or row-sparse")
-            .output("ParamOut", "the parameter, updated")
+    sig! {
+        "sgd": "ParamOut = Param - LearningRate * Grad; of a row-sparse gradient, the listed rows only";
+        in "Param": "the parameter";
+        in "LearningRate": "one number";
+        in "Grad": "gradient of `Param`, dense or row-sparse";
+        out "ParamOut": "the parameter, updated";
+        traits Traits::NONE.in_place(&[PARAM]).listed_rows();
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -26,10 +27,6 @@ impl OpDef for Sgd {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (update, step) = SgdStep::new(p)?;
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |io| step.rule(io)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM]).listed_rows()
     }
 }
 

@@ -1,8 +1,8 @@
 //! `hierarchical_sigmoid`: a softmax over many classes as a walk through a binary tree.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType, by_float,
-    kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType, by_float,
+    kernel, slots,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
@@ -10,7 +10,7 @@ use oarlock_tensor::{Dims, Float, Tensor, simd};
 
 use crate::sampling::class_row_gradient::RowGrad;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&HierarchicalSigmoid, &HierarchicalSigmoidGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&HierarchicalSigmoid, &GRAD];
 
 /// Scores are kept within this bound, so that their exponentials stay finite.
 const BOUND: f64 = 40.0;
@@ -41,6 +41,7 @@ impl OpDef for HierarchicalSigmoid {
         .attr("epmap", Vec::<String>::new(), "the servers")
         .attr("table_names", Vec::<String>::new(), "the parts of `W` on the servers")
         .attr("height_sections", Vec::<i64>::new(), "rows of each part")
+            .traits(Traits::NONE.unchanged(&[("W", "W_Out")]))
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -74,14 +75,6 @@ impl OpDef for HierarchicalSigmoid {
             }
             forward::<T>(io, &inputs, &mut ways, (out, pre_out))
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&HierarchicalSigmoidGrad)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.unchanged(&[("W", "W_Out")])
     }
 }
 
@@ -225,49 +218,35 @@ fn forward<T: Float>(io: &Io<'_>, inputs: &Inputs, ways: &mut Ways, (out, pre_ou
     })
 }
 
-struct HierarchicalSigmoidGrad;
+const GRAD: GradOp = GradOp::of(
+    &HierarchicalSigmoid,
+    "hierarchical_sigmoid_grad(Bias, Label, Out@GRAD, PathCode, PathTable, PreOut, W, X) -> Bias@GRAD, W@GRAD, X@GRAD",
+)
+.doc("the derivative by each score s is (sigmoid(s) - bit) * Out@GRAD")
+.infer(|cx| {
+    cx.grads_of(&["Bias", "X"])?;
+    let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
+    let w = cx.input("W")?;
+    cx.set("W@GRAD", w.with_kind(kind));
+    Ok(())
+})
+.kernel(|p| {
+    let mut backward = Backward::new(p)?;
+    by_float!(p.float("X")?, T => {
+        let mut scratch = Vec::<T>::new();
+        kernel(move |io| backward.run(io, &mut scratch))
+    })
+});
 
-impl OpDef for HierarchicalSigmoidGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("hierarchical_sigmoid_grad", "the derivative by each score s is (sigmoid(s) - bit) * Out@GRAD")
-            .grad_of(
-                &HierarchicalSigmoid.sig(),
-                &["Bias", "Label", "Out@GRAD", "PathCode", "PathTable", "PreOut", "W", "X"],
-                &["Bias@GRAD", "W@GRAD", "X@GRAD"],
-            )
+slots! {
+    struct Backward(p) {
+        inputs: Inputs = Inputs::new(p)?,
+        dout: input "Out@GRAD",
+        pre_out: input "PreOut",
+        outs: (Option<Out>, Option<Out>, Option<Out>) = (p.maybe_output("Bias@GRAD")?, p.maybe_output("W@GRAD")?, p.maybe_output("X@GRAD")?),
+        sparse: bool "is_sparse",
+        ways: Ways = Ways::default(),
     }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        cx.grads_of(&["Bias", "X"])?;
-        let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
-        let w = cx.input("W")?;
-        cx.set("W@GRAD", w.with_kind(kind));
-        Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut backward = Backward {
-            inputs: Inputs::new(p)?,
-            dout: p.input("Out@GRAD")?,
-            pre_out: p.input("PreOut")?,
-            outs: (p.maybe_output("Bias@GRAD")?, p.maybe_output("W@GRAD")?, p.maybe_output("X@GRAD")?),
-            sparse: p.attrs().bool("is_sparse")?,
-            ways: Ways::default(),
-        };
-        by_float!(p.float("X")?, T => {
-            let mut scratch = Vec::<T>::new();
-            kernel(move |io| backward.run(io, &mut scratch))
-        })
-    }
-}
-
-struct Backward {
-    inputs: Inputs,
-    dout: In,
-    pre_out: In,
-    outs: (Option<Out>, Option<Out>, Option<Out>),
-    sparse: bool,
-    ways: Ways,
 }
 
 impl Backward {

@@ -1,8 +1,8 @@
 //! `nce`: noise-contrastive estimation, a loss over the true classes and a few drawn ones instead of all.
 
 use oarlock_ir::{
-    AttrView, Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType,
-    by_float, fail, kernel,
+    AttrView, Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType,
+    by_float, fail, kernel, slots,
 };
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
@@ -12,7 +12,7 @@ use oarlock_tensor::{DType, Dims, Float, Tensor, simd};
 use crate::sampling::class_row_gradient::RowGrad;
 use crate::sampling::samplers::{self, Custom, Sampler};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Nce, &NceGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Nce, &GRAD];
 
 struct Nce;
 
@@ -68,10 +68,6 @@ impl OpDef for Nce {
         let inputs = Inputs::new(p)?;
         let (cost, out, labels) = (p.output("Cost")?, p.output("SampleLogits")?, p.output("SampleLabels")?);
         by_float!(p.float("Input")?, T => kernel(move |io| forward::<T>(io, &inputs, cost, (out, labels))))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&NceGrad)
     }
 }
 
@@ -272,49 +268,35 @@ fn score<T: Float>(
     Ok(())
 }
 
-struct NceGrad;
-
-impl OpDef for NceGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("nce_grad", "the derivative by each logit is (o - 1) b / (o + b) for true classes and o (1 - o) / (o + b) for drawn ones, \
-             times SampleWeight and Cost@GRAD").grad_of(&Nce.sig(), &["Bias", "Cost@GRAD", "CustomDistAlias", "CustomDistAliasProbs", "CustomDistProbs", "Input", "Label", "SampleLabels", "SampleLogits", "SampleWeight", "Weight"], &["Bias@GRAD", "Input@GRAD", "Weight@GRAD"])
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
+const GRAD: GradOp = GradOp::of(&Nce, "nce_grad(Bias, Cost@GRAD, CustomDistAlias, CustomDistAliasProbs, CustomDistProbs, Input, Label, SampleLabels, SampleLogits, SampleWeight, Weight) -> Bias@GRAD, Input@GRAD, Weight@GRAD")
+    .doc("the derivative by each logit is (o - 1) b / (o + b) for true classes and o (1 - o) / (o + b) for drawn ones, \
+             times SampleWeight and Cost@GRAD")
+    .infer(|cx| {
         cx.grads_of(&["Bias", "Input"])?;
         let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
         let weight = cx.input("Weight")?;
         cx.set("Weight@GRAD", weight.with_kind(kind));
         Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let backward = Backward {
-            inputs: Inputs::new(p)?,
-            dcost: p.input("Cost@GRAD")?,
-            classes: p.input("SampleLabels")?,
-            o: p.input("SampleLogits")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
-            dinput: p.maybe_output("Input@GRAD")?,
-            dweight: p.maybe_output("Weight@GRAD")?,
-            sparse: p.attrs().bool("is_sparse")?,
-        };
+    })
+    .kernel(|p| {
+        let backward = Backward::new(p)?;
         by_float!(p.float("Input")?, T => {
             let mut scratch = Vec::<T>::new();
             kernel(move |io| backward.run(io, &mut scratch))
         })
-    }
-}
+    });
 
-struct Backward {
-    inputs: Inputs,
-    dcost: In,
-    classes: In,
-    o: In,
-    dbias: Option<Out>,
-    dinput: Option<Out>,
-    dweight: Option<Out>,
-    sparse: bool,
+slots! {
+    struct Backward(p) {
+        inputs: Inputs = Inputs::new(p)?,
+        dcost: input "Cost@GRAD",
+        classes: input "SampleLabels",
+        o: input "SampleLogits",
+        dbias: maybe_output "Bias@GRAD",
+        dinput: maybe_output "Input@GRAD",
+        dweight: maybe_output "Weight@GRAD",
+        sparse: bool "is_sparse",
+    }
 }
 
 impl Backward {

@@ -1,15 +1,15 @@
 //! `sample_logits`: the logits of the true classes and of some drawn ones, corrected for how probably they were drawn.
 
 use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits, VarType, by_float, fail,
+    kernel, sig,
 };
 use oarlock_ops_support::checks;
 use oarlock_tensor::{DType, Dims, Float, MAX_RANK};
 
 use crate::sampling::samplers::{self, Sampler};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SampleLogits, &SampleLogitsGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SampleLogits, &SAMPLE_LOGITS_GRAD];
 
 /// The number subtracted from the logit of a drawn class that is a true one, so that softmax ignores it.
 const HIT: f64 = 1e20;
@@ -17,28 +17,26 @@ const HIT: f64 = 1e20;
 struct SampleLogits;
 
 impl OpDef for SampleLogits {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sample_logits",
+    sig! {
+        "sample_logits":
             "SampledLogits = Logits at Samples - ln(Probabilities); less 1e20 at drawn classes that are true ones, if so asked. \
              Samples are the labels of a row and num_samples different classes, drawn once for all rows; \
-             Probabilities are those of being among them",
-        )
-        .input("Logits", "[batch, classes]")
-        .input("Labels", "i64 [batch, true classes]")
-        .optional_input("CustomizedSamples", "i64 [batch, true classes + num_samples], instead of drawing")
-        .optional_input("CustomizedProbabilities", "like `CustomizedSamples`")
-        .output("Samples", "i64 [batch, true classes + num_samples]")
-        .output("Probabilities", "like `Samples`")
-        .output("LogitsDim", "no elements; its sizes are those of `Logits` before a 0")
-        .output("LabelsDim", "no elements; its sizes are those of `Labels` before a 0")
-        .output("SampledLogits", "like `Samples`")
-        .output("SampledLabels", "i64, where the labels are in `Samples`: 0, 1, ...")
-        .required_attr("num_samples", "how many classes are drawn")
-        .attr("use_customized_samples", false, "take the customized samples")
-        .attr("remove_accidental_hits", true, "make drawn classes that are true ones not count")
-        .attr("seed", 0, "of the drawn classes; 0 for others in each step")
-        .hints(&["uniq"])
+             Probabilities are those of being among them";
+        in "Logits": "[batch, classes]";
+        in "Labels": "i64 [batch, true classes]";
+        in? "CustomizedSamples": "i64 [batch, true classes + num_samples], instead of drawing";
+        in? "CustomizedProbabilities": "like `CustomizedSamples`";
+        out "Samples": "i64 [batch, true classes + num_samples]";
+        out "Probabilities": "like `Samples`";
+        out "LogitsDim": "no elements; its sizes are those of `Logits` before a 0";
+        out "LabelsDim": "no elements; its sizes are those of `Labels` before a 0";
+        out "SampledLogits": "like `Samples`";
+        out "SampledLabels": "i64, where the labels are in `Samples`: 0, 1, ...";
+        attr "num_samples": "how many classes are drawn";
+        attr "use_customized_samples" = false, "take the customized samples";
+        attr "remove_accidental_hits" = true, "make drawn classes that are true ones not count";
+        attr "seed" = 0, "of the drawn classes; 0 for others in each step";
+        hints ["uniq"];
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -84,10 +82,6 @@ impl OpDef for SampleLogits {
             fail!(Kind::Argument, "`sample_logits` cannot draw {} different classes of {classes}", forward.drawn);
         }
         by_float!(p.float("Logits")?, T => kernel(move |io| forward.run::<T>(io)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SampleLogitsGrad)
     }
 }
 
@@ -209,35 +203,22 @@ impl Forward {
     }
 }
 
-struct SampleLogitsGrad;
-
-impl OpDef for SampleLogitsGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sample_logits_grad", "Logits@GRAD at Samples += SampledLogits@GRAD; 0 at other classes").grad_of(
-            &SampleLogits.sig(),
-            &["LabelsDim", "LogitsDim", "SampledLogits@GRAD", "Samples"],
-            &["Logits@GRAD"],
-        )
-    }
-
-    fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let dims = cx.input("LogitsDim")?;
-        let mut shape = dims.shape.clone();
-        shape.0.pop();
-        cx.set("Logits@GRAD", dims.with_shape(shape));
-        Ok(())
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (samples, d, dims) = (p.input("Samples")?, p.input("SampledLogits@GRAD")?, p.input("LogitsDim")?);
-        let out = p.output("Logits@GRAD")?;
-        by_float!(p.float("SampledLogits@GRAD")?, T => kernel(move |io| backward::<T>(io, (samples, d, dims), out)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["LabelsDim", "LogitsDim"])
-    }
-}
+const SAMPLE_LOGITS_GRAD: GradOp =
+    GradOp::of(&SampleLogits, "sample_logits_grad(LabelsDim, LogitsDim, SampledLogits@GRAD, Samples) -> Logits@GRAD")
+        .doc("Logits@GRAD at Samples += SampledLogits@GRAD; 0 at other classes")
+        .traits(Traits::NONE.shape_only(&["LabelsDim", "LogitsDim"]))
+        .infer(|cx| {
+            let dims = cx.input("LogitsDim")?;
+            let mut shape = dims.shape.clone();
+            shape.0.pop();
+            cx.set("Logits@GRAD", dims.with_shape(shape));
+            Ok(())
+        })
+        .kernel(|p| {
+            let (samples, d, dims) = (p.input("Samples")?, p.input("SampledLogits@GRAD")?, p.input("LogitsDim")?);
+            let out = p.output("Logits@GRAD")?;
+            by_float!(p.float("SampledLogits@GRAD")?, T => kernel(move |io| backward::<T>(io, (samples, d, dims), out)))
+        });
 
 fn backward<T: Float>(io: &Io<'_>, (samples, d, dims): (In, In, In), out: Out) -> Result<()> {
     let (samples_tensor, d_tensor, dims_tensor) = (io.dense(samples)?, io.dense(d)?, io.dense(dims)?);

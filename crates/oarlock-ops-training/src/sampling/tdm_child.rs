@@ -1,6 +1,6 @@
 //! `tdm_child`: the children of nodes of a tree.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, kernel, sig, slots};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Element, MAX_RANK};
 
@@ -12,18 +12,17 @@ const HEAD: usize = 3;
 struct TdmChild;
 
 impl OpDef for TdmChild {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "tdm_child",
+    sig! {
+        "tdm_child":
             "Child[..., k] = the k-th child of the node X[...], LeafMask[..., k] = 1 where that child is an item; \
-             zeros for node 0 and for a node without children",
-        )
-        .input("X", "nodes, i32 or i64")
-        .input("TreeInfo", "i32 or i64, a row per node: item (0 if it is none), layer, parent, children (0 for none)")
-        .output("Child", "one dimension more than `X`, of size child_nums")
-        .output("LeafMask", "like `Child`")
-        .required_attr("child_nums", "the most children a node has")
-        .attr("dtype", DType::I32.proto(), "element type of the outputs")
+             zeros for node 0 and for a node without children";
+        in "X": "nodes, i32 or i64";
+        in "TreeInfo": "i32 or i64, a row per node: item (0 if it is none), layer, parent, children (0 for none)";
+        out "Child": "one dimension more than `X`, of size child_nums";
+        out "LeafMask": "like `Child`";
+        attr "child_nums": "the most children a node has";
+        attr "dtype" = DType::I32.proto(), "element type of the outputs";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,30 +36,22 @@ impl OpDef for TdmChild {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let children = Children {
-            x: p.input("X")?,
-            tree: p.input("TreeInfo")?,
-            child: p.output("Child")?,
-            mask: p.output("LeafMask")?,
-            count: p.attrs().count("child_nums")?,
-        };
+        let children = Children::new(p)?;
         match p.attrs().dtype("dtype")? {
             DType::I64 => kernel(move |io| children.run::<i64>(io)),
             _ => kernel(move |io| children.run::<i32>(io)),
         }
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
 }
 
-struct Children {
-    x: In,
-    tree: In,
-    child: Out,
-    mask: Out,
-    count: usize,
+slots! {
+    struct Children(p) {
+        x: input "X",
+        tree: input "TreeInfo",
+        child: output "Child",
+        mask: output "LeafMask",
+        count: count "child_nums",
+    }
 }
 
 impl Children {

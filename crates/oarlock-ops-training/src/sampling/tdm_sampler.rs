@@ -1,6 +1,6 @@
 //! `tdm_sampler`: for each item the nodes on its path through a tree, and other nodes of the same layers.
 
-use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{AttrView, Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, sig, slots};
 use oarlock_ir::{fail, kernel};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::rng::{Mt19937x64, uniform_int};
@@ -11,24 +11,23 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&TdmSampler];
 struct TdmSampler;
 
 impl OpDef for TdmSampler {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "tdm_sampler",
+    sig! {
+        "tdm_sampler":
             "Out holds, layer by layer, the node of that layer on the path of the item X[i] (if output_positive), with label 1, \
              then as many other nodes of the layer as neg_samples_num_list says, each once, with label 0. \
-             Where a path has ended (node 0) node, label and mask are 0; elsewhere the mask is 1",
-        )
-        .input("X", "items, i32 or i64")
-        .input("Travel", "i32 or i64, a row per item: the node of each layer on its path")
-        .input("Layer", "i32 or i64: the nodes of all layers, one layer after the other")
-        .output("Out", "a row per item")
-        .optional_output("Labels", "like `Out`")
-        .output("Mask", "like `Out`")
-        .attr("neg_samples_num_list", Vec::<i32>::new(), "how many other nodes of each layer")
-        .attr("layer_offset_lod", Vec::<i32>::new(), "where each layer begins in `Layer`, and the end")
-        .attr("output_positive", true, "put the node of the path first")
-        .attr("seed", 0, "of the other nodes; 0 for others in each step")
-        .attr("dtype", DType::I32.proto(), "element type of the outputs")
+             Where a path has ended (node 0) node, label and mask are 0; elsewhere the mask is 1";
+        in "X": "items, i32 or i64";
+        in "Travel": "i32 or i64, a row per item: the node of each layer on its path";
+        in "Layer": "i32 or i64: the nodes of all layers, one layer after the other";
+        out "Out": "a row per item";
+        out? "Labels": "like `Out`";
+        out "Mask": "like `Out`";
+        attr "neg_samples_num_list" = Vec::<i32>::new(), "how many other nodes of each layer";
+        attr "layer_offset_lod" = Vec::<i32>::new(), "where each layer begins in `Layer`, and the end";
+        attr "output_positive" = true, "put the node of the path first";
+        attr "seed" = 0, "of the other nodes; 0 for others in each step";
+        attr "dtype" = DType::I32.proto(), "element type of the outputs";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -43,23 +42,11 @@ impl OpDef for TdmSampler {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let mut sampler = Sampler {
-            x: p.input("X")?,
-            travel: p.input("Travel")?,
-            nodes: p.input("Layer")?,
-            outs: [Some(p.output("Out")?), p.maybe_output("Labels")?, Some(p.output("Mask")?)],
-            layers: layers(&p.attrs())?,
-            seed: p.attrs().int("seed")?,
-            drawn: Vec::new(),
-        };
+        let mut sampler = Sampler::new(p)?;
         match p.attrs().dtype("dtype")? {
             DType::I64 => kernel(move |io| sampler.run::<i64>(io)),
             _ => kernel(move |io| sampler.run::<i32>(io)),
         }
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
@@ -110,16 +97,18 @@ struct Drawn {
     mask: i64,
 }
 
-struct Sampler {
-    x: In,
-    travel: In,
-    nodes: In,
-    /// Out, Labels, Mask.
-    outs: [Option<Out>; 3],
-    layers: Vec<Layer>,
-    seed: i64,
-    /// The nodes of the batch so far.
-    drawn: Vec<Drawn>,
+slots! {
+    struct Sampler(p) {
+        x: input "X",
+        travel: input "Travel",
+        nodes: input "Layer",
+        /// Out, Labels, Mask.
+        outs: [Option<Out>; 3] = [Some(p.output("Out")?), p.maybe_output("Labels")?, Some(p.output("Mask")?)],
+        layers: Vec<Layer> = layers(&p.attrs())?,
+        seed: int "seed",
+        /// The nodes of the batch so far.
+        drawn: Vec<Drawn> = Vec::new(),
+    }
 }
 
 impl Sampler {

@@ -4,12 +4,12 @@
 //! is the gradient of the activation below to the gradient of a layer's input. The arithmetic and its order are the same, so the bits are.
 
 use oarlock_ir::{
-    Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, by_float, kernel,
+    Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result, by_float, kernel, sig,
 };
 use oarlock_tensor::gemm::{Mat, Then, gemm_then};
 use oarlock_tensor::{Dims, simd};
 
-pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseFcGrad, &FuseFc];
+pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseFcGrad, &FUSE_FC];
 
 /// An operator's integer attribute, by its default if not set.
 fn int(op: &Op, name: &str, default: i32) -> i32 {
@@ -31,31 +31,13 @@ fn adds_bias(g: &FuseBlock<'_>, mul: &Op, add: &Op) -> bool {
         && mul.inputs.get("Y").first().and_then(|n| g.block.var(n)).is_some_and(|w| w.shape.rank() == 2)
 }
 
-struct FuseFc;
-
-impl Fusion for FuseFc {
-    fn name(&self) -> &'static str {
-        "fc"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        // The gradients of single operators read the product and the sum; the fused gradient does not.
-        &["fc_grad"]
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&Fc]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((gone, at, op)) = fc_at(g, i) {
-                g.replace(&gone, at, op);
-            }
-        }
-        Ok(())
-    }
-}
+const FUSE_FC: Pattern = Pattern {
+    name: "fc",
+    // The gradients of single operators read the product and the sum; the fused gradient does not.
+    after: &["fc_grad"],
+    ops: &[&Fc],
+    find: fc_at,
+};
 
 /// The layer that starts with the `mul` at `i`: which operators disappear, where the fused one stands, and the fused one.
 fn fc_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
@@ -90,14 +72,14 @@ fn fc_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
 struct Fc;
 
 impl OpDef for Fc {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_fc", "Out = activation(X Y + Bias)")
-            .input("X", "rows")
-            .input("Y", "weights")
-            .input("Bias", "one value per column")
-            .output("Out", "activated sums")
-            .attr("x_num_col_dims", 1, "dimensions of `X` that count rows")
-            .attr("activation", "", "`relu` or nothing")
+    sig! {
+        "fused_fc": "Out = activation(X Y + Bias)";
+        in "X": "rows";
+        in "Y": "weights";
+        in "Bias": "one value per column";
+        out "Out": "activated sums";
+        attr "x_num_col_dims" = 1, "dimensions of `X` that count rows";
+        attr "activation" = "", "`relu` or nothing";
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -211,17 +193,17 @@ fn fc_grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
 struct FcGrad;
 
 impl OpDef for FcGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_fc_grad", "gradients of `fused_fc`")
-            .input("X", "rows")
-            .input("Y", "weights")
-            .optional_input("Out", "output of the activation, if there was one")
-            .input("Out@GRAD", "gradient of the output")
-            .optional_output("X@GRAD", "gradient of the rows")
-            .optional_output("Y@GRAD", "gradient of the weights")
-            .optional_output("Bias@GRAD", "gradient of the bias")
-            .attr("x_num_col_dims", 1, "dimensions of `X` that count rows")
-            .attr("through_relu", false, "`X` is the output of relu, whose input's gradient `X@GRAD` becomes")
+    sig! {
+        "fused_fc_grad": "gradients of `fused_fc`";
+        in "X": "rows";
+        in "Y": "weights";
+        in? "Out": "output of the activation, if there was one";
+        in "Out@GRAD": "gradient of the output";
+        out? "X@GRAD": "gradient of the rows";
+        out? "Y@GRAD": "gradient of the weights";
+        out? "Bias@GRAD": "gradient of the bias";
+        attr "x_num_col_dims" = 1, "dimensions of `X` that count rows";
+        attr "through_relu" = false, "`X` is the output of relu, whose input's gradient `X@GRAD` becomes";
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {

@@ -5,14 +5,15 @@
 //! back. The sums are made in the order in which `sum` makes them, so the bits are the same.
 
 use oarlock_ir::{
-    Attr, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, VarKind, kernel,
+    Attr, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result, VarKind, kernel,
+    sig,
 };
 use oarlock_tensor::{DType, Dims, Lod, Tensor, simd};
 
 use oarlock_ops_array::embedding::lookup::{Lookup, table_dims};
 use oarlock_tensor::merge::RowOrder;
 
-pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &FuseForward];
+pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FUSE_GRAD, &FUSE_FORWARD];
 
 /// Fewer slots than this are not worth it.
 const MIN_SLOTS: usize = 2;
@@ -51,34 +52,16 @@ enum Part {
     Other(Name),
 }
 
-struct FuseForward;
-
-impl Fusion for FuseForward {
-    fn name(&self) -> &'static str {
-        "lookup_concat"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        // The gradients of single operators read the rows of every slot; the fused gradient does not.
-        &["lookup_concat_grad"]
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&LookupConcat]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((gone, op)) = forward_at(g, i) {
-                g.replace(&gone, i, op);
-            }
-        }
-        Ok(())
-    }
-}
+const FUSE_FORWARD: Pattern = Pattern {
+    name: "lookup_concat",
+    // The gradients of single operators read the rows of every slot; the fused gradient does not.
+    after: &["lookup_concat_grad"],
+    ops: &[&LookupConcat],
+    find: forward_at,
+};
 
 /// The lookups that the `concat` at `i` joins.
-fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
+fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let concat = g.typed(i, "concat").filter(|op| concat_axis_is_one(op))?;
     let parts: Vec<Part> = concat.inputs.get("X").iter().map(|n| forward_part(g, n, i)).collect();
     let mut gone = vec![i];
@@ -89,7 +72,7 @@ fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
     let op = assemble("fused_lookup_concat", &parts)?.output("Out", concat.outputs.get("Out"));
     let first = gone.iter().copied().min()?;
     let moved = op.inputs.args().any(|n| g.written_between(n, first, i) && !is_other(&parts, n));
-    (!moved).then_some((gone, op))
+    (!moved).then_some((gone, i, op))
 }
 
 fn is_other(parts: &[Part], name: &Name) -> bool {
@@ -155,14 +138,14 @@ fn assemble(op_type: &str, parts: &[Part]) -> Option<Op> {
 struct LookupConcat;
 
 impl OpDef for LookupConcat {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_lookup_concat", "rows of `W` by the ids of each slot, and `Other` tensors, side by side")
-            .input("W", "the table")
-            .inputs("Ids", "ids of each slot")
-            .optional_inputs("Other", "what stands between the slots")
-            .output("Out", "one row per sample")
-            .attr("order", Vec::<bool>::new(), "for each part from left to right: is it a slot?")
-            .attr("pooled", false, "slots have sequences of ids, whose rows are summed")
+    sig! {
+        "fused_lookup_concat": "rows of `W` by the ids of each slot, and `Other` tensors, side by side";
+        in "W": "the table";
+        in* "Ids": "ids of each slot";
+        in*? "Other": "what stands between the slots";
+        out "Out": "one row per sample";
+        attr "order" = Vec::<bool>::new(), "for each part from left to right: is it a slot?";
+        attr "pooled" = false, "slots have sequences of ids, whose rows are summed";
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -311,26 +294,7 @@ pub(super) fn check_ids(io: &Io<'_>, table: In, part: In, ids: &[i64], rows: usi
     }
 }
 
-struct FuseGrad;
-
-impl Fusion for FuseGrad {
-    fn name(&self) -> &'static str {
-        "lookup_concat_grad"
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&LookupConcatGrad]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((gone, at, op)) = grad_at(g, i) {
-                g.replace(&gone, at, op);
-            }
-        }
-        Ok(())
-    }
-}
+const FUSE_GRAD: Pattern = Pattern { name: "lookup_concat_grad", after: &[], ops: &[&LookupConcatGrad], find: grad_at };
 
 /// The gradients that leave the `concat_grad` at `i` and are added in one `sum`.
 fn grad_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
@@ -394,16 +358,16 @@ fn grad_part(g: &FuseBlock<'_>, grad: &Name, concat: usize) -> Option<(Part, Vec
 struct LookupConcatGrad;
 
 impl OpDef for LookupConcatGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_lookup_concat_grad", "gradient of `fused_lookup_concat`: the rows of all slots, merged")
-            .input("W", "the table")
-            .inputs("Ids", "ids of each slot")
-            .optional_inputs("Other", "what stands between the slots")
-            .input("Out@GRAD", "gradient of the concatenation")
-            .output("W@GRAD", "rows, each once, ascending")
-            .attr("order", Vec::<bool>::new(), "for each part from left to right: is it a slot?")
-            .attr("pooled", false, "slots have sequences of ids, whose rows were summed")
-            .attr("turn", Vec::<i32>::new(), "the slots in the order in which their gradients are summed")
+    sig! {
+        "fused_lookup_concat_grad": "gradient of `fused_lookup_concat`: the rows of all slots, merged";
+        in "W": "the table";
+        in* "Ids": "ids of each slot";
+        in*? "Other": "what stands between the slots";
+        in "Out@GRAD": "gradient of the concatenation";
+        out "W@GRAD": "rows, each once, ascending";
+        attr "order" = Vec::<bool>::new(), "for each part from left to right: is it a slot?";
+        attr "pooled" = false, "slots have sequences of ids, whose rows were summed";
+        attr "turn" = Vec::<i32>::new(), "the slots in the order in which their gradients are summed";
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {

@@ -5,47 +5,29 @@
 //! instead of `p - r (a + b)`, which may differ in the last bits. Merging would take longer than everything else here.
 
 use oarlock_ir::{
-    Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
-    checked_kernel,
+    Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Pattern, Prepare, Result, Traits,
+    VarKind, checked_kernel, sig,
 };
 use oarlock_ops_training::optimizer::row_rule::PARAM;
 use oarlock_tensor::{DType, Tensor, simd};
 
 use super::lookup_concat::{check_ids, flag, plain_lookup};
 
-pub(crate) const FUSIONS: &[&dyn Fusion] = &[&LookupSgdFusion];
+pub(crate) const FUSIONS: &[&dyn Fusion] = &[&LOOKUP_SGD_FUSION];
 
 /// More lookups of one table than this stay apart.
 const MOST: usize = 64;
 
-struct LookupSgdFusion;
-
-impl Fusion for LookupSgdFusion {
-    fn name(&self) -> &'static str {
-        "lookup_sgd"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        // It takes up the merged gradient of slots that stand side by side.
-        &["lookup_concat_grad"]
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&LookupSgd]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((gone, op)) = update_at(g, i) {
-                g.replace(&gone, i, op);
-            }
-        }
-        Ok(())
-    }
-}
+const LOOKUP_SGD_FUSION: Pattern = Pattern {
+    name: "lookup_sgd",
+    // It takes up the merged gradient of slots that stand side by side.
+    after: &["lookup_concat_grad"],
+    ops: &[&LookupSgd],
+    find: update_at,
+};
 
 /// The `sgd` at `i` with what computes its gradient: which operators disappear, and the fused one.
-fn update_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
+fn update_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let sgd = g.typed(i, "sgd")?;
     let (param, grad) = (sgd.inputs.get("Param").first()?, sgd.inputs.get("Grad").first()?);
     let is_table = |v: &oarlock_ir::Var| v.kind == VarKind::Tensor && v.ty().dtype == DType::F32;
@@ -71,7 +53,7 @@ fn update_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
     op.set_role(sgd.role());
     let changes = |n: &Name, from: usize| op.inputs.args().any(|m| m == n) && g.written_between(n, from, i);
     let moved = gone.iter().any(|&k| g.op(k).is_some_and(|was| was.inputs.args().any(|n| changes(n, k))));
-    (!moved).then_some((gone, op))
+    (!moved).then_some((gone, i, op))
 }
 
 /// Slots side by side.
@@ -119,27 +101,22 @@ pub(super) fn lookups_at(g: &FuseBlock<'_>, at: usize, table: &Name) -> Option<L
 struct LookupSgd;
 
 impl OpDef for LookupSgd {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_lookup_sgd", "Param[id] -= LearningRate * gradient, for each id of each lookup in turn")
-            .input("Param", "the table")
-            .input("LearningRate", "one number")
-            .inputs("Ids", "ids of each lookup")
-            .optional_inputs(
-                "Grad",
-                "gradient of each lookup that is not a product; of slots side by side, of all of them",
-            )
-            .optional_inputs("Factor", "of each lookup whose gradients are products, a number for each id")
-            .optional_inputs("Row", "of each of these, the rows that the numbers multiply; each serves as many ids")
-            .optional_inputs("Other", "what stands between the slots")
-            .output("ParamOut", "the table, updated")
-            .attr(
-                "order",
-                Vec::<bool>::new(),
-                "for each part from left to right: is it a slot? Empty if they do not stand side by side",
-            )
-            .attr("pooled", false, "slots have sequences of ids, whose rows were summed")
-            .attr("turn", Vec::<i32>::new(), "the slots in the order in which they are applied")
-            .attr("products", Vec::<bool>::new(), "for each lookup: are its gradients products? Empty if none are")
+    sig! {
+        "fused_lookup_sgd": "Param[id] -= LearningRate * gradient, for each id of each lookup in turn";
+        in "Param": "the table";
+        in "LearningRate": "one number";
+        in* "Ids": "ids of each lookup";
+        in*? "Grad": "gradient of each lookup that is not a product; of slots side by side, of all of them";
+        in*? "Factor": "of each lookup whose gradients are products, a number for each id";
+        in*? "Row": "of each of these, the rows that the numbers multiply; each serves as many ids";
+        in*? "Other": "what stands between the slots";
+        out "ParamOut": "the table, updated";
+        attr "order" = Vec::<bool>::new(),
+            "for each part from left to right: is it a slot? Empty if they do not stand side by side";
+        attr "pooled" = false, "slots have sequences of ids, whose rows were summed";
+        attr "turn" = Vec::<i32>::new(), "the slots in the order in which they are applied";
+        attr "products" = Vec::<bool>::new(), "for each lookup: are its gradients products? Empty if none are";
+        traits Traits::NONE.in_place(&[PARAM]).by_rows();
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -164,10 +141,6 @@ impl OpDef for LookupSgd {
         let update = Update { param, param_out, rate, ids, layout, turn };
         let checked = update.clone();
         checked_kernel(move |io| checked.check(io), move |io| update.apply(io))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[PARAM]).by_rows()
     }
 }
 

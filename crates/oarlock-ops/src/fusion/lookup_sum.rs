@@ -4,8 +4,8 @@
 use std::cell::Ref;
 
 use oarlock_ir::{
-    Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, VarKind,
-    kernel,
+    Error, FuseBlock, Fusion, In, Infer, Io, Kernel, Name, Op, OpDef, Out, Pattern, Prepare, Result, Traits, VarKind,
+    kernel, sig,
 };
 use oarlock_ops_array::embedding::lookup::table_dims;
 use oarlock_tensor::merge::RowOrder;
@@ -13,36 +13,18 @@ use oarlock_tensor::{DType, Dims, Tensor, simd};
 
 use super::lookup_sgd::{Gradients, Lookups, gradients, lookups_at};
 
-pub(crate) const FUSIONS: &[&dyn Fusion] = &[&LookupSumFusion];
+pub(crate) const FUSIONS: &[&dyn Fusion] = &[&LOOKUP_SUM_FUSION];
 
-struct LookupSumFusion;
-
-impl Fusion for LookupSumFusion {
-    fn name(&self) -> &'static str {
-        "lookup_sum"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        // It would take the `sum` away from both, which do more.
-        &["lookup_concat_grad", "lookup_sgd"]
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&LookupSum]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((gone, op)) = sum_at(g, i) {
-                g.replace(&gone, i, op);
-            }
-        }
-        Ok(())
-    }
-}
+const LOOKUP_SUM_FUSION: Pattern = Pattern {
+    name: "lookup_sum",
+    // It would take the `sum` away from both, which do more.
+    after: &["lookup_concat_grad", "lookup_sgd"],
+    ops: &[&LookupSum],
+    find: sum_at,
+};
 
 /// The `sum` at `i` of the gradients of lookups: which operators disappear, and the fused one.
-fn sum_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
+fn sum_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let sum = g.typed(i, "sum")?;
     let first = g.op(g.writer(sum.inputs.get("X").first()?)?)?;
     let table: Name = first.inputs.get("W").first()?.clone();
@@ -52,24 +34,22 @@ fn sum_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, Op)> {
     op.set_role(sum.role());
     let changes = |n: &Name, from: usize| op.inputs.args().any(|m| m == n) && g.written_between(n, from, i);
     let moved = gone.iter().any(|&k| g.op(k).is_some_and(|was| was.inputs.args().any(|n| changes(n, k))));
-    (!moved).then_some((gone, op))
+    (!moved).then_some((gone, i, op))
 }
 
 struct LookupSum;
 
 impl OpDef for LookupSum {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "fused_lookup_sum",
-            "the gradient of W: every row that is looked up once, with the sum of its gradients",
-        )
-        .input("W", "the table; only its sizes are read")
-        .inputs("Ids", "ids of each lookup")
-        .optional_inputs("Grad", "gradient of each lookup that is not a product")
-        .optional_inputs("Factor", "of each lookup whose gradients are products, a number for each id")
-        .optional_inputs("Row", "of each of these, the rows that the numbers multiply; each serves as many ids")
-        .output("Out", "the rows, ascending")
-        .attr("products", Vec::<bool>::new(), "for each lookup: are its gradients products? Empty if none are")
+    sig! {
+        "fused_lookup_sum": "the gradient of W: every row that is looked up once, with the sum of its gradients";
+        in "W": "the table; only its sizes are read";
+        in* "Ids": "ids of each lookup";
+        in*? "Grad": "gradient of each lookup that is not a product";
+        in*? "Factor": "of each lookup whose gradients are products, a number for each id";
+        in*? "Row": "of each of these, the rows that the numbers multiply; each serves as many ids";
+        out "Out": "the rows, ascending";
+        attr "products" = Vec::<bool>::new(), "for each lookup: are its gradients products? Empty if none are";
+        traits Traits::NONE.shape_only(&["W"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -83,10 +63,6 @@ impl OpDef for LookupSum {
         let sum = Sum { table: p.input("W")?, grads: gradients(p, ids.len())?, ids, out: p.output("Out")? };
         let mut order = RowOrder::default();
         kernel(move |io| sum.run(io, &mut order))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["W"])
     }
 }
 

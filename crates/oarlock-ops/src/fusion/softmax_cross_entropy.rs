@@ -5,13 +5,14 @@
 //! the same value, since adding zeros is exact.
 
 use oarlock_ir::{
-    Attr, FuseBlock, Fusion, In, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, by_float, kernel,
+    Attr, FuseBlock, Fusion, In, Infer, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result, Traits, by_float,
+    kernel, sig,
 };
 use oarlock_ops_support::class_axis::Classes;
 use oarlock_ops_training::loss::cross_entropy2;
 use oarlock_tensor::Element;
 
-pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FuseGrad, &Fuse];
+pub(crate) const FUSIONS: &[&dyn Fusion] = &[&FUSE_GRAD, &FUSE];
 
 /// The class whose samples do not count, of either operator.
 fn ignored(entropy: &Op) -> i32 {
@@ -27,29 +28,11 @@ fn by_rows(g: &FuseBlock<'_>, softmax: &Op, probabilities: &str) -> bool {
         && matches!(softmax.attrs.get("axis"), None | Some(Attr::Int(-1 | 1)))
 }
 
-struct Fuse;
-
-impl Fusion for Fuse {
-    fn name(&self) -> &'static str {
-        "softmax_cross_entropy"
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&SoftmaxCrossEntropy]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((j, op)) = forward_at(g, i) {
-                g.replace(&[i, j], i, op);
-            }
-        }
-        Ok(())
-    }
-}
+const FUSE: Pattern =
+    Pattern { name: "softmax_cross_entropy", after: &[], ops: &[&SoftmaxCrossEntropy], find: forward_at };
 
 /// The pair that starts with the `softmax` at `i`. Done there, since others may read the probabilities before the loss is computed.
-fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
+fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let softmax = g.typed(i, "softmax")?;
     let probabilities = softmax.outputs.get("Out").first()?;
     g.writer(probabilities)?;
@@ -67,21 +50,22 @@ fn forward_at(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
         .attr("ignore_index", ignored(entropy));
     let used = |n: &Name| g.written_between(n, i, j) || g.readers(n).iter().any(|r| (i..j).contains(r));
     let early = g.written_between(label, i, j) || entropy.outputs.args().any(used);
-    (by_rows(g, softmax, probabilities) && !early).then_some((j, op))
+    (by_rows(g, softmax, probabilities) && !early).then_some((vec![i, j], i, op))
 }
 
 struct SoftmaxCrossEntropy;
 
 impl OpDef for SoftmaxCrossEntropy {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_softmax_cross_entropy", "Softmax = softmax(X); Y = -ln Softmax[Label]")
-            .input("X", "scores, a row per sample")
-            .input("Label", "class of each sample")
-            .output("Softmax", "probabilities")
-            .output("Y", "loss of each sample")
-            .output("MatchX", "probability of the sample's class")
-            .output("XShape", "no elements; its sizes are those of `Softmax` behind a 0")
-            .attr("ignore_index", -100, "samples of this class do not count")
+    sig! {
+        "fused_softmax_cross_entropy": "Softmax = softmax(X); Y = -ln Softmax[Label]";
+        in "X": "scores, a row per sample";
+        in "Label": "class of each sample";
+        out "Softmax": "probabilities";
+        out "Y": "loss of each sample";
+        out "MatchX": "probability of the sample's class";
+        out "XShape": "no elements; its sizes are those of `Softmax` behind a 0";
+        attr "ignore_index" = -100, "samples of this class do not count";
+        traits Traits::NONE.in_place(&[("X", "Softmax")]);
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -103,35 +87,13 @@ impl OpDef for SoftmaxCrossEntropy {
             })
         })
     }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.in_place(&[("X", "Softmax")])
-    }
 }
 
-struct FuseGrad;
-
-impl Fusion for FuseGrad {
-    fn name(&self) -> &'static str {
-        "softmax_cross_entropy_grad"
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[&SoftmaxCrossEntropyGrad]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for j in 0..g.len() {
-            if let Some((i, op)) = grad_at(g, j) {
-                g.replace(&[i, j], j, op);
-            }
-        }
-        Ok(())
-    }
-}
+const FUSE_GRAD: Pattern =
+    Pattern { name: "softmax_cross_entropy_grad", after: &[], ops: &[&SoftmaxCrossEntropyGrad], find: grad_at };
 
 /// The pair that ends with the `softmax_grad` at `j`.
-fn grad_at(g: &FuseBlock<'_>, j: usize) -> Option<(usize, Op)> {
+fn grad_at(g: &FuseBlock<'_>, j: usize) -> Option<(Vec<usize>, usize, Op)> {
     let softmax = g.typed(j, "softmax_grad")?;
     let between = softmax.inputs.get("Out@GRAD").first()?;
     let i = g.writer(between).filter(|&i| i < j && g.only_reader(between) == Some(j))?;
@@ -145,20 +107,20 @@ fn grad_at(g: &FuseBlock<'_>, j: usize) -> Option<(usize, Op)> {
         .output("X@GRAD", softmax.outputs.get("X@GRAD"))
         .attr("ignore_index", ignored(entropy));
     let moved = op.inputs.args().any(|n| g.written_between(n, i, j));
-    (by_rows(g, softmax, probabilities) && !moved).then_some((i, op))
+    (by_rows(g, softmax, probabilities) && !moved).then_some((vec![i, j], j, op))
 }
 
 struct SoftmaxCrossEntropyGrad;
 
 impl OpDef for SoftmaxCrossEntropyGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("fused_softmax_cross_entropy_grad", "gradient of `cross_entropy2(softmax(X), Label)`")
-            .input("Softmax", "probabilities, a row per sample")
-            .input("Label", "class of each sample")
-            .input("MatchX", "probability of that class")
-            .input("Y@GRAD", "gradient of the loss of each sample")
-            .output("X@GRAD", "gradient of the logits")
-            .attr("ignore_index", -100, "samples of this class do not count")
+    sig! {
+        "fused_softmax_cross_entropy_grad": "gradient of `cross_entropy2(softmax(X), Label)`";
+        in "Softmax": "probabilities, a row per sample";
+        in "Label": "class of each sample";
+        in "MatchX": "probability of that class";
+        in "Y@GRAD": "gradient of the loss of each sample";
+        out "X@GRAD": "gradient of the logits";
+        attr "ignore_index" = -100, "samples of this class do not count";
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {

@@ -1,9 +1,7 @@
 //! Lookups in several tables on servers become one, if their ids are there before the first: a step asks each server once, whatever
 //! the number of tables.
 
-use oarlock_ir::{
-    Attr, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, Traits, fail, kernel,
-};
+use oarlock_ir::{Attr, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Prepare, Result, fail, kernel, sig};
 use oarlock_transpile::ops::{LOOKUP, READ_ONLY};
 
 use crate::op::{COMMUNICATES, RemoteLookup, TableAttrs};
@@ -102,20 +100,21 @@ fn list(op: &Op, name: &str) -> Vec<String> {
 struct FusedLookup;
 
 impl OpDef for FusedLookup {
-    fn sig(&self) -> Sig {
-        Sig::new(FUSED, "the lookups of several tables, each as `distributed_lookup_table` makes it")
-            .inputs("Ids", "ids for the first table, then for the second, ...")
-            .inputs("W", "the tables")
-            .outputs("Outputs", "one per tensor of ids")
-            .required_attr("ids", "how many tensors of ids are for each table")
-            .required_attr("parts", "how many parts each table has")
-            .required_attr("ranges", "how many numbers of `height_sections` belong to each table: none if it is hashed")
-            .required_attr("table_names", "the parts of the first table, then of the second, ...")
-            .required_attr("endpoints", "the server of each part")
-            .required_attr("height_sections", "the rows of each part of a table that is divided into ranges")
-            .required_attr("padding_idx", "of each table the id whose row is zero")
-            .required_attr("drops_last", "for each table: do rows replace the last dimension of ids?")
-            .attr("trainer_id", 0, "who asks")
+    sig! {
+        FUSED: "the lookups of several tables, each as `distributed_lookup_table` makes it";
+        in* "Ids": "ids for the first table, then for the second, ...";
+        in* "W": "the tables";
+        out* "Outputs": "one per tensor of ids";
+        attr "ids": "how many tensors of ids are for each table";
+        attr "parts": "how many parts each table has";
+        attr "ranges": "how many numbers of `height_sections` belong to each table: none if it is hashed";
+        attr "table_names": "the parts of the first table, then of the second, ...";
+        attr "endpoints": "the server of each part";
+        attr "height_sections": "the rows of each part of a table that is divided into ranges";
+        attr "padding_idx": "of each table the id whose row is zero";
+        attr "drops_last": "for each table: do rows replace the last dimension of ids?";
+        attr "trainer_id" = 0, "who asks";
+        traits COMMUNICATES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -126,10 +125,6 @@ impl OpDef for FusedLookup {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let lookup = RemoteLookup::new(p, false, &tables(p)?)?;
         kernel(move |io| lookup.run(io))
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }
 

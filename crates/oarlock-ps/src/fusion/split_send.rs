@@ -1,37 +1,18 @@
 //! A gradient that is split and then sent is split where it is queued for sending: `split_byref` or `split_selected_rows` and the `send` of
 //! all parts become one `send`, which saves a copy of every gradient.
 
-use oarlock_ir::{Attr, FuseBlock, Fusion, Name, Op, OpDef, Result};
+use oarlock_ir::{Attr, FuseBlock, Fusion, Name, Op, Pattern};
 
 use oarlock_transpile::ops::strings;
 
 use crate::op::SPLIT_HERE;
 
-pub(super) const FUSIONS: &[&dyn Fusion] = &[&SplitSend];
+pub(super) const FUSIONS: &[&dyn Fusion] = &[&SPLIT_SEND];
 
-struct SplitSend;
-
-impl Fusion for SplitSend {
-    fn name(&self) -> &'static str {
-        "split_send"
-    }
-
-    fn ops(&self) -> &'static [&'static dyn OpDef] {
-        &[]
-    }
-
-    fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()> {
-        for i in 0..g.len() {
-            if let Some((at, op)) = send_of(g, i) {
-                g.replace(&[i, at], at, op);
-            }
-        }
-        Ok(())
-    }
-}
+const SPLIT_SEND: Pattern = Pattern { name: "split_send", after: &[], ops: &[], find: send_of };
 
 /// The operator at `i`, if it snapshots a gradient for one `send`: where that is, and what does both.
-fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
+fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(Vec<usize>, usize, Op)> {
     let split = g.op(i)?;
     let sections: Vec<i64> = match (&*split.op_type, split.attrs.get("sections"), split.attrs.get("height_sections")) {
         ("split_byref", Some(Attr::Ints(rows)), _) => rows.iter().map(|r| i64::from(*r)).collect(),
@@ -53,7 +34,7 @@ fn send_of(g: &FuseBlock<'_>, i: usize) -> Option<(usize, Op)> {
     op.attrs.set("send_varnames", strings(parts));
     op.attrs.set("sections", sections);
     op.attrs.set(SPLIT_HERE, true);
-    Some((at, op))
+    Some((vec![i, at], at, op))
 }
 
 #[cfg(test)]
@@ -66,7 +47,7 @@ mod tests {
         let mut program = Program::from_text(text).unwrap();
         let is_root = |name: &str| name == root;
         let mut g = FuseBlock::new(program.global_mut(), &is_root);
-        SplitSend.apply(&mut g).unwrap();
+        SPLIT_SEND.apply(&mut g).unwrap();
         g.finish();
         program.to_string()
     }

@@ -4,7 +4,7 @@ use std::cell::Ref;
 use std::sync::Arc;
 
 use oarlock_ir::{
-    Dim, Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
+    Dim, Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, VarType, fail, kernel, sig,
 };
 use oarlock_tensor::{DType, Dims, Tensor};
 use oarlock_transpile::ops::{LOOKUP, READ_ONLY};
@@ -18,19 +18,20 @@ pub(super) const OPS: &[&dyn OpDef] = &[&DistributedLookupTable];
 struct DistributedLookupTable;
 
 impl OpDef for DistributedLookupTable {
-    fn sig(&self) -> Sig {
-        Sig::new(LOOKUP, "Outputs[k] = the rows of the table for Ids[k]")
-            .inputs("Ids", "i64 ids")
-            .input("W", "the table as declared; it is on the servers, and only its width is read")
-            .outputs("Outputs", "one per tensor of ids")
-            .required_attr("table_names", "the blocks of the table")
-            .required_attr("endpoints", "the server of each block")
-            .attr("height_sections", Vec::<i64>::new(), "the rows of each block")
-            .attr("padding_idx", -1i64, "the row of this id is zero")
-            .attr("trainer_id", 0, "who asks")
-            .attr("lookup_table_version", "lookup_table", "which of the two lookups this one replaces")
-            .attr(READ_ONLY, false, "the caller is no trainer: rows that do not exist are zero and are not made")
-            .attr("dtype", DType::F32.proto(), "the element type of the rows")
+    sig! {
+        LOOKUP: "Outputs[k] = the rows of the table for Ids[k]";
+        in* "Ids": "i64 ids";
+        in "W": "the table as declared; it is on the servers, and only its width is read";
+        out* "Outputs": "one per tensor of ids";
+        attr "table_names": "the blocks of the table";
+        attr "endpoints": "the server of each block";
+        attr "height_sections" = Vec::<i64>::new(), "the rows of each block";
+        attr "padding_idx" = -1i64, "the row of this id is zero";
+        attr "trainer_id" = 0, "who asks";
+        attr "lookup_table_version" = "lookup_table", "which of the two lookups this one replaces";
+        attr READ_ONLY = false, "the caller is no trainer: rows that do not exist are zero and are not made";
+        attr "dtype" = DType::F32.proto(), "the element type of the rows";
+        traits COMMUNICATES;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -52,10 +53,6 @@ impl OpDef for DistributedLookupTable {
         let of = TableAttrs::of_lookup(p)?;
         let lookup = RemoteLookup::new(p, p.attrs().bool(READ_ONLY)?, std::slice::from_ref(&of))?;
         kernel(move |io| lookup.run(io))
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }
 

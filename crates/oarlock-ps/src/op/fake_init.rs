@@ -1,6 +1,6 @@
 //! `fake_init`: declares a table that lives on servers; nothing is allocated.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, fail, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, fail, kernel, sig};
 use oarlock_tensor::{DType, Dims};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&FakeInit];
@@ -8,10 +8,11 @@ pub(super) const OPS: &[&dyn OpDef] = &[&FakeInit];
 struct FakeInit;
 
 impl OpDef for FakeInit {
-    fn sig(&self) -> Sig {
-        Sig::new("fake_init", "Out = no rows of a table of these sizes: they are on the servers")
-            .output("Out", "a table")
-            .required_attr("shape", "the sizes of the table")
+    sig! {
+        "fake_init": "Out = no rows of a table of these sizes: they are on the servers";
+        out "Out": "a table";
+        attr "shape": "the sizes of the table";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -34,9 +35,5 @@ impl OpDef for FakeInit {
             rows.value.resize(dtype, dims);
             Ok(())
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }

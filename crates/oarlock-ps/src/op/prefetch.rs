@@ -1,6 +1,6 @@
 //! `prefetch`: asks each server for the rows of its ids.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, sig};
 
 use super::{COMMUNICATES, needs_cluster};
 
@@ -9,12 +9,13 @@ pub(super) const OPS: &[&dyn OpDef] = &[&Prefetch];
 struct Prefetch;
 
 impl OpDef for Prefetch {
-    fn sig(&self) -> Sig {
-        Sig::new("prefetch", "Out[k] = the rows that server k holds for the ids X[k]")
-            .inputs("X", "i64 ids, one tensor per server")
-            .outputs("Out", "rows, as many as there are ids")
-            .required_attr("epmap", "the server of each tensor of ids")
-            .attr("trainer_id", 0, "who asks")
+    sig! {
+        "prefetch": "Out[k] = the rows that server k holds for the ids X[k]";
+        in* "X": "i64 ids, one tensor per server";
+        out* "Out": "rows, as many as there are ids";
+        attr "epmap": "the server of each tensor of ids";
+        attr "trainer_id" = 0, "who asks";
+        traits COMMUNICATES;
     }
 
     // The width is that of the table, which this operator does not name: the declared types stay.
@@ -24,9 +25,5 @@ impl OpDef for Prefetch {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         needs_cluster(p, "parameter servers")
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }

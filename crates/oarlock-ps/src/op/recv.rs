@@ -5,8 +5,7 @@
 use std::collections::HashMap;
 
 use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Sig, Traits, Var, VarKind, VarType,
-    kernel,
+    Error, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Out, Prepare, Result, Var, VarKind, VarType, kernel, sig,
 };
 use oarlock_tensor::Value;
 
@@ -19,20 +18,17 @@ pub(super) const OPS: &[&dyn OpDef] = &[&Recv];
 struct Recv;
 
 impl OpDef for Recv {
-    fn sig(&self) -> Sig {
-        Sig::new("recv", "fetches each variable of Out from its endpoint")
-            .optional_inputs("X", "is not read: what writes it comes before")
-            .outputs("Out", "tensors as declared")
-            .attr("epmap", Vec::<String>::new(), "the endpoint of each variable, or of each section")
-            .attr(
-                "recv_varnames",
-                Vec::<String>::new(),
-                "the names on the servers, if Out is joined while it is fetched",
-            )
-            .attr("varnames", Vec::<String>::new(), "not used")
-            .attr("trainer_id", 0, "who asks")
-            .attr("with_barrier", true, "wait until the servers finished the step")
-            .attr("do_not_run", 0, "1: a communicator fetches in its own time, and this operator does nothing")
+    sig! {
+        "recv": "fetches each variable of Out from its endpoint";
+        in*? "X": "is not read: what writes it comes before";
+        out* "Out": "tensors as declared";
+        attr "epmap" = Vec::<String>::new(), "the endpoint of each variable, or of each section";
+        attr "recv_varnames" = Vec::<String>::new(), "the names on the servers, if Out is joined while it is fetched";
+        attr "varnames" = Vec::<String>::new(), "not used";
+        attr "trainer_id" = 0, "who asks";
+        attr "with_barrier" = true, "wait until the servers finished the step";
+        attr "do_not_run" = 0, "1: a communicator fetches in its own time, and this operator does nothing";
+        traits COMMUNICATES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -88,10 +84,6 @@ impl OpDef for Recv {
             }
             outs.iter().zip(&declared).try_for_each(|(out, ty)| check(io, *out, ty))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use oarlock_io::write_tensor_file;
-use oarlock_ir::{Error, Infer, Kernel, Kind, Name, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Error, Infer, Kernel, Kind, Name, OpDef, Prepare, Result, kernel, sig};
 use oarlock_tensor::{Dims, Value};
 
 use super::COMMUNICATES;
@@ -15,18 +15,19 @@ pub(super) const OPS: &[&dyn OpDef] = &[&RecvSave];
 struct RecvSave;
 
 impl OpDef for RecvSave {
-    fn sig(&self) -> Sig {
-        Sig::new("recv_save", "one file with the whole variable, of blocks that live on servers")
-            .required_attr("endpoints", "the server of each block")
-            .required_attr("remote_varnames", "the blocks")
-            .required_attr("slice_shapes", "the sizes of each block, such as `50,8`")
-            .required_attr("shape", "the sizes of the whole")
-            .required_attr("file_path", "the file")
-            .attr("overwrite", true, "replace a file that exists")
-            .attr("is_sparse", false, "the variable is a table")
-            .attr("is_distributed", false, "the table is hashed")
-            .attr("trainer_id", 0, "who asks")
-            .hints(&["dtype", "pserver_num", "with_barrier"])
+    sig! {
+        "recv_save": "one file with the whole variable, of blocks that live on servers";
+        attr "endpoints": "the server of each block";
+        attr "remote_varnames": "the blocks";
+        attr "slice_shapes": "the sizes of each block, such as `50,8`";
+        attr "shape": "the sizes of the whole";
+        attr "file_path": "the file";
+        attr "overwrite" = true, "replace a file that exists";
+        attr "is_sparse" = false, "the variable is a table";
+        attr "is_distributed" = false, "the table is hashed";
+        attr "trainer_id" = 0, "who asks";
+        hints ["dtype", "pserver_num", "with_barrier"];
+        traits COMMUNICATES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -69,9 +70,5 @@ impl OpDef for RecvSave {
             }
             write_tensor_file(&path, &whole)
         })
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }

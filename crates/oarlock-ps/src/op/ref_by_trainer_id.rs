@@ -1,17 +1,18 @@
 //! `ref_by_trainer_id`: of one variable per trainer, that of the trainer whose gradient is being applied.
 
-use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, kernel, sig};
 
 pub(super) const OPS: &[&dyn OpDef] = &[&RefByTrainerId];
 
 struct RefByTrainerId;
 
 impl OpDef for RefByTrainerId {
-    fn sig(&self) -> Sig {
-        Sig::new("ref_by_trainer_id", "Out = X[TrainerId]")
-            .inputs("X", "one tensor per trainer")
-            .input("TrainerId", "i64[1], which of them")
-            .output("Out", "like the tensor of that trainer")
+    sig! {
+        "ref_by_trainer_id": "Out = X[TrainerId]";
+        in* "X": "one tensor per trainer";
+        in "TrainerId": "i64[1], which of them";
+        out "Out": "like the tensor of that trainer";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -30,9 +31,5 @@ impl OpDef for RefByTrainerId {
             let from = io.value(*chosen)?;
             io.write(out)?.copy_from(&from).map_err(|e| io.about(out.0, e))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }

@@ -3,9 +3,7 @@
 //! Nothing leaves before all is there: what is sent waits until `send_barrier`, or until the last `send` of a program without
 //! one, and then goes out as one exchange per server.
 
-use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, Sig, Traits, checked_kernel, kernel,
-};
+use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, Name, OpDef, Out, Prepare, Result, checked_kernel, kernel, sig};
 use oarlock_tensor::{SelectedRows, Tensor, Value};
 
 use super::{COMMUNICATES, wants};
@@ -25,24 +23,22 @@ pub(crate) const MOVE_INPUT: &str = "oarlock_move_input";
 struct Send;
 
 impl OpDef for Send {
-    fn sig(&self) -> Sig {
-        Sig::new("send", "sends each variable of X to its endpoint")
-            .optional_inputs(
-                "X",
-                "tensors or selected rows; none if only a communicator wants to know that a step ended",
-            )
-            .optional_outputs("Out", "holds nothing; what reads it comes after the send")
-            .attr("epmap", vec!["127.0.0.1:6164".to_string()], "the endpoint of each variable, or of each section")
-            .attr("send_varnames", Vec::<String>::new(), "the names on the servers, if X is split while it is sent")
-            .attr("sections", Vec::<i64>::new(), "the rows of each section, if X is split while it is sent")
-            .attr("trainer_id", 0, "who sends")
-            .attr("num", 0, "not used")
-            .attr("merge_add", false, "add up what waits to be sent, rather than average it")
-            .attr("counts", 0, "how many numbers at the end of each row are added up even where what waits is averaged")
-            .attr("use_send_handler", true, "send as a variable; otherwise as a notice that the server acts upon")
-            .attr(LATEST, false, "send the latest of what waits to be sent, rather than add it up or average it")
-            .attr(SPLIT_HERE, false, "X is split where it is queued, not by a communicator")
-            .attr(MOVE_INPUT, false, "no operator reads X behind this")
+    sig! {
+        "send": "sends each variable of X to its endpoint";
+        in*? "X": "tensors or selected rows; none if only a communicator wants to know that a step ended";
+        out*? "Out": "holds nothing; what reads it comes after the send";
+        attr "epmap" = vec!["127.0.0.1:6164".to_string()], "the endpoint of each variable, or of each section";
+        attr "send_varnames" = Vec::<String>::new(), "the names on the servers, if X is split while it is sent";
+        attr "sections" = Vec::<i64>::new(), "the rows of each section, if X is split while it is sent";
+        attr "trainer_id" = 0, "who sends";
+        attr "num" = 0, "not used";
+        attr "merge_add" = false, "add up what waits to be sent, rather than average it";
+        attr "counts" = 0, "how many numbers at the end of each row are added up even where what waits is averaged";
+        attr "use_send_handler" = true, "send as a variable; otherwise as a notice that the server acts upon";
+        attr LATEST = false, "send the latest of what waits to be sent, rather than add it up or average it";
+        attr SPLIT_HERE = false, "X is split where it is queued, not by a communicator";
+        attr MOVE_INPUT = false, "no operator reads X behind this";
+        traits COMMUNICATES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -72,10 +68,6 @@ impl OpDef for Send {
                 None => Ok(()),
             }
         })
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }
 

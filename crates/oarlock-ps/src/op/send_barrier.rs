@@ -1,6 +1,6 @@
 //! `send_barrier`: the end of what a trainer sends in a step. Here everything leaves, and new parameters arrive.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, kernel, sig};
 
 use super::{COMMUNICATES, wants};
 use crate::client::Client;
@@ -11,13 +11,14 @@ pub(super) const OPS: &[&dyn OpDef] = &[&SendBarrier];
 struct SendBarrier;
 
 impl OpDef for SendBarrier {
-    fn sig(&self) -> Sig {
-        Sig::new("send_barrier", "the end of what a trainer sends in a step")
-            .optional_inputs("X", "not read: what writes it comes before")
-            .optional_outputs("Out", "holds nothing; what reads it comes after the barrier")
-            .attr("endpoints", vec!["127.0.0.1:6164".to_string()], "all servers")
-            .attr("trainer_id", 0, "who sends")
-            .attr("half_async", false, "wait for the threads of this trainer only")
+    sig! {
+        "send_barrier": "the end of what a trainer sends in a step";
+        in*? "X": "not read: what writes it comes before";
+        out*? "Out": "holds nothing; what reads it comes after the barrier";
+        attr "endpoints" = vec!["127.0.0.1:6164".to_string()], "all servers";
+        attr "trainer_id" = 0, "who sends";
+        attr "half_async" = false, "wait for the threads of this trainer only";
+        traits COMMUNICATES;
     }
 
     fn infer(&self, _: &mut Infer<'_>) -> Result<()> {
@@ -38,9 +39,5 @@ impl OpDef for SendBarrier {
             let client = Client::of(io.runtime());
             client.exchange(trainer, barrier, &wants, &client.prefetch(io.runtime()))
         })
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Ref;
 
-use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, kernel};
+use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, kernel, sig};
 use oarlock_tensor::{DType, SelectedRows, Tensor, Value};
 
 use super::{COMMUNICATES, copy, fingerprint};
@@ -14,12 +14,13 @@ pub(super) const OPS: &[&dyn OpDef] = &[&TrainerMean];
 struct TrainerMean;
 
 impl OpDef for TrainerMean {
-    fn sig(&self) -> Sig {
-        Sig::new("trainer_mean", "Out[k] = the mean of X[k] over the trainers of a step; of rows, all that are listed")
-            .inputs("X", "gradients, dense or row-sparse")
-            .outputs("Out", "like `X`")
-            .required_attr("endpoints", "all servers")
-            .attr("trainer_id", 0, "who asks")
+    sig! {
+        "trainer_mean": "Out[k] = the mean of X[k] over the trainers of a step; of rows, all that are listed";
+        in* "X": "gradients, dense or row-sparse";
+        out* "Out": "like `X`";
+        attr "endpoints": "all servers";
+        attr "trainer_id" = 0, "who asks";
+        traits COMMUNICATES;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,10 +38,6 @@ impl OpDef for TrainerMean {
             fingerprint: fingerprint(p.program()),
         };
         kernel(move |io| mean.run(io))
-    }
-
-    fn traits(&self) -> Traits {
-        COMMUNICATES
     }
 }
 

@@ -81,6 +81,22 @@ pub(crate) trait Message: Sized {
     }
 }
 
+/// Defines `REQUEST` of a file of `request/`: served by its function `apply`, with the samples of its tests.
+macro_rules! request {
+    (kind: $kind:literal, sender: $sender:expr $(, profile: $profile:literal)? $(, after_reply: $after_reply:ident)?) => {
+        pub(crate) const REQUEST: crate::protocol::RequestDef = crate::protocol::RequestDef {
+            kind: $kind,
+            sender: $sender,
+            profile: [$(Some($profile),)? None][0],
+            apply,
+            after_reply: [$(Some($after_reply as fn(&Call<'_>)),)? None][0],
+            #[cfg(test)]
+            samples: tests::samples,
+        };
+    };
+}
+pub(crate) use request;
+
 /// Defines a struct and its codec: fields are encoded and decoded in the order in which they are listed.
 macro_rules! message {
     ($(#[$about:meta])* $vis:vis struct $name:ident {

@@ -16,20 +16,12 @@ use tracing::info;
 use super::pause::Paused;
 use crate::checkpoint::as_tensor;
 use crate::client::{Client, Request};
-use crate::protocol::{Message, Named, RequestDef, Rounded, Sender, ValueReader, ValueWriter, message, reply};
+use crate::protocol::{Message, Named, Rounded, Sender, ValueReader, ValueWriter, message, reply, request};
 use crate::server::Call;
 use crate::server::all_gather::{Contribution, Gathered};
 use crate::server::read::size;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 12,
-    sender: Sender::ActiveTrainer,
-    profile: Some("serve barrier"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 12, sender: Sender::ActiveTrainer, profile: "serve barrier" }
 
 message! {
     /// The message before the value.

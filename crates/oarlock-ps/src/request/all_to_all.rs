@@ -13,18 +13,10 @@ use oarlock_net::{Incoming, now};
 use oarlock_tensor::{DType, Tensor};
 
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, ValueWriter, damaged, message};
+use crate::protocol::{Message, Sender, ValueWriter, damaged, message, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 11,
-    sender: Sender::ActiveTrainer,
-    profile: Some("serve exchange"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 11, sender: Sender::ActiveTrainer, profile: "serve exchange" }
 
 message! {
     /// The message before the parts.

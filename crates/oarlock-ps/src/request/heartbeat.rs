@@ -14,18 +14,10 @@ use tracing::warn;
 
 use super::hello::Purpose;
 use crate::client::Peer;
-use crate::protocol::{Message, RequestDef, Sender};
+use crate::protocol::{Message, Sender, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 8,
-    sender: Sender::Anyone,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 8, sender: Sender::Anyone }
 
 /// The connection loop has noted the time already, as for every request.
 fn apply(call: &mut Call<'_>) -> Result<()> {

@@ -10,19 +10,11 @@ use oarlock_net::{Conn, Incoming, Outgoing, Received, now};
 
 use crate::client::Peer;
 use crate::protocol::error::decode_error;
-use crate::protocol::{Message, RequestDef, Sender, message, reply};
+use crate::protocol::{Message, Sender, message, reply, request};
 use crate::server::step_barrier::Event;
 use crate::server::{Call, ServerMode};
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 1,
-    sender: Sender::BeforeHello,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 1, sender: Sender::BeforeHello }
 
 /// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,19 +9,11 @@ use oarlock_ir::Result;
 use oarlock_net::now;
 
 use crate::client::{Client, Peer, Request, incarnation};
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 use crate::server::step_barrier::Event;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 7,
-    sender: Sender::Trainer,
-    profile: None,
-    apply,
-    after_reply: Some(depart),
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 7, sender: Sender::Trainer, after_reply: depart }
 
 message! {
     /// The last message of a trainer.

@@ -10,19 +10,11 @@ use oarlock_ir::Result;
 use oarlock_net::Floats;
 
 use crate::client::{Client, FoundRows, RowRequest, about_names};
-use crate::protocol::{Message, RequestDef, Sender, ValueWriter, message, reply};
+use crate::protocol::{Message, Sender, ValueWriter, message, reply, request};
 use crate::server::Call;
 use crate::server::read::ids_of;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 5,
-    sender: Sender::Anyone,
-    profile: Some("serve lookup"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 5, sender: Sender::Anyone, profile: "serve lookup" }
 
 message! {
     /// The message before the ids.

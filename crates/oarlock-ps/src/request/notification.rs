@@ -8,18 +8,10 @@ use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::Incoming;
 
 use crate::client::{Client, Request};
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 15,
-    sender: Sender::ActiveTrainer,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 15, sender: Sender::ActiveTrainer }
 
 message! {
     /// The trainers whose notifications follow.

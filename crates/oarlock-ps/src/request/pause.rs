@@ -6,19 +6,11 @@ use oarlock_ir::Result;
 
 use super::resume::Resumed;
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 use crate::server::step_barrier::Event;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 21,
-    sender: Sender::ActiveTrainer,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 21, sender: Sender::ActiveTrainer }
 
 message! {
     /// The request.

@@ -7,19 +7,11 @@ use std::collections::BTreeMap;
 use oarlock_ir::Result;
 
 use crate::client::{Client, ReceivedVars, about_names, read_values};
-use crate::protocol::{Message, RequestDef, Sender, ValueWriter, message, reply};
+use crate::protocol::{Message, Sender, ValueWriter, message, reply, request};
 use crate::server::Call;
 use crate::server::read::size;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 4,
-    sender: Sender::Anyone,
-    profile: Some("serve pull"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 4, sender: Sender::Anyone, profile: "serve pull" }
 
 message! {
     /// The variables that are asked for.

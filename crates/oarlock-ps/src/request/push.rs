@@ -21,20 +21,12 @@ use super::pull::{WantedVars, copy_variables};
 use crate::client::{
     Client, FoundRows, ReceivedVars, RowFetch, RowRequest, Step, about_names, read_values, two_at_once,
 };
-use crate::protocol::{Message, Named, RequestDef, Rounded, Sender, ValueReader, ValueWriter, message, reply};
+use crate::protocol::{Message, Named, Rounded, Sender, ValueReader, ValueWriter, message, reply, request};
 use crate::server::read::ids_of;
 use crate::server::step_barrier::{Effect, Event};
 use crate::server::{Call, ServerMode};
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 3,
-    sender: Sender::Trainer,
-    profile: Some("serve push"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 3, sender: Sender::Trainer, profile: "serve push" }
 
 message! {
     /// The message before the variables of a push.

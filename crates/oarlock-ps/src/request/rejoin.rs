@@ -13,19 +13,11 @@ use tracing::info;
 
 use super::all_gather::REPLY_AFTER;
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 use crate::server::step_barrier::Event;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 18,
-    sender: Sender::ActiveTrainer,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 18, sender: Sender::ActiveTrainer }
 
 message! {
     /// The request, and the reply.

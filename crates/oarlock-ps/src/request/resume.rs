@@ -12,19 +12,11 @@ use oarlock_ir::Result;
 use super::all_gather::AllGathered;
 use super::pause::Paused;
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, ValueWriter, message};
+use crate::protocol::{Message, RequestDef, Sender, ValueWriter, message, request};
 use crate::server::step_barrier::Event;
 use crate::server::{Call, ServerMode};
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 22,
-    sender: Sender::ActiveTrainer,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 22, sender: Sender::ActiveTrainer }
 
 message! {
     /// These pauses are over.

@@ -9,19 +9,11 @@ use oarlock_tensor::table::SHARDS;
 use oarlock_tensor::{SelectedRows, Value};
 
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, ValueReader, message};
+use crate::protocol::{Message, Sender, ValueReader, message, request};
 use crate::server::Call;
 use crate::server::read::size;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 20,
-    sender: Sender::Anyone,
-    profile: Some("serve rows"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 20, sender: Sender::Anyone, profile: "serve rows" }
 
 message! {
     /// The rows that are asked for.

@@ -5,18 +5,10 @@
 use oarlock_ir::Result;
 
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 16,
-    sender: Sender::ActiveTrainer,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 16, sender: Sender::ActiveTrainer }
 
 message! {
     /// The table, and where to save it.

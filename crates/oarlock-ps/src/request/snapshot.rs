@@ -9,18 +9,10 @@ use oarlock_transpile::VarLocations;
 
 use super::all_gather::Awaited;
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, message, reply};
+use crate::protocol::{Message, Sender, message, reply, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 14,
-    sender: Sender::ActiveTrainer,
-    profile: Some("serve checkpoint"),
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 14, sender: Sender::ActiveTrainer, profile: "serve checkpoint" }
 
 message! {
     /// The variables to save, and where.

@@ -5,18 +5,10 @@
 use oarlock_ir::Result;
 
 use crate::client::Client;
-use crate::protocol::{Message, RequestDef, Sender, message};
+use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 
-pub(crate) const REQUEST: RequestDef = RequestDef {
-    kind: 19,
-    sender: Sender::Anyone,
-    profile: None,
-    apply,
-    after_reply: None,
-    #[cfg(test)]
-    samples: tests::samples,
-};
+request! { kind: 19, sender: Sender::Anyone }
 
 /// The number of a server whose program does not tell it.
 const UNKNOWN_SERVER: u32 = u32::MAX;

@@ -40,7 +40,7 @@ impl Pass<'_> {
         if grads.peek().is_none() || grads.any(|n| carried.contains(n) || self.program.resolve(block, n).is_some()) {
             return Ok(false);
         }
-        Ok(!self.registry.entry(&op.op_type)?.def.traits().handed_in)
+        Ok(!self.registry.entry(&op.op_type)?.traits.handed_in)
     }
 
     fn declare_outputs(&mut self, block: usize, op: &Op) -> Result<()> {

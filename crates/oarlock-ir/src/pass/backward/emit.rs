@@ -54,8 +54,8 @@ impl Pass<'_> {
     /// The gradient operators of one operator; those of its sub-block go to a block of their own.
     pub(super) fn gradient_of(&mut self, block: usize, at: usize, target: usize) -> Result<Vec<Op>> {
         let op = self.program.block(block).ops[at].clone();
-        let def = self.registry.entry(&op.op_type).map_err(|e| e.at(|| op.place(block, at)))?.def;
-        if def.traits().gradient_free {
+        let entry = self.registry.entry(&op.op_type).map_err(|e| e.at(|| op.place(block, at)))?;
+        if entry.traits.gradient_free {
             return Ok(Vec::new());
         }
         let grad_block = match sub_block(&op) {
@@ -65,7 +65,7 @@ impl Pass<'_> {
         let unwanted = &self.no_grad[block].grads;
         let no_grad = |grad: &str| unwanted.contains(grad);
         let mut g = Grad::new(self.program, &op, &no_grad, grad_block);
-        match def.grad(&mut g) {
+        match entry.grad(&mut g) {
             // A gradient that would flow nowhere is not needed.
             Err(e) if e.kind() == Kind::NoGradient && op.inputs.args().all(|n| no_grad(&grad_name(n))) => {
                 return Ok(Vec::new());

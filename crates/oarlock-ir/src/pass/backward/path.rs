@@ -38,7 +38,7 @@ impl Pass<'_> {
     /// The operators of the sub-block that `op` runs through which gradients flow.
     pub(super) fn path_in_sub_block(&self, op: &Op, sub: usize) -> Result<Vec<usize>> {
         let block = self.program.block(sub);
-        if !self.registry.entry(&op.op_type)?.def.traits().branch {
+        if !self.registry.entry(&op.op_type)?.traits.branch {
             return Ok((0..block.ops.len()).collect());
         }
         let mut writers = Vec::new();
@@ -72,7 +72,7 @@ impl Pass<'_> {
     fn has_gradient(&self, block: usize, at: usize) -> Result<bool> {
         let op = &self.program.block(block).ops[at];
         let entry = self.registry.entry(&op.op_type).map_err(|e| e.at(|| op.place(block, at)))?;
-        Ok(!entry.def.traits().gradient_free)
+        Ok(!entry.traits.gradient_free)
     }
 
     /// Variables that operators on the path write and the loss does not depend on. It is hard to tell for what a sub-block computes,

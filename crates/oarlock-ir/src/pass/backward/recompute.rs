@@ -40,7 +40,7 @@ impl Pass<'_> {
         for at in path {
             let at = at + inserted;
             let op = &self.program.block(0).ops[at];
-            let slot = self.registry.entry(&op.op_type)?.def.traits().seed_slot;
+            let slot = self.registry.entry(&op.op_type)?.traits.seed_slot;
             match slot.filter(|slot| op.inputs.get(slot).is_empty()) {
                 Some(slot) => {
                     self.insert_seed(at, slot);
@@ -143,7 +143,7 @@ impl Pass<'_> {
             }
         }
         for op in forward {
-            let traits = self.registry.entry(&op.op_type)?.def.traits();
+            let traits = self.registry.entry(&op.op_type)?.traits;
             if traits.random && traits.seed_slot.is_none() {
                 kept.extend(op.outputs.args().cloned());
             }
