@@ -9,6 +9,7 @@
 
 mod backward;
 mod clip;
+pub mod declare;
 mod env;
 mod executor;
 pub mod fleet;

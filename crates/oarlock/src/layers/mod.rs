@@ -61,3 +61,35 @@ pub use sampled::{Hsigmoid, Nce, SampledSoftmax, Sampler};
 pub use sequence::{Im2Sequence, SequenceConv};
 pub use shape::{Cut, Reshape};
 pub use tagging::{ChunkEval, ChunkVars};
+
+/// The declared layers, file by file.
+pub(crate) const DECLARED: &[&[crate::declare::Declaration]] = &[
+    activation::DECLARED,
+    array::DECLARED,
+    beam::DECLARED,
+    compare::DECLARED,
+    conv::DECLARED,
+    data::DECLARED,
+    detection::DECLARED,
+    dropout::DECLARED,
+    elementwise::DECLARED,
+    embedding::DECLARED,
+    fc::DECLARED,
+    fill::DECLARED,
+    image::DECLARED,
+    index::DECLARED,
+    loss::DECLARED,
+    math::DECLARED,
+    matmul::DECLARED,
+    metric::DECLARED,
+    norm::DECLARED,
+    operators::DECLARED,
+    pool::DECLARED,
+    print::DECLARED,
+    reduce::DECLARED,
+    rnn::DECLARED,
+    sampled::DECLARED,
+    sequence::DECLARED,
+    shape::DECLARED,
+    tagging::DECLARED,
+];
