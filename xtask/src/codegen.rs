@@ -89,6 +89,8 @@ pub(crate) fn check() -> Result<()> {
 fn generate(mode: &Mode) -> Result<()> {
     let mut stale = Vec::new();
     generate_tables(Path::new("."), mode, &mut stale)?;
+    let (path, text) = crate::codegen_layers::module(Path::new("."))?;
+    put(mode, Path::new(&path), &rustfmt(&text)?, &mut stale)?;
     for (path, text) in crate::codegen_requests::files()? {
         put(mode, Path::new(&path), &text, &mut stale)?;
     }
@@ -105,7 +107,7 @@ fn generate(mode: &Mode) -> Result<()> {
         put(mode, Path::new(path), &text, &mut stale)?;
     }
     let declared = process::output(&mut Command::new(example_path(LAYERS)?))?;
-    for (path, text) in crate::codegen_layers::files(&declared)? {
+    for (path, text) in crate::codegen_layers::generated(&declared)? {
         put(mode, Path::new(&path), &text, &mut stale)?;
     }
     match (mode, stale.is_empty()) {

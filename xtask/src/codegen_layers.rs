@@ -5,18 +5,44 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::files;
+
+/// Directory of the declarations.
+const RUST: &str = "crates/oarlock/src/layers";
 /// Directory of the Python functions, a file per module of `fluid.layers`.
 const PYTHON: &str = "python/oarlock/fluid/layers/_generated";
 /// Directory of the reference, a page per module.
 const DOCS: &str = "docs/api";
 
-/// Arguments that mean the same in every layer; a declaration need not document them.
-const SHARED: [(&str, &str, &str); 3] = [
+/// The Python classes of optimizers.
+const OPTIMIZERS: &str = "python/oarlock/fluid/_generated_optimizers.py";
+/// The module under which the classes of optimizers are declared.
+const OPTIMIZER: &str = "optimizer";
+
+/// Arguments that mean the same wherever they occur; a declaration need not document them.
+const SHARED: [(&str, &str, &str); 7] = [
     ("name", "str", "prefix of the names of its variables."),
     ("use_cudnn", "bool", "accepted; computation is on the CPU."),
+    (
+        "learning_rate",
+        "float or Variable",
+        "the rate: a number, a Variable that the program computes, or a scheduler of ``paddle.optimizer.lr``.",
+    ),
+    ("parameter_list", "list", "the parameters to train; ``None``: all trainable ones."),
+    (
+        "regularization",
+        "object",
+        "``fluid.regularizer.L1Decay`` or ``L2Decay`` of all parameters that have none of their own.",
+    ),
+    (
+        "grad_clip",
+        "object",
+        "``fluid.clip.GradientClipByValue``, ``GradientClipByNorm`` or ``GradientClipByGlobalNorm``.",
+    ),
     ("act", "str", "an activation applied to the result, such as ``relu`` or ``softmax``."),
 ];
 
@@ -52,6 +78,8 @@ struct Param {
 struct Layer {
     module: String,
     name: String,
+    /// The name by which the core knows it.
+    core: String,
     /// `None` stands for the `*` before arguments that are given by name only.
     params: Vec<Option<Param>>,
     summary: String,
@@ -62,8 +90,39 @@ struct Layer {
     example: Option<String>,
 }
 
+/// The module of layers: every file of its directory, with what the file makes public and the layers it declares.
+pub(crate) fn module(root: &Path) -> Result<(String, String)> {
+    let (mut mods, mut uses, mut lists) = (String::new(), String::new(), String::new());
+    for path in files::list(&root.join(RUST))? {
+        let name = files::stem(&path);
+        let text = if path.is_dir() { files::read(&path.join("mod.rs"))? } else { files::read(&path)? };
+        if name == "mod" {
+            continue;
+        }
+        writeln!(mods, "mod {name};")?;
+        if text
+            .lines()
+            .any(|line| ["pub struct ", "pub enum ", "pub trait ", "pub use "].iter().any(|p| line.starts_with(p)))
+            || text.contains("\noptions! {")
+        {
+            writeln!(uses, "pub use {name}::*;")?;
+        }
+        if text.contains("\ndeclare! {") {
+            writeln!(lists, "{name}::DECLARED,")?;
+        }
+    }
+    let text = format!(
+        "//! Layers: methods of [`Net`](crate::Net) that append operators, one file per family, with the options they take and\n\
+         //! the declarations from which Python's functions are made. Arguments, defaults, operators and names of variables are\n\
+         //! Fluid's.\n//!\n//! This list of files is written by `cargo xtask codegen`; do not edit.\n\n\
+         {mods}\n{uses}\n/// The declared layers, file by file.\n\
+         pub(crate) const DECLARED: &[&[crate::declare::Declaration]] = &[\n{lists}];\n"
+    );
+    Ok((format!("{RUST}/mod.rs"), text))
+}
+
 /// The files, from what the example `layers_docs` prints.
-pub(crate) fn files(printed: &str) -> Result<Vec<(String, String)>> {
+pub(crate) fn generated(printed: &str) -> Result<Vec<(String, String)>> {
     let mut modules: BTreeMap<String, Vec<Layer>> = BTreeMap::new();
     for record in printed.split_terminator('\x0c') {
         let (signature, doc) = record.split_once('\n').context("a declaration without documentation")?;
@@ -76,7 +135,10 @@ pub(crate) fn files(printed: &str) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for (module, layers) in &mut modules {
         layers.sort_by(|a, b| a.name.cmp(&b.name));
-        files.push((format!("{PYTHON}/{module}.py"), python(layers)?));
+        match module.as_str() {
+            OPTIMIZER => files.push((OPTIMIZERS.to_string(), classes(layers)?)),
+            _ => files.push((format!("{PYTHON}/{module}.py"), python(layers)?)),
+        }
         files.push((format!("{DOCS}/{module}.md"), page(module, layers)));
     }
     files.push((format!("{DOCS}/README.md"), index(&modules)));
@@ -86,7 +148,12 @@ pub(crate) fn files(printed: &str) -> Result<Vec<(String, String)>> {
 impl Layer {
     fn parse(signature: &str, doc: &str) -> Result<Layer> {
         let (path, rest) = signature.split_once('(').context("it has no arguments in parentheses")?;
-        let (module, name) = path.split_once('.').context("it names no module, as in nn.relu(x)")?;
+        let (module, core) = path.split_once('.').context("it names no module, as in nn.relu(x)")?;
+        let (core, name) = match module {
+            OPTIMIZER => core.split_once('.').context("it names no class, as in optimizer.sgd.SGD(x)")?,
+            "fluid" => (path, core),
+            _ => (core, core),
+        };
         let params = params(rest.strip_suffix(')').context("the parenthesis is not closed")?);
         let mut sections = sections(doc);
         let summary = sections.remove("").unwrap_or_default();
@@ -99,7 +166,17 @@ impl Layer {
         if let Some(unknown) = sections.keys().next() {
             bail!("unknown section `{unknown}:`");
         }
-        Ok(Layer { module: module.into(), name: name.into(), params, summary, args, returns, raises, example })
+        Ok(Layer {
+            module: module.into(),
+            name: name.into(),
+            core: core.into(),
+            params,
+            summary,
+            args,
+            returns,
+            raises,
+            example,
+        })
     }
 
     fn python_type(&self, name: &str) -> Result<String> {
@@ -148,6 +225,7 @@ impl Layer {
     fn path(&self) -> String {
         match self.module.as_str() {
             "fluid" => format!("fluid.{}", self.name),
+            OPTIMIZER => format!("fluid.optimizer.{}", self.name),
             _ => format!("fluid.layers.{}", self.name),
         }
     }
@@ -198,16 +276,13 @@ fn sections(doc: &str) -> BTreeMap<String, String> {
 fn arguments(params: &[Option<Param>], text: &str) -> Result<Vec<(String, String, String)>> {
     let mut said: Vec<(String, String, String)> = Vec::new();
     for line in text.lines() {
-        match line.strip_prefix(' ') {
-            Some(more) => {
-                let last = said.last_mut().context("the first line of `Args:` must name an argument")?;
+        let head = line.split_once("): ").and_then(|(head, text)| Some((head.split_once(" (")?, text)));
+        match head {
+            Some(((name, ty), text)) if !name.contains(' ') => said.push((name.into(), ty.into(), text.into())),
+            _ => {
+                let last = said.last_mut().with_context(|| format!("`{line}` is not `name (type): text`"))?;
                 last.2.push('\n');
-                last.2.push_str(more.trim_start());
-            }
-            None => {
-                let (head, text) = line.split_once("): ").with_context(|| format!("`{line}` is not `name (type): text`"))?;
-                let (name, ty) = head.split_once(" (").with_context(|| format!("`{line}` is not `name (type): text`"))?;
-                said.push((name.into(), ty.into(), text.into()));
+                last.2.push_str(line.trim_start());
             }
         }
     }
@@ -263,13 +338,37 @@ fn python(layers: &[Layer]) -> Result<String> {
             writeln!(text, "\ndef {}(\n{}) -> {}:", layer.name, wrapped(&params), layer.return_type())?;
         }
         text.push_str(&indented(&docstring(layer), "    "));
-        writeln!(text, "    return layer(\"{}\", locals())\n", core_name(layer))?;
+        writeln!(text, "    return layer(\"{}\", locals())\n", layer.core)?;
     }
     Ok(text.trim_end().to_string() + "\n")
 }
 
-fn core_name(layer: &Layer) -> String {
-    if layer.module == "fluid" { format!("fluid.{}", layer.name) } else { layer.name.clone() }
+/// Classes of optimizers, each also under its short name.
+fn classes(rules: &[Layer]) -> Result<String> {
+    let short = |rule: &Layer| rule.name.trim_end_matches("Optimizer").to_string();
+    let names: Vec<String> =
+        rules.iter().flat_map(|r| [format!("\"{}\"", short(r)), format!("\"{}\"", r.name)]).collect();
+    let mut text = String::from(
+        "\"\"\"Written by `cargo xtask codegen` from the declarations in crates/oarlock/src/optimizer/rules; do not edit.\"\"\"\n\n\
+         from __future__ import annotations\n\n\
+         from ._optimizer import Optimizer\n\
+         from .layers._generated._types import *  # noqa: F403\n\n",
+    );
+    writeln!(text, "__all__ = [\n{}]\n", wrapped(&names.join(", ")))?;
+    for rule in rules {
+        writeln!(text, "\nclass {}(Optimizer):", rule.name)?;
+        text.push_str(&indented(&docstring(rule), "    "));
+        writeln!(text, "\n    _rule = \"{}\"", rule.core)?;
+        let params = rule.typed_params()?.join(", ");
+        writeln!(text, "\n    def __init__(\n        self,\n{}    ) -> None:", indented(&wrapped(&params), "    "))?;
+        text.push_str(
+            "        super().__init__(**{k: v for k, v in locals().items() if k not in (\"self\", \"__class__\")})\n\n",
+        );
+    }
+    for rule in rules {
+        writeln!(text, "{}{} = {}", if rule.name == rules[0].name { "\n" } else { "" }, short(rule), rule.name)?;
+    }
+    Ok(text)
 }
 
 /// Lines of at most 120 characters, indented, broken after commas outside of brackets.
@@ -310,7 +409,9 @@ fn docstring(layer: &Layer) -> String {
             lines.for_each(|line| doc.push_str(&format!("        {line}\n")));
         }
     }
-    let _ = write!(doc, "\nReturns:\n{}", indented(&layer.returns, "    "));
+    if layer.module != OPTIMIZER {
+        let _ = write!(doc, "\nReturns:\n{}", indented(&layer.returns, "    "));
+    }
     if let Some(raises) = &layer.raises {
         let _ = write!(doc, "\nRaises:\n{}", indented(raises, "    "));
     }
@@ -322,14 +423,22 @@ fn docstring(layer: &Layer) -> String {
 }
 
 fn page(module: &str, layers: &[Layer]) -> String {
-    let title = if module == "fluid" { "fluid".to_string() } else { format!("fluid.layers.{module}") };
-    let mut text = format!("# {title}\n\nWritten by `cargo xtask codegen` from the declarations of layers; do not edit.\n");
+    let title = match module {
+        "fluid" => "fluid".to_string(),
+        OPTIMIZER => "fluid.optimizer".to_string(),
+        _ => format!("fluid.layers.{module}"),
+    };
+    let mut text =
+        format!("# {title}\n\nWritten by `cargo xtask codegen` from the declarations of layers; do not edit.\n");
     for layer in layers {
-        let _ = write!(text, "\n## {}\n\n```text\n{}\n```\n\n{}\n\n", layer.name, layer.plain(), markdown(&layer.summary));
+        let _ =
+            write!(text, "\n## {}\n\n```text\n{}\n```\n\n{}\n\n", layer.name, layer.plain(), markdown(&layer.summary));
         for (name, ty, doc) in &layer.args {
             let _ = writeln!(text, "- `{name}` ({ty}): {}", markdown(&doc.replace('\n', " ")));
         }
-        let _ = write!(text, "\nReturns {}\n", markdown(&layer.returns.replace('\n', " ")));
+        if module != OPTIMIZER {
+            let _ = write!(text, "\nReturns {}\n", markdown(&layer.returns.replace('\n', " ")));
+        }
         if let Some(raises) = &layer.raises {
             let _ = write!(text, "\nRaises {}\n", markdown(&raises.replace('\n', " ")));
         }
@@ -342,7 +451,7 @@ fn page(module: &str, layers: &[Layer]) -> String {
 
 fn index(modules: &BTreeMap<String, Vec<Layer>>) -> String {
     let mut text = String::from(
-        "# Layers\n\nWritten by `cargo xtask codegen` from the declarations of layers; do not edit.\n\n| layer | |\n|---|---|\n",
+        "# Layers and optimizers\n\nWritten by `cargo xtask codegen` from their declarations; do not edit.\n\n| name | |\n|---|---|\n",
     );
     let mut all: Vec<&Layer> = modules.values().flatten().collect();
     all.sort_by_key(|layer| layer.path());
@@ -368,7 +477,7 @@ mod tests {
 
     #[test]
     fn a_declaration_becomes_a_function_and_a_page() {
-        let files = files(RELU).unwrap();
+        let files = generated(RELU).unwrap();
         let (path, text) = &files[0];
         assert_eq!(path, "python/oarlock/fluid/layers/_generated/nn.py");
         let expected = "def relu(x: Variable, name: Optional[str] = None) -> Variable:\n    \"\"\"max(x, 0).\n\n    Args:\n        \
@@ -381,16 +490,20 @@ mod tests {
 
     #[test]
     fn arguments_and_documentation_must_agree() {
-        let error = |text: &str| format!("{:#}", files(text).err().expect("it is wrong"));
+        let error = |text: &str| format!("{:#}", generated(text).err().expect("it is wrong"));
         assert!(error("nn.f(x)\n Text.\n\x0c").contains("argument `x` is not documented"));
-        assert!(error("nn.f()\n Text.\n\n Args:\n     x (int): a.\n\x0c").contains("`x` is documented, but it is no argument"));
+        assert!(
+            error("nn.f()\n Text.\n\n Args:\n     x (int): a.\n\x0c")
+                .contains("`x` is documented, but it is no argument")
+        );
         assert!(error("nn.f(x)\n Text.\n\n Args:\n     x (num): a.\n\x0c").contains("`num` is no type"));
     }
 
     #[test]
     fn defaults_may_hold_commas() {
         let params = params("x, axes=[0, 1], mode='a,b', *, y=(1, 2)");
-        let shown: Vec<_> = params.iter().map(|p| p.as_ref().map_or("*", |p| p.default.as_deref().unwrap_or("-"))).collect();
+        let shown: Vec<_> =
+            params.iter().map(|p| p.as_ref().map_or("*", |p| p.default.as_deref().unwrap_or("-"))).collect();
         assert_eq!(shown, ["-", "[0, 1]", "'a,b'", "*", "(1, 2)"]);
     }
 }

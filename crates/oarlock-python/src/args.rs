@@ -1,9 +1,10 @@
 //! Python objects as arguments of layers and optimizers.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use numpy::PyUntypedArray;
-use oarlock::declare::{Arg, Args};
+use oarlock::declare::{Arg, Args, Predicate};
 use oarlock::prelude::*;
 use oarlock::tensor::DType;
 use pyo3::exceptions::PyTypeError;
@@ -110,16 +111,36 @@ fn list_of(items: &Bound<'_, PyAny>) -> PyResult<Arg> {
     items.try_iter()?.map(|item| arg_of(&item?)).collect::<PyResult<_>>().map(Arg::List)
 }
 
+/// A Python predicate of a parameter, called with something that has its name; one that fails counts as false.
+pub(crate) fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sync + 'static {
+    move |name| {
+        Python::attach(|py| {
+            let named = PyDict::new(py);
+            let type_of = |dict: &Bound<'_, PyDict>| {
+                dict.set_item("name", name)?;
+                let simple = py.import("types")?.getattr("SimpleNamespace")?;
+                predicate.bind(py).call1((simple.call((), Some(dict))?,))?.is_truthy()
+            };
+            type_of(&named).unwrap_or_else(|e| {
+                // There is no way to pass it on from inside the core; it must not go unseen.
+                e.write_unraisable(py, Some(predicate.bind(py)));
+                false
+            })
+        })
+    }
+}
+
 /// An object of another class: settings of ours, a number or an element type of numpy, or something to iterate.
 fn object_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+    if let Some(kind) = kind_of(value) {
+        match kind.as_str() {
+            kind @ ("param_attr" | "weight_norm_param_attr") => return param_of(value, kind).map(Arg::from),
+            kind if INITIALIZERS.contains(&kind) => return initializer_of(value).map(Arg::from),
+            _ => {}
+        }
+    }
     if let Ok(rule) = value.getattr("_to_attr") {
         return Ok(Arg::Str(rule.call0()?.extract()?));
-    }
-    if let Some(kind) = kind_of(value) {
-        return match kind.as_str() {
-            kind @ ("param_attr" | "weight_norm_param_attr") => param_of(value, kind).map(Arg::from),
-            _ => initializer_of(value).map(Arg::from),
-        };
     }
     if let Ok(number) = value.extract::<f64>() {
         return Ok(Arg::Float(number));
@@ -129,6 +150,9 @@ fn object_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
     }
     if value.try_iter().is_ok() {
         return list_of(value);
+    }
+    if value.is_callable() {
+        return Ok(Arg::Predicate(Predicate(Arc::new(by_name(value.clone().unbind())))));
     }
     let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
     let shown = value.repr().map_or_else(|_| kind.clone(), |r| r.to_string());
@@ -187,6 +211,10 @@ fn attr_of(value: &Bound<'_, PyAny>) -> PyResult<ParamAttr> {
     attr.gradient_clip = given(value, "gradient_clip")?.as_ref().map(clip_of).transpose()?;
     Ok(attr)
 }
+
+/// The kinds of first values.
+const INITIALIZERS: [&str; 8] =
+    ["constant", "uniform", "normal", "truncated_normal", "xavier", "msra", "bilinear", "assign"];
 
 /// A first value.
 pub(crate) fn initializer_of(value: &Bound<'_, PyAny>) -> PyResult<Initializer> {

@@ -49,7 +49,7 @@ impl Construct {
     #[new]
     fn new(builder: &Builder, at: Context<'_>, kind: &str, args: Bound<'_, PyDict>) -> PyResult<Construct> {
         let args = PyArgs::new(kind, args)?;
-        let name = args.opt_str("name")?;
+        let name = args.opt_str("name").py()?;
         let kept = builder.within(&at, |net| {
             if let Some(name) = name {
                 net.named(name);
@@ -82,11 +82,13 @@ impl Construct {
 
 fn begin(net: &mut Net, kind: &str, args: &PyArgs<'_>) -> PyResult<Kept> {
     Ok(match kind {
-        "while" => Kept::While(While::new(net, &args.var("cond")?).py()?.is_test(args.bool("is_test")?)),
+        "while" => Kept::While(While::new(net, &args.var("cond").py()?).py()?.is_test(args.bool("is_test").py()?)),
         "switch" => Kept::Switch(Switch::new(), Vec::new()),
-        "cond" if args.bool("is_scalar_condition")? => Kept::Cond(CondBlock::when(net, &args.var("cond")?).py()?),
-        "cond" => Kept::Cond(CondBlock::unless_empty(net, &args.var("cond")?)),
-        "if_else" => Kept::IfElse(IfElse::new(net, &args.var("cond")?), Vec::new()),
+        "cond" if args.bool("is_scalar_condition").py()? => {
+            Kept::Cond(CondBlock::when(net, &args.var("cond").py()?).py()?)
+        }
+        "cond" => Kept::Cond(CondBlock::unless_empty(net, &args.var("cond").py()?)),
+        "if_else" => Kept::IfElse(IfElse::new(net, &args.var("cond").py()?), Vec::new()),
         "static_rnn" => Kept::StaticRnn(StaticRnn::new(net)),
         "dynamic_rnn" => Kept::DynamicRnn(DynamicRnn::new(net)),
         _ => return Err(PyTypeError::new_err(format!("there is no control flow `{kind}`"))),
@@ -137,7 +139,8 @@ fn switch_step(
     match step {
         "case" | "default" => {
             let mut block =
-                if step == "case" { s.begin_case(net, &a.var("condition").py()?) } else { s.begin_default(net) }.py()?;
+                if step == "case" { s.begin_case(net, &a.var("condition").py()?) } else { s.begin_default(net) }
+                    .py()?;
             block.enter(net);
             open.push(block);
         }
@@ -208,7 +211,8 @@ fn dynamic_rnn_step(mut r: DynamicRnn, net: &mut Net, step: &str, a: &PyArgs<'_>
             made = match a.opt_var("init").py()? {
                 Some(init) => r.memory(net, &init, a.bool("need_reorder").py()?).py()?.into(),
                 None => {
-                    let options = Memory::shape(a.i32s("shape").py()?).value(a.f32("value").py()?).dtype(a.dtype("dtype").py()?);
+                    let options =
+                        Memory::shape(a.i32s("shape").py()?).value(a.f32("value").py()?).dtype(a.dtype("dtype").py()?);
                     r.new_memory(net, options).py()?.into()
                 }
             }

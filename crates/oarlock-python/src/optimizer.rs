@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::args::{PyArgs, clip_of, decay_of, var_of};
+use crate::args::{PyArgs, by_name, clip_of, decay_of, var_of};
 use crate::builder::{Builder, Context};
 use crate::error::IntoPy;
 use crate::program::Program;
@@ -41,77 +41,6 @@ impl Optimizer {
             Some(Inner::Around(boxed)) => Ok(boxed),
             None => Err(in_use()),
         }
-    }
-}
-
-/// The update rule of this name, with its settings.
-fn rule_of(name: &str, a: &PyArgs<'_>) -> PyResult<Box<dyn Rule>> {
-    Ok(match name {
-        "sgd" => Box::new(rules::Sgd {}),
-        "momentum" => Box::new(rules::Momentum { momentum: a.f32("momentum").py()?, use_nesterov: a.bool("use_nesterov").py()? }),
-        "adam" => Box::new(rules::Adam {
-            beta1: a.f64("beta1").py()?,
-            beta2: a.f64("beta2").py()?,
-            epsilon: a.f32("epsilon").py()?,
-            lazy_mode: a.bool("lazy_mode").py()?,
-        }),
-        "adamax" => {
-            Box::new(rules::Adamax { beta1: a.f64("beta1").py()?, beta2: a.f32("beta2").py()?, epsilon: a.f32("epsilon").py()? })
-        }
-        "adagrad" => Box::new(rules::Adagrad {
-            epsilon: a.f32("epsilon").py()?,
-            initial_accumulator_value: a.f64("initial_accumulator_value").py()?,
-        }),
-        "adadelta" => Box::new(rules::Adadelta { epsilon: a.f32("epsilon").py()?, rho: a.f32("rho").py()? }),
-        "rmsprop" => Box::new(rules::RmsProp {
-            rho: a.f32("rho").py()?,
-            epsilon: a.f32("epsilon").py()?,
-            momentum: a.f32("momentum").py()?,
-            centered: a.bool("centered").py()?,
-        }),
-        "ftrl" => Box::new(rules::Ftrl { l1: a.f32("l1").py()?, l2: a.f32("l2").py()?, lr_power: a.f32("lr_power").py()? }),
-        "decayed_adagrad" => Box::new(rules::DecayedAdagrad { decay: a.f32("decay").py()?, epsilon: a.f32("epsilon").py()? }),
-        "dpsgd" => Box::new(rules::Dpsgd {
-            clip: a.f32("clip").py()?,
-            batch_size: a.f32("batch_size").py()?,
-            sigma: a.f32("sigma").py()?,
-            seed: a.i32("seed").py()?,
-        }),
-        "lars_momentum" => Box::new(rules::LarsMomentum {
-            momentum: a.f32("momentum").py()?,
-            lars_coeff: a.f32("lars_coeff").py()?,
-            lars_weight_decay: a.f32("lars_weight_decay").py()?,
-        }),
-        "lamb" => {
-            let made = rules::lamb(0.0)
-                .lamb_weight_decay(a.f32("lamb_weight_decay").py()?)
-                .betas(a.f64("beta1").py()?, a.f64("beta2").py()?)
-                .epsilon(a.f32("epsilon").py()?);
-            Box::new(match a.raw("exclude_from_weight_decay_fn")? {
-                Some(exclude) => made.exclude_from_weight_decay(by_name(exclude.unbind())).rule,
-                None => made.rule,
-            })
-        }
-        _ => return Err(PyTypeError::new_err(format!("there is no optimizer `{name}`"))),
-    })
-}
-
-/// A Python predicate of a parameter, called with something that has its name; one that fails counts as false.
-fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sync + 'static {
-    move |name| {
-        Python::attach(|py| {
-            let named = PyDict::new(py);
-            let type_of = |dict: &Bound<'_, PyDict>| {
-                dict.set_item("name", name)?;
-                let simple = py.import("types")?.getattr("SimpleNamespace")?;
-                predicate.bind(py).call1((simple.call((), Some(dict))?,))?.is_truthy()
-            };
-            type_of(&named).unwrap_or_else(|e| {
-                // There is no way to pass it on from inside the core; it must not go unseen.
-                e.write_unraisable(py, Some(predicate.bind(py)));
-                false
-            })
-        })
     }
 }
 
@@ -156,11 +85,11 @@ impl Optimizer {
     fn new(name: &str, args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
         let args = PyArgs::new(name, args)?;
         let rate = rate_of(&args)?;
-        let mut inner = rules::Optimizer::new(rule_of(name, &args)?, rate);
-        if let Some(decay) = args.get("regularization")? {
+        let mut inner = rules::Optimizer::new(rules::declared(name, &args).py()?, rate);
+        if let Some(decay) = args.raw("regularization")? {
             inner = inner.regularization(decay_of(&decay)?);
         }
-        if let Some(clip) = args.get("grad_clip")? {
+        if let Some(clip) = args.raw("grad_clip")? {
             inner = inner.grad_clip(clip_of(&clip)?);
             if let Ok(need) = clip.getattr("need_clip")
                 && !need.is_none()
@@ -168,10 +97,10 @@ impl Optimizer {
                 inner = inner.need_clip(by_name(need.unbind()));
             }
         }
-        if let Some(name) = args.opt_str("name")? {
+        if let Some(name) = args.opt_str("name").py()? {
             inner = inner.name(name);
         }
-        if let Some(list) = args.get("parameter_list")? {
+        if let Some(list) = args.raw("parameter_list")? {
             let list = vars_of(&list, 0)?;
             inner = inner.parameter_list(&list.iter().collect::<Vec<_>>());
         }
@@ -188,9 +117,9 @@ impl Optimizer {
                 let checkpoints = a.vars("checkpoints").py()?;
                 Box::new(rules::Recompute::new(inner.take()?, &checkpoints.iter().collect::<Vec<_>>()))
             }
-            "gradient_merge" => {
-                Box::new(rules::GradientMerge::new(inner.take()?, a.i32("k_steps").py()?).py()?.avg(a.bool("avg").py()?))
-            }
+            "gradient_merge" => Box::new(
+                rules::GradientMerge::new(inner.take()?, a.i32("k_steps").py()?).py()?.avg(a.bool("avg").py()?),
+            ),
             "pipeline" => Box::new(rules::Pipeline::new(inner.take()?, pipeline_options(&a)?)),
             _ => return Err(PyTypeError::new_err(format!("there is no optimizer `{name}`"))),
         };
@@ -204,7 +133,7 @@ impl Optimizer {
         let rate = rate_of(&a)?;
         let mut made = rules::DgcMomentum::new(rate, a.f32("momentum").py()?, a.count("rampup_begin_step").py()?)
             .rampup_step(a.count("rampup_step").py()?)
-            .sparsity(a.f64s("sparsity")?.into_iter().map(|v| v as f32).collect())
+            .sparsity(a.f64s("sparsity").py()?.into_iter().map(|v| v as f32).collect())
             .use_nesterov(a.bool("use_nesterov").py()?);
         if let Some(trainers) = a.opt("num_trainers", Args::count).py()? {
             made = made.num_trainers(trainers);
@@ -309,7 +238,7 @@ pub(crate) fn moving_average(
 ) -> PyResult<(Program, Program, Option<Average>)> {
     let a = PyArgs::new(kind, args)?;
     if kind == "model" {
-        let window = (a.i64("min_average_window")?, a.i64("max_average_window")?);
+        let window = (a.i64("min_average_window").py()?, a.i64("max_average_window").py()?);
         let rate = a.f32("average_window_rate").py()?;
         let made = builder.within(&at, |net| rules::ModelAverage::new(net, rate, window).py())?;
         return Ok((Program::of(made.apply_program), Program::of(made.restore_program), None));

@@ -5,7 +5,7 @@
 use oarlock_ir::{Kind, Result, Role, fail};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args};
+use crate::declare::declare;
 use crate::layers::{Elementwise, GlobalVar, Switch};
 use crate::{Net, VarRef};
 

@@ -1,8 +1,9 @@
 //! A value that a front end passes for an argument of a layer.
 
 use std::fmt;
+use std::sync::Arc;
 
-use oarlock_tensor::{B8, DType, Tensor};
+use oarlock_tensor::{B8, DType, Dims, Tensor};
 
 use crate::{Initializer, ParamAttr, VarRef};
 
@@ -31,8 +32,20 @@ pub enum Arg {
     Param(Box<ParamAttr>),
     /// A first value.
     Initializer(Box<Initializer>),
+    /// A function that decides by the name of a parameter.
+    Predicate(Predicate),
     /// A value that no layer takes, as its type and text.
     Other(String, String),
+}
+
+/// A function of the name of a parameter.
+#[derive(Clone)]
+pub struct Predicate(pub Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Predicate")
+    }
 }
 
 impl Arg {
@@ -83,15 +96,16 @@ impl Arg {
         }
         let (mut dims, mut flat) = (Vec::new(), Vec::new());
         flatten(self, 0, &mut dims, &mut flat)?;
+        let dims = Dims::try_new(&dims).ok()?;
         if flat.iter().all(|v| matches!(v, Arg::Bool(_))) && !flat.is_empty() {
             let values: Vec<B8> = flat.iter().map(|v| B8::from(v.is_true())).collect();
-            return Tensor::from_slice(&dims[..], &values).ok();
+            return Tensor::from_slice(dims, &values).ok();
         }
         match flat.iter().map(Arg::int).collect::<Option<Vec<i64>>>() {
-            Some(ints) if !ints.is_empty() => Tensor::from_slice(&dims[..], &ints).ok(),
+            Some(ints) if !ints.is_empty() => Tensor::from_slice(dims, &ints).ok(),
             _ => {
                 let values: Vec<f32> = flat.iter().map(|v| Some(v.float()? as f32)).collect::<Option<_>>()?;
-                Tensor::from_slice(&dims[..], &values).ok()
+                Tensor::from_slice(dims, &values).ok()
             }
         }
     }
@@ -110,6 +124,7 @@ impl Arg {
             Arg::DType(_) => "dtype",
             Arg::Param(_) => "ParamAttr",
             Arg::Initializer(_) => "Initializer",
+            Arg::Predicate(_) => "function",
             Arg::Other(name, _) => name,
         }
     }
@@ -159,6 +174,7 @@ impl fmt::Display for Arg {
             Arg::DType(d) => write!(f, "{}", d.name()),
             Arg::Param(_) => write!(f, "a ParamAttr"),
             Arg::Initializer(_) => write!(f, "an initializer"),
+            Arg::Predicate(_) => write!(f, "a function"),
             Arg::Other(_, shown) => write!(f, "{shown}"),
         }
     }

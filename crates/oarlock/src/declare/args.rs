@@ -3,7 +3,7 @@
 use oarlock_ir::{Error, Kind, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
-use super::Arg;
+use super::{Arg, Predicate};
 use crate::layers::{Cut, Layout, Operand, Padding, Spatial};
 use crate::{Act, Initializer, IntOrVar, Ints, Param, ParamAttr, VarRef};
 
@@ -298,6 +298,16 @@ impl Args {
         self.convert(name, "an initializer", |v| match v {
             Arg::Initializer(first) => Some((**first).clone()),
             _ => None,
+        })
+    }
+
+    /// A function of the name of a parameter, that may be left out.
+    pub fn opt_predicate(&self, name: &str) -> Result<Option<Predicate>> {
+        self.opt(name, |args, name| {
+            args.convert(name, "a function of a parameter", |v| match v {
+                Arg::Predicate(predicate) => Some(predicate.clone()),
+                _ => None,
+            })
         })
     }
 

@@ -30,7 +30,7 @@ use std::sync::OnceLock;
 
 use oarlock_ir::Result;
 
-pub use arg::Arg;
+pub use arg::{Arg, Predicate};
 pub use args::Args;
 
 use crate::{Net, VarRef};

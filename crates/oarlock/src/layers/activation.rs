@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Op, Result};
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::{Net, VarRef};
 
 macro_rules! functions {

@@ -1,9 +1,9 @@
 //! Arrays of tensors, and sequences by rank: what loops over sequences are made of.
 
-use oarlock_ir::{Kind, Op, Result, Shape, Var, VarKind, VarType, fail};
+use oarlock_ir::{Error, Kind, Op, Result, Shape, Var, VarKind, VarType, fail};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args};
+use crate::declare::declare;
 use crate::network::opaque;
 use crate::{Net, VarRef};
 

@@ -3,7 +3,7 @@
 use oarlock_ir::{Op, Result};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 

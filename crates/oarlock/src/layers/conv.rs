@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::layer::{Layer, known};
 use crate::options::options;
 use crate::{Act, Initializer, Net, Param, VarRef};

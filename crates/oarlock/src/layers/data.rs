@@ -3,7 +3,7 @@
 use oarlock_ir::{Dim, Error, Kind, Op, Result, Shape, Var, VarKind, VarType};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::layer::Part;
 use crate::options::options;
 use crate::{Initializer, Net, ParamAttr, VarRef};
@@ -175,18 +175,6 @@ fn check_same(old: &Var, ty: &VarType, persistable: bool) -> Result<()> {
 }
 
 declare! {
-    /// A part of a tensor of size ``shape`` that begins at ``offsets``; -1 in ``shape`` means all the rest.
-    ///
-    /// Args:
-    ///     x (Variable): any tensor.
-    ///     shape (list or Variable): its sizes; -1 stands for all that follows.
-    ///     offsets (list or Variable): where the part starts along each axis; -1 stands for one that is computed.
-    "nn.crop_tensor(x, shape=None, offsets=None, name=None)" => |net, a| {
-        let shape = a.ints("shape")?;
-        let none = Ints::Known(vec![0; net.shape(&a.var("x")?)?.rank()]);
-        net.crop_tensor(&a.var("x")?, shape, a.opt("offsets", Args::ints)?.unwrap_or(none))
-    };
-
     /// A variable that the user feeds, with the batch in front: ``shape`` is that of one sample. ``fluid.data`` takes the
     /// whole shape.
     ///

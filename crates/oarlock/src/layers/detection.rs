@@ -1,9 +1,9 @@
 //! How well detected boxes match true ones.
 
-use oarlock_ir::{Op, Result};
+use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 

@@ -1,10 +1,10 @@
 //! Tables of rows, and ids as vectors.
 
-use oarlock_ir::{Attr, Kind, Op, Result, fail};
+use oarlock_ir::{Attr, Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 use oarlock_tensor::table::{Admission, Retention, show_click};
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Net, Param, VarRef};
 
@@ -242,7 +242,10 @@ fn embedding(a: &Args) -> Result<Embedding> {
         .is_distributed(a.bool("is_distributed")?)
         .padding_idx(a.opt("padding_idx", Args::i64)?)
         .entry(Entry::parse(&a.opt("entry", Args::str)?.unwrap_or_default())?)
-        .evict(Retention::parse(&a.opt("evict", Args::str)?.unwrap_or_default()).map_err(|e| Error::new(Kind::Argument, e))?)
+        .evict(
+            Retention::parse(&a.opt("evict", Args::str)?.unwrap_or_default())
+                .map_err(|e| Error::new(Kind::Argument, e))?,
+        )
         .param_attr(a.param("param_attr")?)
         .dtype(a.dtype("dtype")?))
 }

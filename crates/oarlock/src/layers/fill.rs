@@ -3,12 +3,13 @@
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::initializer::assigned_values;
 use crate::ints::{Ints, Style};
 use crate::{Net, VarRef};
 
 use super::Operand;
+use super::Reshape;
 
 /// A number as saved programs write it in `str_value`: integers for integer types, else the shortest decimal that reads back.
 fn number_text(value: f64, dtype: DType) -> String {

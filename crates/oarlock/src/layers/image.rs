@@ -4,7 +4,7 @@ use oarlock_ir::{Kind, Op, Result, fail};
 
 use super::Operand;
 use super::conv::{Layout, Spatial};
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::ints::{Ints, Style};
 use crate::layer::known;
 use crate::options::options;
@@ -296,6 +296,18 @@ impl Net {
 }
 
 declare! {
+    /// A part of a tensor of size ``shape`` that begins at ``offsets``; -1 in ``shape`` means all the rest.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     shape (list or Variable): its sizes; -1 stands for all that follows.
+    ///     offsets (list or Variable): where the part starts along each axis; -1 stands for one that is computed.
+    "nn.crop_tensor(x, shape=None, offsets=None, name=None)" => |net, a| {
+        let shape = a.ints("shape")?;
+        let none = Ints::Known(vec![0; net.shape(&a.var("x")?)?.rank()]);
+        net.crop_tensor(&a.var("x")?, shape, a.opt("offsets", Args::ints)?.unwrap_or(none))
+    };
+
     /// A weight divided by its largest singular value, estimated by ``power_iters`` power iterations.
     ///
     /// Args:

@@ -3,7 +3,7 @@
 use oarlock_ir::{Kind, Op, Result, Shape, Var, VarType, fail};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args, refs};
+use crate::declare::{declare, refs};
 use crate::{Net, VarRef};
 
 impl Net {

@@ -4,7 +4,7 @@ use oarlock_ir::{Kind, Op, Result, VarType, fail};
 use oarlock_tensor::DType;
 
 use super::{MatMul, Reduce};
-use crate::declare::{declare, Made, Args};
+use crate::declare::{Args, Made, declare};
 use crate::layers::shape::Reshape;
 use crate::options::options;
 use crate::{Net, VarRef};

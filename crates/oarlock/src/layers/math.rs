@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Kind, Op, Result, fail};
 
-use crate::declare::{declare, Args, refs};
+use crate::declare::{Args, declare, refs};
 use crate::layer::known;
 use crate::layers::Operand;
 use crate::options::options;

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Op, Result};
 
-use crate::declare::{declare, Args};
+use crate::declare::declare;
 use crate::layer::{Part, known};
 use crate::options::options;
 use crate::{Act, Net, Param, VarRef};

@@ -4,7 +4,7 @@ use oarlock_ir::{Op, Result};
 use oarlock_tensor::DType;
 
 use super::GlobalVar;
-use crate::declare::{declare, Made, Args};
+use crate::declare::{Made, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 

@@ -4,7 +4,7 @@ use oarlock_ir::{Kind, Op, Result, fail, product};
 use oarlock_tensor::DType;
 
 use super::conv::Layout;
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::layer::{Layer, Part, known};
 use crate::options::options;
 use crate::{Act, Initializer, Net, Param, ParamAttr, VarRef};

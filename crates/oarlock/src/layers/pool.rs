@@ -4,7 +4,7 @@ use oarlock_ir::{Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
 use super::conv::{Layout, Padding, Spatial};
-use crate::declare::{declare, Made, Args};
+use crate::declare::{Args, Made, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 

@@ -2,7 +2,7 @@
 
 use oarlock_ir::{Op, Result};
 
-use crate::declare::{declare, Args};
+use crate::declare::declare;
 use crate::options::options;
 use crate::{Net, VarRef};
 

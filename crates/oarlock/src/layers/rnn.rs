@@ -4,7 +4,7 @@ use oarlock_ir::{Kind, Op, Result, VarKind, fail};
 use oarlock_tensor::DType;
 
 use super::Fc;
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::layer::{Layer, Part, known};
 use crate::network::opaque;
 use crate::options::options;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use oarlock_ir::{Dim, Error, Kind, Op, Result, Var, VarType, fail};
 use oarlock_tensor::{DType, Tensor};
 
-use crate::declare::{declare, Args};
+use crate::declare::{Args, declare};
 use crate::layer::{Part, known};
 use crate::options::options;
 use crate::{Initializer, Net, Param, ParamAttr, VarRef};

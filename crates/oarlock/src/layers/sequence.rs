@@ -3,7 +3,7 @@
 use oarlock_ir::{Kind, Op, Result, VarType, fail};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Args, refs};
+use crate::declare::{Args, declare, refs};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Act, IntOrVar, Net, Param, VarRef};

@@ -3,7 +3,7 @@
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
-use crate::declare::{declare, Args, refs};
+use crate::declare::{Args, declare, refs};
 use crate::ints::{IntOrVar, Ints, Style};
 use crate::layer::{Layer, known};
 use crate::options::options;

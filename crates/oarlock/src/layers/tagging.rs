@@ -1,9 +1,9 @@
 //! Sequences of tags: conditional random fields, alignment without labels per step, and their measures.
 
-use oarlock_ir::{Kind, Op, Result, fail};
+use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
-use crate::declare::{declare, Made, Args};
+use crate::declare::{Args, Made, declare};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Net, Param, VarRef};
