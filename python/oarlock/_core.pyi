@@ -5,7 +5,6 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 __version__: str
-LAYERS: list[str]
 
 Context = tuple["Program", "Program", Optional[tuple[str, int, str]]]
 Wrap = Callable[[int, str], Any]

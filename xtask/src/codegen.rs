@@ -65,6 +65,9 @@ fn generate_tables(root: &Path, mode: &Mode, stale: &mut Vec<String>) -> Result<
 /// Documents that a compiled program prints: the file, and the example.
 const DOCS: [(&str, &str); 2] = [("docs/ops.md", "ops_docs"), ("docs/options.md", "options_docs")];
 
+/// The example that prints the declarations of layers.
+const LAYERS: &str = "layers_docs";
+
 enum Mode {
     Write,
     Check,
@@ -86,6 +89,8 @@ pub(crate) fn check() -> Result<()> {
 fn generate(mode: &Mode) -> Result<()> {
     let mut stale = Vec::new();
     generate_tables(Path::new("."), mode, &mut stale)?;
+    let (path, text) = crate::codegen_layers::module(Path::new("."))?;
+    put(mode, Path::new(&path), &rustfmt(&text)?, &mut stale)?;
     for (path, text) in crate::codegen_requests::files()? {
         put(mode, Path::new(&path), &text, &mut stale)?;
     }
@@ -94,11 +99,16 @@ fn generate(mode: &Mode) -> Result<()> {
         process::cargo()
             .args(["build", "-q"])
             .args(process::whole())
-            .args(DOCS.map(|(_, name)| format!("--example={name}"))),
+            .args(DOCS.map(|(_, name)| format!("--example={name}")))
+            .arg(format!("--example={LAYERS}")),
     )?;
     for (path, example) in DOCS {
         let text = process::output(&mut Command::new(example_path(example)?))?;
         put(mode, Path::new(path), &text, &mut stale)?;
+    }
+    let declared = process::output(&mut Command::new(example_path(LAYERS)?))?;
+    for (path, text) in crate::codegen_layers::generated(&declared)? {
+        put(mode, Path::new(&path), &text, &mut stale)?;
     }
     match (mode, stale.is_empty()) {
         (Mode::Check, false) => bail!("stale: {}; run `cargo xtask codegen` and commit the result", stale.join(", ")),

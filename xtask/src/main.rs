@@ -10,6 +10,7 @@
 mod bench;
 mod check;
 mod codegen;
+mod codegen_layers;
 mod codegen_requests;
 mod files;
 mod fuzz;

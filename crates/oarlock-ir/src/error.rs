@@ -21,6 +21,8 @@ pub enum Kind {
     Unknown,
     /// An attribute, argument or option with a value that cannot be.
     Argument,
+    /// An argument of a type that the layer does not take.
+    Type,
     /// An id, label or index outside its range.
     Range,
     /// An operator without a gradient on the way to the loss.
@@ -57,6 +59,7 @@ impl Kind {
             Kind::Missing => "missing",
             Kind::Unknown => "unknown",
             Kind::Argument => "argument",
+            Kind::Type => "type",
             Kind::Range => "range",
             Kind::NoGradient => "no-gradient",
             Kind::Nan => "nan",

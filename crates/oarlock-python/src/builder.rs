@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use oarlock::declare::{self, Made};
 use oarlock::ir::Op;
 use oarlock::{Backward, CallSite, Net, UniqueNames, VarRef};
 use parking_lot::Mutex;
@@ -9,9 +10,8 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::args::{Args, attr_value, clip_of, var_of};
+use crate::args::{PyArgs, attr_value, clip_of, var_of};
 use crate::error::IntoPy;
-use crate::layers;
 use crate::program::Program;
 use crate::py_func;
 
@@ -27,48 +27,6 @@ impl Context<'_> {
     fn exchange(&self, net: &mut Net) {
         self.0.get().exchange(&mut net.main);
         self.1.get().exchange(&mut net.startup);
-    }
-}
-
-/// The result of a layer.
-pub(crate) enum Made {
-    /// Nothing.
-    Nothing,
-    /// A variable.
-    One(VarRef),
-    /// Several.
-    Tuple(Vec<Made>),
-    /// A list of them.
-    List(Vec<VarRef>),
-}
-
-impl From<VarRef> for Made {
-    fn from(v: VarRef) -> Made {
-        Made::One(v)
-    }
-}
-
-impl From<()> for Made {
-    fn from((): ()) -> Made {
-        Made::Nothing
-    }
-}
-
-impl From<Vec<VarRef>> for Made {
-    fn from(v: Vec<VarRef>) -> Made {
-        Made::List(v)
-    }
-}
-
-impl From<(VarRef, VarRef)> for Made {
-    fn from((a, b): (VarRef, VarRef)) -> Made {
-        Made::Tuple(vec![a.into(), b.into()])
-    }
-}
-
-impl From<(VarRef, VarRef, VarRef)> for Made {
-    fn from((a, b, c): (VarRef, VarRef, VarRef)) -> Made {
-        Made::Tuple(vec![a.into(), b.into(), c.into()])
     }
 }
 
@@ -162,19 +120,11 @@ impl Builder {
         at: Context<'py>,
         wrap: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(layer) = layers::find(name) else {
+        let Some(layer) = declare::find(name) else {
             return Err(PyTypeError::new_err(format!("there is no layer `{name}`")));
         };
-        let user_name: Option<String> = args.get_item("name")?.and_then(|n| n.extract().ok());
-        let args = Args::new(name, args);
-        let made = self.within(&at, |net| {
-            if let Some(name) = user_name.filter(|_| layer.takes_name()) {
-                net.named(name);
-            }
-            let made = (layer.build)(net, &args);
-            net.take_name();
-            made
-        })?;
+        let args = PyArgs::new(name, args)?;
+        let made = self.within(&at, |net| layer.call(net, &args).py())?;
         Builder::wrap(py, &wrap, made)
     }
 

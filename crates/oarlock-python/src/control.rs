@@ -1,5 +1,6 @@
 //! Control flow: constructs that Python enters and leaves, and those that take functions.
 
+use oarlock::declare::Made;
 use oarlock::layers::{Boot, Branch, CondBlock, DynamicRnn, IfElse, Memory, StaticRnn, Switch, While};
 use oarlock::{Error, Kind, Net, VarRef};
 use parking_lot::Mutex;
@@ -7,8 +8,8 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::args::{Args, var_of};
-use crate::builder::{Builder, Context, Made};
+use crate::args::{PyArgs, var_of};
+use crate::builder::{Builder, Context};
 use crate::error::IntoPy;
 
 /// Adds the classes to the module.
@@ -47,8 +48,8 @@ impl Construct {
     /// Begins a construct: `while`, `switch`, `cond`, `if_else`, `static_rnn` or `dynamic_rnn`.
     #[new]
     fn new(builder: &Builder, at: Context<'_>, kind: &str, args: Bound<'_, PyDict>) -> PyResult<Construct> {
-        let args = Args::new(kind, args);
-        let name = args.opt_str("name")?;
+        let args = PyArgs::new(kind, args)?;
+        let name = args.opt_str("name").py()?;
         let kept = builder.within(&at, |net| {
             if let Some(name) = name {
                 net.named(name);
@@ -70,7 +71,7 @@ impl Construct {
         args: Bound<'py, PyDict>,
         wrap: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let args = Args::new(step, args);
+        let args = PyArgs::new(step, args)?;
         // Not locked meanwhile: a step may call Python.
         let this = self.0.lock().take().ok_or_else(ended)?;
         let (this, made) = builder.within(&at, |net| advance(this, net, step, &args))?;
@@ -79,13 +80,15 @@ impl Construct {
     }
 }
 
-fn begin(net: &mut Net, kind: &str, args: &Args<'_>) -> PyResult<Kept> {
+fn begin(net: &mut Net, kind: &str, args: &PyArgs<'_>) -> PyResult<Kept> {
     Ok(match kind {
-        "while" => Kept::While(While::new(net, &args.var("cond")?).py()?.is_test(args.bool("is_test")?)),
+        "while" => Kept::While(While::new(net, &args.var("cond").py()?).py()?.is_test(args.bool("is_test").py()?)),
         "switch" => Kept::Switch(Switch::new(), Vec::new()),
-        "cond" if args.bool("is_scalar_condition")? => Kept::Cond(CondBlock::when(net, &args.var("cond")?).py()?),
-        "cond" => Kept::Cond(CondBlock::unless_empty(net, &args.var("cond")?)),
-        "if_else" => Kept::IfElse(IfElse::new(net, &args.var("cond")?), Vec::new()),
+        "cond" if args.bool("is_scalar_condition").py()? => {
+            Kept::Cond(CondBlock::when(net, &args.var("cond").py()?).py()?)
+        }
+        "cond" => Kept::Cond(CondBlock::unless_empty(net, &args.var("cond").py()?)),
+        "if_else" => Kept::IfElse(IfElse::new(net, &args.var("cond").py()?), Vec::new()),
         "static_rnn" => Kept::StaticRnn(StaticRnn::new(net)),
         "dynamic_rnn" => Kept::DynamicRnn(DynamicRnn::new(net)),
         _ => return Err(PyTypeError::new_err(format!("there is no control flow `{kind}`"))),
@@ -93,7 +96,7 @@ fn begin(net: &mut Net, kind: &str, args: &Args<'_>) -> PyResult<Kept> {
 }
 
 /// Does one step; returns the construct, unless this was its last.
-fn advance(kept: Kept, net: &mut Net, step: &str, a: &Args<'_>) -> PyResult<(Option<Kept>, Made)> {
+fn advance(kept: Kept, net: &mut Net, step: &str, a: &PyArgs<'_>) -> PyResult<(Option<Kept>, Made)> {
     match kept {
         Kept::While(w) => while_step(w, net, step),
         Kept::Cond(c) => cond_step(c, net, step),
@@ -131,12 +134,13 @@ fn switch_step(
     mut open: Vec<CondBlock>,
     net: &mut Net,
     step: &str,
-    a: &Args<'_>,
+    a: &PyArgs<'_>,
 ) -> PyResult<(Option<Kept>, Made)> {
     match step {
         "case" | "default" => {
             let mut block =
-                if step == "case" { s.begin_case(net, &a.var("condition")?) } else { s.begin_default(net) }.py()?;
+                if step == "case" { s.begin_case(net, &a.var("condition").py()?) } else { s.begin_default(net) }
+                    .py()?;
             block.enter(net);
             open.push(block);
         }
@@ -151,69 +155,70 @@ fn if_else_step(
     mut open: Vec<CondBlock>,
     net: &mut Net,
     step: &str,
-    a: &Args<'_>,
+    a: &PyArgs<'_>,
 ) -> PyResult<(Option<Kept>, Made)> {
     let mut made = Made::Nothing;
     match step {
         "true_block" => open.push(i.enter_true(net)),
         "false_block" => open.push(i.enter_false(net)),
         "leave" => i.leave(open.pop().ok_or_else(ended)?, net).py()?,
-        "input" => made = i.input(net, &a.var("x")?).py()?.into(),
-        "output" => i.output(net, &a.vars("outs")?.iter().collect::<Vec<_>>()).py()?,
+        "input" => made = i.input(net, &a.var("x").py()?).py()?.into(),
+        "output" => i.output(net, &a.vars("outs").py()?.iter().collect::<Vec<_>>()).py()?,
         "merge" => return Ok((None, i.merge(net).py()?.into())),
         _ => return Err(out_of_place(step)),
     }
     Ok((Some(Kept::IfElse(i, open)), made))
 }
 
-fn static_rnn_step(mut r: StaticRnn, net: &mut Net, step: &str, a: &Args<'_>) -> PyResult<(Option<Kept>, Made)> {
+fn static_rnn_step(mut r: StaticRnn, net: &mut Net, step: &str, a: &PyArgs<'_>) -> PyResult<(Option<Kept>, Made)> {
     let mut made = Made::Nothing;
     match step {
         "enter" => r.enter(net),
-        "step_input" => made = r.step_input(net, &a.var("x")?).py()?.into(),
+        "step_input" => made = r.step_input(net, &a.var("x").py()?).py()?.into(),
         "memory" => {
-            made = match a.opt_var("init")? {
+            made = match a.opt_var("init").py()? {
                 Some(init) => r.memory(net, &init).py()?.into(),
                 None => r
                     .boot_memory(
                         net,
                         &Boot {
-                            shape: a.i32s("shape")?,
-                            batch_ref: a.var("batch_ref")?,
-                            value: a.f32("init_value")?,
-                            init_batch_dim: a.i32("init_batch_dim_idx")?,
-                            ref_batch_dim: a.i32("ref_batch_dim_idx")?,
+                            shape: a.i32s("shape").py()?,
+                            batch_ref: a.var("batch_ref").py()?,
+                            value: a.f32("init_value").py()?,
+                            init_batch_dim: a.i32("init_batch_dim_idx").py()?,
+                            ref_batch_dim: a.i32("ref_batch_dim_idx").py()?,
                         },
                     )
                     .py()?
                     .into(),
             }
         }
-        "update_memory" => r.update_memory(&a.var("mem")?, &a.var("var")?).py()?,
-        "step_output" => r.step_output(net, &a.var("o")?).py()?,
+        "update_memory" => r.update_memory(&a.var("mem").py()?, &a.var("var").py()?).py()?,
+        "step_output" => r.step_output(net, &a.var("o").py()?).py()?,
         "leave" => return Ok((None, r.leave(net).py()?.into())),
         _ => return Err(out_of_place(step)),
     }
     Ok((Some(Kept::StaticRnn(r)), made))
 }
 
-fn dynamic_rnn_step(mut r: DynamicRnn, net: &mut Net, step: &str, a: &Args<'_>) -> PyResult<(Option<Kept>, Made)> {
+fn dynamic_rnn_step(mut r: DynamicRnn, net: &mut Net, step: &str, a: &PyArgs<'_>) -> PyResult<(Option<Kept>, Made)> {
     let mut made = Made::Nothing;
     match step {
         "enter" => r.enter(net).py()?,
-        "step_input" => made = r.step_input(net, &a.var("x")?, a.i32("level")?).py()?.into(),
-        "static_input" => made = r.static_input(net, &a.var("x")?).py()?.into(),
+        "step_input" => made = r.step_input(net, &a.var("x").py()?, a.i32("level").py()?).py()?.into(),
+        "static_input" => made = r.static_input(net, &a.var("x").py()?).py()?.into(),
         "memory" => {
-            made = match a.opt_var("init")? {
-                Some(init) => r.memory(net, &init, a.bool("need_reorder")?).py()?.into(),
+            made = match a.opt_var("init").py()? {
+                Some(init) => r.memory(net, &init, a.bool("need_reorder").py()?).py()?.into(),
                 None => {
-                    let options = Memory::shape(a.i32s("shape")?).value(a.f32("value")?).dtype(a.dtype("dtype")?);
+                    let options =
+                        Memory::shape(a.i32s("shape").py()?).value(a.f32("value").py()?).dtype(a.dtype("dtype").py()?);
                     r.new_memory(net, options).py()?.into()
                 }
             }
         }
-        "update_memory" => r.update_memory(&a.var("ex_mem")?, &a.var("new_mem")?).py()?,
-        "output" => r.output(net, &a.vars("outputs")?.iter().collect::<Vec<_>>()).py()?,
+        "update_memory" => r.update_memory(&a.var("ex_mem").py()?, &a.var("new_mem").py()?).py()?,
+        "output" => r.output(net, &a.vars("outputs").py()?.iter().collect::<Vec<_>>()).py()?,
         "leave" => return Ok((None, r.leave(net).py()?.into())),
         _ => return Err(out_of_place(step)),
     }

@@ -44,7 +44,7 @@ pub(crate) fn raise(e: oarlock::Error) -> PyErr {
     }
     match e.kind() {
         Kind::Argument => PyValueError::new_err(text),
-        Kind::DType => PyTypeError::new_err(text),
+        Kind::DType | Kind::Type => PyTypeError::new_err(text),
         Kind::Range => PyIndexError::new_err(text),
         Kind::EndOfData => EOFException::new_err(text),
         Kind::Interrupted => PyKeyboardInterrupt::new_err(text),

@@ -15,7 +15,6 @@ mod error;
 mod executor;
 mod files;
 mod fleet;
-mod layers;
 mod optimizer;
 mod predictor;
 mod program;
@@ -66,6 +65,5 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(m)?;
     fleet::register(m)?;
     readers::register(m)?;
-    m.add("LAYERS", layers::names())?;
     Ok(())
 }

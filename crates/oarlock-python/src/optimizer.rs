@@ -1,5 +1,6 @@
 //! Optimizers: what Python describes by name and settings.
 
+use oarlock::declare::Args;
 use oarlock::lr::LearningRate;
 use oarlock::optimizer::{self as rules, Minimize, ParamGrad, Rule};
 use oarlock::prelude::*;
@@ -8,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::args::{Args, clip_of, decay_of, var_of};
+use crate::args::{PyArgs, by_name, clip_of, decay_of, var_of};
 use crate::builder::{Builder, Context};
 use crate::error::IntoPy;
 use crate::program::Program;
@@ -43,97 +44,26 @@ impl Optimizer {
     }
 }
 
-/// The update rule of this name, with its settings.
-fn rule_of(name: &str, a: &Args<'_>) -> PyResult<Box<dyn Rule>> {
-    Ok(match name {
-        "sgd" => Box::new(rules::Sgd {}),
-        "momentum" => Box::new(rules::Momentum { momentum: a.f32("momentum")?, use_nesterov: a.bool("use_nesterov")? }),
-        "adam" => Box::new(rules::Adam {
-            beta1: a.f64("beta1")?,
-            beta2: a.f64("beta2")?,
-            epsilon: a.f32("epsilon")?,
-            lazy_mode: a.bool("lazy_mode")?,
-        }),
-        "adamax" => {
-            Box::new(rules::Adamax { beta1: a.f64("beta1")?, beta2: a.f32("beta2")?, epsilon: a.f32("epsilon")? })
-        }
-        "adagrad" => Box::new(rules::Adagrad {
-            epsilon: a.f32("epsilon")?,
-            initial_accumulator_value: a.f64("initial_accumulator_value")?,
-        }),
-        "adadelta" => Box::new(rules::Adadelta { epsilon: a.f32("epsilon")?, rho: a.f32("rho")? }),
-        "rmsprop" => Box::new(rules::RmsProp {
-            rho: a.f32("rho")?,
-            epsilon: a.f32("epsilon")?,
-            momentum: a.f32("momentum")?,
-            centered: a.bool("centered")?,
-        }),
-        "ftrl" => Box::new(rules::Ftrl { l1: a.f32("l1")?, l2: a.f32("l2")?, lr_power: a.f32("lr_power")? }),
-        "decayed_adagrad" => Box::new(rules::DecayedAdagrad { decay: a.f32("decay")?, epsilon: a.f32("epsilon")? }),
-        "dpsgd" => Box::new(rules::Dpsgd {
-            clip: a.f32("clip")?,
-            batch_size: a.f32("batch_size")?,
-            sigma: a.f32("sigma")?,
-            seed: a.i32("seed")?,
-        }),
-        "lars_momentum" => Box::new(rules::LarsMomentum {
-            momentum: a.f32("momentum")?,
-            lars_coeff: a.f32("lars_coeff")?,
-            lars_weight_decay: a.f32("lars_weight_decay")?,
-        }),
-        "lamb" => {
-            let made = rules::lamb(0.0)
-                .lamb_weight_decay(a.f32("lamb_weight_decay")?)
-                .betas(a.f64("beta1")?, a.f64("beta2")?)
-                .epsilon(a.f32("epsilon")?);
-            Box::new(match a.get("exclude_from_weight_decay_fn")? {
-                Some(exclude) => made.exclude_from_weight_decay(by_name(exclude.unbind())).rule,
-                None => made.rule,
-            })
-        }
-        _ => return Err(PyTypeError::new_err(format!("there is no optimizer `{name}`"))),
+fn rate_of(a: &PyArgs<'_>) -> PyResult<LearningRate> {
+    Ok(match a.is_var("learning_rate") {
+        true => LearningRate::Var(a.var("learning_rate").py()?),
+        false => LearningRate::Value(a.f64("learning_rate").py()?),
     })
 }
 
-/// A Python predicate of a parameter, called with something that has its name; one that fails counts as false.
-fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sync + 'static {
-    move |name| {
-        Python::attach(|py| {
-            let named = PyDict::new(py);
-            let type_of = |dict: &Bound<'_, PyDict>| {
-                dict.set_item("name", name)?;
-                let simple = py.import("types")?.getattr("SimpleNamespace")?;
-                predicate.bind(py).call1((simple.call((), Some(dict))?,))?.is_truthy()
-            };
-            type_of(&named).unwrap_or_else(|e| {
-                // There is no way to pass it on from inside the core; it must not go unseen.
-                e.write_unraisable(py, Some(predicate.bind(py)));
-                false
-            })
-        })
-    }
-}
-
-fn rate_of(a: &Args<'_>) -> PyResult<LearningRate> {
-    Ok(match a.is_var("learning_rate")? {
-        true => LearningRate::Var(a.var("learning_rate")?),
-        false => LearningRate::Value(a.f64("learning_rate")?),
-    })
-}
-
-fn pipeline_options(a: &Args<'_>) -> PyResult<rules::PipelineOptions> {
+fn pipeline_options(a: &PyArgs<'_>) -> PyResult<rules::PipelineOptions> {
     let lists = |name: &str| -> PyResult<Vec<Bound<'_, PyAny>>> {
-        a.get(name)?.map_or(Ok(Vec::new()), |list| list.try_iter()?.collect())
+        a.raw(name)?.map_or(Ok(Vec::new()), |list| list.try_iter()?.collect())
     };
     let cuts = lists("cut_list")?.iter().map(|cut| vars_of(cut, 0)).collect::<PyResult<Vec<_>>>()?;
     let places = lists("place_list")?.iter().map(|p| Ok(p.repr()?.to_string())).collect::<PyResult<Vec<_>>>()?;
     Ok(rules::PipelineOptions::new()
         .cut_list(cuts)
         .place_list(places)
-        .concurrency_list(a.opt("concurrency_list", Args::sizes)?.unwrap_or_default())
-        .queue_size(a.usize("queue_size")?)
-        .sync_steps(a.usize("sync_steps")?)
-        .start_cpu_core_id(a.usize("start_cpu_core_id")?))
+        .concurrency_list(a.opt("concurrency_list", Args::sizes).py()?.unwrap_or_default())
+        .queue_size(a.usize("queue_size").py()?)
+        .sync_steps(a.usize("sync_steps").py()?)
+        .start_cpu_core_id(a.usize("start_cpu_core_id").py()?))
 }
 
 fn vars_of(list: &Bound<'_, PyAny>, seen_from: usize) -> PyResult<Vec<VarRef>> {
@@ -153,13 +83,13 @@ impl Optimizer {
     /// Of a rule by name, with its settings.
     #[new]
     fn new(name: &str, args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
-        let args = Args::new(name, args);
+        let args = PyArgs::new(name, args)?;
         let rate = rate_of(&args)?;
-        let mut inner = rules::Optimizer::new(rule_of(name, &args)?, rate);
-        if let Some(decay) = args.get("regularization")? {
+        let mut inner = rules::Optimizer::new(rules::declared(name, &args).py()?, rate);
+        if let Some(decay) = args.raw("regularization")? {
             inner = inner.regularization(decay_of(&decay)?);
         }
-        if let Some(clip) = args.get("grad_clip")? {
+        if let Some(clip) = args.raw("grad_clip")? {
             inner = inner.grad_clip(clip_of(&clip)?);
             if let Ok(need) = clip.getattr("need_clip")
                 && !need.is_none()
@@ -167,10 +97,10 @@ impl Optimizer {
                 inner = inner.need_clip(by_name(need.unbind()));
             }
         }
-        if let Some(name) = args.opt_str("name")? {
+        if let Some(name) = args.opt_str("name").py()? {
             inner = inner.name(name);
         }
-        if let Some(list) = args.get("parameter_list")? {
+        if let Some(list) = args.raw("parameter_list")? {
             let list = vars_of(&list, 0)?;
             inner = inner.parameter_list(&list.iter().collect::<Vec<_>>());
         }
@@ -180,16 +110,16 @@ impl Optimizer {
     /// Something around another optimizer, which it takes over: `lookahead`, `recompute`, `gradient_merge` or `pipeline`.
     #[staticmethod]
     fn around(name: &str, inner: &Optimizer, args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
-        let a = Args::new(name, args);
+        let a = PyArgs::new(name, args)?;
         let made: Box<dyn Minimize + Send> = match name {
-            "lookahead" => Box::new(rules::Lookahead::new(inner.take()?, a.f64("alpha")?, a.i32("k")?).py()?),
+            "lookahead" => Box::new(rules::Lookahead::new(inner.take()?, a.f64("alpha").py()?, a.i32("k").py()?).py()?),
             "recompute" => {
-                let checkpoints = a.vars("checkpoints")?;
+                let checkpoints = a.vars("checkpoints").py()?;
                 Box::new(rules::Recompute::new(inner.take()?, &checkpoints.iter().collect::<Vec<_>>()))
             }
-            "gradient_merge" => {
-                Box::new(rules::GradientMerge::new(inner.take()?, a.i32("k_steps")?).py()?.avg(a.bool("avg")?))
-            }
+            "gradient_merge" => Box::new(
+                rules::GradientMerge::new(inner.take()?, a.i32("k_steps").py()?).py()?.avg(a.bool("avg").py()?),
+            ),
             "pipeline" => Box::new(rules::Pipeline::new(inner.take()?, pipeline_options(&a)?)),
             _ => return Err(PyTypeError::new_err(format!("there is no optimizer `{name}`"))),
         };
@@ -199,22 +129,22 @@ impl Optimizer {
     /// Momentum that sends only the largest gradients.
     #[staticmethod]
     fn dgc(args: Bound<'_, PyDict>) -> PyResult<Optimizer> {
-        let a = Args::new("DGCMomentumOptimizer", args);
+        let a = PyArgs::new("DGCMomentumOptimizer", args)?;
         let rate = rate_of(&a)?;
-        let mut made = rules::DgcMomentum::new(rate, a.f32("momentum")?, a.count("rampup_begin_step")?)
-            .rampup_step(a.count("rampup_step")?)
-            .sparsity(a.f64s("sparsity")?.into_iter().map(|v| v as f32).collect())
-            .use_nesterov(a.bool("use_nesterov")?);
-        if let Some(trainers) = a.opt("num_trainers", Args::count)? {
+        let mut made = rules::DgcMomentum::new(rate, a.f32("momentum").py()?, a.count("rampup_begin_step").py()?)
+            .rampup_step(a.count("rampup_step").py()?)
+            .sparsity(a.f64s("sparsity").py()?.into_iter().map(|v| v as f32).collect())
+            .use_nesterov(a.bool("use_nesterov").py()?);
+        if let Some(trainers) = a.opt("num_trainers", Args::count).py()? {
             made = made.num_trainers(trainers);
         }
-        if let Some(decay) = a.get("regularization")? {
+        if let Some(decay) = a.raw("regularization")? {
             made = made.regularization(decay_of(&decay)?);
         }
-        if let Some(clip) = a.get("grad_clip")? {
+        if let Some(clip) = a.raw("grad_clip")? {
             made = made.grad_clip(clip_of(&clip)?);
         }
-        if let Some(name) = a.opt_str("name")? {
+        if let Some(name) = a.opt_str("name").py()? {
             made = made.name(name);
         }
         Ok(Optimizer::of(Inner::Around(Box::new(made))))
@@ -306,15 +236,15 @@ pub(crate) fn moving_average(
     kind: &str,
     args: Bound<'_, PyDict>,
 ) -> PyResult<(Program, Program, Option<Average>)> {
-    let a = Args::new(kind, args);
+    let a = PyArgs::new(kind, args)?;
     if kind == "model" {
-        let window = (a.i64("min_average_window")?, a.i64("max_average_window")?);
-        let rate = a.f32("average_window_rate")?;
+        let window = (a.i64("min_average_window").py()?, a.i64("max_average_window").py()?);
+        let rate = a.f32("average_window_rate").py()?;
         let made = builder.within(&at, |net| rules::ModelAverage::new(net, rate, window).py())?;
         return Ok((Program::of(made.apply_program), Program::of(made.restore_program), None));
     }
-    let (decay, steps) = (a.f64("decay")?, a.opt_var("thres_steps")?);
-    let name = a.opt_str("name")?.unwrap_or_default();
+    let (decay, steps) = (a.f64("decay").py()?, a.opt_var("thres_steps").py()?);
+    let name = a.opt_str("name").py()?.unwrap_or_default();
     let mut made =
         builder.within(&at, |net| rules::ExponentialMovingAverage::new(net, decay, steps.as_ref(), &name).py())?;
     let programs = (std::mem::take(&mut made.apply_program), std::mem::take(&mut made.restore_program));

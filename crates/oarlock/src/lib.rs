@@ -10,6 +10,7 @@
 mod backward;
 mod call_site;
 mod clip;
+pub mod declare;
 mod derived;
 mod env;
 mod executor;

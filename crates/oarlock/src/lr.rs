@@ -5,6 +5,7 @@
 use oarlock_ir::{Kind, Result, Role, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::declare;
 use crate::layers::{Elementwise, GlobalVar, Switch};
 use crate::{Net, VarRef};
 
@@ -229,4 +230,98 @@ impl Net {
 
 fn rate_var() -> GlobalVar {
     GlobalVar::new([1], 0.0, DType::F32).persistable(true)
+}
+
+declare! {
+    /// The schedule of the Transformer: grows linearly for ``warmup_steps``, then falls with the square root of the step.
+    ///
+    /// Args:
+    ///     d_model (float): the width of the model.
+    ///     warmup_steps (float): steps in which the rate grows.
+    ///     learning_rate (float): a factor.
+    "learning_rate_scheduler.noam_decay(d_model, warmup_steps, learning_rate=1.0)"
+        => |net, a| net.noam_decay(a.f64("d_model")?, a.f64("warmup_steps")?, a.f64("learning_rate")?);
+
+    /// ``learning_rate * decay_rate ** (step / decay_steps)``; with ``staircase`` the exponent is rounded down.
+    ///
+    /// Args:
+    ///     learning_rate (float): the first learning rate.
+    ///     decay_steps (float): steps per decay.
+    ///     decay_rate (float): the factor per ``decay_steps`` steps.
+    ///     staircase (bool): decay once per ``decay_steps`` steps instead of a little in every step.
+    ///
+    /// Example:
+    ///     >>> rate = fluid.layers.exponential_decay(0.1, decay_steps=1000, decay_rate=0.9, staircase=True)
+    ///     >>> optimizer = fluid.optimizer.SGD(rate)
+    "learning_rate_scheduler.exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False)"
+        => |net, a| net.exponential_decay(a.f64("learning_rate")?, a.f64("decay_steps")?, a.f64("decay_rate")?,
+        a.bool("staircase")?);
+
+    /// `rate * exp(-decay_rate * step / decay_steps)`.
+    ///
+    /// Args:
+    ///     learning_rate (float): the first learning rate.
+    ///     decay_steps (float): steps per decay.
+    ///     decay_rate (float): the factor per ``decay_steps`` steps.
+    ///     staircase (bool): decay once per ``decay_steps`` steps instead of a little in every step.
+    "learning_rate_scheduler.natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False)"
+        => |net, a| net.natural_exp_decay(a.f64("learning_rate")?, a.f64("decay_steps")?, a.f64("decay_rate")?,
+        a.bool("staircase")?);
+
+    /// `rate / (1 + decay_rate * step / decay_steps)`.
+    ///
+    /// Args:
+    ///     learning_rate (float): the first learning rate.
+    ///     decay_steps (float): steps per decay.
+    ///     decay_rate (float): the factor per ``decay_steps`` steps.
+    ///     staircase (bool): decay once per ``decay_steps`` steps instead of a little in every step.
+    "learning_rate_scheduler.inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False)"
+        => |net, a| net.inverse_time_decay(a.f64("learning_rate")?, a.f64("decay_steps")?,
+        a.f64("decay_rate")?, a.bool("staircase")?);
+
+    /// Falls from ``learning_rate`` to ``end_learning_rate`` in ``decay_steps`` by a polynomial; with ``cycle`` it starts
+    /// again over longer periods.
+    ///
+    /// Args:
+    ///     learning_rate (float): the first learning rate.
+    ///     decay_steps (float): steps per decay.
+    ///     end_learning_rate (float): the last learning rate.
+    ///     power (float): the exponent.
+    ///     cycle (bool): begin anew after ``decay_steps`` steps, with longer periods.
+    "learning_rate_scheduler.polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, \
+     cycle=False)"
+        => |net, a| net.polynomial_decay(a.f64("learning_rate")?, a.f64("decay_steps")?,
+        a.f64("end_learning_rate")?, a.f64("power")?, a.bool("cycle")?);
+
+    /// ``values[i]`` up to step ``boundaries[i]``, and the last value afterwards.
+    ///
+    /// Args:
+    ///     boundaries (list): steps at which the rate changes.
+    ///     values (list): the rates, one more than boundaries.
+    "learning_rate_scheduler.piecewise_decay(boundaries, values)"
+        => |net, a| net.piecewise_decay(&a.f64s("boundaries")?, &a.f64s("values")?);
+
+    /// Half a cosine over ``epochs``; the rate changes once per epoch.
+    ///
+    /// Args:
+    ///     learning_rate (float): the first learning rate.
+    ///     step_each_epoch (float): steps per epoch.
+    ///     epochs (float): epochs until the rate is 0.
+    "learning_rate_scheduler.cosine_decay(learning_rate, step_each_epoch, epochs)"
+        => |net, a| net.cosine_decay(a.f64("learning_rate")?, a.f64("step_each_epoch")?, a.f64("epochs")?);
+
+    /// From `start_lr` to `end_lr` in `warmup_steps`, then `learning_rate`, which may be another schedule.
+    ///
+    /// Args:
+    ///     learning_rate (Variable or float): the rate after the warm-up: a number or a schedule.
+    ///     warmup_steps (float): steps in which the rate grows.
+    ///     start_lr (float): the rate of the first step.
+    ///     end_lr (float): the rate at the end of the warm-up.
+    "learning_rate_scheduler.linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr)" => |net, a| {
+        let rate = match a.is_var("learning_rate") {
+            true => LearningRate::Var(a.var("learning_rate")?),
+            false => LearningRate::Value(a.f64("learning_rate")?),
+        };
+        net.linear_lr_warmup(rate, a.f64("warmup_steps")?, a.f64("start_lr")?, a.f64("end_lr")?)
+    };
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use oarlock::ir::{Op, Program, Registry, Sig, Var, VarKind, VarType};
 use oarlock::prelude::*;
 use oarlock::tensor::{SelectedRows, Value};
-use oarlock::{ExecOptions, registry};
+use oarlock::{ExecOptions, JobOptions, JobRuntime, registry};
 
 const ROWS: usize = 6;
 const WIDTH: usize = 2;
@@ -16,7 +16,8 @@ const NUMBERS: [&str; 5] = ["LearningRate", "Beta1Pow", "Beta2Pow", "current_ste
 
 fn executor() -> Executor {
     let registry = std::sync::Arc::new(registry());
-    Executor::new(ExecOptions { registry, threads: 1, fuse: false, without_fusions: Vec::new(), check_nan_inf: false })
+    let options = ExecOptions { registry, threads: 1, fuse: false, without_fusions: Vec::new(), check_nan_inf: false };
+    Executor::new(options, std::sync::Arc::new(JobRuntime::new(1, JobOptions::default())))
 }
 
 /// Every operator that updates a parameter from a gradient, each with the attributes that change which rows it updates.

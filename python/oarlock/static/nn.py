@@ -3,7 +3,7 @@
 from .._arguments import suggest as _suggest
 from ..fluid import layers as _layers
 from ..fluid.input import embedding
-from ..fluid.layers._call import layer, with_rules
+from ..fluid.layers._call import layer
 from ..fluid.layers import (
     batch_norm, bilinear_tensor_product, case, cond, conv2d, conv2d_transpose, conv3d, conv3d_transpose, create_parameter,
     data_norm, group_norm, instance_norm, layer_norm, nce, prelu, py_func, row_conv, sequence_concat, sequence_conv,
@@ -43,7 +43,7 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, t
         raise NotImplementedError("sparse_embedding(is_test=True) is not supported: use program.clone(for_test=True)")
     options = {"input": input, "size": size, "is_sparse": True, "is_distributed": True, "padding_idx": padding_idx,
                "param_attr": param_attr, "dtype": dtype, "entry": entry, "evict": evict}
-    return layer("fluid.embedding", with_rules(options))
+    return layer("fluid.embedding", options)
 
 
 def __getattr__(name):

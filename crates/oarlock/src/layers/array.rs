@@ -1,8 +1,9 @@
 //! Arrays of tensors, and sequences by rank: what loops over sequences are made of.
 
-use oarlock_ir::{Kind, Op, Result, Shape, Var, VarKind, VarType, fail};
+use oarlock_ir::{Error, Kind, Op, Result, Shape, Var, VarKind, VarType, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::declare;
 use crate::network::opaque;
 use crate::{Net, VarRef};
 
@@ -132,4 +133,92 @@ impl Net {
 /// An array of tensors of this dtype.
 pub(crate) fn array_of(dtype: DType) -> VarType {
     VarType::tensor(dtype, Shape::default()).with_kind(VarKind::TensorArray)
+}
+
+declare! {
+    /// Writes ``x`` at index ``i`` (int64 ``[1]``) of a tensor array, a new one if ``array`` is ``None``, and returns the
+    /// array.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     i (Variable): an int64 Variable of one element: the position.
+    ///     array (Variable): a tensor array, of `create_array` or `array_write`.
+    "control_flow.array_write(x, i, array=None)" => |net, a| match a.opt_var("array")? {
+        Some(array) => net.array_write_into(&a.var("x")?, &a.var("i")?, &array).map(|()| array),
+        None => net.array_write(&a.var("x")?, &a.var("i")?),
+    };
+
+    /// The tensor at index ``i`` (int64 ``[1]``) of a tensor array.
+    ///
+    /// Args:
+    ///     array (Variable): a tensor array, of `create_array` or `array_write`.
+    ///     i (Variable): an int64 Variable of one element: the position.
+    "control_flow.array_read(array, i)" => |net, a| net.array_read(&a.var("array")?, &a.var("i")?);
+
+    /// The number of tensors in a tensor array, int64 ``[1]``.
+    ///
+    /// Args:
+    ///     array (Variable): a tensor array, of `create_array` or `array_write`.
+    "control_flow.array_length(array)" => |net, a| net.array_length(&a.var("array")?);
+
+    /// An empty tensor array.
+    ///
+    /// Args:
+    ///     dtype (str): the element type.
+    "control_flow.create_array(dtype)" => |net, a| Ok::<_, Error>(net.create_array(a.dtype("dtype")?));
+
+    /// The sequences of ``x`` in the order of ``rank_table``.
+    ///
+    /// Args:
+    ///     x (Variable): sequences; without LoD, rows.
+    ///     rank_table (Variable): their order, made of this or another tensor.
+    "control_flow.reorder_lod_tensor_by_rank(x, rank_table)"
+        => |net, a| net.reorder_lod_tensor_by_rank(&a.var("x")?, &a.var("rank_table")?);
+
+    /// A table of the sequences of a LoD level, longest first.
+    ///
+    /// Args:
+    ///     x (Variable): a tensor with LoD.
+    ///     level (int): the LoD level.
+    "control_flow.lod_rank_table(x, level=0)" => |net, a| net.lod_rank_table(&a.var("x")?, a.i32("level")?);
+
+    /// The length of the longest sequence of a rank table, int64 ``[1]``.
+    ///
+    /// Args:
+    ///     rank_table (Variable): a rank table.
+    "control_flow.max_sequence_len(rank_table)" => |net, a| net.max_sequence_len(&a.var("rank_table")?);
+
+    /// Sequences divided by step: tensor ``t`` of the array holds row ``t`` of every sequence that is long enough.
+    ///
+    /// Args:
+    ///     x (Variable): a tensor with LoD.
+    ///     table (Variable): sequences by descending length, of `lod_rank_table`.
+    "control_flow.lod_tensor_to_array(x, table)"
+        => |net, a| net.lod_tensor_to_array(&a.var("x")?, &a.var("table")?);
+
+    /// Sequences from an array of steps: the inverse of `lod_tensor_to_array`.
+    ///
+    /// Args:
+    ///     x (Variable): an array with an entry per step.
+    ///     table (Variable): sequences by descending length, of `lod_rank_table`.
+    "control_flow.array_to_lod_tensor(x, table)"
+        => |net, a| net.array_to_lod_tensor(&a.var("x")?, &a.var("table")?);
+
+    /// The rows of the sequences that have a step ``i``.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     i (Variable): an int64 Variable of one element: the position.
+    ///     table (Variable): sequences by descending length, of `lod_rank_table`.
+    "control_flow.shrink_memory(x, i, table)"
+        => |net, a| net.shrink_memory(&a.var("x")?, &a.var("i")?, &a.var("table")?);
+
+    /// The tensors of an array joined (or stacked, with ``use_stack``) along ``axis``, and the size of each there.
+    ///
+    /// Args:
+    ///     input (Variable): an array.
+    ///     axis (int): where the entries are put together; counts from the end if negative.
+    ///     use_stack (bool): along a new axis.
+    "tensor.tensor_array_to_tensor(input, axis=1, name=None, use_stack=False)"
+        => |net, a| net.tensor_array_to_tensor(&a.var("input")?, a.i32("axis")?, a.bool("use_stack")?);
 }

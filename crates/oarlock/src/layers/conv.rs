@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 
+use crate::declare::{Args, declare};
 use crate::layer::{Layer, known};
 use crate::options::options;
 use crate::{Act, Initializer, Net, Param, VarRef};
@@ -348,4 +349,125 @@ fn sizes(spatial: &Spatial, n: usize, what: &str) -> Result<Vec<usize>> {
         _ => Err(Error::new(Kind::Argument, format!("{what} must be positive, but it is {v}"))),
     };
     spatial.each(n, what)?.into_iter().map(to_size).collect()
+}
+
+declare! {
+    /// A 2-D convolution, with bias and activation.
+    ///
+    /// Args:
+    ///     input (Variable): ``[batch, channels, height, width]``, or NHWC by ``data_format``.
+    ///     num_filters (int): channels of the result.
+    ///     filter_size (int or list): ``[vertical, horizontal]`` or one number for both.
+    ///     stride (int or list): ``[vertical, horizontal]`` or one number for both.
+    ///     padding (int, list or str): pixels around the image, or ``"SAME"`` or ``"VALID"``.
+    ///     dilation (int or list): ``[vertical, horizontal]`` or one number for both.
+    ///     groups (int): channels are convolved in this number of groups.
+    ///     param_attr (ParamAttr): name, initializer, regularizer of the weight.
+    ///     bias_attr (ParamAttr or False): the same of the bias; ``False``: no bias.
+    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, num_filters, H, W]`` with ``H = (height + 2 * padding - dilation * (filter_size - 1) - 1) //
+    ///         stride + 1``.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 3, 32, 32])
+    ///     >>> fluid.layers.conv2d(image, 16, 3, padding=1, act="relu").shape
+    ///     (-1, 16, 32, 32)
+    "nn.conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, \
+     bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCHW')"
+        => |net, a| net.conv2d(&a.var("input")?, conv(a)?);
+
+    /// A 3-D convolution of ``[batch, channels, depth, height, width]``; arguments as in `conv2d`.
+    ///
+    /// Args:
+    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
+    ///     num_filters (int): channels of the result.
+    ///     filter_size (int or list): size of the filter.
+    ///     stride (int or list): steps of the filter.
+    ///     padding (int, list or str): zeros around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
+    ///     dilation (int or list): distances between the filter's elements.
+    ///     groups (int): channels are cut into so many groups that do not see each other.
+    ///     param_attr (ParamAttr): the filters.
+    ///     bias_attr (ParamAttr): the bias, one per channel.
+    ///     act (str): activation.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.conv3d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, \
+     bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCDHW')"
+        => |net, a| net.conv3d(&a.var("input")?, conv(a)?);
+
+    /// The transpose of a 2-D convolution: it makes images larger. ``output_size`` or ``filter_size`` must be given; other
+    /// arguments as in `conv2d`.
+    ///
+    /// Args:
+    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
+    ///     num_filters (int): channels of the result.
+    ///     output_size (int or list): size of the result.
+    ///     filter_size (int or list): size of the filter; without it, the size that gives `output_size`.
+    ///     padding (int, list or str): zeros around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
+    ///     stride (int or list): steps of the filter.
+    ///     dilation (int or list): distances between the filter's elements.
+    ///     groups (int): channels are cut into so many groups that do not see each other.
+    ///     param_attr (ParamAttr): the filters.
+    ///     bias_attr (ParamAttr): the bias, one per channel.
+    ///     act (str): activation.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 3, 16, 16])
+    ///     >>> fluid.layers.conv2d_transpose(image, 8, filter_size=2, stride=2).shape
+    ///     (-1, 8, 32, 32)
+    "nn.conv2d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, \
+     dilation=1, groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, \
+     data_format='NCHW')"
+        => |net, a| net.conv2d_transpose(&a.var("input")?, conv_transpose(a)?);
+
+    /// The transpose of a 3-D convolution; arguments as in `conv2d_transpose`.
+    ///
+    /// Args:
+    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
+    ///     num_filters (int): channels of the result.
+    ///     output_size (int or list): size of the result.
+    ///     filter_size (int or list): size of the filter; without it, the size that gives `output_size`.
+    ///     padding (int, list or str): zeros around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
+    ///     stride (int or list): steps of the filter.
+    ///     dilation (int or list): distances between the filter's elements.
+    ///     groups (int): channels are cut into so many groups that do not see each other.
+    ///     param_attr (ParamAttr): the filters.
+    ///     bias_attr (ParamAttr): the bias, one per channel.
+    ///     act (str): activation.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.conv3d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, \
+     dilation=1, groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, \
+     data_format='NCDHW')"
+        => |net, a| net.conv3d_transpose(&a.var("input")?, conv_transpose(a)?);
+}
+
+fn conv(a: &Args) -> Result<Conv> {
+    Ok(Conv::new(a.usize("num_filters")?, a.spatial("filter_size")?)
+        .stride(a.spatial("stride")?)
+        .padding(a.padding("padding")?)
+        .dilation(a.spatial("dilation")?)
+        .groups(a.opt("groups", Args::usize)?)
+        .param_attr(a.param("param_attr")?)
+        .bias_attr(a.param("bias_attr")?)
+        .use_cudnn(a.bool("use_cudnn")?)
+        .act(a.act("act")?)
+        .data_format(a.layout("data_format")?))
+}
+
+fn conv_transpose(a: &Args) -> Result<ConvTranspose> {
+    Ok(ConvTranspose::new(a.usize("num_filters")?)
+        .output_size(a.opt("output_size", Args::spatial)?)
+        .filter_size(a.opt("filter_size", Args::spatial)?)
+        .padding(a.padding("padding")?)
+        .stride(a.spatial("stride")?)
+        .dilation(a.spatial("dilation")?)
+        .groups(a.opt("groups", Args::usize)?)
+        .param_attr(a.param("param_attr")?)
+        .bias_attr(a.param("bias_attr")?)
+        .use_cudnn(a.bool("use_cudnn")?)
+        .act(a.act("act")?)
+        .data_format(a.layout("data_format")?))
 }

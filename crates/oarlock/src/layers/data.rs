@@ -3,6 +3,7 @@
 use oarlock_ir::{Dim, Error, Kind, Op, Result, Shape, Var, VarKind, VarType};
 use oarlock_tensor::DType;
 
+use crate::declare::{Args, declare};
 use crate::layer::Part;
 use crate::options::options;
 use crate::{Initializer, Net, ParamAttr, VarRef};
@@ -171,4 +172,93 @@ fn check_same(old: &Var, ty: &VarType, persistable: bool) -> Result<()> {
         return Ok(());
     };
     Err(Error::new(Kind::Argument, what).help("give it another name, or build in a program of its own (program_guard)"))
+}
+
+declare! {
+    /// A variable that the user feeds, with the batch in front: ``shape`` is that of one sample. ``fluid.data`` takes the
+    /// whole shape.
+    ///
+    /// Args:
+    ///     name (str): the key of ``feed``.
+    ///     shape (list): sizes of one sample; -1 for a size that varies.
+    ///     append_batch_size (bool): put the batch, -1, in front of ``shape``.
+    ///     dtype (str): the element type.
+    ///     lod_level (int): levels of sequences; 0: none.
+    ///     type (VarType): accepted; only ``LOD_TENSOR``.
+    ///     stop_gradient (bool): no gradient is computed for it.
+    ///
+    /// Returns:
+    ///     Variable: ``[-1, *shape]``.
+    ///
+    /// Example:
+    ///     >>> fluid.layers.data("x", [13]).shape
+    ///     (-1, 13)
+    "io.data(name, shape, append_batch_size=True, dtype='float32', lod_level=0, \
+     type=core.VarDesc.VarType.LOD_TENSOR, stop_gradient=True)"
+        => |net, a| net.data(&a.str("name")?, Data::of(a.shape("shape")?)
+        .append_batch_size(a.bool("append_batch_size")?).dtype(a.dtype("dtype")?).lod_level(a.usize("lod_level")?)
+        .stop_gradient(a.bool("stop_gradient")?));
+
+    /// A variable that is fed; None or -1 for sizes that are known only when the program runs. Feeds are checked.
+    ///
+    /// Args:
+    ///     shape (int or list): sizes of the result.
+    ///     dtype (str): the element type.
+    ///     lod_level (int): levels of sequences; 0: none.
+    "fluid.data(name, shape, dtype='float32', lod_level=0)"
+        => |net, a| net.checked_data(&a.str("name")?, &a.shape("shape")?, a.dtype("dtype")?, a.usize("lod_level")?);
+
+    /// A parameter that belongs to no layer.
+    ///
+    /// Args:
+    ///     shape (list): of the parameter.
+    ///     dtype (str): of the parameter.
+    ///     name (str): its name; otherwise one is made.
+    ///     attr (ParamAttr): name, initializer, regularizer, learning rate.
+    ///     is_bias (bool): the default initializer is 0 instead of Xavier's.
+    ///     default_initializer (Initializer): used if ``attr`` has none.
+    ///
+    /// Example:
+    ///     >>> fluid.layers.create_parameter([13, 4], "float32", name="w").shape
+    ///     (13, 4)
+    "tensor.create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None)" => |net, a| {
+        let (shape, dtype) = (a.sizes("shape")?, a.dtype("dtype")?);
+        let mut attr = a.param_attr("attr")?;
+        attr.initializer = attr.initializer.or(a.opt("default_initializer", Args::initializer)?);
+        match a.bool("is_bias")? {
+            true => net.create_bias(&shape, dtype, &attr),
+            false => net.create_parameter(&shape, dtype, &attr),
+        }
+    };
+
+    /// A variable of block 0 with the first value ``value``; no optimizer changes it.
+    ///
+    /// Args:
+    ///     shape (int or list): sizes.
+    ///     value (float): first value of every element.
+    ///     dtype (str): element type.
+    ///     persistable (bool): keep it between runs.
+    ///     force_cpu (bool): carried along for saved programs.
+    "tensor.create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None)"
+        => |net, a| net.create_global_var(GlobalVar::new(a.i64s("shape")?, a.f64("value")?, a.dtype("dtype")?)
+        .persistable(a.bool("persistable")?).force_cpu(a.bool("force_cpu")?));
+
+    /// A variable that an operator of the program will write.
+    ///
+    /// Args:
+    ///     dtype (str): the element type.
+    ///     persistable (bool): the value stays in the scope between runs and is saved.
+    "tensor.create_tensor(dtype, name=None, persistable=False)"
+        => |net, a| Ok::<_, Error>(net.create_tensor(a.dtype("dtype")?, a.bool("persistable")?));
+
+    /// A counter that grows by ``step`` at the start of every run and is ``begin`` in the first one. ``None`` names it
+    /// ``@STEP_COUNTER@``.
+    ///
+    /// Args:
+    ///     counter_name (str): ``None``: ``@STEP_COUNTER@``.
+    ///     begin (int): the value in the first run.
+    ///     step (int): the increase per run.
+    "nn.autoincreased_step_counter(counter_name=None, begin=1, step=1)"
+        => |net, a| net.autoincreased_step_counter(a.opt_str("counter_name")?.as_deref(),
+        a.i64("begin")?, a.i64("step")?);
 }

@@ -1,8 +1,9 @@
 //! How well detected boxes match true ones.
 
-use oarlock_ir::{Op, Result};
+use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 
@@ -125,4 +126,50 @@ impl Net {
             Ok(MapVars { batch, all, has_state })
         })
     }
+}
+
+declare! {
+    /// The mean over classes of average precision. With states, which the operator updates, of earlier batches, too.
+    ///
+    /// Args:
+    ///     detect_res (Variable): [detections, 6] with LoD by image: class, score, xmin, ymin, xmax, ymax.
+    ///     label (Variable): [boxes, 6] with LoD by image: class, is it difficult, xmin, ymin, xmax, ymax; or [boxes, 5] without the second.
+    ///     class_num (int): how many classes there are.
+    ///     background_label (int): a class that does not count. (Fluid's layer always took 0.).
+    ///     overlap_threshold (float): the least overlap over union.
+    ///     evaluate_difficult (bool): difficult boxes count.
+    ///     has_state (Variable): an int32 Variable ``[1]``: 0 begins anew.
+    ///     input_states (Variable or list): counts, true positives and false positives so far, three Variables; ``None``: of this batch only.
+    ///     out_states (list): the Variables of ``input_states``, which the operator updates.
+    ///     ap_version (str): `integral` or `11point`.
+    "detection.detection_map(detect_res, label, class_num, background_label=0, overlap_threshold=0.3, \
+     evaluate_difficult=True, has_state=None, input_states=None, out_states=None, ap_version='integral')"
+        => |net, a| net.detection_map(&a.var("detect_res")?, &a.var("label")?, detection_map(a)?);
+
+    /// The variables of `fluid.metrics.DetectionMAP`.
+    "_detection_map_metric(gt_label, gt_box, gt_difficult, input)" => |net, a| {
+        let (label, sides, difficult) = (a.var("gt_label")?, a.var("gt_box")?, a.opt_var("gt_difficult")?);
+        let truth = Truth { label: &label, sides: &sides, difficult: difficult.as_ref() };
+        net.detection_map_metric(&a.var("input")?, truth, detection_map(a)?).map(|made| (made.batch, made.all, made.has_state))
+    };
+}
+
+fn detection_map(a: &Args) -> Result<DetectionMap> {
+    let updated = a.opt("out_states", Args::vars)?;
+    if updated.is_some() && updated != a.opt("input_states", Args::vars)? {
+        fail!(Kind::Argument, "out_states of detection_map must be the Variables of input_states");
+    }
+    let state = match (a.opt_var("has_state")?, a.opt("input_states", Args::vars)?) {
+        (Some(has_state), Some(counts)) => match <[VarRef; 3]>::try_from(counts) {
+            Ok(counts) => Some(MapState { has_state, counts }),
+            Err(_) => return Err(Error::new(Kind::Argument, "input_states of detection_map are three Variables")),
+        },
+        _ => None,
+    };
+    Ok(DetectionMap::classes(a.i32("class_num")?)
+        .background_label(a.i32("background_label")?)
+        .overlap_threshold(a.f32("overlap_threshold")?)
+        .evaluate_difficult(a.bool("evaluate_difficult")?)
+        .ap_version(a.str("ap_version")?)
+        .state(state))
 }

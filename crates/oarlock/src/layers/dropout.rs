@@ -3,6 +3,7 @@
 use oarlock_ir::{Op, Result};
 use oarlock_tensor::DType;
 
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 
@@ -42,4 +43,28 @@ impl Net {
         layer.append_op(op)?;
         Ok(out)
     }
+}
+
+declare! {
+    /// Sets elements to zero at random in training.
+    ///
+    /// Args:
+    ///     x (Variable): any float tensor.
+    ///     dropout_prob (float): the probability of zero.
+    ///     is_test (bool): do not drop; ``clone(for_test=True)`` sets it.
+    ///     seed (int): of the random numbers; ``None``: other ones in every run.
+    ///     dropout_implementation (str): ``downgrade_in_infer`` multiplies by ``1 - dropout_prob`` in tests, ``upscale_in_train``.
+    ///     divides by
+    ///     it in training.
+    ///
+    /// Returns:
+    ///     Variable: the shape of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 32])
+    ///     >>> fluid.layers.dropout(x, 0.5, dropout_implementation="upscale_in_train").shape
+    ///     (-1, 32)
+    "nn.dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation='downgrade_in_infer')"
+        => |net, a| net.dropout(&a.var("x")?, Dropout::prob(a.f32("dropout_prob")?).is_test(a.bool("is_test")?)
+        .seed(a.opt("seed", Args::i32)?).dropout_implementation(a.str("dropout_implementation")?));
 }

@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Op, Result};
 
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Act, Net, VarRef};
 
@@ -59,4 +60,106 @@ impl Net {
         let out = layer.out(dtype, op)?;
         layer.activate(out, &options.act)
     }
+}
+
+declare! {
+    /// ``x + y``, element by element.
+    ///
+    /// Args:
+    ///     x (Variable): the first operand; the result has its shape.
+    ///     y (Variable): the same shape, or the sizes of consecutive dimensions of ``x``, from dimension ``axis`` on.
+    ///     axis (int): where the dimensions of ``y`` begin in ``x``; -1: at the end.
+    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([10, 20], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.elementwise_add(x, y, axis=0)])[0].tolist()
+    ///     [[11.0, 12.0], [23.0, 24.0]]
+    "nn.elementwise_add(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_add(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// ``x - y``, element by element; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_sub(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_sub(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// ``x * y``, element by element; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_mul(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_mul(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// ``x / y``, element by element; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_div(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_div(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// The larger of ``x`` and ``y``, element by element; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_max(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_max(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// The smaller of ``x`` and ``y``, element by element; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_min(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_min(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// ``x`` to the power of ``y``, element by element; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_pow(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_pow(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// The remainder of integers, with the sign of ``y``; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_mod(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_mod(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+
+    /// The quotient of integers, rounded down; ``axis`` as in `elementwise_add`.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     axis (int): the dimension of `x` where the dimensions of `y` begin; -1: both end together.
+    ///     act (str): activation.
+    "nn.elementwise_floordiv(x, y, axis=-1, act=None, name=None)"
+        => |net, a| net.elementwise_floordiv(&a.var("x")?, &a.var("y")?, elementwise(a)?);
+}
+
+fn elementwise(a: &Args) -> Result<Elementwise> {
+    Ok(Elementwise::new().axis(a.i32("axis")?).act(a.act("act")?))
 }

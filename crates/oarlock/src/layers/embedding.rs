@@ -1,9 +1,10 @@
 //! Tables of rows, and ids as vectors.
 
-use oarlock_ir::{Attr, Kind, Op, Result, fail};
+use oarlock_ir::{Attr, Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 use oarlock_tensor::table::{Admission, Retention, show_click};
 
+use crate::declare::{Args, declare};
 use crate::options::options;
 use crate::{Net, Param, VarRef};
 
@@ -148,4 +149,103 @@ impl Net {
         layer.append_op(op.attr("depth", depth).attr("allow_out_of_range", Attr::Bool(out_of_range)))?;
         Ok(out)
     }
+}
+
+declare! {
+    /// Looks up rows of a weight matrix by id. ``fluid.embedding`` is the same for ids without the last dimension of 1.
+    ///
+    /// Args:
+    ///     input (Variable): ids, int64 ``[..., 1]``.
+    ///     size (list): ``[rows, width]`` of the table.
+    ///     is_sparse (bool): the gradient holds only the rows that were looked up.
+    ///     is_distributed (bool): a hashed table: any int64 is an id, rows are made on first use and live on parameter servers.
+    ///     padding_idx (int): this id reads as zeros and is not trained; a negative one counts from the last row.
+    ///     param_attr (ParamAttr): name, initializer, regularizer of the table; two layers with one name share it.
+    ///     dtype (str): the element type.
+    ///     entry (str): ``paddle.distributed.CountFilterEntry`` or another rule of admission to a hashed table (not in Fluid).
+    ///     evict (str): ``paddle.distributed.UnseenEviction`` or ``ScoreEviction`` of a hashed table (not in Fluid).
+    ///
+    /// Returns:
+    ///     Variable: ``[..., width]``.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.data("ids", [None, 1], "int64")
+    ///     >>> fluid.layers.embedding(ids, [1000, 8], is_sparse=True).shape
+    ///     (-1, 8)
+    "nn.embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, \
+     dtype='float32', *, entry=None, evict=None)"
+        => |net, a| net.embedding(&a.var("input")?, embedding(a)?);
+
+    /// Rows of a table by ids ``[...]``; the width becomes the last dimension. ``entry`` and ``evict`` as in
+    /// ``fluid.layers.embedding``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     size (list): ``[rows, width]`` of the table.
+    ///     is_sparse (bool): the gradient holds only the rows of the batch.
+    ///     is_distributed (bool): rows are found by id and made on first use: on parameter servers, or in memory where there are none.
+    ///     padding_idx (int): the id whose row is zero; negative ones count from the end.
+    ///     param_attr (ParamAttr): the table.
+    ///     dtype (str): element type of the table.
+    ///     entry (str): which ids get a row of a distributed table.
+    ///     evict (str): which rows of a distributed table go by themselves; none unless it is said.
+    "fluid.embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, \
+     dtype='float32', *, entry=None, evict=None)"
+        => |net, a| net.embedding_v2(&a.var("input")?, embedding(a)?);
+
+    /// Vectors with a one at the position of the id.
+    ///
+    /// Args:
+    ///     input (Variable): ids, int64 ``[..., 1]``.
+    ///     depth (int): the length of the vectors.
+    ///     allow_out_of_range (bool): an id outside of ``[0, depth)`` gives zeros instead of an error.
+    ///
+    /// Returns:
+    ///     Variable: float32 ``[..., depth]``.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.layers.assign(np.array([[1], [0]], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.one_hot(ids, 3)])[0].tolist()
+    ///     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    "nn.one_hot(input, depth, allow_out_of_range=False)"
+        => |net, a| net.one_hot(&a.var("input")?, a.i32("depth")?, a.bool("allow_out_of_range")?);
+
+    /// A 1 at the place of each id among ``depth`` zeros, along a new last dimension.
+    ///
+    /// Args:
+    ///     input (Variable): i32 or i64, [..., 1].
+    ///     depth (int): the length of the rows.
+    ///     allow_out_of_range (bool): an element outside of 0 to depth - 1 makes a row of zeros, not an error.
+    "fluid.one_hot(input, depth, allow_out_of_range=False)"
+        => |net, a| net.one_hot_v2(&a.var("input")?, a.i32("depth")?, a.bool("allow_out_of_range")?);
+
+    /// A SelectedRows variable in which every row occurs once: values of duplicate rows are summed.
+    ///
+    /// Args:
+    ///     x (Variable): row-sparse.
+    "nn.merge_selected_rows(x, name=None)" => |net, a| net.merge_selected_rows(&a.var("x")?);
+
+    /// The values of a SelectedRows variable as a dense tensor, one row per listed row.
+    ///
+    /// Args:
+    ///     x (Variable): row-sparse.
+    "nn.get_tensor_from_selected_rows(x, name=None)" => |net, a| net.get_tensor_from_selected_rows(&a.var("x")?);
+}
+
+fn embedding(a: &Args) -> Result<Embedding> {
+    let size = a.sizes("size")?;
+    let [rows, width] = size[..] else {
+        return Err(Error::new(Kind::Argument, format!("`embedding` takes [rows, width] as `size`, not {size:?}")));
+    };
+    Ok(Embedding::size(rows, width)
+        .is_sparse(a.bool("is_sparse")?)
+        .is_distributed(a.bool("is_distributed")?)
+        .padding_idx(a.opt("padding_idx", Args::i64)?)
+        .entry(Entry::parse(&a.opt("entry", Args::str)?.unwrap_or_default())?)
+        .evict(
+            Retention::parse(&a.opt("evict", Args::str)?.unwrap_or_default())
+                .map_err(|e| Error::new(Kind::Argument, e))?,
+        )
+        .param_attr(a.param("param_attr")?)
+        .dtype(a.dtype("dtype")?))
 }

@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Kind, Op, Result, fail};
 
+use crate::declare::{declare, refs};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Act, Net, Param, VarRef};
@@ -63,4 +64,31 @@ impl Net {
         let out = layer.bias(&sum, &options.bias_attr, rows, None)?;
         layer.activate(out, &options.act)
     }
+}
+
+declare! {
+    /// A fully connected layer: ``act(input @ W + b)``. With a list of inputs every input has a weight, and the products are
+    /// summed.
+    ///
+    /// Args:
+    ///     input (Variable or list): ``[batch, d1, d2, ...]``.
+    ///     size (int): columns of the result.
+    ///     num_flatten_dims (int): the first ``num_flatten_dims`` dimensions are kept, the others become the columns of a matrix.
+    ///     param_attr (ParamAttr): name, initializer, regularizer of the weight.
+    ///     bias_attr (ParamAttr or False): the same of the bias; ``False``: no bias.
+    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    ///     name (str): prefix of the names of its variables.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, size]``, or the kept dimensions and ``size``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> fluid.layers.fc(x, 10, act="relu").shape
+    ///     (-1, 10)
+    "nn.fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None)"
+        => |net, a| net.fc_of(&refs(&a.vars("input")?), Fc::size(a.usize("size")?)
+        .num_flatten_dims(a.usize("num_flatten_dims")?).param_attr(a.param_unless_list("param_attr")?)
+    .param_attrs(a.param_list("param_attr")?).bias_attr(a.param("bias_attr")?)
+        .act(a.act("act")?));
 }

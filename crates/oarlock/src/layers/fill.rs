@@ -3,11 +3,13 @@
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
+use crate::declare::{Args, declare};
 use crate::initializer::assigned_values;
 use crate::ints::{Ints, Style};
 use crate::{Net, VarRef};
 
 use super::Operand;
+use super::Reshape;
 
 /// A number as saved programs write it in `str_value`: integers for integer types, else the shortest decimal that reads back.
 fn number_text(value: f64, dtype: DType) -> String {
@@ -295,6 +297,17 @@ impl Net {
         Ok(out)
     }
 
+    /// `eye(..., batch_shape)`: a matrix repeated over further dimensions.
+    #[track_caller]
+    fn repeat_over(&mut self, matrix: &VarRef, batch: &[i64]) -> Result<VarRef> {
+        let mut shape = vec![1; batch.len()];
+        for dim in self.shape(matrix)?.iter() {
+            shape.push(dim.known().map_or(-1, |n| n as i64));
+        }
+        let one = self.reshape(matrix, Reshape::shape(Ints::Known(shape)))?;
+        self.expand(&one, Ints::Known([batch, &[1, 1]].concat()))
+    }
+
     /// `linspace(start, stop, num, dtype)`: `num` numbers with equal distances.
     #[track_caller]
     pub fn linspace(&mut self, start: f64, stop: f64, num: i32, dtype: DType) -> Result<VarRef> {
@@ -351,6 +364,237 @@ fn fill_op(op: Op, out: &VarRef, dtype: DType, value: f64, force_cpu: bool) -> O
         .attr("value", value as f32)
         .attr("str_value", number_text(value, dtype))
         .attr("force_cpu", force_cpu)
+}
+
+declare! {
+    /// A copy of a variable, or a constant from a numpy array.
+    ///
+    /// Args:
+    ///     input (Variable or numpy.ndarray): the value.
+    ///     output (Variable): where to write; otherwise a new variable.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> x.shape
+    ///     (1, 2)
+    "tensor.assign(input, output=None)" => |net, a| match (a.is_var("input"), a.opt_var("output")?) {
+        (true, None) => net.assign(&a.var("input")?),
+        (true, Some(out)) => net.assign_into(&a.var("input")?, &out).map(|()| out),
+        (false, None) => net.assign_value(&a.tensor("input")?),
+        (false, Some(out)) => net.assign_value_into(&a.tensor("input")?, &out).map(|()| out),
+    };
+
+    /// ``start``, ``start + step``, ... up to ``end``, which is left out.
+    ///
+    /// Args:
+    ///     start (float or Variable): one number.
+    ///     end (float or Variable): one number of the same dtype.
+    ///     step (float or Variable): one number of the same dtype, not 0.
+    ///     dtype (str): the element type.
+    "tensor.range(start, end, step, dtype)"
+        => |net, a| net.range(a.operand("start")?, a.operand("end")?, a.operand("step")?,
+        a.dtype("dtype")?);
+
+    /// A tensor whose elements are all ``value``.
+    ///
+    /// Args:
+    ///     shape (list or Variable): its sizes.
+    ///     dtype (str): its element type.
+    ///     value (float or Variable): the value.
+    ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///     out (Variable): where to write; otherwise a new variable.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.fill_constant([2], "int64", 7)
+    ///     >>> fluid.Executor().run(fetch_list=[x])[0].tolist()
+    ///     [7, 7]
+    "tensor.fill_constant(shape, dtype, value, force_cpu=False, out=None)" => |net, a| match a.opt_var("out")? {
+        Some(out) => net.fill_constant_into(&out, &a.i64s("shape")?, a.dtype("dtype")?, a.f64("value")?).map(|()| out),
+        None => net.fill_constant(a.ints("shape")?, a.dtype("dtype")?, a.f64("value")?),
+    };
+
+    /// `fill_constant` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
+    /// ``input``.
+    ///
+    /// Args:
+    ///     input (Variable): the tensor that gives the size.
+    ///     shape (int or list): the sizes; the one at `output_dim_idx` is replaced (must be set).
+    ///     dtype (str): element type of `Out`.
+    ///     value (float): the value.
+    ///     input_dim_idx (int): which size of `Input` to take.
+    ///     output_dim_idx (int): which size of `Out` it becomes.
+    ///     force_cpu (bool): accepted; values are always on the CPU.
+    "tensor.fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, \
+     force_cpu=False)"
+        => |net, a| net.fill_constant_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
+        a.dtype("dtype")?, a.f64("value")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
+
+    /// A tensor of zeros.
+    ///
+    /// Args:
+    ///     shape (list or Variable): sizes of the result.
+    ///     dtype (str): the element type.
+    ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///
+    /// Example:
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.zeros([2], "float32")])[0].tolist()
+    ///     [0.0, 0.0]
+    "tensor.zeros(shape, dtype, force_cpu=False)" => |net, a| net.zeros(a.ints("shape")?, a.dtype("dtype")?);
+
+    /// A tensor of ones.
+    ///
+    /// Args:
+    ///     shape (list or Variable): sizes of the result.
+    ///     dtype (str): the element type.
+    ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///
+    /// Example:
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.ones([2], "int64")])[0].tolist()
+    ///     [1, 1]
+    "tensor.ones(shape, dtype, force_cpu=False)" => |net, a| net.ones(a.ints("shape")?, a.dtype("dtype")?);
+
+    /// A tensor of zeros with the shape and element type of ``x``.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    "tensor.zeros_like(x, out=None)" => |net, a| net.zeros_like(&a.var("x")?);
+
+    /// A tensor of ones with the shape and element type of ``x``.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    "tensor.ones_like(x, out=None)" => |net, a| net.ones_like(&a.var("x")?);
+
+    /// A tensor with the shape of ``input`` and every element ``fill_value``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     fill_value (float): the value of all elements.
+    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     dtype (str): the element type.
+    ///     device (str): accepted; values are always on the CPU.
+    ///     stop_gradient (bool): no gradient flows through the result.
+    "nn.full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None)"
+        => |net, a| net.full_like(&a.var("input")?, a.f32("fill_value")?, a.opt_dtype("dtype")?);
+
+    /// A tensor of random numbers, uniform in ``[min, max)``. ``seed`` 0 takes the program's seed.
+    ///
+    /// Args:
+    ///     shape (list or Variable): the sizes.
+    ///     dtype (str): element type of `Out`: f32 or f64.
+    ///     min (float): lower bound.
+    ///     max (float): upper bound, excluded.
+    ///     seed (int): start of the sequence; 0 for another one in every run.
+    "ops.uniform_random(shape, dtype='float32', min=-1.0, max=1.0, seed=0)"
+        => |net, a| net.uniform_random(a.ints("shape")?, a.dtype("dtype")?, (a.f32("min")?, a.f32("max")?),
+        a.i32("seed")?);
+
+    /// A tensor of normally distributed random numbers. ``seed`` 0 takes the program's seed.
+    ///
+    /// Args:
+    ///     shape (list or Variable): the sizes.
+    ///     mean (float): middle of the distribution.
+    ///     std (float): its standard deviation.
+    ///     seed (int): start of the sequence; 0 for another one in every run.
+    ///     dtype (str): element type of `Out`: f32 or f64.
+    "nn.gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype='float32')"
+        => |net, a| net.gaussian_random(a.ints("shape")?, (a.f32("mean")?, a.f32("std")?), a.i32("seed")?,
+        a.dtype("dtype")?);
+
+    /// `uniform_random` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
+    /// ``input``.
+    ///
+    /// Args:
+    ///     input (Variable): the tensor that gives the size.
+    ///     shape (int or list): the sizes; the one at `output_dim_idx` is replaced (must be set).
+    ///     dtype (str): element type of `Out`: f32 or f64.
+    ///     input_dim_idx (int): which size of `Input` to take.
+    ///     output_dim_idx (int): which size of `Out` it becomes.
+    ///     min (float): lower bound.
+    ///     max (float): upper bound, excluded.
+    ///     seed (int): start of the sequence; 0 for another one in every run.
+    "nn.uniform_random_batch_size_like(input, shape, dtype='float32', input_dim_idx=0, output_dim_idx=0, \
+     min=-1.0, max=1.0, seed=0)"
+        => |net, a| net.uniform_random_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
+        (a.f32("min")?, a.f32("max")?), a.i32("seed")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
+
+    /// `gaussian_random` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
+    /// ``input``.
+    ///
+    /// Args:
+    ///     input (Variable): the tensor that gives the size.
+    ///     shape (int or list): the sizes; the one at `output_dim_idx` is replaced (must be set).
+    ///     input_dim_idx (int): which size of `Input` to take.
+    ///     output_dim_idx (int): which size of `Out` it becomes.
+    ///     mean (float): middle of the distribution.
+    ///     std (float): its standard deviation.
+    ///     seed (int): start of the sequence; 0 for another one in every run.
+    ///     dtype (str): element type of `Out`: f32 or f64.
+    "nn.gaussian_random_batch_size_like(input, shape, input_dim_idx=0, output_dim_idx=0, mean=0.0, std=1.0, \
+     seed=0, dtype='float32')"
+        => |net, a| net.gaussian_random_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
+        (a.f32("mean")?, a.f32("std")?), a.i32("seed")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
+
+    /// An identity matrix ``[num_rows, num_columns]``, repeated over the dimensions ``batch_shape``.
+    ///
+    /// Args:
+    ///     num_rows (int): rows (must be set).
+    ///     num_columns (int): columns; -1 for as many as rows.
+    ///     batch_shape (list): the matrix is repeated over these dimensions.
+    ///     dtype (str): element type of `Out`.
+    "tensor.eye(num_rows, num_columns=None, batch_shape=None, dtype='float32')"
+        => |net, a| {
+            let eye = net.eye(a.i64("num_rows")?, a.opt("num_columns", Args::i64)?, a.dtype("dtype")?)?;
+            match a.opt("batch_shape", Args::i64s)? {
+                None => Ok::<_, Error>(eye),
+                Some(batch) => net.repeat_over(&eye, &batch),
+            }
+        };
+
+    /// ``num`` numbers from ``start`` to ``stop`` with equal distances.
+    ///
+    /// Args:
+    ///     start (float): one number, f32 or f64.
+    ///     stop (float): one number of the same dtype.
+    ///     num (int): one integer, at least 1.
+    ///     dtype (str): the element type.
+    "tensor.linspace(start, stop, num, dtype)"
+        => |net, a| net.linspace(a.f64("start")?, a.f64("stop")?, a.i32("num")?, a.dtype("dtype")?);
+
+    /// Random whole numbers in ``[low, high)``; with one bound, in ``[0, low)``.
+    ///
+    /// Args:
+    ///     low (int): the least number (must be set).
+    ///     high (int): above the greatest number (must be set).
+    ///     shape (list or Variable): the sizes.
+    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     dtype (str): element type of `Out`: i32 or i64.
+    ///     device (str): accepted; values are always on the CPU.
+    ///     stop_gradient (bool): no gradient flows through the result.
+    ///     seed (int): start of the sequence; 0 for another one in every run.
+    "nn.randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_gradient=False, seed=0, \
+     name=None)"
+        => |net, a| {
+        let range = match a.opt("high", Args::i32)? {
+            Some(high) => (a.i32("low")?, high),
+            None => (0, a.i32("low")?),
+        };
+        let shape = a.opt("shape", Args::ints)?.unwrap_or(Ints::Known(vec![1]));
+        net.randint(range, shape, a.opt_dtype("dtype")?.unwrap_or(DType::I64), a.i32("seed")?)
+    };
+
+    /// For each row of probabilities, the index of a random draw.
+    ///
+    /// Args:
+    ///     x (Variable): probabilities [batch, classes].
+    ///     min (float): lower bound of r.
+    ///     max (float): upper bound of r.
+    ///     seed (int): of r; 0 for another one in every run.
+    ///     dtype (str): the element type.
+    "nn.sampling_id(x, min=0.0, max=1.0, seed=0, dtype='float32')"
+        => |net, a| net.sampling_id(&a.var("x")?, (a.f32("min")?, a.f32("max")?), a.i32("seed")?);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use oarlock_ir::{Kind, Op, Result, fail};
 
 use super::Operand;
 use super::conv::{Layout, Spatial};
+use crate::declare::{Args, declare};
 use crate::ints::{Ints, Style};
 use crate::layer::known;
 use crate::options::options;
@@ -292,4 +293,194 @@ impl Net {
         )?;
         Ok(out)
     }
+}
+
+declare! {
+    /// A part of a tensor of size ``shape`` that begins at ``offsets``; -1 in ``shape`` means all the rest.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     shape (list or Variable): its sizes; -1 stands for all that follows.
+    ///     offsets (list or Variable): where the part starts along each axis; -1 stands for one that is computed.
+    "nn.crop_tensor(x, shape=None, offsets=None, name=None)" => |net, a| {
+        let shape = a.ints("shape")?;
+        let none = Ints::Known(vec![0; net.shape(&a.var("x")?)?.rank()]);
+        net.crop_tensor(&a.var("x")?, shape, a.opt("offsets", Args::ints)?.unwrap_or(none))
+    };
+
+    /// A weight divided by its largest singular value, estimated by ``power_iters`` power iterations.
+    ///
+    /// Args:
+    ///     weight (Variable): f32 or f64.
+    ///     dim (int): the axis whose positions are rows of the matrix; all others together are columns.
+    ///     power_iters (int): how often the estimate is improved.
+    ///     eps (float): added to norms that are divided by.
+    "nn.spectral_norm(weight, dim=0, power_iters=1, eps=1e-12, name=None)"
+        => |net, a| net.spectral_norm(&a.var("weight")?, a.usize("dim")?, a.i32("power_iters")?, a.f32("eps")?);
+
+    /// Resizes images by ``resample``: ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``, to ``out_shape`` or by the factor
+    /// ``scale``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     out_shape (list or Variable): sizes of the result.
+    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
+    ///     resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
+    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
+    ///     align_corners (bool): first and last pixels stay where they are.
+    ///     align_mode (int): without aligned corners: 0 compares centres of pixels, 1 their corners.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.image_resize(input, out_shape=None, scale=None, name=None, resample='BILINEAR', actual_shape=None, \
+     align_corners=True, align_mode=1, data_format='NCHW')"
+        => |net, a| net.image_resize(&a.var("input")?, &a.str("resample")?, resize(a)?);
+
+    /// The shorter side gets this length, the other keeps its proportion.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     out_short_len (int): the shorter side of the result; the longer one keeps the ratio.
+    ///     resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
+    "nn.image_resize_short(input, out_short_len, resample='BILINEAR')"
+        => |net, a| net.image_resize_short(&a.var("input")?, a.usize("out_short_len")?, &a.str("resample")?);
+
+    /// Resizes images ``[batch, channels, height, width]`` by bilinear interpolation, to ``out_shape`` or by the factor
+    /// ``scale``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     out_shape (list or Variable): sizes of the result.
+    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
+    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
+    ///     align_corners (bool): first and last pixels stay where they are.
+    ///     align_mode (int): without aligned corners: 0 compares centres of pixels, 1 their corners.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
+     align_mode=1, data_format='NCHW')"
+        => |net, a| net.resize_bilinear(&a.var("input")?, resize(a)?);
+
+    /// Resizes images by nearest-neighbour interpolation, to ``out_shape`` or by the factor ``scale``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     out_shape (list or Variable): sizes of the result.
+    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
+    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
+    ///     align_corners (bool): first and last pixels stay where they are.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.resize_nearest(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
+     data_format='NCHW')"
+        => |net, a| net.resize_nearest(&a.var("input")?, resize(a)?);
+
+    /// Resizes volumes ``[batch, channels, depth, height, width]`` by trilinear interpolation, to ``out_shape`` or by the
+    /// factor ``scale``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     out_shape (list or Variable): sizes of the result.
+    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
+    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
+    ///     align_corners (bool): first and last pixels stay where they are.
+    ///     align_mode (int): without aligned corners: 0 compares centres of pixels, 1 their corners.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.resize_trilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
+     align_mode=1, data_format='NCDHW')"
+        => |net, a| net.resize_trilinear(&a.var("input")?, resize(a)?);
+
+    /// Adds pixels to images; ``paddings`` are ``[above, below, left, right]``, ``mode`` is ``constant``, ``reflect`` or
+    /// ``edge``.
+    ///
+    /// Args:
+    ///     input (Variable): images of four sizes.
+    ///     paddings (list or Variable): pixels above, below, left and right.
+    ///     mode (str): what they are: constant, reflect or edge.
+    ///     pad_value (float): their value, if they are constant.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.pad2d(input, paddings=[0, 0, 0, 0], mode='constant', pad_value=0.0, data_format='NCHW', name=None)"
+        => |net, a| net.pad2d(&a.var("input")?, Pad2d::by(a.ints("paddings")?).mode(a.str("mode")?)
+        .pad_value(a.f32("pad_value")?).data_format(a.layout("data_format")?));
+
+    /// The windows of images as columns (im2col). ``paddings`` are one size, two (vertical, horizontal) or four (above, left,
+    /// below, right).
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, h, w], f32 or f64.
+    ///     kernel_sizes (int or list): height and width of the window (must be set).
+    ///     strides (int or list): steps of the window, vertical and horizontal (must be set).
+    ///     paddings (int or list): zeros above, left, below, right (must be set).
+    ///     dilations (int or list): distance of the window's elements, vertical and horizontal (must be set).
+    "nn.unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None)"
+        => |net, a| net.unfold(&a.var("x")?, a.spatial("kernel_sizes")?, a.spatial("strides")?, a.spatial("paddings")?,
+        a.spatial("dilations")?);
+
+    /// Rearranges ``[batch, c * r * r, h, w]`` to ``[batch, c, h * r, w * r]`` with ``r = upscale_factor``.
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, h, w].
+    ///     upscale_factor (int): r; its square divides the number of channels.
+    "nn.pixel_shuffle(x, upscale_factor)" => |net, a| net.pixel_shuffle(&a.var("x")?, a.i32("upscale_factor")?);
+
+    /// Rearranges blocks of ``blocksize * blocksize`` pixels into channels, in Fluid's order.
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, h, w].
+    ///     blocksize (int): b; it divides height and width, and its square the number of channels.
+    "nn.space_to_depth(x, blocksize, name=None)" => |net, a| net.space_to_depth(&a.var("x")?, a.i64("blocksize")?);
+
+    /// Takes channels of all ``group`` groups in turn.
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, h, w].
+    ///     group (int): the number of groups; it divides the number of channels.
+    "nn.shuffle_channel(x, group, name=None)" => |net, a| net.shuffle_channel(&a.var("x")?, a.i32("group")?);
+
+    /// Shifts a share of the channels by one frame forwards and backwards in time.
+    ///
+    /// Args:
+    ///     x (Variable): [sequences * seg_num, channels, h, w], f32 or f64.
+    ///     seg_num (int): frames of a sequence (must be set).
+    ///     shift_ratio (float): the part of the channels that comes from each neighbour; at most one half.
+    "nn.temporal_shift(x, seg_num, shift_ratio=0.25, name=None)"
+        => |net, a| net.temporal_shift(&a.var("x")?, a.i32("seg_num")?, a.f32("shift_ratio")?);
+
+    /// A mask of the largest elements of the selected planes, each row and column used once.
+    ///
+    /// Args:
+    ///     input (Variable): four sizes, f32 or f64.
+    ///     axis (int): 1, 2 or 3; the other two are rows and columns (must be set).
+    ///     indexes (int or list): the planes along `axis` to look at (must be set).
+    "nn.similarity_focus(input, axis, indexes, name=None)"
+        => |net, a| net.similarity_focus(&a.var("input")?, a.i32("axis")?, &a.i32s("indexes")?);
+
+    /// The points to which affine maps ``theta`` lead the pixels of images of size ``out_shape``.
+    ///
+    /// Args:
+    ///     theta (Variable): [n, 2, 3], f32 or f64.
+    ///     out_shape (list or Variable): ``[batch, channels, height, width]`` of the image to sample.
+    "nn.affine_grid(theta, out_shape, name=None)" => |net, a| net.affine_grid(&a.var("theta")?, a.ints("out_shape")?);
+
+    /// Pixels of images at the points of ``grid``, by bilinear interpolation.
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, h, w], f32 or f64.
+    ///     grid (Variable): [n, h, w, 2]: horizontal and vertical place, from -1 to 1 over the image.
+    "nn.grid_sampler(x, grid, name=None)" => |net, a| net.grid_sampler(&a.var("x")?, &a.var("grid")?);
+
+    /// A part of a tensor of size ``shape`` that begins at ``offsets``.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     shape (int or list): its sizes; a first one of -1 keeps that of `X`.
+    ///     offsets (int or list): where the part starts along each axis.
+    "nn.crop(x, shape=None, offsets=None, name=None)"
+        => |net, a| net.crop(&a.var("x")?, &a.i32s("shape")?, &a.opt("offsets", Args::i32s)?.unwrap_or_default());
+}
+
+fn resize(a: &Args) -> Result<Resize> {
+    Ok(Resize::new()
+        .out_shape(a.opt("out_shape", Args::ints)?)
+        .scale(a.opt("scale", Args::operand)?)
+        .actual_shape(a.opt_var("actual_shape")?)
+        .align_corners(a.bool("align_corners")?)
+        .align_mode(a.opt("align_mode", Args::i32)?.unwrap_or(1))
+        .data_format(a.layout("data_format")?))
 }

@@ -3,6 +3,7 @@
 use oarlock_ir::{Kind, Op, Result, Shape, Var, VarType, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::{declare, refs};
 use crate::{Net, VarRef};
 
 impl Net {
@@ -241,4 +242,227 @@ impl Net {
         layer.append_op(op)?;
         Ok((out, weight))
     }
+}
+
+declare! {
+    /// The rows of ``input`` whose numbers are in ``index``.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     index (Variable): i32 or i64, [n] or [n, 1].
+    ///     overwrite (bool): in the gradient, the last of several uses of a row wins; false: they are summed.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    ///     >>> rows = fluid.layers.gather(x, fluid.layers.assign(np.array([2, 0], "int32")))
+    ///     >>> fluid.Executor().run(fetch_list=[rows])[0].tolist()
+    ///     [[3.0], [1.0]]
+    "nn.gather(input, index, overwrite=True)"
+        => |net, a| net.gather(&a.var("input")?, &a.var("index")?, a.bool("overwrite")?);
+
+    /// The slices of ``input`` at the indices in the last dimension of ``index``.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     index (Variable): i32 or i64, [..., k]: indices along the first k axes of `X`.
+    "nn.gather_nd(input, index, name=None)" => |net, a| net.gather_nd(&a.var("input")?, &a.var("index")?);
+
+    /// ``input`` with the rows ``index`` replaced by ``updates``; without ``overwrite`` rows of ``updates`` are summed there.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor of numbers.
+    ///     index (Variable): int32 or int64 positions.
+    ///     updates (Variable): [n], then the other axes of `X`.
+    ///     overwrite (bool): the last update of a row wins; false: rows start from 0 and all updates are summed.
+    "nn.scatter(input, index, updates, name=None, overwrite=True)"
+        => |net, a| net.scatter(&a.var("input")?, &a.var("index")?, &a.var("updates")?, a.bool("overwrite")?);
+
+    /// The index of the largest element along ``axis``, int64.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     axis (int): the dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 5, 3]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.argmax(x, axis=1)])[0].tolist()
+    ///     [1]
+    "tensor.argmax(x, axis=0)" => |net, a| net.argmax(&a.var("x")?, a.i64("axis")?);
+
+    /// The index of the smallest element along ``axis``, int64.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     axis (int): the dimension.
+    "tensor.argmin(x, axis=0)" => |net, a| net.argmin(&a.var("x")?, a.i64("axis")?);
+
+    /// The elements sorted along ``axis``, and the index that each had before.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor of numbers.
+    ///     axis (int): the axis; negative ones count from the end.
+    ///     descending (bool): the largest first.
+    "tensor.argsort(input, axis=-1, descending=False, name=None)"
+        => |net, a| net.argsort(&a.var("input")?, a.i32("axis")?, a.bool("descending")?);
+
+    /// The ``k`` largest elements of each row, and their indices.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     k (Variable or int): the number of elements per row, also as a Variable.
+    ///
+    /// Returns:
+    ///     tuple: values and int64 indices, both ``[..., k]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 5, 3]], "float32"))
+    ///     >>> values, indices = fluid.layers.topk(x, 2)
+    ///     >>> [a.tolist() for a in fluid.Executor().run(fetch_list=[values, indices])]
+    ///     [[[5.0, 3.0]], [[1, 2]]]
+    "nn.topk(input, k, name=None)" => |net, a| match a.is_var("k") {
+        true => net.topk_var(&a.var("input")?, &a.var("k")?),
+        false => net.topk(&a.var("input")?, a.i32("k")?),
+    };
+
+    /// ``ref`` with ``updates`` added at the indices in the last dimension of ``index``.
+    ///
+    /// Args:
+    ///     ref (Variable): the tensor that is added to.
+    ///     index (Variable): i32 or i64, [..., k]: indices along the first k axes of `X`.
+    ///     updates (Variable): the axes of `Index` but the last, then the axes of `X` from k on.
+    "nn.scatter_nd_add(ref, index, updates, name=None)"
+        => |net, a| net.scatter_nd_add(&a.var("ref")?, &a.var("index")?, &a.var("updates")?);
+
+    /// Zeros of ``shape`` with ``updates`` added at the indices in the last dimension of ``index``.
+    ///
+    /// Args:
+    ///     index (Variable): int32 or int64 positions.
+    ///     updates (Variable): the values to add, one (slice) per index.
+    ///     shape (int or list): sizes of the result.
+    "nn.scatter_nd(index, updates, shape, name=None)"
+        => |net, a| net.scatter_nd(&a.var("index")?, &a.var("updates")?, &a.i64s("shape")?);
+
+    /// The slices ``index`` of dimension ``dim``.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     index (Variable): [k] or [k, 1], i32 or i64.
+    ///     dim (int): the axis; negative ones count from the end.
+    "nn.index_select(input, index, dim=0)"
+        => |net, a| net.index_select(&a.var("input")?, &a.var("index")?, a.i32("dim")?);
+
+    /// The indices of the true elements, int64 ``[n, rank of condition]``.
+    ///
+    /// Args:
+    ///     condition (Variable): bool.
+    "nn.where(condition)" => |net, a| net.where_index(&a.var("condition")?);
+
+    /// The distinct elements of a 1-D tensor in the order of their first occurrence, and for each element of ``x`` its index
+    /// among them.
+    ///
+    /// Args:
+    ///     x (Variable): [n], numbers.
+    ///     dtype (str): element type of indices and counts: i32 or i64 (must be set).
+    "nn.unique(x, dtype='int32')" => |net, a| net.unique_of(&a.var("x")?, a.dtype("dtype")?);
+
+    /// `unique`, and the number of occurrences of each distinct element.
+    ///
+    /// Args:
+    ///     x (Variable): [n], numbers.
+    ///     dtype (str): element type of indices and counts: i32 or i64 (must be set).
+    "nn.unique_with_counts(x, dtype='int32')" => |net, a| net.unique_with_counts(&a.var("x")?, a.dtype("dtype")?);
+
+    /// Row ``i`` of the result is row ``i`` of the input with number ``index[i]``.
+    ///
+    /// Args:
+    ///     inputs (Variable or list): tensors of one shape, ``[batch, ...]``.
+    ///     index (Variable): ``[batch, 1]``, int32 or int64: from which input each row comes.
+    "nn.multiplex(inputs, index)" => |net, a| net.multiplex(&refs(&a.vars("inputs")?), &a.var("index")?);
+
+    /// Ids as numbers within their shard: ids of other shards than ``shard_id`` become ``ignore_value``.
+    ///
+    /// Args:
+    ///     input (Variable): ids from 0 on, i32 or i64; the last size is 1.
+    ///     index_num (int): how many ids there are (must be set).
+    ///     nshards (int): how many shards there are (must be set).
+    ///     shard_id (int): which of them this is (must be set).
+    ///     ignore_value (int): what stands for ids of other shards.
+    "nn.shard_index(input, index_num, nshards, shard_id, ignore_value=-1)"
+        => |net, a| net.shard_index(&a.var("input")?, a.i32("index_num")?, a.i32("nshards")?, a.i32("shard_id")?,
+        a.i32("ignore_value")?);
+
+    /// A square matrix with ``diagonal`` on its diagonal and zeros elsewhere.
+    ///
+    /// Args:
+    ///     diagonal (Variable or numpy.ndarray): [n], any dtype.
+    "tensor.diag(diagonal)" => |net, a| match a.is_var("diagonal") {
+        true => net.diag(&a.var("diagonal")?),
+        false => {
+            let diagonal = net.assign_value(&a.tensor("diagonal")?)?;
+            net.diag(&diagonal)
+        }
+    };
+
+    /// Matrices with the last dimension of ``input`` on a diagonal; ``dim1`` and ``dim2`` are the dimensions of rows and
+    /// columns.
+    ///
+    /// Args:
+    ///     input (Variable): [..., n], any dtype.
+    ///     offset (int): how far above the main diagonal; below if negative.
+    ///     dim1 (int): the axis of rows; negative ones count from the end.
+    ///     dim2 (int): the axis of columns.
+    "nn.diag_embed(input, offset=0, dim1=-2, dim2=-1)"
+        => |net, a| net.diag_embed(&a.var("input")?, a.i32("offset")?, (a.i32("dim1")?, a.i32("dim2")?));
+
+    /// Coordinates of a grid: for ``n`` vectors, ``n`` tensors of ``n`` dimensions.
+    ///
+    /// Args:
+    ///     input (Variable or list): lists, [n] each.
+    "nn.meshgrid(input, name=None)" => |net, a| net.meshgrid(&refs(&a.vars("input")?));
+
+    /// The lower triangle; elements above the diagonal are zero.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     diagonal (int): which diagonal: 0 is the main one, positive ones lie above it.
+    "nn.tril(input, diagonal=0, name=None)" => |net, a| net.tril(&a.var("input")?, a.i32("diagonal")?);
+
+    /// The upper triangle; elements below the diagonal are zero.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     diagonal (int): which diagonal: 0 is the main one, positive ones lie above it.
+    "nn.triu(input, diagonal=0, name=None)" => |net, a| net.triu(&a.var("input")?, a.i32("diagonal")?);
+
+    /// The sums of a diagonal.
+    ///
+    /// Args:
+    ///     input (Variable): numbers, at least two axes.
+    ///     offset (int): how far above the main diagonal; below if negative.
+    ///     dim1 (int): the axis of rows; negative ones count from the end.
+    ///     dim2 (int): the axis of columns.
+    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    "nn.trace(input, offset=0, dim1=0, dim2=1, out=None, name=None)"
+        => |net, a| net.trace(&a.var("input")?, a.i32("offset")?, (a.i32("dim1")?, a.i32("dim2")?));
+
+    /// Rows of ids as `num_hash` numbers below `hash_size`.
+    ///
+    /// Args:
+    ///     input (Variable): i32 or i64; the last dimension is hashed as a whole.
+    ///     hash_size (int): hashes lie in ``[0, hash_size)``.
+    ///     num_hash (int): how many hashes of each row, with seeds 0, 1, ...
+    "nn.hash(input, hash_size, num_hash=1, name=None)"
+        => |net, a| net.hash(&a.var("input")?, a.i64("hash_size")?, a.i32("num_hash")?);
+
+    /// The instances that have a wanted tag, and the weight of each in a loss.
+    ///
+    /// Args:
+    ///     ins (Variable): instances: sequences if is_lod, else rows.
+    ///     ins_tag (Variable): i64 tags, a sequence per instance.
+    ///     filter_tag (Variable): i64 tags to keep.
+    ///     is_lod (bool): instances are sequences of `Ins` (must be set).
+    ///     out_val_if_empty (int): what `Out` holds if no instance is kept.
+    "nn.filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0)"
+        => |net, a| net.filter_by_instag(&a.var("ins")?, (&a.var("ins_tag")?, &a.var("filter_tag")?),
+        a.bool("is_lod")?, a.i64("out_val_if_empty")?);
 }

@@ -4,6 +4,7 @@ use oarlock_ir::{Kind, Op, Result, VarType, fail};
 use oarlock_tensor::DType;
 
 use super::{MatMul, Reduce};
+use crate::declare::{Args, Made, declare};
 use crate::layers::shape::Reshape;
 use crate::options::options;
 use crate::{Net, VarRef};
@@ -286,4 +287,235 @@ impl Net {
         }
         layer.out(DType::F32, op)
     }
+}
+
+declare! {
+    /// ``exp(x) / sum(exp(x))`` along a dimension: positive numbers that sum to 1.
+    ///
+    /// Args:
+    ///     input (Variable): any float tensor.
+    ///     axis (int): the dimension of the classes.
+    ///
+    /// Returns:
+    ///     Variable: the shape of ``input``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[0, 0]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.softmax(x)])[0].tolist()
+    ///     [[0.5, 0.5]]
+    "nn.softmax(input, use_cudnn=False, name=None, axis=-1)" => |net, a| net.softmax(&a.var("input")?, a.i32("axis")?);
+
+    /// The logarithm of the softmax along ``axis`` (the last dimension where ``None``), computed in ``dtype`` if given.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     axis (int): the dimension.
+    ///     dtype (str): the element type.
+    "nn.log_softmax(input, axis=None, dtype=None, name=None)"
+        => |net, a| {
+            let mut input = a.var("input")?;
+            if let Some(dtype) = a.opt_dtype("dtype")? {
+                input = net.cast(&input, dtype)?;
+            }
+            net.log_softmax(&input, a.opt("axis", Args::i32)?.unwrap_or(-1))
+        };
+
+    /// The negative log likelihood of the label: ``-log(input[label])``.
+    ///
+    /// Args:
+    ///     input (Variable): probabilities ``[batch, classes]``, for example of `softmax`.
+    ///     label (Variable): int64 ``[batch, 1]``; with ``soft_label``, float probabilities ``[batch, classes]``.
+    ///     soft_label (bool): labels are distributions.
+    ///     ignore_index (int): samples with this label cost 0.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Example:
+    ///     >>> x, label = fluid.data("x", [None, 13]), fluid.data("label", [None, 1], "int64")
+    ///     >>> predicted = fluid.layers.fc(x, 10, act="softmax")
+    ///     >>> fluid.layers.cross_entropy(predicted, label).shape
+    ///     (-1, 1)
+    "loss.cross_entropy(input, label, soft_label=False, ignore_index=-100)"
+        => |net, a| net.cross_entropy(&a.var("input")?, &a.var("label")?,
+        CrossEntropy::new().soft_label(a.bool("soft_label")?).ignore_index(a.i32("ignore_index")?));
+
+    /// The cross entropy of the softmax of logits, computed together: faster and more accurate than the two layers.
+    ///
+    /// Args:
+    ///     logits (Variable): ``[batch, classes]``, before the softmax.
+    ///     label (Variable): int64 ``[batch, 1]``; with ``soft_label``, float probabilities ``[batch, classes]``.
+    ///     soft_label (bool): labels are distributions, not class numbers.
+    ///     ignore_index (int): examples with this label have no loss.
+    ///     numeric_stable_mode (bool): keep exponentials in range (only with softmax).
+    ///     return_softmax (bool): return the softmax, too.
+    ///     axis (int): the dimension of the classes.
+    ///
+    /// Returns:
+    ///     Variable: the loss, ``[batch, 1]``; with ``return_softmax`` a tuple of loss and softmax.
+    ///
+    /// Example:
+    ///     >>> logits, label = fluid.data("logits", [None, 10]), fluid.data("label", [None, 1], "int64")
+    ///     >>> fluid.layers.softmax_with_cross_entropy(logits, label).shape
+    ///     (-1, 1)
+    "loss.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, \
+     numeric_stable_mode=True, return_softmax=False, axis=-1)"
+        => |net, a| match a.bool("return_softmax")? {
+        true => {
+            net.softmax_with_cross_entropy_and_softmax(&a.var("logits")?, &a.var("label")?, entropy(a)?).map(Made::from)
+        }
+        false => net.softmax_with_cross_entropy(&a.var("logits")?, &a.var("label")?, entropy(a)?).map(Made::from),
+    };
+
+    /// The cross entropy of each logit with its own label in [0, 1], for labels that do not exclude each other.
+    ///
+    /// Args:
+    ///     x (Variable): scores.
+    ///     label (Variable): probabilities, like `X`.
+    ///     ignore_index (int): elements with this label cost nothing.
+    ///     normalize (bool): divide by the number of elements not ignored.
+    ///
+    /// Example:
+    ///     >>> x, label = fluid.data("x", [None, 5]), fluid.data("label", [None, 5])
+    ///     >>> fluid.layers.sigmoid_cross_entropy_with_logits(x, label).shape
+    ///     (-1, 5)
+    "loss.sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False)"
+        => |net, a| net.sigmoid_cross_entropy_with_logits(&a.var("x")?, &a.var("label")?,
+        a.opt("ignore_index", Args::i32)?, a.bool("normalize")?);
+
+    /// ``(input - label) ** 2``, element by element.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    ///
+    /// Example:
+    ///     >>> x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
+    ///     >>> fluid.layers.mean(fluid.layers.square_error_cost(x, y)).shape
+    ///     (1,)
+    "loss.square_error_cost(input, label)" => |net, a| net.square_error_cost(&a.var("input")?, &a.var("label")?);
+
+    /// The mean of squared errors, `[1]`.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    "loss.mse_loss(input, label)" => |net, a| net.mse_loss(&a.var("input")?, &a.var("label")?);
+
+    /// The Huber loss: squared where ``|input - label|`` is below ``delta``, linear beyond.
+    ///
+    /// Args:
+    ///     input (Variable): predictions.
+    ///     label (Variable): the true classes.
+    ///     delta (float): where the loss becomes linear (must be set).
+    "loss.huber_loss(input, label, delta)"
+        => |net, a| net.huber_loss(&a.var("input")?, &a.var("label")?, a.f32("delta")?);
+
+    /// The negative log likelihood of labels 0 or 1: ``input`` holds probabilities ``[batch, 1]``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    ///     epsilon (float): added to arguments of logarithms (must be set).
+    "nn.log_loss(input, label, epsilon=0.0001, name=None)"
+        => |net, a| net.log_loss(&a.var("input")?, &a.var("label")?, a.f32("epsilon")?);
+
+    /// The smooth L1 loss of each row, ``[batch, 1]``: squared where ``|x - y|`` is below ``1 / sigma**2``, linear beyond.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     y (Variable): the second operand.
+    ///     inside_weight (Variable): factor of the difference, like ``x``; goes with ``outside_weight``.
+    ///     outside_weight (Variable): factor of the loss, like ``x``.
+    ///     sigma (float): the loss is quadratic below ``1 / sigma ** 2``; ``None``: 1.
+    "nn.smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None)" => |net, a| {
+        let weights = (a.opt_var("inside_weight")?, a.opt_var("outside_weight")?);
+        let both = weights.0.as_ref().zip(weights.1.as_ref());
+        net.smooth_l1(&a.var("x")?, &a.var("y")?, both, a.opt("sigma", Args::f32)?)
+    };
+
+    /// The Bayesian personalized ranking loss, ``[batch, 1]``: the score of the label against those of all other items.
+    ///
+    /// Args:
+    ///     input (Variable): scores [..., classes].
+    ///     label (Variable): class numbers [..., 1].
+    "loss.bpr_loss(input, label, name=None)" => |net, a| net.bpr_loss(&a.var("input")?, &a.var("label")?);
+
+    /// The RankNet loss of pairs of scores: ``label`` is 1 where ``left`` should rank higher.
+    ///
+    /// Args:
+    ///     label (Variable): 1 if left ranks higher, else 0.
+    ///     left (Variable): scores.
+    ///     right (Variable): scores.
+    "loss.rank_loss(label, left, right, name=None)"
+        => |net, a| net.rank_loss(&a.var("label")?, &a.var("left")?, &a.var("right")?);
+
+    /// ``max(0, -label * (left - right) + margin)`` of pairs of scores; ``label`` is 1 or -1.
+    ///
+    /// Args:
+    ///     label (Variable): 1 if `X1` ranks higher, -1 if `X2` does.
+    ///     left (Variable): scores of the first documents, ``[batch, 1]``.
+    ///     right (Variable): scores of the second documents, ``[batch, 1]``.
+    ///     margin (float): how far scores should be apart.
+    "loss.margin_rank_loss(label, left, right, margin=0.1, name=None)"
+        => |net, a| net.margin_rank_loss(&a.var("label")?, &a.var("left")?, &a.var("right")?, a.f32("margin")?);
+
+    /// The Kullback-Leibler divergence; ``x`` holds log probabilities. ``reduction`` is ``none``, ``batchmean``, ``mean`` or
+    /// ``sum``.
+    ///
+    /// Args:
+    ///     x (Variable): logarithms of probabilities.
+    ///     target (Variable): probabilities, like `X`.
+    ///     reduction (str): none; or sum; or mean over all elements, or batchmean over rows.
+    "loss.kldiv_loss(x, target, reduction='mean', name=None)"
+        => |net, a| net.kldiv_loss(&a.var("x")?, &a.var("target")?, &a.str("reduction")?);
+
+    /// The Dice loss, 1 minus the overlap of prediction and label, ``[1]``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    ///     epsilon (float): keeps divisions finite.
+    "nn.dice_loss(input, label, epsilon=1e-05, name=None)"
+        => |net, a| net.dice_loss(&a.var("input")?, &a.var("label")?, a.f64("epsilon")?);
+
+    /// The N-pair loss, ``[1]``: pulls embeddings of one class together and others apart.
+    ///
+    /// Args:
+    ///     anchor (Variable): embeddings of the anchors, ``[batch, width]``.
+    ///     positive (Variable): embeddings of the positives, ``[batch, width]``.
+    ///     labels (Variable): classes, ``[batch]``.
+    ///     l2_reg (float): the weight of the L2 norm of the embeddings.
+    "loss.npair_loss(anchor, positive, labels, l2_reg=0.002)"
+        => |net, a| net.npair_loss(&a.var("anchor")?, &a.var("positive")?, &a.var("labels")?, a.f64("l2_reg")?);
+
+    /// The loss of a student that learns from clicks and from the scores of a teacher, ``[batch, 1]``.
+    ///
+    /// Args:
+    ///     input (Variable): scores [n, 1].
+    ///     label (Variable): [n, 1].
+    ///     soft_max_up_bound (float): from this score on there is no gradient.
+    ///     soft_max_lower_bound (float): up to this score there is no gradient.
+    "loss.teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0)"
+        => |net, a| net.teacher_student_sigmoid_loss(&a.var("input")?, &a.var("label")?,
+        (a.f32("soft_max_lower_bound")?, a.f32("soft_max_up_bound")?));
+
+    /// One-hot labels ``[batch, classes]`` mixed with ``prior_dist``, a uniform distribution where ``None``: ``(1 - epsilon)
+    /// * label + epsilon * prior``.
+    ///
+    /// Args:
+    ///     label (Variable): the true classes.
+    ///     prior_dist (Variable): the distribution to mix in, ``[1, classes]``; ``None``: the uniform one.
+    ///     epsilon (float): weight of the prior.
+    ///     dtype (str): the element type.
+    "nn.label_smooth(label, prior_dist=None, epsilon=0.1, dtype='float32', name=None)"
+        => |net, a| net.label_smooth(&a.var("label")?, a.opt_var("prior_dist")?.as_ref(), a.f32("epsilon")?);
+}
+
+fn entropy(a: &Args) -> Result<CrossEntropy> {
+    Ok(CrossEntropy::new()
+        .soft_label(a.bool("soft_label")?)
+        .ignore_index(a.i32("ignore_index")?)
+        .numeric_stable_mode(a.bool("numeric_stable_mode")?)
+        .axis(a.i32("axis")?))
 }

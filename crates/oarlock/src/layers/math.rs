@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Kind, Op, Result, fail};
 
+use crate::declare::{Args, declare, refs};
 use crate::layer::known;
 use crate::layers::Operand;
 use crate::options::options;
@@ -129,4 +130,136 @@ impl Net {
         let op = Op::new("cast").input("X", [x]);
         layer.out(dtype, op.attr("in_dtype", from.proto()).attr("out_dtype", dtype.proto()))
     }
+}
+
+declare! {
+    /// Limits each element to ``[min, max]``.
+    ///
+    /// Args:
+    ///     x (Variable): a tensor or selected rows.
+    ///     min (float): lower bound (must be set).
+    ///     max (float): upper bound (must be set).
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([-2, 0.5, 9], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.clip(x, -1.0, 1.0)])[0].tolist()
+    ///     [-1.0, 0.5, 1.0]
+    "nn.clip(x, min, max, name=None)" => |net, a| net.clip(&a.var("x")?, a.f32("min")?, a.f32("max")?);
+
+    /// Scales ``x`` down so that its L2 norm is at most ``max_norm``.
+    ///
+    /// Args:
+    ///     x (Variable): a tensor or selected rows.
+    ///     max_norm (float): the largest norm (must be set).
+    "nn.clip_by_norm(x, max_norm, name=None)" => |net, a| net.clip_by_norm(&a.var("x")?, a.f32("max_norm")?);
+
+    /// ``scale * x + bias``, or ``scale * (x + bias)`` without ``bias_after_scale``.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers, or selected rows.
+    ///     scale (float or Variable): the factor: a number, or a variable `[1]`.
+    ///     bias (float): what is added.
+    ///     bias_after_scale (bool): multiply first?.
+    ///     act (str): activation.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.scale(x, 2.0, bias=1.0)])[0].tolist()
+    ///     [3.0, 5.0]
+    "nn.scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None)"
+        => |net, a| net.scale(&a.var("x")?, Scale::by(a.operand("scale")?).bias(a.f32("bias")?)
+        .bias_after_scale(a.bool("bias_after_scale")?).act(a.act("act")?));
+
+    /// ``x`` where positive, else a learnt factor times ``x``. ``mode``: one factor for ``all``, one per ``channel``, or one
+    /// per ``element``.
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, ...].
+    ///     mode (str): all: one slope; channel: one per channel; element: one per element of a sample.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    "nn.prelu(x, mode, param_attr=None, name=None)"
+        => |net, a| net.prelu(&a.var("x")?, &a.str("mode")?, a.param("param_attr")?);
+
+    /// The largest element of each group of ``groups`` channels; ``axis`` is the dimension of the channels.
+    ///
+    /// Args:
+    ///     x (Variable): images of four sizes.
+    ///     groups (int): how many channels are compared (must be set).
+    ///     axis (int): the axis of the channels.
+    "nn.maxout(x, groups, name=None, axis=1)" => |net, a| net.maxout(&a.var("x")?, a.i32("groups")?, a.i32("axis")?);
+
+    /// The sum of a list of tensors of one shape.
+    ///
+    /// Args:
+    ///     x (Variable or list): tensors of one shape, selected rows of one height, or arrays; what nothing has written is left out.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.fill_constant([2], "float32", 1.5)
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.sum([x, x])])[0].tolist()
+    ///     [3.0, 3.0]
+    "nn.sum(x)" => |net, a| net.sum(&refs(&a.vars("x")?));
+
+    /// The sum of a list of tensors of one shape; ``out`` names a variable for the result.
+    ///
+    /// Args:
+    ///     input (Variable or list): the input.
+    ///     out (Variable): a Variable that the result goes into.
+    "tensor.sums(input, out=None)" => |net, a| match a.opt_var("out")? {
+        Some(out) => net.sums_into(&refs(&a.vars("input")?), &out).map(|()| out),
+        None => net.sum(&refs(&a.vars("input")?)),
+    };
+
+    /// The mean of all elements.
+    ///
+    /// Args:
+    ///     x (Variable): any float tensor.
+    ///
+    /// Returns:
+    ///     Variable: ``[1]``; usually the loss that an optimizer minimizes.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 6]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.mean(x)])[0].tolist()
+    ///     [3.0]
+    "nn.mean(x, name=None)" => |net, a| net.mean(&a.var("x")?);
+
+    /// Converts the element type.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     dtype (str): the element type.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1.9], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.cast(x, "int64")])[0].tolist()
+    ///     [1]
+    "tensor.cast(x, dtype)" => |net, a| net.cast(&a.var("x")?, a.dtype("dtype")?);
+
+    /// Adds ``value`` to a variable of one element, in place by default, and returns it.
+    ///
+    /// Args:
+    ///     x (Variable): [1], any number.
+    ///     value (float): the number to add.
+    ///     in_place (bool): change ``x`` itself.
+    ///
+    /// Example:
+    ///     >>> i = fluid.layers.fill_constant([1], "int64", 3)
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.increment(i, 2)])[0].tolist()
+    ///     [5]
+    "control_flow.increment(x, value=1.0, in_place=True)" => |net, a| match a.bool("in_place")? {
+        true => net.increment(&a.var("x")?, a.f32("value")?),
+        false => net.incremented(&a.var("x")?, a.f32("value")?),
+    };
+
+    /// Running sums along ``axis``, the last dimension where ``None``. ``exclusive``: without the element itself;
+    /// ``reverse``: from the end.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor of numbers.
+    ///     axis (int): the axis; negative ones count from the end.
+    ///     exclusive (bool): without the element itself.
+    ///     reverse (bool): from the end.
+    "ops.cumsum(x, axis=None, exclusive=None, reverse=None)"
+        => |net, a| net.cumsum(&a.var("x")?, a.opt("axis", Args::i32)?, a.opt("exclusive", Args::bool)?.unwrap_or(false),
+        a.opt("reverse", Args::bool)?.unwrap_or(false));
 }

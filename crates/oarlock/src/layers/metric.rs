@@ -4,6 +4,7 @@ use oarlock_ir::{Op, Result};
 use oarlock_tensor::DType;
 
 use super::GlobalVar;
+use crate::declare::{Made, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 
@@ -120,4 +121,60 @@ impl Net {
         layer.append_op(op.attr("num_classes", num_classes))?;
         Ok((mean, wrong, correct))
     }
+}
+
+declare! {
+    /// The share of samples whose label is among the ``k`` classes with the highest predictions.
+    ///
+    /// Args:
+    ///     input (Variable): predictions ``[batch, classes]``.
+    ///     label (Variable): int64 ``[batch, 1]``.
+    ///     k (int): how many classes count.
+    ///     correct (Variable): int variables that receive the counts.
+    ///     total (Variable): int variables that receive the counts.
+    ///
+    /// Returns:
+    ///     Variable: float32 ``[1]``.
+    ///
+    /// Example:
+    ///     >>> predicted = fluid.layers.assign(np.array([[0.9, 0.1], [0.8, 0.2]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[0], [1]], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.accuracy(predicted, label)])[0].tolist()
+    ///     [0.5]
+    "metric_op.accuracy(input, label, k=1, correct=None, total=None)"
+        => |net, a| net.accuracy_with(&a.var("input")?, &a.var("label")?, a.i32("k")?,
+        Hits { correct: a.opt_var("correct")?, total: a.opt_var("total")? });
+
+    /// The area under the ROC or precision-recall curve of a classifier with two classes.
+    ///
+    /// Args:
+    ///     input (Variable): probabilities ``[batch, 2]``; column 1 is the positive class.
+    ///     label (Variable): int64 ``[batch, 1]``, 0 or 1.
+    ///     curve (str): ``ROC`` or ``PR``.
+    ///     num_thresholds (int): cells of the histograms.
+    ///     topk (int): accepted; only 1.
+    ///     slide_steps (int): the second result covers this number of batches; 0: all.
+    ///
+    /// Returns:
+    ///     tuple: AUC of all batches, AUC of the last ``slide_steps`` batches, and the histograms, which live in the scope.
+    ///
+    /// Example:
+    ///     >>> predicted, label = fluid.data("p", [None, 2]), fluid.data("label", [None, 1], "int64")
+    ///     >>> auc, batch_auc, histograms = fluid.layers.auc(predicted, label)
+    ///     >>> auc.shape, len(histograms)
+    ///     ((1,), 4)
+    "metric_op.auc(input, label, curve='ROC', num_thresholds=4095, topk=1, slide_steps=1)"
+        => |net, a| net.auc(&a.var("input")?, &a.var("label")?, Auc::new().curve(a.str("curve")?)
+        .num_thresholds(a.i32("num_thresholds")?).slide_steps(a.i32("slide_steps")?)).map(|made| {
+        Made::Tuple(vec![made.auc.into(), made.batch_auc.into(), made.stats.to_vec().into()])
+    });
+
+    /// The mean over classes of intersection over union; also the wrong and the correct predictions of each class.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    ///     num_classes (int): how many classes there are (must be set).
+    "nn.mean_iou(input, label, num_classes)"
+        => |net, a| net.mean_iou(&a.var("input")?, &a.var("label")?, a.i32("num_classes")?);
 }

@@ -4,6 +4,7 @@ use oarlock_ir::{Kind, Op, Result, fail, product};
 use oarlock_tensor::DType;
 
 use super::conv::Layout;
+use crate::declare::{Args, declare};
 use crate::layer::{Layer, Part, known};
 use crate::options::options;
 use crate::{Act, Initializer, Net, Param, ParamAttr, VarRef};
@@ -315,4 +316,156 @@ impl Layer<'_> {
         self.stop_gradient(&var)?;
         Ok(var)
     }
+}
+
+declare! {
+    /// Normalizes each channel to mean 0 and variance 1 over the batch, then multiplies by a learnt scale and adds a learnt
+    /// shift. A test program uses the moving mean and variance instead.
+    ///
+    /// Args:
+    ///     input (Variable): ``[batch, channels, ...]``, or channels last by ``data_layout``.
+    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    ///     is_test (bool): use the running statistics, and leave them alone.
+    ///     momentum (float): share of the old value when the moving mean and variance are updated.
+    ///     epsilon (float): added to the variance.
+    ///     param_attr (ParamAttr): of scale and shift.
+    ///     bias_attr (ParamAttr): of scale and shift.
+    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
+    ///     in_place (bool): write the result over the input.
+    ///     moving_mean_name (str): names of the moving statistics.
+    ///     moving_variance_name (str): names of the moving statistics.
+    ///     do_model_average_for_mean_and_var (bool): running statistics take part in `ModelAverage`.
+    ///     use_global_stats (bool): use the moving statistics in training, too.
+    ///
+    /// Returns:
+    ///     Variable: the shape of ``input``.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 3, 8, 8])
+    ///     >>> fluid.layers.batch_norm(image, act="relu").shape
+    ///     (-1, 3, 8, 8)
+    "nn.batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None, \
+     data_layout='NCHW', in_place=False, name=None, moving_mean_name=None, moving_variance_name=None, \
+     do_model_average_for_mean_and_var=True, use_global_stats=False)"
+        => |net, a| net.batch_norm(&a.var("input")?, batch_norm(a)?);
+
+    /// Normalizes each sample to mean 0 and variance 1 over the dimensions from ``begin_norm_axis`` on; with learnt ``scale``
+    /// and ``shift``.
+    ///
+    /// Args:
+    ///     input (Variable): f32 or f64.
+    ///     scale (bool): with a factor for each element.
+    ///     shift (bool): with something added to each element.
+    ///     begin_norm_axis (int): the first dimension that is normalised.
+    ///     epsilon (float): added to variances.
+    ///     param_attr (ParamAttr): the factors.
+    ///     bias_attr (ParamAttr): what is added.
+    ///     act (str): activation.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 64])
+    ///     >>> fluid.layers.layer_norm(x).shape
+    ///     (-1, 64)
+    "nn.layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, \
+     bias_attr=None, act=None, name=None)"
+        => |net, a| net.layer_norm(&a.var("input")?, LayerNorm::new().scale(a.bool("scale")?)
+        .shift(a.bool("shift")?).begin_norm_axis(a.usize("begin_norm_axis")?).epsilon(a.f32("epsilon")?)
+        .param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?).act(a.act("act")?));
+
+    /// Normalizes each column by sums and squared sums that are collected over the whole training.
+    ///
+    /// Args:
+    ///     input (Variable): matrix.
+    ///     act (str): activation.
+    ///     epsilon (float): added to sums of squares.
+    ///     param_attr (dict): name, initializer and regularizer of the weight.
+    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
+    ///     in_place (bool): accepted.
+    ///     moving_mean_name (str): accepted.
+    ///     moving_variance_name (str): accepted.
+    ///     do_model_average_for_mean_and_var (bool): accepted.
+    ///     slot_dim (int): width of a slot whose first element says whether it is there; negative for none.
+    ///     sync_stats (bool): carried along for saved programs.
+    ///     summary_decay_rate (float): how much of the sums stays.
+    ///     enable_scale_and_shift (bool): use `scale_w` and `bias`.
+    "nn.data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, \
+     name=None, moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, \
+     slot_dim=-1, sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False)"
+        => |net, a| net.data_norm(&a.var("input")?, DataNorm::new().act(a.act("act")?).epsilon(a.f32("epsilon")?)
+        .slot_dim(a.i32("slot_dim")?).sync_stats(a.bool("sync_stats")?).summary_decay_rate(a.f32("summary_decay_rate")?));
+
+    /// Divides vectors along ``axis`` by their L2 norm.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     axis (int): the dimension.
+    ///     epsilon (float): keeps divisions finite.
+    "nn.l2_normalize(x, axis, epsilon=1e-12, name=None)"
+        => |net, a| net.l2_normalize(&a.var("x")?, a.i32("axis")?, a.f32("epsilon")?);
+
+    /// Normalizes groups of channels of each sample, then multiplies by a learnt scale and adds a learnt shift.
+    ///
+    /// Args:
+    ///     input (Variable): [n, channels, ...] or [n, ..., channels], f32 or f64.
+    ///     groups (int): channels are normalised in so many groups.
+    ///     epsilon (float): added to variances.
+    ///     param_attr (ParamAttr): the factor of each channel; by default there is none.
+    ///     bias_attr (ParamAttr): what is added to each channel; by default there is nothing.
+    ///     act (str): activation.
+    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
+    "nn.group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout='NCHW', \
+     name=None)"
+        => |net, a| net.group_norm(&a.var("input")?, GroupNorm::groups(a.i32("groups")?)
+        .epsilon(a.f32("epsilon")?).param_attr(a.param_or_none("param_attr")?).bias_attr(a.param_or_none("bias_attr")?)
+        .act(a.act("act")?).data_layout(a.layout("data_layout")?));
+
+    /// Normalizes each channel of each sample, then multiplies by a learnt scale and adds a learnt shift.
+    ///
+    /// Args:
+    ///     input (Variable): [n, channels, ...], f32 or f64.
+    ///     epsilon (float): added to the variance.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     bias_attr (ParamAttr): the same of the bias; ``False``: no bias.
+    "nn.instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None)"
+        => |net, a| net.instance_norm(&a.var("input")?, a.f32("epsilon")?, a.param("param_attr")?,
+        a.param("bias_attr")?);
+
+    /// Local response normalization: divides by the squared sum over ``n`` neighbouring channels.
+    ///
+    /// Args:
+    ///     input (Variable): images of four sizes, f32 or f64.
+    ///     n (int): how many channels are neighbours, the element's own included; odd.
+    ///     k (float): the least divisor, before `beta`.
+    ///     alpha (float): the weight of squares.
+    ///     beta (float): the exponent.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format='NCHW')"
+        => |net, a| net.lrn(&a.var("input")?, a.i32("n")?, a.f32("k")?, a.f32("alpha")?, a.f32("beta")?);
+
+    /// ``x * scale + bias`` with one scale and one bias per channel, given as variables.
+    ///
+    /// Args:
+    ///     x (Variable): [n, channels, ...] or [n, ..., channels], f32 or f64.
+    ///     scale (Variable): [channels].
+    ///     bias (Variable): [channels].
+    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
+    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    "nn.affine_channel(x, scale=None, bias=None, data_layout='NCHW', name=None, act=None)"
+        => |net, a| net.affine_channel(&a.var("x")?, &a.var("scale")?, &a.var("bias")?, a.act("act")?);
+}
+
+fn batch_norm(a: &Args) -> Result<BatchNorm> {
+    Ok(BatchNorm::new()
+        .act(a.act("act")?)
+        .is_test(a.bool("is_test")?)
+        .momentum(a.f32("momentum")?)
+        .epsilon(a.f32("epsilon")?)
+        .param_attr(a.param("param_attr")?)
+        .bias_attr(a.param("bias_attr")?)
+        .data_layout(a.layout("data_layout")?)
+        .in_place(a.bool("in_place")?)
+        .moving_mean_name(a.opt_str("moving_mean_name")?)
+        .moving_variance_name(a.opt_str("moving_variance_name")?)
+        .do_model_average_for_mean_and_var(a.bool("do_model_average_for_mean_and_var")?)
+        .use_global_stats(a.bool("use_global_stats")?))
 }

@@ -3,6 +3,7 @@
 use oarlock_ir::{Dim, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::declare;
 use crate::{Net, VarRef};
 
 /// A side of an operator: a variable or a number.
@@ -190,4 +191,60 @@ impl Net {
         self.stop_gradient(&out)?;
         Ok(out)
     }
+}
+
+declare! {
+    /// The operator `add` of Variables in Python.
+    "_add(x, y)" => |net, a| net.add(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `sub` of Variables in Python.
+    "_sub(x, y)" => |net, a| net.sub(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `mul` of Variables in Python.
+    "_mul(x, y)" => |net, a| net.times(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `div` of Variables in Python.
+    "_div(x, y)" => |net, a| net.div(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `pow` of Variables in Python.
+    "_pow(x, y)" => |net, a| net.power(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `floordiv` of Variables in Python.
+    "_floordiv(x, y)" => |net, a| net.floor_div(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `mod` of Variables in Python.
+    "_mod(x, y)" => |net, a| net.rem(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `eq` of Variables in Python.
+    "_eq(x, y)" => |net, a| net.eq(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `ne` of Variables in Python.
+    "_ne(x, y)" => |net, a| net.ne(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `lt` of Variables in Python.
+    "_lt(x, y)" => |net, a| net.lt(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `le` of Variables in Python.
+    "_le(x, y)" => |net, a| net.le(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `gt` of Variables in Python.
+    "_gt(x, y)" => |net, a| net.gt(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `ge` of Variables in Python.
+    "_ge(x, y)" => |net, a| net.ge(&a.var("x")?, a.operand("y")?);
+
+    /// The operator `rsub` of Variables in Python.
+    "_rsub(y, x)" => |net, a| net.rsub(a.f64("y")?, &a.var("x")?);
+
+    /// The operator `rdiv` of Variables in Python.
+    "_rdiv(y, x)" => |net, a| net.rdiv(a.f64("y")?, &a.var("x")?);
+
+    /// The operator `rpow` of Variables in Python.
+    "_rpow(y, x)" => |net, a| net.rpow(a.f64("y")?, &a.var("x")?);
+
+    /// `-x`
+    "_neg(x)" => |net, a| net.neg(&a.var("x")?);
+
+    /// `x.astype(dtype)`
+    "_astype(x, dtype)" => |net, a| net.astype(&a.var("x")?, a.dtype("dtype")?);
 }

@@ -4,6 +4,7 @@ use oarlock_ir::{Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
 use super::conv::{Layout, Padding, Spatial};
+use crate::declare::{Args, Made, declare};
 use crate::options::options;
 use crate::{Net, VarRef};
 
@@ -151,4 +152,84 @@ fn check_type(pool_type: &str) -> Result<()> {
         "max" | "avg" => Ok(()),
         other => fail!(Kind::Argument, "pool_type must be max or avg, not {other:?}"),
     }
+}
+
+declare! {
+    /// Maxima or averages over windows of images.
+    ///
+    /// Args:
+    ///     input (Variable): ``[batch, channels, height, width]``, or NHWC by ``data_format``.
+    ///     pool_size (int or list): of the window, ``[vertical, horizontal]`` or one number for both.
+    ///     pool_type (str): ``max`` or ``avg``.
+    ///     pool_stride (int or list): of the window, ``[vertical, horizontal]`` or one number for both.
+    ///     pool_padding (int or list): of the window, ``[vertical, horizontal]`` or one number for both.
+    ///     global_pooling (bool): one window over the whole image.
+    ///     ceil_mode (bool): windows that reach over the border count, too.
+    ///     exclusive (bool): an average leaves padding out.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, H, W]``.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 16, 32, 32])
+    ///     >>> fluid.layers.pool2d(image, 2, "max", pool_stride=2).shape
+    ///     (-1, 16, 16, 16)
+    "nn.pool2d(input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, \
+     use_cudnn=True, ceil_mode=False, name=None, exclusive=True, data_format='NCHW')"
+        => |net, a| net.pool2d(&a.var("input")?, pool(a)?);
+
+    /// Pooling whose windows are chosen so that the result has size ``pool_size``; ``require_index`` also returns where
+    /// maxima were.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     pool_size (int or list): sizes of the result: one number for all dimensions, or one each.
+    ///     pool_type (str): ``max`` or ``avg``.
+    ///     require_index (bool): return the positions of the maxima, too; only for ``max``.
+    "nn.adaptive_pool2d(input, pool_size, pool_type='max', require_index=False, name=None)"
+        => |net, a| match a.bool("require_index")? {
+        true => net.adaptive_max_pool2d(&a.var("input")?, a.spatial("pool_size")?).map(Made::from),
+        false => net.adaptive_pool2d(&a.var("input")?, a.spatial("pool_size")?, &a.str("pool_type")?).map(Made::from),
+    };
+
+    /// Maxima or averages over windows of ``[batch, channels, depth, height, width]``; arguments as in `pool2d`.
+    ///
+    /// Args:
+    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
+    ///     pool_size (int or list): size of the window.
+    ///     pool_type (str): `max` or `avg`.
+    ///     pool_stride (int or list): steps of the window.
+    ///     pool_padding (int, list or str): rows and columns around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
+    ///     global_pooling (bool): one window over the whole image.
+    ///     ceil_mode (bool): count a window that is not full as well.
+    ///     exclusive (bool): an average does not count what was added around.
+    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    "nn.pool3d(input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, \
+     use_cudnn=True, ceil_mode=False, name=None, exclusive=True, data_format='NCDHW')"
+        => |net, a| net.pool3d(&a.var("input")?, pool(a)?);
+
+    /// `adaptive_pool2d` of volumes ``[batch, channels, depth, height, width]``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     pool_size (int or list): sizes of the result: one number for all dimensions, or one each.
+    ///     pool_type (str): ``max`` or ``avg``.
+    ///     require_index (bool): return the positions of the maxima, too; only for ``max``.
+    "nn.adaptive_pool3d(input, pool_size, pool_type='max', require_index=False, name=None)"
+        => |net, a| match a.bool("require_index")? {
+        true => net.adaptive_max_pool3d(&a.var("input")?, a.spatial("pool_size")?).map(Made::from),
+        false => net.adaptive_pool3d(&a.var("input")?, a.spatial("pool_size")?, &a.str("pool_type")?).map(Made::from),
+    };
+}
+
+fn pool(a: &Args) -> Result<Pool> {
+    Ok(Pool::size(a.spatial("pool_size")?)
+        .pool_type(a.str("pool_type")?)
+        .pool_stride(a.spatial("pool_stride")?)
+        .pool_padding(a.padding("pool_padding")?)
+        .global_pooling(a.bool("global_pooling")?)
+        .ceil_mode(a.bool("ceil_mode")?)
+        .exclusive(a.bool("exclusive")?)
+        .data_format(a.layout("data_format")?))
 }

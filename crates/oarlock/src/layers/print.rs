@@ -2,6 +2,7 @@
 
 use oarlock_ir::{Op, Result};
 
+use crate::declare::declare;
 use crate::options::options;
 use crate::{Net, VarRef};
 
@@ -45,4 +46,25 @@ impl Net {
             .attr("print_phase", options.print_phase.to_uppercase());
         self.layer(&format!("print_{}", input.name())).out(dtype, op)
     }
+}
+
+declare! {
+    /// Prints a variable whenever it is computed, and its gradient; returns it.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     first_n (int): the runs that print; -1 for all.
+    ///     message (str): printed before the value.
+    ///     summarize (int): elements to print; -1 for all.
+    ///     print_tensor_name (bool): print the variable's name.
+    ///     print_tensor_type (bool): print its element type.
+    ///     print_tensor_shape (bool): print its sizes.
+    ///     print_tensor_lod (bool): print its LoD.
+    ///     print_phase (str): FORWARD for values, BACKWARD for gradients, BOTH.
+    "control_flow.Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, \
+     print_tensor_type=True, print_tensor_shape=True, print_tensor_lod=True, print_phase='both')"
+        => |net, a| net.print(&a.var("input")?, Print::new().first_n(a.i32("first_n")?).summarize(a.i32("summarize")?)
+        .message(a.opt_str("message")?.unwrap_or_default()).print_tensor_name(a.bool("print_tensor_name")?)
+        .print_tensor_type(a.bool("print_tensor_type")?).print_tensor_shape(a.bool("print_tensor_shape")?)
+        .print_tensor_lod(a.bool("print_tensor_lod")?).print_phase(a.str("print_phase")?));
 }

@@ -4,6 +4,7 @@ use oarlock_ir::{Kind, Op, Result, VarKind, fail};
 use oarlock_tensor::DType;
 
 use super::Fc;
+use crate::declare::{Args, declare};
 use crate::layer::{Layer, Part, known};
 use crate::network::opaque;
 use crate::options::options;
@@ -320,4 +321,144 @@ fn lstm_attrs(op: Op, options: &Lstm) -> Op {
         .attr("gate_activation", options.gate_activation.as_str())
         .attr("cell_activation", options.cell_activation.as_str())
         .attr("candidate_activation", options.candidate_activation.as_str())
+}
+
+declare! {
+    /// An LSTM over sequences; the input is already projected to the four gates. Returns the hidden states and the
+    /// cells.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     size (int): four times the width of the hidden state: the width of the input.
+    ///     h_0 (Variable): the first hidden state, ``[sequences, size]``; ``None``: zeros.
+    ///     c_0 (Variable): the first cell state, like ``h_0``; goes with it.
+    ///     param_attr (ParamAttr): the weight.
+    ///     bias_attr (ParamAttr): the bias, which also holds the weights of peepholes.
+    ///     use_peepholes (bool): gates see the cell.
+    ///     is_reverse (bool): from the last step to the first.
+    ///     gate_activation (str): activation of gates.
+    ///     cell_activation (str): activation of the cell's output.
+    ///     candidate_activation (str): activation of what enters the cell.
+    ///     dtype (str): element type.
+    "rnn.dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, \
+     is_reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', \
+     dtype='float32', name=None)"
+        => |net, a| net.dynamic_lstm(&a.var("input")?, lstm(a)?);
+
+    /// An LSTM with a projection of its hidden state. Returns the projections and the cells.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     size (int): four times the width of the hidden state: the width of the input.
+    ///     proj_size (int): columns of the projection.
+    ///     param_attr (ParamAttr): the weight.
+    ///     bias_attr (ParamAttr): the bias, which also holds the weights of peepholes.
+    ///     use_peepholes (bool): gates see the cell.
+    ///     is_reverse (bool): from the last step to the first.
+    ///     gate_activation (str): activation of gates.
+    ///     cell_activation (str): activation of the cell's output.
+    ///     candidate_activation (str): activation of what enters the cell.
+    ///     proj_activation (str): the activation of the projection.
+    ///     dtype (str): element type.
+    ///     h_0 (Variable): the first hidden state, ``[sequences, size]``; ``None``: zeros.
+    ///     c_0 (Variable): the first cell state, like ``h_0``; goes with it.
+    ///     cell_clip (float): limit of the cell state; ``None``: none.
+    ///     proj_clip (float): limit of the projection; ``None``: none.
+    "rnn.dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_peepholes=True, \
+     is_reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', \
+     proj_activation='tanh', dtype='float32', name=None, h_0=None, c_0=None, cell_clip=None, proj_clip=None)"
+        => |net, a| net.dynamic_lstmp(&a.var("input")?, lstmp(a)?);
+
+    /// A GRU over sequences; the input is already projected to three times the width. Returns the hidden states.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     size (int): width of the hidden state (of the input, three times that, for `gru_unit`).
+    ///     param_attr (ParamAttr): the weight.
+    ///     bias_attr (ParamAttr): the bias.
+    ///     is_reverse (bool): from the last step to the first.
+    ///     gate_activation (str): activation of gates.
+    ///     candidate_activation (str): activation of the candidate.
+    ///     h_0 (Variable): the hidden state before the first step.
+    ///     origin_mode (bool): the update gate keeps the candidate, not the state.
+    "rnn.dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation='sigmoid', \
+     candidate_activation='tanh', h_0=None, origin_mode=False)"
+        => |net, a| net.dynamic_gru(&a.var("input")?, Gru::size(a.usize("size")?).param_attr(a.param("param_attr")?)
+        .bias_attr(a.param("bias_attr")?).is_reverse(a.bool("is_reverse")?).gate_activation(a.str("gate_activation")?)
+        .candidate_activation(a.str("candidate_activation")?).h_0(a.opt_var("h_0")?).origin_mode(a.bool("origin_mode")?));
+
+    /// One step of a GRU; `size` is three times the width. Returns the new hidden state, the reset state and the
+    /// gates.
+    ///
+    /// Args:
+    ///     input (Variable): three gates per row: update, reset, candidate.
+    ///     hidden (Variable): the state before the step, ``[batch, size / 3]``.
+    ///     size (int): width of the hidden state (of the input, three times that, for `gru_unit`).
+    ///     param_attr (ParamAttr): the weight.
+    ///     bias_attr (ParamAttr): the bias.
+    ///     activation (str): of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
+    ///     gate_activation (str): activation of gates.
+    ///     origin_mode (bool): the update gate keeps the candidate, not the state.
+    "rnn.gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation='tanh', \
+     gate_activation='sigmoid', origin_mode=False)"
+        => |net, a| net.gru_unit(&a.var("input")?, &a.var("hidden")?, Gru::size(a.usize("size")?)
+        .param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?).gate_activation(a.str("gate_activation")?)
+        .candidate_activation(a.str("activation")?).origin_mode(a.bool("origin_mode")?));
+
+    /// One step of an LSTM; returns the hidden state and the cell.
+    ///
+    /// Args:
+    ///     x_t (Variable): the input of the step, ``[batch, width]``.
+    ///     hidden_t_prev (Variable): the hidden state before the step, ``[batch, size]``.
+    ///     cell_t_prev (Variable): the cell state before the step, ``[batch, size]``.
+    ///     forget_bias (float): added to the forget gate.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     bias_attr (ParamAttr): the same of the bias; ``False``: no bias.
+    "rnn.lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None, name=None)"
+        => |net, a| net.lstm_unit(&a.var("x_t")?, &a.var("hidden_t_prev")?, &a.var("cell_t_prev")?,
+        a.f32("forget_bias")?, a.param("param_attr")?, a.param("bias_attr")?);
+
+    /// An LSTM of several layers over sequences of one length: `input` is steps x batch x columns, the first states
+    /// are layers (times directions) x batch x hidden. Returns the hidden states of the last layer, and the last
+    /// hidden states and cells of all.
+    ///
+    /// Args:
+    ///     input (Variable): rows of four gates (candidate, input, forget, output), with LoD.
+    ///     init_h (Variable): the first hidden states, ``[layers * directions, batch, hidden_size]``.
+    ///     init_c (Variable): the first cell states, like ``init_h``.
+    ///     max_len (int): the most steps of an input.
+    ///     hidden_size (int): width of the hidden state.
+    ///     num_layers (int): layers one above the other.
+    ///     dropout_prob (float): share of what is dropped between layers.
+    ///     is_bidirec (bool): each layer runs in both directions, side by side.
+    ///     is_test (bool): nothing is dropped.
+    ///     default_initializer (Initializer): first value of the weights.
+    ///     seed (int): chooses what is dropped.
+    "rnn.lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0.0, is_bidirec=False, \
+     is_test=False, name=None, default_initializer=None, seed=-1)"
+        => |net, a| net.lstm(&a.var("input")?, &a.var("init_h")?, &a.var("init_c")?,
+        LstmStack::new(a.usize("max_len")?, a.usize("hidden_size")?, a.usize("num_layers")?)
+        .dropout_prob(a.f32("dropout_prob")?).is_bidirec(a.bool("is_bidirec")?).is_test(a.bool("is_test")?)
+        .default_initializer(a.opt("default_initializer", Args::initializer)?).seed(a.i32("seed")?));
+}
+
+fn lstm(a: &Args) -> Result<Lstm> {
+    Ok(Lstm::size(a.usize("size")?)
+        .initial(a.opt_var("h_0")?.zip(a.opt_var("c_0")?))
+        .param_attr(a.param("param_attr")?)
+        .bias_attr(a.param("bias_attr")?)
+        .use_peepholes(a.bool("use_peepholes")?)
+        .is_reverse(a.bool("is_reverse")?)
+        .gate_activation(a.str("gate_activation")?)
+        .cell_activation(a.str("cell_activation")?)
+        .candidate_activation(a.str("candidate_activation")?)
+        .dtype(a.dtype("dtype")?))
+}
+
+fn lstmp(a: &Args) -> Result<Lstmp> {
+    let mut lstmp = Lstmp::new(lstm(a)?, a.usize("proj_size")?);
+    lstmp.proj_activation = a.str("proj_activation")?;
+    lstmp.cell_clip = a.opt("cell_clip", Args::f32)?.unwrap_or(0.0);
+    lstmp.proj_clip = a.opt("proj_clip", Args::f32)?.unwrap_or(0.0);
+    Ok(lstmp)
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use oarlock_ir::{Dim, Error, Kind, Op, Result, Var, VarType, fail};
 use oarlock_tensor::{DType, Tensor};
 
+use crate::declare::{Args, declare};
 use crate::layer::{Part, known};
 use crate::options::options;
 use crate::{Initializer, Net, Param, ParamAttr, VarRef};
@@ -291,5 +292,101 @@ impl AliasTable {
             ("CustomDistAlias", Tensor::from_slice(n, &self.alias).map_err(failed)?),
             ("CustomDistAliasProbs", Tensor::from_slice(n, &self.keep).map_err(failed)?),
         ])
+    }
+}
+
+declare! {
+    /// Noise-contrastive estimation of the class of an input, `[batch, 1]`.
+    ///
+    /// Args:
+    ///     input (Variable): [batch, width].
+    ///     label (Variable): i64 [batch, true classes].
+    ///     num_total_classes (int): how many classes there are.
+    ///     sample_weight (Variable): a weight per example.
+    ///     param_attr (ParamAttr): the weight, a row per class.
+    ///     bias_attr (ParamAttr): the bias, a number per class.
+    ///     num_neg_samples (int): classes drawn per example.
+    ///     sampler (str): what they are drawn from.
+    ///     custom_dist (list): the probability of every class, for the sampler ``custom_dist``.
+    ///     seed (int): of the drawn classes; 0 for others in each step.
+    ///     is_sparse (bool): the gradient holds only the rows of the classes that occur.
+    "loss.nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bias_attr=None, \
+     num_neg_samples=None, name=None, sampler='uniform', custom_dist=None, seed=0, is_sparse=False)"
+        => |net, a| net.nce(&a.var("input")?, &a.var("label")?, Nce::classes(a.usize("num_total_classes")?)
+        .sample_weight(a.opt_var("sample_weight")?).param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?)
+        .num_neg_samples(a.opt("num_neg_samples", Args::i32)?.unwrap_or(10)).sampler(sampler(a)?).seed(a.i32("seed")?)
+        .is_sparse(a.bool("is_sparse")?));
+
+    /// Hierarchical softmax, ``[batch, 1]``: the class is a path in a binary tree.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    ///     num_classes (int): leaves of the tree; of a tree of one's own the number of its inner nodes.
+    ///     param_attr (ParamAttr): the weight, a row per inner node.
+    ///     bias_attr (ParamAttr): the bias, a number per inner node.
+    ///     path_table (Variable): the inner nodes on the way to each label, ``[batch, levels]``, -1 below the leaf.
+    ///     path_code (Variable): the bits on that way, like ``path_table``.
+    ///     is_custom (bool): the tree is that of ``path_table`` and ``path_code``.
+    ///     is_sparse (bool): the gradient holds only the rows of nodes that occur; only with a tree of one's own.
+    "loss.hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=None, path_table=None, \
+     path_code=None, is_custom=False, is_sparse=False)"
+        => |net, a| net.hsigmoid(&a.var("input")?, &a.var("label")?, Hsigmoid::classes(a.usize("num_classes")?)
+        .param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?)
+        .path(both(a, ["path_table", "path_code"], "is_custom")?).is_sparse(a.bool("is_sparse")?));
+
+    /// The cross entropy of a softmax over the true classes and ``num_samples`` random ones, ``[batch, 1]``.
+    ///
+    /// Args:
+    ///     logits (Variable): ``[batch, classes]``.
+    ///     label (Variable): the true classes.
+    ///     num_samples (int): classes drawn besides the true ones.
+    ///     num_true (int): true classes of an example.
+    ///     remove_accidental_hits (bool): drawn classes that are true ones do not count.
+    ///     use_customized_samples (bool): take ``customized_samples`` instead of drawing.
+    ///     customized_samples (Variable): classes, ``[batch, num_true + num_samples]``.
+    ///     customized_probabilities (Variable): their probabilities, like ``customized_samples``.
+    ///     seed (int): of the drawn classes; 0 for others in each step.
+    "loss.sampled_softmax_with_cross_entropy(logits, label, num_samples, num_true=1, \
+     remove_accidental_hits=True, use_customized_samples=False, customized_samples=None, \
+     customized_probabilities=None, seed=0)"
+        => |net, a| net.sampled_softmax_with_cross_entropy(&a.var("logits")?,
+        &a.var("label")?, SampledSoftmax::samples(a.i32("num_samples")?).num_true(a.i32("num_true")?)
+        .remove_accidental_hits(a.bool("remove_accidental_hits")?)
+        .customized(both(a, ["customized_samples", "customized_probabilities"], "use_customized_samples")?).seed(a.i32("seed")?));
+
+    /// Half the squared distance to the centre of the class, `[batch, 1]`; the centres move towards their examples by
+    /// the share `alpha`.
+    ///
+    /// Args:
+    ///     input (Variable): [batch, width].
+    ///     label (Variable): i64 [batch, 1].
+    ///     num_classes (int): the number of classes.
+    ///     alpha (float): the learning rate of the centers.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     update_center (bool): move the centers.
+    "loss.center_loss(input, label, num_classes, alpha, param_attr, update_center=True)"
+        => |net, a| net.center_loss(&a.var("input")?, &a.var("label")?, (a.usize("num_classes")?, a.f64("alpha")?),
+        a.param("param_attr")?, a.bool("update_center")?);
+}
+
+/// Two variables that go together, and with a flag.
+fn both(a: &Args, [first, second]: [&str; 2], flag: &str) -> Result<Option<(VarRef, VarRef)>> {
+    let vars = a.opt_var(first)?.zip(a.opt_var(second)?);
+    if a.bool(flag)? != vars.is_some() {
+        fail!(Kind::Argument, "{first} and {second} go with {flag}=True, and only with it");
+    }
+    Ok(vars)
+}
+
+fn sampler(a: &Args) -> Result<Sampler> {
+    match a.str("sampler")?.as_str() {
+        "uniform" => Ok(Sampler::Uniform),
+        "log_uniform" => Ok(Sampler::LogUniform),
+        "custom_dist" => Ok(Sampler::CustomDist(a.f64s("custom_dist")?)),
+        other => {
+            let what = format!("`nce` samples by 'uniform', 'log_uniform' or 'custom_dist', not {other:?}");
+            Err(Error::new(Kind::Argument, what))
+        }
     }
 }

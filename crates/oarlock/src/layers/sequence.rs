@@ -3,6 +3,7 @@
 use oarlock_ir::{Kind, Op, Result, VarType, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::{Args, declare, refs};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Act, IntOrVar, Net, Param, VarRef};
@@ -274,5 +275,227 @@ impl Net {
         let op = Op::new("cvm").input("X", [input]).input("CVM", [cvm]).output("Y", [&out]);
         layer.append_op(op.attr("use_cvm", use_cvm))?;
         Ok(out)
+    }
+}
+
+declare! {
+    /// Images as sequences of windows.
+    ///
+    /// Args:
+    ///     input (Variable): images: batch, channels, height, width.
+    ///     filter_size (int or list): height and width of a window.
+    ///     stride (int or list): steps of the window, down and across.
+    ///     padding (int or list): zeros around the image: one number, two for the axes, or up, left, down, right.
+    ///     input_image_size (Variable): height and width of each image as it was.
+    ///     out_stride (int or list): how much smaller images became, down and across.
+    "nn.im2sequence(input, filter_size=1, stride=1, padding=0, input_image_size=None, out_stride=1, name=None)"
+        => |net, a| net.im2sequence(&a.var("input")?, Im2Sequence::filter(a.pair("filter_size")?)
+        .stride(a.pair("stride")?).padding(around(a, "padding")?).input_image_size(a.opt_var("input_image_size")?)
+        .out_stride(a.pair("out_stride")?));
+
+    /// One row per sequence.
+    ///
+    /// Args:
+    ///     input (Variable): sequences, LoD level 1 or more.
+    ///     pool_type (str): ``average``, ``sum``, ``sqrt`` (sum divided by the root of the length), ``max``, ``last`` or.
+    ///     ``first``.
+    ///     is_test (bool): compute as in prediction, not as in training.
+    ///     pad_value (float): the result of an empty sequence.
+    ///
+    /// Example:
+    ///     >>> words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    ///     >>> rows = fluid.layers.embedding(words, [1000, 8])
+    ///     >>> fluid.layers.sequence_pool(rows, "sum").shape
+    ///     (-1, 8)
+    "sequence_lod.sequence_pool(input, pool_type, is_test=False, pad_value=0.0)"
+        => |net, a| net.sequence_pool(&a.var("input")?, &a.str("pool_type")?, a.bool("is_test")?,
+        a.f32("pad_value")?);
+
+    /// The first row of each sequence.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    "sequence_lod.sequence_first_step(input)" => |net, a| net.sequence_first_step(&a.var("input")?);
+
+    /// The last row of each sequence.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    "sequence_lod.sequence_last_step(input)" => |net, a| net.sequence_last_step(&a.var("input")?);
+
+    /// The softmax over the elements of each sequence; ``input`` has one column.
+    ///
+    /// Args:
+    ///     input (Variable): one number per row, with LoD.
+    "sequence_lod.sequence_softmax(input, use_cudnn=False, name=None)"
+        => |net, a| net.sequence_softmax(&a.var("input")?);
+
+    /// Repeats each sequence (or row) of ``x`` as often as level ``ref_level`` of ``y`` says.
+    ///
+    /// Args:
+    ///     x (Variable): with one level of LoD or none.
+    ///     y (Variable): of which only the LoD counts.
+    ///     ref_level (int): the level of Y's LoD; -1 for the innermost.
+    "sequence_lod.sequence_expand(x, y, ref_level=-1, name=None)"
+        => |net, a| net.sequence_expand(&a.var("x")?, &a.var("y")?, a.i32("ref_level")?);
+
+    /// Repeats row ``i`` of ``x`` as often as sequence ``i`` of ``y`` has elements.
+    ///
+    /// Args:
+    ///     x (Variable): a row per sequence of `Y`.
+    ///     y (Variable): of which only the LoD counts.
+    "sequence_lod.sequence_expand_as(x, y, name=None)" => |net, a| net.sequence_expand_as(&a.var("x")?, &a.var("y")?);
+
+    /// Joins the first sequences of all inputs, then the second ones, and so on.
+    ///
+    /// Args:
+    ///     input (Variable or list): with LoD; as many sequences each, rows of one width.
+    "sequence_lod.sequence_concat(input, name=None)" => |net, a| net.sequence_concat(&refs(&a.vars("input")?));
+
+    /// A convolution along sequences with windows of ``filter_size`` rows, ``[rows, num_filters]``.
+    ///
+    /// Args:
+    ///     input (Variable): matrix with LoD.
+    ///     num_filters (int): outputs per step.
+    ///     filter_size (int): steps that a filter sees.
+    ///     filter_stride (int): steps of the filter; only 1 is possible.
+    ///     padding (bool): accepted; sequences are always padded with zeros.
+    ///     padding_start (int): where the filter begins, relative to a step; `None` puts it in the middle.
+    ///     bias_attr (ParamAttr): the bias.
+    ///     param_attr (ParamAttr): the weight.
+    ///     act (str): activation.
+    "sequence_lod.sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, \
+     padding_start=None, bias_attr=None, param_attr=None, act=None, name=None)"
+        => |net, a| net.sequence_conv(&a.var("input")?, SequenceConv::filters(a.usize("num_filters")?)
+        .filter_size(a.usize("filter_size")?).filter_stride(a.i32("filter_stride")?)
+        .padding_start(a.opt("padding_start", Args::i32)?).bias_attr(a.param("bias_attr")?).param_attr(a.param("param_attr")?)
+        .act(a.act("act")?));
+
+    /// Sequences padded with ``pad_value`` to one length (``maxlen``, or that of the longest), and their lengths, int64.
+    ///
+    /// Args:
+    ///     x (Variable): with LoD.
+    ///     pad_value (Variable): one number, or one row.
+    ///     maxlen (int): the length of the result; ``None``: that of the longest sequence.
+    "sequence_lod.sequence_pad(x, pad_value, maxlen=None, name=None)"
+        => |net, a| net.sequence_pad(&a.var("x")?, &a.var("pad_value")?, a.opt("maxlen", Args::i32)?);
+
+    /// Sequences of the lengths ``length`` from a padded tensor: the inverse of `sequence_pad`.
+    ///
+    /// Args:
+    ///     x (Variable): sequences by rows by anything.
+    ///     length (Variable): i32 or i64, one per sequence.
+    "sequence_lod.sequence_unpad(x, length, name=None)" => |net, a| net.sequence_unpad(&a.var("x")?, &a.var("length")?);
+
+    /// Reverses the rows of each sequence.
+    ///
+    /// Args:
+    ///     x (Variable): with LoD.
+    "sequence_lod.sequence_reverse(x, name=None)" => |net, a| net.sequence_reverse(&a.var("x")?);
+
+    /// A part of each sequence: ``length`` rows from ``offset`` on, both with one number per sequence.
+    ///
+    /// Args:
+    ///     input (Variable): with LoD.
+    ///     offset (Variable): i32 or i64, one per sequence.
+    ///     length (Variable): i32 or i64, one per sequence.
+    "sequence_lod.sequence_slice(input, offset, length, name=None)"
+        => |net, a| net.sequence_slice(&a.var("input")?, &a.var("offset")?, &a.var("length")?);
+
+    /// For each length ``n`` a row of ``n`` ones followed by zeros, up to ``maxlen`` columns (the largest length where
+    /// ``None``).
+    ///
+    /// Args:
+    ///     x (Variable): lengths, i32 or i64.
+    ///     maxlen (int or Variable): size of the last dimension; -1 for the greatest length.
+    ///     dtype (str): the element type.
+    ///
+    /// Example:
+    ///     >>> lengths = fluid.layers.assign(np.array([1, 3], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.sequence_mask(lengths)])[0].tolist()
+    ///     [[1, 0, 0], [1, 1, 1]]
+    "sequence_lod.sequence_mask(x, maxlen=None, dtype='int64', name=None)"
+        => |net, a| net.sequence_mask(&a.var("x")?, a.opt("maxlen", Args::int_or_var)?, a.dtype("dtype")?);
+
+    /// For each id, the ``win_size`` ids from it on; positions beyond the end of the sequence are ``pad_value``.
+    ///
+    /// Args:
+    ///     input (Variable): ids, one per row, with LoD.
+    ///     win_size (int): how many ids a window has (must be set).
+    ///     pad_value (int): what stands beyond the end of a sequence.
+    "sequence_lod.sequence_enumerate(input, win_size, pad_value=0, name=None)"
+        => |net, a| net.sequence_enumerate(&a.var("input")?, a.i32("win_size")?, a.i32("pad_value")?);
+
+    /// The elements of each sequence in rows of ``new_dim`` columns.
+    ///
+    /// Args:
+    ///     input (Variable): matrix with LoD.
+    ///     new_dim (int): width of a row; must divide the numbers of every sequence (must be set).
+    "sequence_lod.sequence_reshape(input, new_dim)"
+        => |net, a| net.sequence_reshape(&a.var("input")?, a.i32("new_dim")?);
+
+    /// ``input`` with the elements of sequence ``i`` of ``updates`` added to row ``i``, at the columns in ``index``.
+    ///
+    /// Args:
+    ///     input (Variable): a row per sequence.
+    ///     index (Variable): int64 positions, sequences as long as those of ``updates``.
+    ///     updates (Variable): one number per id.
+    "sequence_lod.sequence_scatter(input, index, updates, name=None)"
+        => |net, a| net.sequence_scatter(&a.var("input")?, &a.var("index")?, &a.var("updates")?);
+
+    /// ``x`` with the LoD of ``y``, or with the offsets ``target_lod``.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     y (Variable): the second operand.
+    ///     target_lod (int or list): offsets of sequences, from 0 to the number of rows.
+    "sequence_lod.lod_reset(x, y=None, target_lod=None)" => |net, a| match a.opt_var("y")? {
+        Some(y) => net.lod_reset_by(&a.var("x")?, &y),
+        None => net.lod_reset(&a.var("x")?, &a.i32s("target_lod")?),
+    };
+
+    /// ``x`` with ``level`` as an additional, innermost LoD level.
+    ///
+    /// Args:
+    ///     x (Variable): the input.
+    ///     level (int or list): lengths of the new innermost sequences.
+    "sequence_lod.lod_append(x, level)" => |net, a| net.lod_append(&a.var("x")?, &a.i32s("level")?);
+
+    /// Embeddings whose first two columns are shows and clicks: as logarithms, or removed without ``use_cvm``.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     cvm (Variable): shows and clicks, ``[batch, 2]``.
+    ///     use_cvm (bool): keep the first two columns as logarithms; otherwise remove them.
+    "nn.continuous_value_model(input, cvm, use_cvm=True)"
+        => |net, a| net.continuous_value_model(&a.var("input")?, &a.var("cvm")?, a.bool("use_cvm")?);
+
+    /// A convolution along sequences in which each step sees ``future_context_size`` later steps, column by column.
+    ///
+    /// Args:
+    ///     input (Variable): a matrix with LoD, or sequences x steps x columns.
+    ///     future_context_size (int): the number of steps after the current one.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    "nn.row_conv(input, future_context_size, param_attr=None, act=None)"
+        => |net, a| net.row_conv(&a.var("input")?, a.usize("future_context_size")?, a.param("param_attr")?,
+        a.act("act")?);
+
+    /// `alpha * input + beta * position`.
+    ///
+    /// Args:
+    ///     input (Variable): sequences x positions x D, or positions x D with LoD; D even.
+    ///     alpha (float): factor of `X`.
+    ///     beta (float): factor of the encoding.
+    "nn.add_position_encoding(input, alpha, beta, name=None)"
+        => |net, a| net.add_position_encoding(&a.var("input")?, a.f32("alpha")?, a.f32("beta")?);
+}
+
+/// Paddings above, left, below and right: one number, two for the axes, or all four.
+fn around(a: &Args, name: &str) -> Result<[i32; 4]> {
+    match a.i32s(name)?[..] {
+        [all] => Ok([all; 4]),
+        [y, x] => Ok([y, x, y, x]),
+        _ => a.array(name),
     }
 }

@@ -3,6 +3,7 @@
 use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
+use crate::declare::{Args, declare, refs};
 use crate::ints::{IntOrVar, Ints, Style};
 use crate::layer::{Layer, known};
 use crate::options::options;
@@ -362,4 +363,238 @@ fn check_reshape(shape: &[i32], rank: usize) -> Result<()> {
         }
     }
     Ok(())
+}
+
+declare! {
+    /// The same elements in another shape.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     shape (list): the new sizes. One of them may be -1 (computed from the others); 0 keeps the size of that dimension of.
+    ///     ``x``.
+    ///     Elements may be Variables.
+    ///     actual_shape (Variable): the sizes at run time, in place of ``shape``.
+    ///     act (str): an activation applied to the result.
+    ///     inplace (bool): reuse the memory of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [2, 4, 6])
+    ///     >>> fluid.layers.reshape(x, [-1, 0, 3, 2]).shape
+    ///     (2, 4, 3, 2)
+    "nn.reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None)"
+        => |net, a| net.reshape(&a.var("x")?, Reshape::shape(a.ints("shape")?).actual_shape(a.opt_var("actual_shape")?)
+        .act(a.act("act")?).inplace(a.bool("inplace")?));
+
+    /// Permutes dimensions: dimension ``i`` of the result is dimension ``perm[i]`` of ``x``.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     perm (int or list): the old number of every new dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [2, 3, 4])
+    ///     >>> fluid.layers.transpose(x, [1, 0, 2]).shape
+    ///     (3, 2, 4)
+    "nn.transpose(x, perm, name=None)" => |net, a| net.transpose(&a.var("x")?, &a.i32s("perm")?);
+
+    /// Removes dimensions of size 1: those of ``axes``, or all of them if ``axes`` is empty.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     axes (int or list): the axes to drop if their size is 1; empty: all of size 1.
+    ///
+    /// Example:
+    ///     >>> fluid.layers.squeeze(fluid.data("x", [5, 1, 3]), [1]).shape
+    ///     (5, 3)
+    "nn.squeeze(input, axes, name=None)" => |net, a| net.squeeze(&a.var("input")?, &a.i32s("axes")?);
+
+    /// Inserts dimensions of size 1 at the positions ``axes`` of the result.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     axes (int or list): where to insert, one after the other; negative: from the end.
+    ///
+    /// Example:
+    ///     >>> fluid.layers.unsqueeze(fluid.data("x", [5, 3]), [1]).shape
+    ///     (5, 1, 3)
+    "nn.unsqueeze(input, axes, name=None)" => |net, a| net.unsqueeze(&a.var("input")?, &a.i32s("axes")?);
+
+    /// A matrix: dimensions before ``axis`` become its rows, the others its columns.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     axis (int): axes before this one make rows, the others columns.
+    ///
+    /// Example:
+    ///     >>> fluid.layers.flatten(fluid.data("x", [4, 2, 3]), axis=1).shape
+    ///     (4, 6)
+    "nn.flatten(x, axis=1, name=None)" => |net, a| net.flatten(&a.var("x")?, a.i32("axis")?);
+
+    /// Joins tensors along an existing dimension.
+    ///
+    /// Args:
+    ///     input (list): tensors of equal sizes but for dimension ``axis``.
+    ///     axis (int): the dimension.
+    ///
+    /// Example:
+    ///     >>> x, y = fluid.data("x", [None, 8]), fluid.data("y", [None, 5])
+    ///     >>> fluid.layers.concat([x, y], axis=1).shape
+    ///     (-1, 13)
+    "tensor.concat(input, axis=0, name=None)" => |net, a| net.concat(&refs(&a.vars("input")?), a.i32("axis")?);
+
+    /// Splits a tensor along a dimension.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     num_or_sections (int or list): the number of equal parts, or the size of each part (one may be -1).
+    ///     dim (int): the dimension.
+    ///
+    /// Returns:
+    ///     list of Variable: the parts.
+    ///
+    /// Example:
+    ///     >>> parts = fluid.layers.split(fluid.data("x", [3, 9]), [2, 3, -1], dim=1)
+    ///     >>> [part.shape for part in parts]
+    ///     [(3, 2), (3, 3), (3, 4)]
+    "nn.split(input, num_or_sections, dim=-1, name=None)"
+        => |net, a| net.split(&a.var("input")?, a.split_into("num_or_sections")?, a.i32("dim")?);
+
+    /// Joins tensors of one shape along a new dimension ``axis``.
+    ///
+    /// Args:
+    ///     x (Variable or list): any tensors of one dtype and shape.
+    ///     axis (int): where the new axis is; negative ones count from the end.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [2, 3])
+    ///     >>> fluid.layers.stack([x, x], axis=0).shape
+    ///     (2, 2, 3)
+    "nn.stack(x, axis=0)" => |net, a| net.stack(&refs(&a.vars("x")?), a.i32("axis")?);
+
+    /// The slices of dimension ``axis``, as a list; ``num`` gives their number where it is not known.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     axis (int): the axis; negative ones count from the end.
+    ///     num (int): the number of pieces, which is the size of X along the axis (must be set).
+    "nn.unstack(x, axis=0, num=None)" => |net, a| net.unstack(&a.var("x")?, a.i32("axis")?, a.opt("num", Args::usize)?);
+
+    /// A part of a tensor: along each of ``axes``, from its start up to its end. Negative positions count from the end.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     axes (int or list): the axes that are cut (must be set).
+    ///     starts (list or Variable): the first element along each axis; negative ones count from the end.
+    ///     ends (list or Variable): the element after the last one along each axis; negative ones count from the end.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [3, 4, 5])
+    ///     >>> fluid.layers.slice(x, axes=[0, 2], starts=[1, -2], ends=[3, 5]).shape
+    ///     (2, 4, 2)
+    "nn.slice(input, axes, starts, ends)"
+        => |net, a| net.slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?);
+
+    /// Elements by index, as `x[...]` reads them.
+    "_item(x, axes, starts, ends, gone)"
+        => |net, a| net.item(&a.var("x")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?, &a.i32s("gone")?);
+
+    /// `slice` with a stride: every ``strides[i]``-th element along ``axes[i]``.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     axes (int or list): the axes that are cut (must be set).
+    ///     starts (list or Variable): the first element along each axis; negative ones count from the end.
+    ///     ends (list or Variable): the element after the last one along each axis; negative ones count from the end.
+    ///     strides (list or Variable): the step along each axis; negative ones go backwards.
+    "nn.strided_slice(input, axes, starts, ends, strides)"
+        => |net, a| net.strided_slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?,
+        a.ints("strides")?);
+
+    /// Repeats a tensor ``expand_times[i]`` times along dimension ``i``.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     expand_times (list or Variable): how often, along each axis.
+    ///
+    /// Example:
+    ///     >>> fluid.layers.expand(fluid.data("x", [2, 3]), [1, 2]).shape
+    ///     (2, 6)
+    "nn.expand(x, expand_times, name=None)" => |net, a| net.expand(&a.var("x")?, a.ints("expand_times")?);
+
+    /// Repeats ``x`` along each dimension until it has the sizes of ``target_tensor``.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     target_tensor (Variable): its sizes are multiples of those of `X`.
+    "nn.expand_as(x, target_tensor, name=None)" => |net, a| net.expand_as(&a.var("x")?, &a.var("target_tensor")?);
+
+    /// The sizes of a tensor at run time, int32.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor, or selected rows.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.fill_constant([2, 3], "float32", 0.0)
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.shape(x)])[0].tolist()
+    ///     [2, 3]
+    "nn.shape(input)" => |net, a| net.shape_of(&a.var("input")?);
+
+    /// The number of elements of ``input``, an int64 tensor.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    "nn.size(input)" => |net, a| net.size_of(&a.var("input")?);
+
+    /// Reverses the order of elements along ``axis``, one dimension or several.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     axis (int or list): the axes; negative ones count from the end (must be set).
+    "tensor.reverse(x, axis)" => |net, a| net.reverse(&a.var("x")?, &a.i32s("axis")?);
+
+    /// Reverses the order of elements along ``dims``.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     dims (int or list): the axes; negative ones count from the end (must be set).
+    "nn.flip(input, dims, name=None)" => |net, a| net.flip(&a.var("input")?, &a.i32s("dims")?);
+
+    /// Shifts elements along ``dims``; elements that leave at one end enter at the other. ``None`` shifts the flattened
+    /// tensor.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor.
+    ///     shifts (int or list): how far along each of `dims`; negative ones go towards the beginning.
+    ///     dims (int or list): the axes; negative ones count from the end.
+    "nn.roll(input, shifts, dims=None)"
+        => |net, a| net.roll(&a.var("input")?, &a.i64s("shifts")?, a.opt("dims", Args::i64s)?.as_deref());
+
+    /// Adds elements before and after along each dimension.
+    ///
+    /// Args:
+    ///     x (Variable): any tensor.
+    ///     paddings (list): ``[before_0, after_0, before_1, after_1, ...]``.
+    ///     pad_value (float): the value of the new elements.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [2, 3])
+    ///     >>> fluid.layers.pad(x, [0, 0, 1, 1]).shape
+    ///     (2, 5)
+    "nn.pad(x, paddings, pad_value=0.0, name=None)"
+        => |net, a| net.pad(&a.var("x")?, &a.i32s("paddings")?, a.f32("pad_value")?);
+
+    /// ``y``, padded with ``pad_value`` at the ends until it has the shape of ``x``.
+    ///
+    /// Args:
+    ///     x (Variable): its sizes are those of `Out`.
+    ///     y (Variable): of the same rank, along no axis larger.
+    ///     pad_value (float): what is added.
+    "nn.pad_constant_like(x, y, pad_value=0.0, name=None)"
+        => |net, a| net.pad_constant_like(&a.var("x")?, &a.var("y")?, a.f32("pad_value")?);
+
+    /// The number of dimensions of ``input``, an int32 tensor.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    "nn.rank(input)" => |net, a| net.rank_of(&a.var("input")?);
 }

@@ -1,8 +1,9 @@
 //! Sequences of tags: conditional random fields, alignment without labels per step, and their measures.
 
-use oarlock_ir::{Kind, Op, Result, fail};
+use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
+use crate::declare::{Args, Made, declare};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Net, Param, VarRef};
@@ -193,4 +194,99 @@ impl Net {
         layer.append_op(op)?;
         Ok(ChunkVars { precision, recall, f1_score, counts })
     }
+}
+
+declare! {
+    /// The cost of tag sequences; `length` holds the steps of each sequence of a padded input.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): i64, the tag of each row.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     length (Variable): ``[batch]``, int64: for padded input without LoD.
+    "nn.linear_chain_crf(input, label, param_attr=None, length=None)"
+        => |net, a| net.linear_chain_crf(&a.var("input")?, &a.var("label")?, a.param("param_attr")?,
+        a.opt_var("length")?.as_ref());
+
+    /// The most likely tags (Viterbi) by the transitions that `linear_chain_crf` made, which has the same ``param_attr``.
+    /// With a label: 1 where the tag is right, else 0.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     label (Variable): the true classes.
+    ///     length (Variable): ``[batch]``, int64: for padded input without LoD.
+    "nn.crf_decoding(input, param_attr, label=None, length=None)" => |net, a| {
+        let Some(transition) = a.param_attr("param_attr")?.name else {
+        let what = "`crf_decoding` takes as `param_attr` the name of the transitions that `linear_chain_crf` learns";
+        return Err(Error::new(Kind::Argument, what));
+    };
+        net.crf_decoding(&a.var("input")?, &transition, a.opt_var("label")?.as_ref(), a.opt_var("length")?.as_ref())
+    };
+
+    /// The CTC loss, ``[sequences, 1]``. ``input_length`` and ``label_length`` are needed for padded inputs.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): i32 or i64: [rows, 1] with LoD, or [batch, labels] with `LabelLength`.
+    ///     blank (int): the class that says nothing.
+    ///     norm_by_times (bool): divide the gradient by the number of steps.
+    ///     input_length (Variable): ``[batch]`` or ``[batch, 1]``, int64: for padded input without LoD.
+    ///     label_length (Variable): the same for ``label``.
+    "loss.warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None)" => |net, a| {
+        let lengths = (a.opt_var("input_length")?, a.opt_var("label_length")?);
+        let both = lengths.0.as_ref().zip(lengths.1.as_ref());
+        net.warpctc(&a.var("input")?, &a.var("label")?, a.i32("blank")?, a.bool("norm_by_times")?, both)
+    };
+
+    /// The most likely class of each step, without repetitions and blanks.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     blank (int): the class that stands for no symbol.
+    ///     input_length (Variable): ``[batch]`` or ``[batch, 1]``, int64: for padded input without LoD.
+    ///     padding_value (int): fills the result behind a sequence.
+    "nn.ctc_greedy_decoder(input, blank, input_length=None, padding_value=0, name=None)"
+        => |net, a| match a.opt_var("input_length")? {
+        None => net.ctc_greedy_decoder(&a.var("input")?, a.i32("blank")?).map(Made::from),
+        Some(length) => {
+            net.ctc_greedy_decoder_padded(&a.var("input")?, a.i32("blank")?, &length, a.i32("padding_value")?).map(Made::from)
+        }
+    };
+
+    /// The edit distance of each pair of sequences, and the number of pairs.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): the true classes.
+    ///     normalized (bool): divide by the length of the reference.
+    ///     ignored_tokens (int or list): symbols that are removed first.
+    ///     input_length (Variable): ``[batch]`` or ``[batch, 1]``, int64: for padded input without LoD.
+    ///     label_length (Variable): the same for ``label``.
+    "loss.edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None)"
+        => |net, a| {
+        let lengths = (a.opt_var("input_length")?, a.opt_var("label_length")?);
+        let both = lengths.0.as_ref().zip(lengths.1.as_ref());
+        let ignored = a.opt("ignored_tokens", Args::i32s)?.unwrap_or_default();
+        net.edit_distance(&a.var("input")?, &a.var("label")?, a.bool("normalized")?, &ignored, both)
+    };
+
+    /// Precision, recall and F1 of the chunks that tags mark.
+    ///
+    /// Args:
+    ///     input (Variable): the input.
+    ///     label (Variable): i64, the true tags.
+    ///     chunk_scheme (str): `IOB`, `IOE`, `IOBES` or `plain`.
+    ///     num_chunk_types (int): how many types of chunks there are.
+    ///     excluded_chunk_types (int or list): types that do not count.
+    ///     seq_length (Variable): steps of each sequence of a padded input.
+    "nn.chunk_eval(input, label, chunk_scheme, num_chunk_types, excluded_chunk_types=None, seq_length=None)"
+        => |net, a| net.chunk_eval(&a.var("input")?, &a.var("label")?,
+        ChunkEval::scheme(a.str("chunk_scheme")?, a.i32("num_chunk_types")?)
+        .excluded_chunk_types(a.opt("excluded_chunk_types", Args::i32s)?.unwrap_or_default())
+        .seq_length(a.opt_var("seq_length")?)).map(|made| {
+        let [infer, label, correct] = made.counts;
+        let all = [made.precision, made.recall, made.f1_score, infer, label, correct];
+        Made::Tuple(all.into_iter().map(Made::from).collect())
+    });
 }

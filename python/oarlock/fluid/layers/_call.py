@@ -22,21 +22,3 @@ def layer(name, args):
             options.check("layer argument", key, args[argument])
     main = default_main_program()
     return _state.builder.layer(name, args, main._context(), main._wrap)
-
-
-def with_rules(args):
-    """The arguments of an embedding, ``entry`` and ``evict`` as programs say them."""
-    for name in ("entry", "evict"):
-        rule = args[name]
-        if rule is not None and not hasattr(rule, "_to_attr"):
-            raise TypeError("%s is one of the classes of paddle.distributed, not %r" % (name, rule))
-        args[name] = rule if rule is None else rule._to_attr()
-    return args
-
-
-def layer_into(name, args):
-    """Calls a layer whose result may go into a variable that the caller has: argument ``out``."""
-    made = layer(name, args)
-    if args.get("stop_gradient") is not None:
-        made.stop_gradient = args["stop_gradient"]
-    return made if args["out"] is None else layer("assign", {"input": made, "output": args["out"]})

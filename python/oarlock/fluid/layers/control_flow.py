@@ -5,14 +5,14 @@ import contextlib
 from ... import _core
 from .. import _state
 from ..framework import Variable, default_main_program
-from ._call import layer
 from ._structure import flatten, rebuild
-from .control_flow_ops import *  # noqa: F401,F403
-from . import control_flow_ops
 from ._names import fallback
+from ._generated import control_flow as _generated
+from ._generated.control_flow import *  # noqa: F403
 
-__all__ = control_flow_ops.__all__ + [
-    "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "case", "cond", "switch_case", "while_loop",
+__all__ = [
+    *_generated.__all__,
+    "DynamicRNN", "IfElse", "StaticRNN", "Switch", "While", "case", "cond", "switch_case", "while_loop",
 ]
 
 __getattr__ = fallback(__name__)
@@ -251,9 +251,3 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
 
     outs = _core.while_loop(_state.builder, main._context(), nested(cond), nested(body), flat, main._wrap)
     return rebuild(list(loop_vars), iter(outs))
-
-
-def Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, print_tensor_type=True,
-          print_tensor_shape=True, print_tensor_lod=True, print_phase="both"):
-    """Prints a variable whenever it is computed, and its gradient; returns it."""
-    return layer("Print", locals())

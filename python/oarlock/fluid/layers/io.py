@@ -10,39 +10,16 @@ from ..data_feeder import DataFeeder
 from ..framework import (
     Program, Variable, convert_np_dtype_to_dtype_, default_main_program, default_startup_program, program_guard,
 )
-from ._call import layer
 from ._names import fallback
+from ._generated import io as _generated
+from ._generated.io import *  # noqa: F403
 
 __all__ = [
-    "batch", "create_py_reader_by_data", "data", "double_buffer", "open_files", "py_reader", "read_file", "shuffle",
+    *_generated.__all__,
+    "batch", "create_py_reader_by_data", "double_buffer", "open_files", "py_reader", "read_file", "shuffle",
 ]
 
 __getattr__ = fallback(__name__)
-
-
-def data(
-    name, shape, append_batch_size=True, dtype='float32', lod_level=0, type=core.VarDesc.VarType.LOD_TENSOR,
-    stop_gradient=True
-):
-    """A variable that the user feeds, with the batch in front: ``shape`` is that of one sample. ``fluid.data`` takes the
-    whole shape.
-
-    Args:
-        name (str): the key of ``feed``.
-        shape (list): sizes of one sample; -1 for a size that varies.
-        append_batch_size (bool): put the batch, -1, in front of ``shape``.
-        dtype (str): the element type.
-        lod_level (int): levels of sequences; 0: none.
-        stop_gradient (bool): no gradient is computed for it.
-
-    Returns:
-        Variable: ``[-1, *shape]``.
-
-    Example:
-        >>> fluid.layers.data("x", [13]).shape
-        (-1, 13)
-    """
-    return layer("data", locals())
 
 
 class Reader(Variable):

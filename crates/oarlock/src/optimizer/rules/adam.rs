@@ -29,6 +29,28 @@ pub(super) fn states(beta1: f64, beta2: f64, writes_powers: bool) -> Vec<State> 
     ]
 }
 
+declare! {
+    /// Adam: ``m = beta1 * m + (1 - beta1) * g``, ``v = beta2 * v + (1 - beta2) * g * g``, and
+    /// ``p -= rate * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + epsilon)``.
+    ///
+    /// Args:
+    ///     beta1 (float): how much of the mean of gradients stays from step to step.
+    ///     beta2 (float): how much of the mean of squared gradients stays.
+    ///     epsilon (float): keeps the division finite.
+    ///     lazy_mode (bool): of an embedding with ``is_sparse=True``, update only the rows of the gradient; otherwise the means of all rows
+    ///         decay, and all rows move.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    ///     >>> operators, gradients = fluid.optimizer.Adam(0.001).minimize(loss)
+    ///     >>> sorted(parameter.name for parameter, gradient in gradients)
+    ///     ['fc_0.b_0', 'fc_0.w_0']
+    adam: "AdamOptimizer(learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameter_list=None, \
+     regularization=None, grad_clip=None, name=None, lazy_mode=False)"
+        => |a| Adam { beta1: a.f64("beta1")?, beta2: a.f64("beta2")?, epsilon: a.f32("epsilon")?, lazy_mode: a.bool("lazy_mode")? }
+}
+
 impl Rule for Adam {
     fn op_type(&self) -> &'static str {
         "adam"

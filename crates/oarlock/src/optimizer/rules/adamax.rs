@@ -16,6 +16,26 @@ rule! {
     }
 }
 
+declare! {
+    /// Adamax: Adam with the infinity norm of gradients in place of the mean of squares. ``m = beta1 * m + (1 - beta1) * g``,
+    /// ``n = max(abs(g), beta2 * n + epsilon)``, ``p -= rate / (1 - beta1 ** t) * m / n``.
+    ///
+    /// Args:
+    ///     beta1 (float): how much of the mean of gradients stays from step to step.
+    ///     beta2 (float): how much of the norm stays.
+    ///     epsilon (float): keeps the division finite.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    ///     >>> operators, gradients = fluid.optimizer.Adamax(0.001).minimize(loss)
+    ///     >>> sorted(parameter.name for parameter, gradient in gradients)
+    ///     ['fc_0.b_0', 'fc_0.w_0']
+    adamax: "AdamaxOptimizer(learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameter_list=None, \
+     regularization=None, grad_clip=None, name=None)"
+        => |a| Adamax { beta1: a.f64("beta1")?, beta2: a.f32("beta2")?, epsilon: a.f32("epsilon")? }
+}
+
 impl Rule for Adamax {
     fn op_type(&self) -> &'static str {
         "adamax"

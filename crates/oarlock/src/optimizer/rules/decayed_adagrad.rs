@@ -14,6 +14,24 @@ rule! {
     }
 }
 
+declare! {
+    /// Adagrad with a decaying sum: ``s = decay * s + (1 - decay) * g * g``, ``p -= rate * g / (sqrt(s) + epsilon)``.
+    ///
+    /// Args:
+    ///     decay (float): how much of the sum stays from step to step.
+    ///     epsilon (float): keeps the division finite.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    ///     >>> operators, gradients = fluid.optimizer.DecayedAdagrad(0.001).minimize(loss)
+    ///     >>> sorted(parameter.name for parameter, gradient in gradients)
+    ///     ['fc_0.b_0', 'fc_0.w_0']
+    decayed_adagrad: "DecayedAdagradOptimizer(learning_rate, decay=0.95, epsilon=1e-06, parameter_list=None, \
+     regularization=None, grad_clip=None, name=None)"
+        => |a| DecayedAdagrad { decay: a.f32("decay")?, epsilon: a.f32("epsilon")? }
+}
+
 impl Rule for DecayedAdagrad {
     fn op_type(&self) -> &'static str {
         "decayed_adagrad"

@@ -18,6 +18,24 @@ rule! {
     }
 }
 
+declare! {
+    /// Differentially private gradient descent: gradients are clipped, and noise is added.
+    ///
+    /// Args:
+    ///     clip (float): the largest norm of a gradient.
+    ///     batch_size (float): divides the noise.
+    ///     sigma (float): the standard deviation of the noise.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    ///     >>> operators, gradients = fluid.optimizer.Dpsgd(0.001).minimize(loss)
+    ///     >>> sorted(parameter.name for parameter, gradient in gradients)
+    ///     ['fc_0.b_0', 'fc_0.w_0']
+    dpsgd: "DpsgdOptimizer(learning_rate=0.001, clip=0.9, batch_size=0.999, sigma=1e-08, parameter_list=None)"
+        => |a| Dpsgd { clip: a.f32("clip")?, batch_size: a.f32("batch_size")?, sigma: a.f32("sigma")?, seed: 0 }
+}
+
 impl Rule for Dpsgd {
     fn op_type(&self) -> &'static str {
         "dpsgd"

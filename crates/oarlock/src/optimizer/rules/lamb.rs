@@ -60,6 +60,33 @@ impl Optimizer<Lamb> {
     }
 }
 
+declare! {
+    /// LAMB: Adam whose step is relative to the norm of the parameter, for large batches.
+    ///
+    /// Args:
+    ///     lamb_weight_decay (float): weight decay, part of the step.
+    ///     beta1 (float): how much of the mean of gradients stays from step to step.
+    ///     beta2 (float): how much of the mean of squared gradients stays.
+    ///     epsilon (float): keeps the division finite.
+    ///     exclude_from_weight_decay_fn (callable): takes a parameter and returns whether it does not decay.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    ///     >>> operators, gradients = fluid.optimizer.Lamb(0.001).minimize(loss)
+    ///     >>> sorted(parameter.name for parameter, gradient in gradients)
+    ///     ['fc_0.b_0', 'fc_0.w_0']
+    lamb: "LambOptimizer(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, \
+     parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None, name=None)"
+        => |a| Lamb {
+        weight_decay: a.f32("lamb_weight_decay")?,
+        beta1: a.f64("beta1")?,
+        beta2: a.f64("beta2")?,
+        epsilon: a.f32("epsilon")?,
+        exclude: a.opt_predicate("exclude_from_weight_decay_fn")?.map(|p| -> Box<Exclude> { Box::new(move |name| (p.0)(name)) }),
+    }
+}
+
 impl Rule for Lamb {
     fn op_type(&self) -> &'static str {
         "lamb"

@@ -18,6 +18,26 @@ rule! {
     }
 }
 
+declare! {
+    /// RMSProp: ``s = rho * s + (1 - rho) * g * g``, ``v = momentum * v + rate * g / sqrt(s + epsilon)``, ``p -= v``.
+    ///
+    /// Args:
+    ///     rho (float): how much of the mean of squares stays from step to step.
+    ///     epsilon (float): keeps the division finite.
+    ///     momentum (float): how much of the velocity ``v`` stays.
+    ///     centered (bool): subtract the squared mean of gradients from ``s``: divide by their standard deviation.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 13])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    ///     >>> operators, gradients = fluid.optimizer.RMSProp(0.001).minimize(loss)
+    ///     >>> sorted(parameter.name for parameter, gradient in gradients)
+    ///     ['fc_0.b_0', 'fc_0.w_0']
+    rmsprop: "RMSPropOptimizer(learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, \
+     parameter_list=None, regularization=None, grad_clip=None, name=None)"
+        => |a| RmsProp { rho: a.f32("rho")?, epsilon: a.f32("epsilon")?, momentum: a.f32("momentum")?, centered: a.bool("centered")? }
+}
+
 impl Rule for RmsProp {
     fn op_type(&self) -> &'static str {
         "rmsprop"

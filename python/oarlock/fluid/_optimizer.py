@@ -1,0 +1,109 @@
+"""The base of all optimizers."""
+
+from .. import _core
+from . import _state
+from .framework import Variable, default_main_program, program_guard
+
+
+def _building(loss, startup_program):
+    from .framework import default_startup_program
+
+    return program_guard(loss.block.program, startup_program or default_startup_program())
+
+
+def _is_scheduler(rate):
+    """Whether ``rate`` is a scheduler of ``optimizer.lr``, which gives the rate of the next run."""
+    return callable(rate) and hasattr(rate, "step") and hasattr(rate, "get_lr")
+
+
+class Optimizer:
+    """The base of all optimizers.
+
+    Args:
+        learning_rate (float, Variable or scheduler): the rate; a Variable is computed by the program, for example by
+            ``fluid.layers.exponential_decay``.
+        parameter_list (list): the parameters to train; ``None``: all trainable ones.
+        regularization: ``fluid.regularizer.L1Decay`` or ``L2Decay`` of all parameters that have none of their own.
+        grad_clip: ``fluid.clip.GradientClipByValue``, ``GradientClipByNorm`` or ``GradientClipByGlobalNorm``.
+        name (str): prefix of the names of its variables.
+
+    Example:
+        >>> x = fluid.data("x", [None, 13])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        >>> operators, gradients = fluid.optimizer.SGD(0.01).minimize(loss)
+        >>> sorted(parameter.name for parameter, gradient in gradients)
+        ['fc_0.b_0', 'fc_0.w_0']
+    """
+
+    _rule = ""
+
+    def __init__(self, **settings):
+        rate = settings.get("learning_rate")
+        if not isinstance(rate, (int, float, Variable)) and not _is_scheduler(rate):
+            raise TypeError("learning_rate should be a number, a Variable or an LRScheduler, not %r" % (rate,))
+        self._learning_rate = rate
+        self._parameter_list = settings.pop("parameter_list", None)
+        self.regularization = settings.get("regularization")
+        self._grad_clip = settings.get("grad_clip")
+        self._name = settings.get("name")
+        # The parts that another optimizer may take over.
+        self._settings = settings
+        self._core = _core.Optimizer(self._rule, dict(settings, learning_rate=float(rate())) if _is_scheduler(rate) else settings)
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """The first half of ``minimize``: appends the gradient; returns pairs of parameter and gradient."""
+        if callbacks:
+            raise NotImplementedError("backward(callbacks=...) cannot call Python while the core appends gradients")
+        with _building(loss, startup_program):
+            program = loss.block.program
+            lists = (parameter_list or self._parameter_list, no_grad_set)
+            return self._core.backward(_state.builder, program._context(), loss, lists, program._wrap)
+
+    def apply_gradients(self, params_grads):
+        """The second half of ``minimize``: limits gradients, adds weight decay, updates parameters."""
+        program = default_main_program()
+        before = len(program.global_block().ops)
+        pairs = [(p, g) for p, g in params_grads if g is not None]
+        self._core.apply_gradients(_state.builder, program._context(), pairs)
+        if _is_scheduler(self._learning_rate):
+            program._schedulers.append((self._learning_rate, self._global_learning_rate(program).name))
+        return program.global_block().ops[before:]
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        """``apply_gradients`` in the programs of a loss."""
+        with _building(loss, startup_program):
+            return self.apply_gradients(params_grads)
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """Appends the gradient of a loss and the updates of its parameters; returns (operators, pairs)."""
+        if not isinstance(loss, Variable):
+            raise TypeError("The loss should be a Variable, not %r" % (loss,))
+        pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
+        return self.apply_optimize(loss, startup_program, pairs), pairs
+
+    def _global_learning_rate(self, program=None):
+        program = program or default_main_program()
+        name = self._core.learning_rate_var(_state.builder, program._context())
+        return None if name is None else program.global_block().var(name)
+
+    def current_step_lr(self):
+        """The learning rate, if it is a number."""
+        if isinstance(self._learning_rate, Variable):
+            raise NotImplementedError("the learning rate is computed by the program: fetch %s" % self._learning_rate.name)
+        return self._learning_rate() if _is_scheduler(self._learning_rate) else self._learning_rate
+
+    def get_lr(self):
+        """The learning rate of the next run, if the program does not compute it."""
+        return self.current_step_lr()
+
+    def get_opti_var_name_list(self):
+        """Not kept here."""
+        raise NotImplementedError("use program.list_vars() and persistable")
+
+    def state_dict(self):
+        """Belongs to eager mode."""
+        raise NotImplementedError("state_dict belongs to eager mode: save with fluid.io.save_persistables or fluid.save")
+
+    def set_dict(self, state_dict):
+        """Belongs to eager mode."""
+        raise NotImplementedError("set_dict belongs to eager mode: load with fluid.io.load_persistables or fluid.load")
