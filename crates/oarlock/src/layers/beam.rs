@@ -91,18 +91,39 @@ impl Net {
 }
 
 declare! {
-    /// One step of a beam search; without `ids` the candidates are the columns of `scores`.
+    /// Computes one step of a beam search: the ``beam_size`` best continuations of the branches of each source.
+    ///
+    /// A branch that has ended goes on with ``end_id`` and its old score. A source whose branches have all ended gets
+    /// no continuation. The LoD of the results has two levels: the branches of each source, and the continuations of
+    /// each branch; the next step and ``beam_search_decode`` need it. Append the results to tensor arrays in a
+    /// ``While`` loop. No gradient flows through it.
     ///
     /// Args:
-    ///     pre_ids (Variable): i64, the last id of each branch.
-    ///     pre_scores (Variable): the score of each branch.
-    ///     ids (Variable): candidates of every prefix, of `topk`; ``None``: the columns of ``scores``.
-    ///     scores (Variable): [branches, candidates] with the LoD of branches.
-    ///     beam_size (int): branches that a source keeps.
+    ///     pre_ids (Variable): int64, ``[branches, 1]``: the last id of each branch.
+    ///     pre_scores (Variable): float32, ``[branches, 1]``: the score of each branch.
+    ///     ids (Variable): int64, ``[branches, candidates]``: the next ids to choose from, usually of ``topk``;
+    ///         ``None``: the columns of ``scores``.
+    ///     scores (Variable): float32, ``[branches, candidates]`` with LoD: the scores of the continuations.
+    ///     beam_size (int): the branches that a source keeps.
     ///     end_id (int): the id that ends a branch.
-    ///     level (int): the level of the scores' LoD that groups branches by source.
-    ///     is_accumulated (bool): scores are those of whole branches, not of the step.
-    ///     return_parent_idx (bool): return the position of every candidate's prefix, too.
+    ///     level (int): the LoD level of ``scores`` that groups branches by source.
+    ///     is_accumulated (bool): ``scores`` are those of whole branches; otherwise they are probabilities of the step,
+    ///         whose logarithms are added to ``pre_scores``.
+    ///     return_parent_idx (bool): also return the branch that each continuation comes from.
+    ///
+    /// Returns:
+    ///     tuple: (ids, scores): int64 and float32, ``[selected, 1]`` with LoD; with ``return_parent_idx`` also int32
+    ///         ``[selected]``.
+    ///
+    /// Example:
+    ///     >>> pre_ids = fluid.data("pre_ids", [None, 1], "int64", lod_level=2)
+    ///     >>> pre_scores = fluid.data("pre_scores", [None, 1], lod_level=2)
+    ///     >>> probabilities = fluid.data("probabilities", [None, 1000])
+    ///     >>> scores, ids = fluid.layers.topk(probabilities, k=4)
+    ///     >>> total = fluid.layers.log(scores) + pre_scores
+    ///     >>> best_ids, best_scores = fluid.layers.beam_search(pre_ids, pre_scores, ids, total, beam_size=4, end_id=1)
+    ///     >>> best_ids.shape
+    ///     (-1, 1)
     "rnn.beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0, is_accumulated=True, \
      name=None, return_parent_idx=False)"
         => |net, a| {
@@ -117,21 +138,46 @@ declare! {
         })
     };
 
-    /// Whole sentences and their scores out of the arrays of all steps.
+    /// Puts the steps of a beam search together to whole sentences.
+    ///
+    /// It follows the branches from the last step back to the first. Repeated ``end_id`` at the end of a sentence are
+    /// one. No gradient flows through it.
     ///
     /// Args:
-    ///     ids (Variable): the array of `selected_ids` of all steps of `beam_search`.
-    ///     scores (Variable): the array of `selected_scores` of all steps.
-    ///     beam_size (int): how many branches a source has (must be set).
-    ///     end_id (int): the id that ends a sentence (must be set).
+    ///     ids (Variable): the tensor array of the ids that ``beam_search`` has returned in all steps.
+    ///     scores (Variable): the tensor array of their scores.
+    ///     beam_size (int): the branches of a source.
+    ///     end_id (int): the id that ends a sentence.
+    ///
+    /// Returns:
+    ///     tuple: (sentence_ids, sentence_scores): int64 and float32, a row per id, with a LoD of two levels: the
+    ///         sentences of each source, best first, and the ids of each sentence.
+    ///
+    /// Example:
+    ///     >>> ids, scores = fluid.layers.create_array("int64"), fluid.layers.create_array("float32")
+    ///     >>> sentences, totals = fluid.layers.beam_search_decode(ids, scores, beam_size=4, end_id=1)
+    ///     >>> sentences.dtype == fluid.core.VarDesc.VarType.INT64
+    ///     True
     "rnn.beam_search_decode(ids, scores, beam_size, end_id, name=None)"
         => |net, a| net.beam_search_decode(&a.var("ids")?, &a.var("scores")?, a.i32("beam_size")?,
         a.i32("end_id")?);
 
-    /// Whole sequences out of the steps of a beam search of fixed width, `[steps, batch, beams]`.
+    /// Puts the steps of a beam search of fixed width together to whole sequences.
+    ///
+    /// It follows ``parents`` from the last step back to the first.
     ///
     /// Args:
-    ///     ids (Variable): i32 or i64 [steps, batch, beams].
-    ///     parents (Variable): like `Ids`: the beam of the step before that each continues.
+    ///     ids (Variable): int32 or int64, ``[steps, batch, beams]``: the id of each beam in each step.
+    ///     parents (Variable): the type and shape of ``ids``: the beam of the step before that each one continues.
+    ///
+    /// Returns:
+    ///     Variable: the type and shape of ``ids``: column ``b`` holds the whole sequence of the last step's beam
+    ///         ``b``.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.layers.assign(np.array([[[2, 2]], [[3, 9]], [[0, 1]]], "int64"))
+    ///     >>> parents = fluid.layers.assign(np.array([[[0, 0]], [[1, 0]], [[1, 0]]], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.gather_tree(ids, parents)])[0].tolist()
+    ///     [[[2, 2]], [[9, 3]], [[0, 1]]]
     "nn.gather_tree(ids, parents)" => |net, a| net.gather_tree(&a.var("ids")?, &a.var("parents")?);
 }

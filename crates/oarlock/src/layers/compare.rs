@@ -106,7 +106,7 @@ impl Net {
 declare! {
     /// Compares two tensors: ``x < y``, element by element.
     ///
-    /// ``x < y`` with Variables calls this layer.
+    /// ``x < y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): numbers or bool, any shape.
@@ -128,7 +128,7 @@ declare! {
 
     /// Compares two tensors: ``x <= y``, element by element.
     ///
-    /// ``x <= y`` with Variables calls this layer.
+    /// ``x <= y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): numbers or bool, any shape.
@@ -149,7 +149,7 @@ declare! {
 
     /// Compares two tensors: ``x > y``, element by element.
     ///
-    /// ``x > y`` with Variables calls this layer.
+    /// ``x > y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): numbers or bool, any shape.
@@ -170,7 +170,7 @@ declare! {
 
     /// Compares two tensors: ``x >= y``, element by element.
     ///
-    /// ``x >= y`` with Variables calls this layer.
+    /// ``x >= y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): numbers or bool, any shape.
@@ -191,7 +191,7 @@ declare! {
 
     /// Compares two tensors: ``x == y``, element by element.
     ///
-    /// Floats are compared exactly; ``nan`` equals nothing. ``x == y`` with Variables calls this layer.
+    /// Floats are compared exactly; ``nan`` equals nothing. ``x == y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): numbers or bool, any shape.
@@ -211,7 +211,7 @@ declare! {
 
     /// Compares two tensors: ``x != y``, element by element.
     ///
-    /// Floats are compared exactly; ``nan`` differs from everything. ``x != y`` with Variables calls this layer.
+    /// Floats are compared exactly; ``nan`` differs from everything. ``x != y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): numbers or bool, any shape.

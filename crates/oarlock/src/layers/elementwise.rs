@@ -67,8 +67,8 @@ declare! {
     ///
     /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
     /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
-    /// ``axis=0`` or ``[1]``. The gradient of ``y`` is summed over the repetitions. ``x + y`` with Variables calls this
-    /// layer.
+    /// ``axis=0`` or ``[1]``. The gradient of ``y`` is summed over the repetitions. ``x + y`` with Variables does the
+    /// same.
     ///
     /// Args:
     ///     x (Variable): float32, float64, int32 or int64, any shape.
@@ -97,7 +97,7 @@ declare! {
     ///
     /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
     /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
-    /// ``axis=0`` or ``[1]``. ``x - y`` with Variables calls this layer.
+    /// ``axis=0`` or ``[1]``. ``x - y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): float32, float64, int32 or int64, any shape.
@@ -124,7 +124,7 @@ declare! {
     ///
     /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
     /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
-    /// ``axis=0`` or ``[1]``. ``x * y`` with Variables calls this layer.
+    /// ``axis=0`` or ``[1]``. ``x * y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): float32, float64, int32 or int64, any shape.
@@ -152,7 +152,7 @@ declare! {
     /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
     /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. A float divided by 0 is infinite or ``nan``. Integers lose their fraction, and a division
-    /// by 0 is an error. ``x / y`` with Variables calls this layer.
+    /// by 0 is an error. ``x / y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): float32, float64, int32 or int64, any shape.
@@ -264,7 +264,7 @@ declare! {
     ///
     /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
     /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
-    /// ``axis=0`` or ``[1]``. No gradient flows through it. ``x % y`` with Variables calls this layer.
+    /// ``axis=0`` or ``[1]``. No gradient flows through it. ``x % y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): the dividends, any shape: float32, float64, int32 or int64.
@@ -293,7 +293,7 @@ declare! {
     ///
     /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
     /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
-    /// ``axis=0`` or ``[1]``. No gradient flows through it. ``x // y`` with Variables calls this layer.
+    /// ``axis=0`` or ``[1]``. No gradient flows through it. ``x // y`` with Variables does the same.
     ///
     /// Args:
     ///     x (Variable): the dividends: int32 or int64, any shape.

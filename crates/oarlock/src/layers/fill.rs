@@ -555,8 +555,8 @@ declare! {
     ///     dtype (dtype): the element type: float32 or float64.
     ///     min (float): lower bound.
     ///     max (float): upper bound, excluded.
-    ///     seed (int): start of the random sequence; 0: the seed of the program, or another sequence in every run if
-    ///         that is 0, too.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
     ///
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
@@ -579,8 +579,8 @@ declare! {
     ///         be Variables ``[1]``.
     ///     mean (float): mean of the distribution.
     ///     std (float): its standard deviation.
-    ///     seed (int): start of the random sequence; 0: the seed of the program, or another sequence in every run if
-    ///         that is 0, too.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
     ///     dtype (dtype): the element type: float32 or float64.
     ///
     /// Returns:
@@ -606,8 +606,8 @@ declare! {
     ///     output_dim_idx (int): the dimension of the result that gets it.
     ///     min (float): lower bound.
     ///     max (float): upper bound, excluded.
-    ///     seed (int): start of the random sequence; 0: the seed of the program, or another sequence in every run if
-    ///         that is 0, too.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
     ///
     /// Returns:
     ///     Variable: ``shape`` with the size from ``input``.
@@ -631,8 +631,8 @@ declare! {
     ///     output_dim_idx (int): the dimension of the result that gets it.
     ///     mean (float): mean of the distribution.
     ///     std (float): its standard deviation.
-    ///     seed (int): start of the random sequence; 0: the seed of the program, or another sequence in every run if
-    ///         that is 0, too.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
     ///     dtype (dtype): the element type; only float32.
     ///
     /// Returns:
@@ -701,8 +701,8 @@ declare! {
     ///     dtype (dtype): the element type, int32 or int64; ``None``: int64.
     ///     device (str): accepted; values are always on the CPU.
     ///     stop_gradient (bool): the result's ``stop_gradient``: no gradient is computed for it.
-    ///     seed (int): start of the random sequence; 0: the seed of the program, or another sequence in every run if
-    ///         that is 0, too.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
     ///
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
@@ -730,8 +730,8 @@ declare! {
     ///     x (Variable): float32 or float64, ``[batch, classes]``; each row sums to 1.
     ///     min (float): lower bound of ``r``.
     ///     max (float): upper bound of ``r``.
-    ///     seed (int): start of the random sequence; 0: the seed of the program, or another sequence in every run if
-    ///         that is 0, too.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
     ///     dtype (dtype): accepted; the result has the type int64.
     ///
     /// Returns:

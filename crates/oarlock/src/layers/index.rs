@@ -323,6 +323,9 @@ declare! {
     /// Returns:
     ///     Variable: int64, the shape of ``x`` without dimension ``axis``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no dimension ``axis``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 5, 3], [9, 8, 7]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.argmax(x, axis=1)])[0].tolist()
@@ -341,6 +344,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: int64, the shape of ``x`` without dimension ``axis``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no dimension ``axis``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 5, 3], [9, 8, 7]], "float32"))

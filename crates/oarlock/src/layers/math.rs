@@ -154,7 +154,7 @@ declare! {
     /// Scales a tensor so that its L2 norm is at most ``max_norm``: ``x * max_norm / norm(x)`` if the norm is larger,
     /// otherwise ``x``.
     ///
-    /// The norm is taken over all elements together. To clip gradients in an optimizer use
+    /// The norm is taken over all elements together. It has no gradient. To clip gradients in an optimizer use
     /// ``fluid.clip.GradientClipByNorm``.
     ///
     /// Args:

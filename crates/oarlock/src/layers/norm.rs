@@ -325,7 +325,8 @@ declare! {
     /// channel. Every training step also updates a moving mean and variance, ``moving = moving * momentum + batch * (1
     /// - momentum)``, which a program made by ``clone(for_test=True)`` uses instead of those of the batch. They are
     /// parameters that no optimizer changes, and they are saved with the model. Replicas of one process and collective
-    /// workers normalize by their own batches; ``BuildStrategy.sync_batch_norm`` makes them share the statistics.
+    /// workers normalize by their own batches; ``BuildStrategy.sync_batch_norm`` makes the replicas of a process share
+    /// their statistics.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[batch, channels]`` or ``[batch, channels, ...]``, or channels last

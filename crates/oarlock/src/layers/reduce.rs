@@ -80,6 +80,9 @@ declare! {
     ///     Variable: the element type of ``input``; its shape without the reduced dimensions, ``[1]`` if all are
     ///         reduced.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reduce_sum(x)])[0].tolist()
@@ -101,6 +104,9 @@ declare! {
     /// Returns:
     ///     Variable: the element type of ``input``; its shape without the reduced dimensions, ``[1]`` if all are
     ///         reduced.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 6]], "float32"))
@@ -125,6 +131,9 @@ declare! {
     ///     Variable: the element type of ``input``; its shape without the reduced dimensions, ``[1]`` if all are
     ///         reduced.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 5], [3, 4]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reduce_max(x, dim=1)])[0].tolist()
@@ -147,6 +156,9 @@ declare! {
     ///     Variable: the element type of ``input``; its shape without the reduced dimensions, ``[1]`` if all are
     ///         reduced.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 5], [3, 4]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reduce_min(x, dim=1)])[0].tolist()
@@ -166,6 +178,9 @@ declare! {
     /// Returns:
     ///     Variable: the element type of ``input``; its shape without the reduced dimensions, ``[1]`` if all are
     ///         reduced.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
@@ -188,6 +203,9 @@ declare! {
     /// Returns:
     ///     Variable: bool; the shape of ``input`` without the reduced dimensions, ``[1]`` if all are reduced.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[True, False], [True, True]], "bool"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reduce_all(x, dim=1)])[0].tolist()
@@ -208,6 +226,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: bool; the shape of ``input`` without the reduced dimensions, ``[1]`` if all are reduced.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim`` names a dimension that ``input`` does not have.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[True, False], [False, False]], "bool"))

@@ -522,7 +522,7 @@ declare! {
     ///     is_bidirec (bool): each layer runs in both directions; their results stand side by side.
     ///     is_test (bool): drop nothing; ``clone(for_test=True)`` sets it.
     ///     default_initializer (Initializer): the first value of the weights; ``None``: Xavier's initializer.
-    ///     seed (int): start of the random sequence of dropout; -1: another one in every run.
+    ///     seed (int): the same seed drops the same elements in every run; -1: other ones in every run.
     ///
     /// Returns:
     ///     tuple: (out, last_h, last_c): the hidden states of the last layer ``[steps, batch, hidden_size *

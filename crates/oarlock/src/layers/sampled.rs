@@ -315,7 +315,7 @@ declare! {
     ///     sampler (str): the distribution they are drawn from: ``uniform``, ``log_uniform`` (frequent classes have
     ///         small numbers) or ``custom_dist``.
     ///     custom_dist (list): the probability of every class, for ``custom_dist``.
-    ///     seed (int): start of the random sequence; 0: another one in every run.
+    ///     seed (int): the same seed draws the same classes in every run; 0: other ones in every run.
     ///     is_sparse (bool): the gradient of the weight holds only the rows of classes that occur.
     ///
     /// Returns:
@@ -393,7 +393,7 @@ declare! {
     ///     customized_samples (Variable): int64, ``[batch, num_true + num_samples]``: the true classes, then the
     ///         others.
     ///     customized_probabilities (Variable): their probabilities, the shape of ``customized_samples``.
-    ///     seed (int): start of the random sequence; 0: another one in every run.
+    ///     seed (int): the same seed draws the same classes in every run; 0: other ones in every run.
     ///
     /// Returns:
     ///     Variable: ``[batch, 1]``.

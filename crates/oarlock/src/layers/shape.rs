@@ -556,7 +556,7 @@ declare! {
     /// Takes a part of a tensor: along each of ``axes`` the positions from its start up to, but without, its end.
     ///
     /// Negative positions count from the end of the dimension; positions beyond it are moved to it. ``x[1:3]`` with
-    /// Variables calls this layer.
+    /// Variables does the same.
     ///
     /// Args:
     ///     input (Variable): any element type and shape.
