@@ -233,8 +233,8 @@ fn rate_var() -> GlobalVar {
 }
 
 declare! {
-    /// Computes the schedule of the Transformer: ``learning_rate * d_model ** -0.5 * min(step ** -0.5, step *
-    /// warmup_steps ** -1.5)``.
+    /// Computes the schedule of the Transformer:
+    /// ``learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5)``.
     ///
     /// The rate grows linearly for ``warmup_steps`` steps and then falls with the square root of the step. Steps are
     /// counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program. The first
@@ -310,8 +310,8 @@ declare! {
         => |net, a| net.natural_exp_decay(a.f64("learning_rate")?, a.f64("decay_steps")?, a.f64("decay_rate")?,
         a.bool("staircase")?);
 
-    /// Computes a rate that falls with the inverse of the time: ``learning_rate / (1 + decay_rate * step /
-    /// decay_steps)``.
+    /// Computes a rate that falls with the inverse of the time:
+    /// ``learning_rate / (1 + decay_rate * step / decay_steps)``.
     ///
     /// Steps are counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program.
     /// The first step is 0.
@@ -337,8 +337,8 @@ declare! {
         => |net, a| net.inverse_time_decay(a.f64("learning_rate")?, a.f64("decay_steps")?,
         a.f64("decay_rate")?, a.bool("staircase")?);
 
-    /// Computes a rate that falls by a polynomial: ``(learning_rate - end_learning_rate) * (1 - step / decay_steps) **
-    /// power + end_learning_rate``.
+    /// Computes a rate that falls by a polynomial:
+    /// ``(learning_rate - end_learning_rate) * (1 - step / decay_steps) ** power + end_learning_rate``.
     ///
     /// After ``decay_steps`` steps it stays at ``end_learning_rate``. Steps are counted by ``@LR_DECAY_COUNTER@``, a
     /// persistable variable that grows by 1 in every run of the program. The first step is 0.

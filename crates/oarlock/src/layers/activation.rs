@@ -629,7 +629,7 @@ declare! {
 
     /// Computes ``max(x, alpha * x)``, element by element: ``x`` where it is positive, otherwise ``alpha * x``.
     ///
-    /// Other than with ``relu``, negative arguments have a gradient, ``alpha``.
+    /// Unlike ``relu``, it has a gradient for negative arguments: ``alpha``.
     ///
     /// Args:
     ///     x (Variable): float32 or float64, any shape.

@@ -150,12 +150,18 @@ declare! {
     ///     Variable: the array.
     ///
     /// Example:
-    ///     >>> i = fluid.layers.fill_constant([1], "int64", 0)
-    ///     >>> array = fluid.layers.array_write(fluid.layers.ones([2], "float32"), i)
-    ///     >>> i = fluid.layers.increment(i)
-    ///     >>> array = fluid.layers.array_write(fluid.layers.zeros([3], "float32"), i, array=array)
+    ///     >>> i, n = fluid.layers.fill_constant([1], "int64", 0), fluid.layers.fill_constant([1], "int64", 3)
+    ///     >>> array = fluid.layers.create_array("int64")
+    ///     >>> condition = fluid.layers.less_than(i, n)
+    ///     >>> loop = fluid.layers.While(condition)
+    ///     >>> with loop.block():
+    ///     ...     _ = fluid.layers.array_write(i * i, i, array=array)
+    ///     ...     i = fluid.layers.increment(i)
+    ///     ...     _ = fluid.layers.less_than(i, n, cond=condition)
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.array_length(array)])[0].tolist()
-    ///     [2]
+    ///     [3]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.array_read(array, n - 1)])[0].tolist()
+    ///     [4]
     "control_flow.array_write(x, i, array=None)" => |net, a| match a.opt_var("array")? {
         Some(array) => net.array_write_into(&a.var("x")?, &a.var("i")?, &array).map(|()| array),
         None => net.array_write(&a.var("x")?, &a.var("i")?),

@@ -116,14 +116,18 @@ declare! {
     ///         ``[selected]``.
     ///
     /// Example:
-    ///     >>> pre_ids = fluid.data("pre_ids", [None, 1], "int64", lod_level=2)
-    ///     >>> pre_scores = fluid.data("pre_scores", [None, 1], lod_level=2)
-    ///     >>> probabilities = fluid.data("probabilities", [None, 1000])
-    ///     >>> scores, ids = fluid.layers.topk(probabilities, k=4)
-    ///     >>> total = fluid.layers.log(scores) + pre_scores
-    ///     >>> best_ids, best_scores = fluid.layers.beam_search(pre_ids, pre_scores, ids, total, beam_size=4, end_id=1)
-    ///     >>> best_ids.shape
-    ///     (-1, 1)
+    ///     >>> def sequences(values, dtype):
+    ///     ...     x = fluid.layers.assign(np.array(values, dtype))
+    ///     ...     return fluid.layers.lod_append(fluid.layers.lod_reset(x, target_lod=[0, 2]), [0, 1, 2])
+    ///     >>> pre_ids, pre_scores = sequences([[4], [5]], "int64"), sequences([[-1], [-2]], "float32")
+    ///     >>> ids, scores = sequences([[7, 8], [9, 6]], "int64"), sequences([[-1.5, -3], [-2.25, -4]], "float32")
+    ///     >>> found = fluid.layers.beam_search(
+    ///     ...     pre_ids, pre_scores, ids, scores, beam_size=2, end_id=0, return_parent_idx=True)
+    ///     >>> out = fluid.Executor().run(fetch_list=list(found), return_numpy=False)
+    ///     >>> [np.array(tensor).ravel().tolist() for tensor in out]
+    ///     [[7, 9], [-1.5, -2.25], [0, 1]]
+    ///     >>> out[0].lod()
+    ///     [[0, 2], [0, 1, 2]]
     "rnn.beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0, is_accumulated=True, \
      name=None, return_parent_idx=False)"
         => |net, a| {
@@ -154,10 +158,24 @@ declare! {
     ///         sentences of each source, best first, and the ids of each sentence.
     ///
     /// Example:
-    ///     >>> ids, scores = fluid.layers.create_array("int64"), fluid.layers.create_array("float32")
-    ///     >>> sentences, totals = fluid.layers.beam_search_decode(ids, scores, beam_size=4, end_id=1)
-    ///     >>> sentences.dtype == fluid.core.VarDesc.VarType.INT64
-    ///     True
+    ///     >>> def step(name, dtype):
+    ///     ...     return fluid.data(name, [None, 1], dtype, lod_level=2)
+    ///     >>> i = fluid.layers.fill_constant([1], "int64", 0)
+    ///     >>> ids = fluid.layers.array_write(step("ids_0", "int64"), i)
+    ///     >>> scores = fluid.layers.array_write(step("scores_0", "float32"), i)
+    ///     >>> i = fluid.layers.increment(i)
+    ///     >>> _ = fluid.layers.array_write(step("ids_1", "int64"), i, array=ids)
+    ///     >>> _ = fluid.layers.array_write(step("scores_1", "float32"), i, array=scores)
+    ///     >>> sentences, totals = fluid.layers.beam_search_decode(ids, scores, beam_size=2, end_id=0)
+    ///     >>> def fed(values, dtype, lengths):
+    ///     ...     return fluid.create_lod_tensor(np.array(values, dtype), lengths, fluid.CPUPlace())
+    ///     >>> feed = {"ids_0": fed([[4], [5]], "int64", [[1], [2]])}
+    ///     >>> feed["scores_0"] = fed([[-1], [-2]], "float32", [[1], [2]])
+    ///     >>> feed["ids_1"] = fed([[7], [0]], "int64", [[2], [1, 1]])
+    ///     >>> feed["scores_1"] = fed([[-3], [-4]], "float32", [[2], [1, 1]])
+    ///     >>> out = fluid.Executor().run(feed=feed, fetch_list=[sentences], return_numpy=False)[0]
+    ///     >>> np.array(out).ravel().tolist(), out.lod()
+    ///     ([4, 7, 5, 0], [[0, 2], [0, 2, 4]])
     "rnn.beam_search_decode(ids, scores, beam_size, end_id, name=None)"
         => |net, a| net.beam_search_decode(&a.var("ids")?, &a.var("scores")?, a.i32("beam_size")?,
         a.i32("end_id")?);

@@ -123,6 +123,14 @@ declare! {
     ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.less_than(x, y)])[0].tolist()
     ///     [True, False, False]
+    ///     >>> i, n = fluid.layers.fill_constant([1], "int64", 0), fluid.layers.fill_constant([1], "int64", 5)
+    ///     >>> condition = fluid.layers.less_than(i, n)
+    ///     >>> loop = fluid.layers.While(condition)
+    ///     >>> with loop.block():
+    ///     ...     i = fluid.layers.increment(i)
+    ///     ...     _ = fluid.layers.less_than(i, n, cond=condition)
+    ///     >>> fluid.Executor().run(fetch_list=[i])[0].tolist()
+    ///     [5]
     "control_flow.less_than(x, y, force_cpu=None, cond=None)"
         => |net, a| net.less_than(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
@@ -319,7 +327,7 @@ declare! {
 
     /// Tells whether all elements are finite: neither infinite nor ``nan``.
     ///
-    /// It is one answer for the whole tensor, other than ``numpy.isfinite``.
+    /// It is one answer for the whole tensor, unlike that of ``numpy.isfinite``.
     ///
     /// Args:
     ///     x (Variable): numbers of any shape, or SelectedRows.
@@ -339,7 +347,7 @@ declare! {
 
     /// Tells whether an element is infinite.
     ///
-    /// It is one answer for the whole tensor, other than ``numpy.isinf``.
+    /// It is one answer for the whole tensor, unlike that of ``numpy.isinf``.
     ///
     /// Args:
     ///     x (Variable): numbers of any shape, or SelectedRows.
@@ -355,7 +363,7 @@ declare! {
 
     /// Tells whether an element is ``nan``, not a number.
     ///
-    /// It is one answer for the whole tensor, other than ``numpy.isnan``.
+    /// It is one answer for the whole tensor, unlike that of ``numpy.isnan``.
     ///
     /// Args:
     ///     x (Variable): numbers of any shape, or SelectedRows.

@@ -352,20 +352,21 @@ declare! {
     /// Convolves images with trained filters, adds a bias and applies an activation.
     ///
     /// Each of the ``num_filters`` filters is multiplied with every window of the image and the products are summed;
-    /// there is no reflection of the filter. The filters are a parameter ``[num_filters, channels / groups,
-    /// *filter_size]``. With ``groups`` equal to the number of channels the convolution is depthwise.
+    /// there is no reflection of the filter. The filters are a parameter
+    /// ``[num_filters, channels / groups, *filter_size]``. With ``groups`` equal to the number of channels the
+    /// convolution is depthwise.
     ///
     /// Args:
-    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or ``[batch, height, width,
-    ///         channels]`` with ``NHWC``.
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or
+    ///         ``[batch, height, width, channels]`` with ``NHWC``.
     ///     num_filters (int): the channels of the result.
     ///     filter_size (int, list or tuple): ``[vertical, horizontal]``, or one number for both.
     ///     stride (int, list or tuple): the steps of the window: ``[vertical, horizontal]``, or one number for both.
-    ///     padding (int, list, tuple or str): zeros around the image: one number, ``[vertical, horizontal]``, ``[top,
-    ///         bottom, left, right]``, ``"SAME"`` (the result has the size of the input divided by the stride) or
-    ///         ``"VALID"`` (none).
-    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the image: ``[vertical,
-    ///         horizontal]``, or one number for both.
+    ///     padding (int, list, tuple or str): zeros around the image: one number, ``[vertical, horizontal]``,
+    ///         ``[top, bottom, left, right]``, ``"SAME"`` (the result has the size of the input divided by the stride)
+    ///         or ``"VALID"`` (none).
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the image:
+    ///         ``[vertical, horizontal]``, or one number for both.
     ///     groups (int): divides the channels and the filters into groups; each group of filters sees only its group of
     ///         channels. ``None``: 1.
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: normally
@@ -375,18 +376,25 @@ declare! {
     ///         format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, num_filters, H, W]`` with ``H = (height + 2 * padding - dilation * (filter_size - 1) -
-    ///         1) // stride + 1``, and ``W`` likewise.
+    ///     Variable: ``[batch, num_filters, H, W]`` with
+    ///         ``H = (height + 2 * padding - dilation * (filter_size - 1) - 1) // stride + 1``, and ``W`` likewise.
     ///
     /// Raises:
     ///     ValueError: ``groups`` does not divide the channels, or ``padding`` or ``data_format`` is no known word.
     ///     fluid.core.EnforceNotMet: the filter is larger than the padded image.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 32, 32])
-    ///     >>> fluid.layers.conv2d(image, num_filters=16, filter_size=3, padding=1, act="relu").shape
+    ///     >>> image = fluid.layers.assign(np.arange(9, dtype="float32").reshape(1, 1, 3, 3))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> out = fluid.layers.conv2d(image, num_filters=1, filter_size=2, param_attr=ones)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[[[8.0, 12.0], [20.0, 24.0]]]]
+    ///     >>> photo = fluid.data("photo", [None, 3, 32, 32])
+    ///     >>> fluid.layers.conv2d(photo, num_filters=16, filter_size=3, padding=1, act="relu").shape
     ///     (-1, 16, 32, 32)
-    ///     >>> fluid.layers.conv2d(image, num_filters=16, filter_size=3, stride=2).shape
+    ///     >>> fluid.layers.conv2d(photo, num_filters=16, filter_size=3, stride=2).shape
     ///     (-1, 16, 15, 15)
     "nn.conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, \
      bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCHW')"
@@ -406,8 +414,8 @@ declare! {
     ///     padding (int, list, tuple or str): zeros around the volume: one number, one per dimension, two per dimension
     ///         (front, back, top, bottom, left, right), ``"SAME"`` (the result has the size of the input divided by the
     ///         stride) or ``"VALID"`` (none).
-    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the volume: ``[depth, height,
-    ///         width]``, or one number for all.
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the volume:
+    ///         ``[depth, height, width]``, or one number for all.
     ///     groups (int): divides the channels and the filters into groups; each group of filters sees only its group of
     ///         channels. ``None``: 1.
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: normally
@@ -417,8 +425,9 @@ declare! {
     ///         same format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, num_filters, D, H, W]`` with ``D = (depth + 2 * padding - dilation * (filter_size - 1) -
-    ///         1) // stride + 1``, and ``H`` and ``W`` likewise.
+    ///     Variable: ``[batch, num_filters, D, H, W]`` with
+    ///         ``D = (depth + 2 * padding - dilation * (filter_size - 1) - 1) // stride + 1``, and ``H`` and ``W``
+    ///         likewise.
     ///
     /// Raises:
     ///     ValueError: ``groups`` does not divide the channels, or ``padding`` or ``data_format`` is no known word.
@@ -445,13 +454,13 @@ declare! {
     ///         formula below to ``stride - 1`` more; ``None``: the size of the formula.
     ///     filter_size (int, list or tuple): ``[vertical, horizontal]``, or one number for both; ``None``: the size
     ///         that gives ``output_size``.
-    ///     padding (int, list, tuple or str): zeros around the image: one number, ``[vertical, horizontal]``, ``[top,
-    ///         bottom, left, right]``, ``"SAME"`` (the result has the size of the input divided by the stride) or
-    ///         ``"VALID"`` (none).
+    ///     padding (int, list, tuple or str): zeros around the image: one number, ``[vertical, horizontal]``,
+    ///         ``[top, bottom, left, right]``, ``"SAME"`` (the result has the size of the input divided by the stride)
+    ///         or ``"VALID"`` (none).
     ///     stride (int, list or tuple): the steps of the window in the result: ``[vertical, horizontal]``, or one
     ///         number for both.
-    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the result: ``[vertical,
-    ///         horizontal]``, or one number for both.
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the result:
+    ///         ``[vertical, horizontal]``, or one number for both.
     ///     groups (int): divides channels and filters into groups that do not mix. ``None``: 1.
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: Xavier's
     ///         initializer.
@@ -460,18 +469,23 @@ declare! {
     ///         format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, num_filters, H, W]`` with ``H = (height - 1) * stride - 2 * padding + dilation *
-    ///         (filter_size - 1) + 1``, and ``W`` likewise.
+    ///     Variable: ``[batch, num_filters, H, W]`` with
+    ///         ``H = (height - 1) * stride - 2 * padding + dilation * (filter_size - 1) + 1``, and ``W`` likewise.
     ///
     /// Raises:
     ///     ValueError: neither ``filter_size`` nor ``output_size`` is given.
     ///     fluid.core.EnforceNotMet: no input of this size has the result ``output_size``.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 16, 16])
-    ///     >>> fluid.layers.conv2d_transpose(image, num_filters=8, filter_size=2, stride=2).shape
-    ///     (-1, 8, 32, 32)
-    ///     >>> fluid.layers.conv2d_transpose(image, num_filters=8, output_size=[32, 32], stride=2).shape
+    ///     >>> image = fluid.layers.assign(np.array([[1, 2]], "float32").reshape(1, 1, 1, 2))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> out = fluid.layers.conv2d_transpose(image, 1, filter_size=2, stride=2, param_attr=ones)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    ///     >>> photo = fluid.data("photo", [None, 3, 16, 16])
+    ///     >>> fluid.layers.conv2d_transpose(photo, num_filters=8, output_size=[32, 32], stride=2).shape
     ///     (-1, 8, 32, 32)
     "nn.conv2d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, \
      dilation=1, groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, \
@@ -480,8 +494,8 @@ declare! {
 
     /// Computes the transpose of a 3-D convolution, which makes volumes larger.
     ///
-    /// It is ``conv2d_transpose`` with one more dimension. The filters are a parameter ``[channels, num_filters /
-    /// groups, *filter_size]``. Give ``filter_size``, ``output_size`` or both.
+    /// It is ``conv2d_transpose`` with one more dimension. The filters are a parameter
+    /// ``[channels, num_filters / groups, *filter_size]``. Give ``filter_size``, ``output_size`` or both.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[batch, channels, depth, height, width]``, or channels last with
@@ -496,8 +510,8 @@ declare! {
     ///         stride) or ``"VALID"`` (none).
     ///     stride (int, list or tuple): the steps of the window in the result: ``[depth, height, width]``, or one
     ///         number for all.
-    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the result: ``[depth, height,
-    ///         width]``, or one number for all.
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the result:
+    ///         ``[depth, height, width]``, or one number for all.
     ///     groups (int): divides channels and filters into groups that do not mix. ``None``: 1.
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: Xavier's
     ///         initializer.
@@ -506,8 +520,9 @@ declare! {
     ///         same format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, num_filters, D, H, W]`` with ``D = (depth - 1) * stride - 2 * padding + dilation *
-    ///         (filter_size - 1) + 1``, and ``H`` and ``W`` likewise.
+    ///     Variable: ``[batch, num_filters, D, H, W]`` with
+    ///         ``D = (depth - 1) * stride - 2 * padding + dilation * (filter_size - 1) + 1``, and ``H`` and ``W``
+    ///         likewise.
     ///
     /// Raises:
     ///     ValueError: neither ``filter_size`` nor ``output_size`` is given.

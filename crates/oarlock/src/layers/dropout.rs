@@ -69,13 +69,14 @@ declare! {
     ///         program runs).
     ///
     /// Example:
-    ///     >>> x = fluid.layers.ones([8], "float32")
-    ///     >>> trained = fluid.layers.dropout(x, 0.5, seed=3, dropout_implementation="upscale_in_train")
-    ///     >>> sorted(set(fluid.Executor().run(fetch_list=[trained])[0].tolist()))
+    ///     >>> x = fluid.data("x", [None, 4])
+    ///     >>> out = fluid.layers.dropout(x, 0.5, dropout_implementation="upscale_in_train")
+    ///     >>> test_program = fluid.default_main_program().clone(for_test=True)
+    ///     >>> exe, feed = fluid.Executor(), {"x": np.ones([100, 4], "float32")}
+    ///     >>> sorted(set(exe.run(feed=feed, fetch_list=[out])[0].ravel().tolist()))
     ///     [0.0, 2.0]
-    ///     >>> tested = fluid.layers.dropout(x, 0.5, is_test=True)
-    ///     >>> fluid.Executor().run(fetch_list=[tested])[0].tolist()
-    ///     [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    ///     >>> sorted(set(exe.run(test_program, feed=feed, fetch_list=[out])[0].ravel().tolist()))
+    ///     [1.0]
     "nn.dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation='downgrade_in_infer')"
         => |net, a| net.dropout(&a.var("x")?, Dropout::prob(a.f32("dropout_prob")?).is_test(a.bool("is_test")?)
         .seed(a.opt("seed", Args::i32)?).dropout_implementation(a.str("dropout_implementation")?));

@@ -65,8 +65,8 @@ impl Net {
 declare! {
     /// Adds two tensors: ``x + y``, element by element.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. The gradient of ``y`` is summed over the repetitions. ``x + y`` with Variables does the
     /// same.
     ///
@@ -95,8 +95,8 @@ declare! {
 
     /// Subtracts two tensors: ``x - y``, element by element.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. ``x - y`` with Variables does the same.
     ///
     /// Args:
@@ -122,8 +122,8 @@ declare! {
 
     /// Multiplies two tensors: ``x * y``, element by element; ``matmul`` computes the product of matrices.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. ``x * y`` with Variables does the same.
     ///
     /// Args:
@@ -149,8 +149,8 @@ declare! {
 
     /// Divides two tensors: ``x / y``, element by element.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. A float divided by 0 is infinite or ``nan``. Integers lose their fraction, and a division
     /// by 0 is an error. ``x / y`` with Variables does the same.
     ///
@@ -177,8 +177,8 @@ declare! {
 
     /// Takes the larger one of two numbers: ``max(x, y)``, element by element.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. The gradient goes to the larger element; of equal ones to ``y``.
     ///
     /// Args:
@@ -204,8 +204,8 @@ declare! {
 
     /// Takes the smaller one of two numbers: ``min(x, y)``, element by element.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. The gradient goes to the smaller element; of equal ones to ``y``.
     ///
     /// Args:
@@ -231,8 +231,8 @@ declare! {
 
     /// Raises ``x`` to the power of ``y``, element by element.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. A negative base with an exponent that is no whole number gives ``nan``. For one exponent
     /// that is a number use ``pow``.
     ///
@@ -262,8 +262,8 @@ declare! {
     /// The remainder of integers has the sign of ``x`` as in C, that of floats the sign of ``y`` as in Python; so it is
     /// in Fluid.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. No gradient flows through it. ``x % y`` with Variables does the same.
     ///
     /// Args:
@@ -289,10 +289,10 @@ declare! {
 
     /// Computes the quotient of integers without a fraction: ``x // y``, element by element.
     ///
-    /// It is rounded towards 0 as in Fluid, so that ``-7 // 2`` is -3, other than in Python.
+    /// It is rounded towards 0 as in Fluid, so that ``-7 // 2`` is -3, while Python gives -4.
     ///
-    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape ``[2,
-    /// 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
+    /// ``y`` is repeated along the dimensions of ``x`` that it lacks or where its size is 1. With ``x`` of shape
+    /// ``[2, 3, 4, 5]``, ``y`` may be ``[2, 3, 4, 5]``, ``[5]``, ``[4, 5]``, ``[3, 4]`` with ``axis=1``, ``[2]`` with
     /// ``axis=0`` or ``[1]``. No gradient flows through it. ``x // y`` with Variables does the same.
     ///
     /// Args:

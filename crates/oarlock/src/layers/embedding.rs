@@ -160,8 +160,9 @@ declare! {
     /// Args:
     ///     input (Variable): int64 or int32, ``[..., 1]``: ids from 0 to ``rows - 1``.
     ///     size (list or tuple): ``[rows, width]`` of the table.
-    ///     is_sparse (bool): the gradient is SelectedRows: only the rows of the batch. Large tables need it; SGD,
-    ///         Momentum, Adagrad, Adam (with ``lazy_mode``) and Ftrl then update only these rows.
+    ///     is_sparse (bool): the gradient is SelectedRows: only the rows of the batch. Large tables need it. SGD,
+    ///         Adagrad, Ftrl and Adam with ``lazy_mode`` then update only these rows, Momentum, RMSProp and Adam all
+    ///         rows; Adadelta, Adamax and some others do not take such gradients.
     ///     is_distributed (bool): a hashed table: any int64 is an id, and a row is made when its id is first used. It
     ///         lives on the parameter servers, or in memory if there are none; ``size[0]`` is no limit.
     ///     padding_idx (int): the row of this id reads as zeros and is not trained; a negative number counts from the
@@ -191,20 +192,27 @@ declare! {
     ///     >>> _ = exe.run(fluid.default_startup_program())
     ///     >>> exe.run(feed={"ids": np.array([[3], [999], [3]])}, fetch_list=[out])[0].shape
     ///     (3, 8)
+    ///     >>> query, title = fluid.data("query", [None, 1], "int64"), fluid.data("title", [None, 1], "int64")
+    ///     >>> shared = fluid.ParamAttr("words")
+    ///     >>> a = fluid.layers.embedding(query, [1000, 8], param_attr=shared)
+    ///     >>> b = fluid.layers.embedding(title, [1000, 8], param_attr=shared)
+    ///     >>> [p.name for p in fluid.default_main_program().all_parameters() if p.name == "words"]
+    ///     ['words']
     "nn.embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, \
      dtype='float32', *, entry=None, evict=None)"
         => |net, a| net.embedding(&a.var("input")?, embedding(a)?);
 
     /// Looks up a row of a trained table for each id: ``out[..., :] = table[input[...]]``.
     ///
-    /// The width of the table becomes a new last dimension. ``fluid.layers.embedding`` is the same for ids ``[...,
-    /// 1]``. LoD is kept.
+    /// The width of the table becomes a new last dimension. ``fluid.layers.embedding`` is the same for ids
+    /// ``[..., 1]``. LoD is kept.
     ///
     /// Args:
     ///     input (Variable): int64 or int32, any shape: ids from 0 to ``rows - 1``.
     ///     size (list or tuple): ``[rows, width]`` of the table.
-    ///     is_sparse (bool): the gradient is SelectedRows: only the rows of the batch. Large tables need it; SGD,
-    ///         Momentum, Adagrad, Adam (with ``lazy_mode``) and Ftrl then update only these rows.
+    ///     is_sparse (bool): the gradient is SelectedRows: only the rows of the batch. Large tables need it. SGD,
+    ///         Adagrad, Ftrl and Adam with ``lazy_mode`` then update only these rows, Momentum, RMSProp and Adam all
+    ///         rows; Adadelta, Adamax and some others do not take such gradients.
     ///     is_distributed (bool): a hashed table: any int64 is an id, and a row is made when its id is first used. It
     ///         lives on the parameter servers, or in memory if there are none; ``size[0]`` is no limit.
     ///     padding_idx (int): the row of this id reads as zeros and is not trained; a negative number counts from the

@@ -70,8 +70,8 @@ declare! {
     /// Computes a fully connected layer: ``act(input @ W + b)``.
     ///
     /// The dimensions from ``num_flatten_dims`` on are flattened to one. With a list of inputs each one has a weight of
-    /// its own, and the products are summed before bias and activation. The weight is a parameter ``[width of the
-    /// input, size]``, the bias one ``[size]``.
+    /// its own, and the products are summed before bias and activation. The weight is a parameter
+    /// ``[width of the input, size]``, the bias one ``[size]``.
     ///
     /// Args:
     ///     input (Variable or list): float32 or float64, ``[batch, ...]``, or a list of such Variables.
@@ -89,15 +89,17 @@ declare! {
     ///     ValueError: ``num_flatten_dims`` is negative, or not less than the dimensions of the input.
     ///
     /// Example:
-    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
-    ///     >>> out = fluid.layers.fc(x, 2, param_attr=fluid.initializer.Constant(1.0), act="relu")
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> hidden = fluid.layers.fc(x, 3, param_attr=fluid.initializer.Constant(0.5), act="relu")
     ///     >>> exe = fluid.Executor()
     ///     >>> _ = exe.run(fluid.default_startup_program())
-    ///     >>> exe.run(fetch_list=[out])[0].tolist()
-    ///     [[3.0, 3.0]]
+    ///     >>> exe.run(feed={"x": np.array([[1, 2]], "float32")}, fetch_list=[hidden])[0].tolist()
+    ///     [[1.5, 1.5, 1.5]]
     ///     >>> words = fluid.data("words", [None, 20, 8])
     ///     >>> fluid.layers.fc(words, 16, num_flatten_dims=2).shape
     ///     (-1, 20, 16)
+    ///     >>> fluid.layers.fc([x, hidden], 4, bias_attr=False).shape
+    ///     (-1, 4)
     "nn.fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None)"
         => |net, a| net.fc_of(&refs(&a.vars("input")?), Fc::size(a.usize("size")?)
         .num_flatten_dims(a.usize("num_flatten_dims")?).param_attr(a.param_unless_list("param_attr")?)

@@ -328,11 +328,11 @@ declare! {
     /// ``resize_bilinear``, ``resize_nearest`` and ``resize_trilinear`` are the same with a fixed ``resample``.
     ///
     /// Args:
-    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``; for ``TRILINEAR`` ``[batch,
-    ///         channels, depth, height, width]``; or channels last.
-    ///     out_shape (list, tuple or Variable): ``[height, width]`` of the result, for ``TRILINEAR`` ``[depth, height,
-    ///         width]``. A Variable is int32 with one dimension; elements of a list may be Variables ``[1]``. ``None``:
-    ///         ``scale`` counts.
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``; for ``TRILINEAR``
+    ///         ``[batch, channels, depth, height, width]``; or channels last.
+    ///     out_shape (list, tuple or Variable): ``[height, width]`` of the result, for ``TRILINEAR``
+    ///         ``[depth, height, width]``. A Variable is int32 with one dimension; elements of a list may be Variables
+    ///         ``[1]``. ``None``: ``scale`` counts.
     ///     scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
     ///         ``None``; a Variable is float32 ``[1]``.
     ///     resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
@@ -509,8 +509,8 @@ declare! {
     ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``.
     ///     kernel_sizes (int or list): the window: ``[vertical, horizontal]``, or one number for both.
     ///     strides (int or list): the steps of the window: ``[vertical, horizontal]``, or one number for both.
-    ///     paddings (int or list): zeros around the image: one number, ``[vertical, horizontal]`` or ``[top, left,
-    ///         bottom, right]``.
+    ///     paddings (int or list): zeros around the image: one number, ``[vertical, horizontal]`` or
+    ///         ``[top, left, bottom, right]``.
     ///     dilations (int or list): the distance of neighbouring elements of a window: ``[vertical, horizontal]``, or
     ///         one number for both.
     ///

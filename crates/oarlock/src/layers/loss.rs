@@ -362,14 +362,18 @@ declare! {
     ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.cross_entropy(predicted, label)])[0].round(4))
     ///     [[0.6931]
     ///      [0.1054]]
+    ///     >>> x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1], "int64")
+    ///     >>> cost = fluid.layers.cross_entropy(fluid.layers.fc(x, 10, act="softmax"), y)
+    ///     >>> loss = fluid.layers.mean(cost)
+    ///     >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
     "loss.cross_entropy(input, label, soft_label=False, ignore_index=-100)"
         => |net, a| net.cross_entropy(&a.var("input")?, &a.var("label")?,
         CrossEntropy::new().soft_label(a.bool("soft_label")?).ignore_index(a.i32("ignore_index")?));
 
     /// Computes the cross entropy of the softmax of logits and labels: ``log(sum(exp(logits))) - logits[label]``.
     ///
-    /// It is faster and more accurate than ``softmax`` followed by ``cross_entropy``, and its gradient is ``softmax -
-    /// label``.
+    /// It is faster and more accurate than ``softmax`` followed by ``cross_entropy``, and its gradient is
+    /// ``softmax - label``.
     ///
     /// Args:
     ///     logits (Variable): float32 or float64, ``[..., classes]``: arguments of the softmax.
@@ -392,6 +396,10 @@ declare! {
     ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].round(4))
     ///     [[0.6931]
     ///      [0.1269]]
+    ///     >>> x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1], "int64")
+    ///     >>> loss, softmax = fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(x, 10), y, return_softmax=True)
+    ///     >>> loss.shape, softmax.shape
+    ///     ((-1, 1), (-1, 10))
     "loss.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, \
      numeric_stable_mode=True, return_softmax=False, axis=-1)"
         => |net, a| match a.bool("return_softmax")? {
@@ -401,8 +409,8 @@ declare! {
         false => net.softmax_with_cross_entropy(&a.var("logits")?, &a.var("label")?, entropy(a)?).map(Made::from),
     };
 
-    /// Computes the cross entropy of the sigmoid of each logit with its own label: ``max(x, 0) - x * label + log(1 +
-    /// exp(-|x|))``.
+    /// Computes the cross entropy of the sigmoid of each logit with its own label:
+    /// ``max(x, 0) - x * label + log(1 + exp(-|x|))``.
     ///
     /// Use it for classes that do not exclude each other, and for two classes with one logit.
     ///
@@ -441,6 +449,9 @@ declare! {
     ///     >>> label = fluid.layers.assign(np.array([[1], [5]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.square_error_cost(predicted, label)])[0].tolist()
     ///     [[0.25], [4.0]]
+    ///     >>> x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+    ///     >>> _ = fluid.optimizer.SGD(0.01).minimize(loss)
     "loss.square_error_cost(input, label)" => |net, a| net.square_error_cost(&a.var("input")?, &a.var("label")?);
 
     /// Computes the mean squared error ``mean((input - label) ** 2)``.
@@ -459,8 +470,8 @@ declare! {
     ///     [2.125]
     "loss.mse_loss(input, label)" => |net, a| net.mse_loss(&a.var("input")?, &a.var("label")?);
 
-    /// Computes the Huber loss: ``0.5 * d * d`` where ``d = |label - input|`` is at most ``delta``, otherwise ``delta *
-    /// (d - 0.5 * delta)``.
+    /// Computes the Huber loss: ``0.5 * d * d`` where ``d = |label - input|`` is at most ``delta``, otherwise
+    /// ``delta * (d - 0.5 * delta)``.
     ///
     /// Large errors count less than with ``square_error_cost``: their gradient is at most ``delta``.
     ///
@@ -480,8 +491,8 @@ declare! {
     "loss.huber_loss(input, label, delta)"
         => |net, a| net.huber_loss(&a.var("input")?, &a.var("label")?, a.f32("delta")?);
 
-    /// Computes the negative log likelihood of two classes: ``-label * log(input + epsilon) - (1 - label) * log(1 -
-    /// input + epsilon)``.
+    /// Computes the negative log likelihood of two classes:
+    /// ``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``.
     ///
     /// Args:
     ///     input (Variable): float32, ``[batch, 1]``: probabilities of class 1, usually those of ``sigmoid``.
@@ -527,8 +538,8 @@ declare! {
         net.smooth_l1(&a.var("x")?, &a.var("y")?, both, a.opt("sigma", Args::f32)?)
     };
 
-    /// Computes the Bayesian personalized ranking loss: the mean over all other items ``j`` of ``log(1 + exp(input[j] -
-    /// input[label]))``.
+    /// Computes the Bayesian personalized ranking loss: the mean over all other items ``j`` of
+    /// ``log(1 + exp(input[j] - input[label]))``.
     ///
     /// It is small when the score of the chosen item exceeds all others. Recommendation by sessions uses it.
     ///
@@ -694,8 +705,8 @@ declare! {
     ///
     /// Args:
     ///     label (Variable): float32 or float64, ``[..., classes]``: distributions, usually of ``one_hot``.
-    ///     prior_dist (Variable): the distribution to mix in, ``[1, classes]``; ``None``: the uniform one, ``1 /
-    ///         classes``.
+    ///     prior_dist (Variable): the distribution to mix in, ``[1, classes]``; ``None``: the uniform one,
+    ///         ``1 / classes``.
     ///     epsilon (float): the weight of the prior, in ``[0, 1]``.
     ///     dtype (dtype): accepted; the result has the element type of ``label``, as in Fluid.
     ///

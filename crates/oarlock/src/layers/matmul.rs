@@ -196,9 +196,14 @@ declare! {
     ///     Variable: ``[batch, size]``.
     ///
     /// Example:
-    ///     >>> x, y = fluid.data("x", [None, 5]), fluid.data("y", [None, 4])
-    ///     >>> fluid.layers.bilinear_tensor_product(x, y, size=10).shape
-    ///     (-1, 10)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> out = fluid.layers.bilinear_tensor_product(x, y, size=2, param_attr=ones)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[21.0, 21.0]]
     "nn.bilinear_tensor_product(x, y, size, act=None, name=None, param_attr=None, bias_attr=None)"
         => |net, a| net.bilinear_tensor_product(&a.var("x")?, &a.var("y")?, a.usize("size")?,
         a.act("act")?, a.param("param_attr")?, a.param("bias_attr")?);
@@ -264,7 +269,7 @@ declare! {
 
     /// Multiplies two batches of matrices: ``out[b] = x[b] @ y[b]``.
     ///
-    /// Other than ``matmul`` it takes exactly three dimensions and repeats no batch.
+    /// Unlike ``matmul``, it takes exactly three dimensions and repeats no batch.
     ///
     /// Args:
     ///     x (Variable): float32 or float64, ``[batch, n, k]``.

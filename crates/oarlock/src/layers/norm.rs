@@ -322,11 +322,11 @@ declare! {
     /// Normalizes each channel over the batch: ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
     ///
     /// Mean and variance are those of the channel in the batch. ``scale`` and ``shift`` are trained, one number per
-    /// channel. Every training step also updates a moving mean and variance, ``moving = moving * momentum + batch * (1
-    /// - momentum)``, which a program made by ``clone(for_test=True)`` uses instead of those of the batch. They are
-    /// parameters that no optimizer changes, and they are saved with the model. Replicas of one process and collective
-    /// workers normalize by their own batches; ``BuildStrategy.sync_batch_norm`` makes the replicas of a process share
-    /// their statistics.
+    /// channel. Every training step also updates a moving mean and variance,
+    /// ``moving = moving * momentum + batch * (1 - momentum)``, which a program made by ``clone(for_test=True)`` uses
+    /// instead of those of the batch. They are parameters that no optimizer changes, and they are saved with the model.
+    /// Replicas of one process and collective workers normalize by their own batches; ``BuildStrategy.sync_batch_norm``
+    /// makes the replicas of a process share their statistics.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[batch, channels]`` or ``[batch, channels, ...]``, or channels last
@@ -350,19 +350,23 @@ declare! {
     /// Example:
     ///     >>> x = fluid.data("x", [None, 2])
     ///     >>> out = fluid.layers.batch_norm(x)
+    ///     >>> test_program = fluid.default_main_program().clone(for_test=True)
     ///     >>> exe = fluid.Executor()
     ///     >>> _ = exe.run(fluid.default_startup_program())
-    ///     >>> batch = np.array([[1, 10], [3, 30]], "float32")
-    ///     >>> print(exe.run(feed={"x": batch}, fetch_list=[out])[0].round(3))
+    ///     >>> feed = {"x": np.array([[1, 10], [3, 30]], "float32")}
+    ///     >>> print(exe.run(feed=feed, fetch_list=[out])[0].round(3))
     ///     [[-1. -1.]
     ///      [ 1.  1.]]
+    ///     >>> print(exe.run(test_program, feed=feed, fetch_list=[out])[0].round(3))
+    ///     [[0.8   2.423]
+    ///      [2.8   8.481]]
     "nn.batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None, \
      data_layout='NCHW', in_place=False, name=None, moving_mean_name=None, moving_variance_name=None, \
      do_model_average_for_mean_and_var=True, use_global_stats=False)"
         => |net, a| net.batch_norm(&a.var("input")?, batch_norm(a)?);
 
-    /// Normalizes each sample over the dimensions from ``begin_norm_axis`` on: ``scale * (x - mean) / sqrt(variance +
-    /// epsilon) + shift``.
+    /// Normalizes each sample over the dimensions from ``begin_norm_axis`` on:
+    /// ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
     ///
     /// Mean and variance are those of one sample, so that training and prediction are the same. ``scale`` and ``shift``
     /// are trained, one number per normalized element.
@@ -468,9 +472,10 @@ declare! {
     ///     fluid.core.EnforceNotMet: ``groups`` does not divide the channels.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 8, 32, 32])
-    ///     >>> fluid.layers.group_norm(image, groups=4).shape
-    ///     (-1, 8, 32, 32)
+    ///     >>> x = fluid.layers.assign(np.array([1, 3, 10, 30], "float32").reshape(1, 4, 1, 1))
+    ///     >>> out = fluid.layers.group_norm(x, groups=2)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].ravel().round(3))
+    ///     [-1.  1. -1.  1.]
     "nn.group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout='NCHW', \
      name=None)"
         => |net, a| net.group_norm(&a.var("input")?, GroupNorm::groups(a.i32("groups")?)
@@ -522,9 +527,10 @@ declare! {
     ///     ValueError: ``n`` is even.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 32, 32])
-    ///     >>> fluid.layers.lrn(image, n=3).shape
-    ///     (-1, 3, 32, 32)
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32").reshape(1, 3, 1, 1))
+    ///     >>> out = fluid.layers.lrn(x, n=3, alpha=1.0, beta=0.5)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].ravel().round(4))
+    ///     [0.4082 0.5164 0.8018]
     "nn.lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format='NCHW')"
         => |net, a| net.lrn(&a.var("input")?, a.i32("n")?, a.f32("k")?, a.f32("alpha")?, a.f32("beta")?);
 

@@ -176,18 +176,24 @@ declare! {
     ///         format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, channels, H, W]`` with ``H = (height - pool_size + 2 * pool_padding) // pool_stride +
-    ///         1``, and ``W`` likewise; ``H`` and ``W`` are 1 with ``global_pooling``.
+    ///     Variable: ``[batch, channels, H, W]`` with
+    ///         ``H = (height - pool_size + 2 * pool_padding) // pool_stride + 1``, and ``W`` likewise; ``H`` and ``W``
+    ///         are 1 with ``global_pooling``.
     ///
     /// Raises:
     ///     ValueError: ``pool_type`` is unknown, or there is no ``pool_size``.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 16, 32, 32])
-    ///     >>> fluid.layers.pool2d(image, pool_size=2, pool_type="max", pool_stride=2).shape
+    ///     >>> image = fluid.layers.assign(np.arange(16, dtype="float32").reshape(1, 1, 4, 4))
+    ///     >>> out = fluid.layers.pool2d(image, pool_size=2, pool_type="max", pool_stride=2)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[5.0, 7.0], [13.0, 15.0]]]]
+    ///     >>> out = fluid.layers.pool2d(image, pool_type="avg", global_pooling=True)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[7.5]]]]
+    ///     >>> photo = fluid.data("photo", [None, 16, 32, 32])
+    ///     >>> fluid.layers.pool2d(photo, pool_size=3, pool_type="avg", pool_stride=2, pool_padding=1).shape
     ///     (-1, 16, 16, 16)
-    ///     >>> fluid.layers.pool2d(image, pool_type="avg", global_pooling=True).shape
-    ///     (-1, 16, 1, 1)
     "nn.pool2d(input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, \
      use_cudnn=True, ceil_mode=False, name=None, exclusive=True, data_format='NCHW')"
         => |net, a| net.pool2d(&a.var("input")?, pool(a)?);
@@ -240,8 +246,8 @@ declare! {
     ///         same format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, channels, D, H, W]`` with ``D = (depth - pool_size + 2 * pool_padding) // pool_stride +
-    ///         1``, and ``H`` and ``W`` likewise.
+    ///     Variable: ``[batch, channels, D, H, W]`` with
+    ///         ``D = (depth - pool_size + 2 * pool_padding) // pool_stride + 1``, and ``H`` and ``W`` likewise.
     ///
     /// Raises:
     ///     ValueError: ``pool_type`` is unknown, or there is no ``pool_size``.

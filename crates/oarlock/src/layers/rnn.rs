@@ -326,10 +326,10 @@ fn lstm_attrs(op: Op, options: &Lstm) -> Op {
 declare! {
     /// Runs an LSTM over sequences whose input is already projected to the four gates.
     ///
-    /// With ``(g, i, f, o) = input[t] + h[t-1] @ W + b`` the cell is ``c[t] = sigmoid(i) * tanh(g) + sigmoid(f) *
-    /// c[t-1]`` and the hidden state ``h[t] = sigmoid(o) * tanh(c[t])``. With peepholes ``i`` and ``f`` also see
-    /// ``c[t-1]``, and ``o`` sees ``c[t]``. Put an ``fc`` of ``4 * width`` columns without an activation in front of
-    /// it. The weight is a parameter ``[width, 4 * width]``.
+    /// With ``(g, i, f, o) = input[t] + h[t-1] @ W + b`` the cell is
+    /// ``c[t] = sigmoid(i) * tanh(g) + sigmoid(f) * c[t-1]`` and the hidden state ``h[t] = sigmoid(o) * tanh(c[t])``.
+    /// With peepholes ``i`` and ``f`` also see ``c[t-1]``, and ``o`` sees ``c[t]``. Put an ``fc`` of ``4 * width``
+    /// columns without an activation in front of it. The weight is a parameter ``[width, 4 * width]``.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[rows, 4 * width]`` with LoD: the parts of candidate, input gate,
@@ -341,8 +341,8 @@ declare! {
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
     ///         initializer.
     ///     bias_attr (ParamAttr): the same of the bias, which also holds the weights of the peepholes; ``None``: zeros.
-    ///     use_peepholes (bool): the gates see the cell, too; the bias then is ``[1, 7 * width]`` instead of ``[1, 4 *
-    ///         width]``.
+    ///     use_peepholes (bool): the gates see the cell, too; the bias then is ``[1, 7 * width]`` instead of
+    ///         ``[1, 4 * width]``.
     ///     is_reverse (bool): go from the last step of a sequence to the first.
     ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
     ///     cell_activation (str): the activation of the cell in the hidden state; the same words.
@@ -362,6 +362,12 @@ declare! {
     ///     >>> hidden, cell = fluid.layers.dynamic_lstm(fluid.layers.fc(embedded, 4 * 32), size=4 * 32)
     ///     >>> hidden.shape, cell.shape
     ///     ((-1, 32), (-1, 32))
+    ///     >>> sentiment = fluid.layers.fc(fluid.layers.sequence_last_step(hidden), 2, act="softmax")
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> sentences = fluid.create_lod_tensor(np.array([[1], [2], [3], [4]]), [[3, 1]], fluid.CPUPlace())
+    ///     >>> exe.run(feed={"words": sentences}, fetch_list=[sentiment])[0].shape
+    ///     (2, 2)
     "rnn.dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, \
      is_reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', \
      dtype='float32', name=None)"
@@ -380,8 +386,8 @@ declare! {
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
     ///         initializer.
     ///     bias_attr (ParamAttr): the same of the bias, which also holds the weights of the peepholes; ``None``: zeros.
-    ///     use_peepholes (bool): the gates see the cell, too; the bias then is ``[1, 7 * width]`` instead of ``[1, 4 *
-    ///         width]``.
+    ///     use_peepholes (bool): the gates see the cell, too; the bias then is ``[1, 7 * width]`` instead of
+    ///         ``[1, 4 * width]``.
     ///     is_reverse (bool): go from the last step of a sequence to the first.
     ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
     ///     cell_activation (str): the activation of the cell in the hidden state; the same words.
@@ -413,9 +419,10 @@ declare! {
 
     /// Runs a GRU over sequences whose input is already projected to update gate, reset gate and candidate.
     ///
-    /// With ``(xu, xr, xc) = input[t] + b`` it computes ``u = sigmoid(xu + h[t-1] @ Wu)``, ``r = sigmoid(xr + h[t-1] @
-    /// Wr)``, ``c = tanh(xc + (r * h[t-1]) @ Wc)`` and ``h[t] = (1 - u) * h[t-1] + u * c``. Put an ``fc`` of ``3 *
-    /// size`` columns without an activation in front of it. The weight is a parameter ``[size, 3 * size]``.
+    /// With ``(xu, xr, xc) = input[t] + b`` it computes ``u = sigmoid(xu + h[t-1] @ Wu)``,
+    /// ``r = sigmoid(xr + h[t-1] @ Wr)``, ``c = tanh(xc + (r * h[t-1]) @ Wc)`` and ``h[t] = (1 - u) * h[t-1] + u * c``.
+    /// Put an ``fc`` of ``3 * size`` columns without an activation in front of it. The weight is a parameter
+    /// ``[size, 3 * size]``.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[rows, 3 * size]`` with LoD.
@@ -480,8 +487,8 @@ declare! {
 
     /// Computes one step of an LSTM from the input and the state before it.
     ///
-    /// ``fc`` projects the input and the hidden state together to the four gates; then ``c = sigmoid(f + forget_bias) *
-    /// cell_t_prev + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``.
+    /// ``fc`` projects the input and the hidden state together to the four gates; then
+    /// ``c = sigmoid(f + forget_bias) * cell_t_prev + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``.
     ///
     /// Args:
     ///     x_t (Variable): float32 or float64, ``[batch, width]``: the input of the step.
@@ -506,9 +513,9 @@ declare! {
 
     /// Runs an LSTM of several layers over sequences of one length.
     ///
-    /// Input and states are projected by the layer itself. Each layer computes ``c[t] = sigmoid(f) * c[t-1] +
-    /// sigmoid(i) * tanh(g)`` and ``h[t] = sigmoid(o) * tanh(c[t])``, and ``h`` is the input of the next layer. All
-    /// weights and biases are one flat parameter, in the order of cuDNN, as in Fluid.
+    /// Input and states are projected by the layer itself. Each layer computes
+    /// ``c[t] = sigmoid(f) * c[t-1] + sigmoid(i) * tanh(g)`` and ``h[t] = sigmoid(o) * tanh(c[t])``, and ``h`` is the
+    /// input of the next layer. All weights and biases are one flat parameter, in the order of cuDNN, as in Fluid.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[steps, batch, width]``.
@@ -525,8 +532,9 @@ declare! {
     ///     seed (int): the same seed drops the same elements in every run; -1: other ones in every run.
     ///
     /// Returns:
-    ///     tuple: (out, last_h, last_c): the hidden states of the last layer ``[steps, batch, hidden_size *
-    ///         directions]``, and the last hidden states and cells of all layers, each with the shape of ``init_h``.
+    ///     tuple: (out, last_h, last_c): the hidden states of the last layer
+    ///         ``[steps, batch, hidden_size * directions]``, and the last hidden states and cells of all layers, each
+    ///         with the shape of ``init_h``.
     ///
     /// Example:
     ///     >>> x = fluid.data("x", [20, None, 16])

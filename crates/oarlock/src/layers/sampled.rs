@@ -340,9 +340,9 @@ declare! {
     /// Computes the hierarchical sigmoid of a class: a cheap loss for very many classes, which are the leaves of a
     /// binary tree.
     ///
-    /// A class costs the sum of ``log(1 + exp(s)) - bit * s`` over the inner nodes on its path, with ``s = input .
-    /// W[node] + b[node]`` and ``bit`` the direction of the path: about ``log2(num_classes)`` products instead of
-    /// ``num_classes``. Without ``is_custom`` the tree is the complete one, and the weight is a parameter
+    /// A class costs the sum of ``log(1 + exp(s)) - bit * s`` over the inner nodes on its path, with
+    /// ``s = input . W[node] + b[node]`` and ``bit`` the direction of the path: about ``log2(num_classes)`` products
+    /// instead of ``num_classes``. Without ``is_custom`` the tree is the complete one, and the weight is a parameter
     /// ``[num_classes - 1, width]``.
     ///
     /// Args:
@@ -410,8 +410,8 @@ declare! {
         .remove_accidental_hits(a.bool("remove_accidental_hits")?)
         .customized(both(a, ["customized_samples", "customized_probabilities"], "use_customized_samples")?).seed(a.i32("seed")?));
 
-    /// Computes half the squared distance of each feature to the centre of its class: ``0.5 * sum((input -
-    /// centers[label]) ** 2)``.
+    /// Computes half the squared distance of each feature to the centre of its class:
+    /// ``0.5 * sum((input - centers[label]) ** 2)``.
     ///
     /// The centres are a parameter ``[num_classes, width]`` that no optimizer changes: every run moves the centre of a
     /// class by ``alpha * sum(input - center) / (1 + number of its samples)``. Together with a softmax loss it makes

@@ -288,8 +288,8 @@ declare! {
     ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``.
     ///     filter_size (int, list or tuple): the window: ``[vertical, horizontal]``, or one number for both.
     ///     stride (int, list or tuple): the steps of the window: ``[vertical, horizontal]``, or one number for both.
-    ///     padding (int, list or tuple): zeros around the image: one number, ``[vertical, horizontal]`` or ``[top,
-    ///         left, bottom, right]``.
+    ///     padding (int, list or tuple): zeros around the image: one number, ``[vertical, horizontal]`` or
+    ///         ``[top, left, bottom, right]``.
     ///     input_image_size (Variable): ``[batch, 2]``: height and width of each image before it was made smaller by
     ///         ``out_stride``; windows beyond them are left out. ``None``: all windows.
     ///     out_stride (int, list or tuple): by how much images were made smaller: ``[vertical, horizontal]``, or one
@@ -335,6 +335,10 @@ declare! {
     ///     [[3.0], [12.0]]
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.sequence_pool(x, "max")])[0].tolist()
     ///     [[2.0], [5.0]]
+    ///     >>> words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    ///     >>> sentences = fluid.layers.sequence_pool(fluid.layers.embedding(words, [1000, 8]), "average")
+    ///     >>> sentences.shape
+    ///     (-1, 8)
     "sequence_lod.sequence_pool(input, pool_type, is_test=False, pad_value=0.0)"
         => |net, a| net.sequence_pool(&a.var("input")?, &a.str("pool_type")?, a.bool("is_test")?,
         a.f32("pad_value")?);
@@ -465,8 +469,8 @@ declare! {
     /// Convolves sequences: each row of the result is a product of the rows around it with a trained weight, plus a
     /// bias.
     ///
-    /// Rows beyond the ends of a sequence count as zeros. The weight is a parameter ``[filter_size * width,
-    /// num_filters]``.
+    /// Rows beyond the ends of a sequence count as zeros. The weight is a parameter
+    /// ``[filter_size * width, num_filters]``.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[rows, width]`` with LoD.
@@ -474,8 +478,8 @@ declare! {
     ///     filter_size (int): the number of rows that a position sees.
     ///     filter_stride (int): only 1.
     ///     padding (bool): accepted; sequences are always padded with zeros, as in Fluid.
-    ///     padding_start (int): the first row that a position sees, relative to itself; ``None``: ``-(filter_size //
-    ///         2)``, so that the window is around the position.
+    ///     padding_start (int): the first row that a position sees, relative to itself; ``None``:
+    ///         ``-(filter_size // 2)``, so that the window is around the position.
     ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
     ///         initializer.
@@ -743,8 +747,8 @@ declare! {
 
     /// Convolves sequences with later steps, column by column: ``out[t] = x[t] * w[0] + ... + x[t + n] * w[n]``.
     ///
-    /// Steps beyond the end of a sequence count as zeros. The weight is a parameter ``[future_context_size + 1,
-    /// width]``. Speech recognition uses it instead of a backward recurrent layer.
+    /// Steps beyond the end of a sequence count as zeros. The weight is a parameter
+    /// ``[future_context_size + 1, width]``. Speech recognition uses it instead of a backward recurrent layer.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[rows, width]`` with LoD, or ``[batch, steps, width]``.
@@ -769,8 +773,8 @@ declare! {
 
     /// Adds sines and cosines of the position: ``alpha * input + beta * encoding``.
     ///
-    /// With ``h = width / 2`` the first ``h`` columns of the encoding at position ``p`` are ``sin(p / 10000 ** (k / (h
-    /// - 1)))`` for ``k = 0, 1, ...``, the others are the cosines.
+    /// With ``h = width / 2`` the first ``h`` columns of the encoding at position ``p`` are
+    /// ``sin(p / 10000 ** (k / (h - 1)))`` for ``k = 0, 1, ...``, the others are the cosines.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[batch, positions, width]``, or ``[rows, width]`` with LoD; the

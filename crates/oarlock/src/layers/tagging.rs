@@ -206,8 +206,8 @@ declare! {
     /// best tags.
     ///
     /// Args:
-    ///     input (Variable): float32 or float64: scores of the tags, ``[rows, tags]`` with LoD, or ``[batch, steps,
-    ///         tags]`` with ``length``.
+    ///     input (Variable): float32 or float64: scores of the tags, ``[rows, tags]`` with LoD, or
+    ///         ``[batch, steps, tags]`` with ``length``.
     ///     label (Variable): int64: the true tags, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with ``length``.
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the transitions; give it a name
     ///         for ``crf_decoding``.
@@ -238,8 +238,8 @@ declare! {
     /// With ``label`` it tells which of the tags are right instead. No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): float32 or float64: scores of the tags, ``[rows, tags]`` with LoD, or ``[batch, steps,
-    ///         tags]`` with ``length``.
+    ///     input (Variable): float32 or float64: scores of the tags, ``[rows, tags]`` with LoD, or
+    ///         ``[batch, steps, tags]`` with ``length``.
     ///     param_attr (ParamAttr): names the transitions, as in ``linear_chain_crf``.
     ///     label (Variable): int64: the true tags, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with ``length``;
     ///         ``None``: return the tags.
@@ -279,8 +279,8 @@ declare! {
     /// applied to the input here. A label that is too long for its input has the loss 0 and no gradient.
     ///
     /// Args:
-    ///     input (Variable): float32: arguments of the softmax, ``[rows, classes]`` with LoD, or ``[steps, batch,
-    ///         classes]`` with ``input_length``.
+    ///     input (Variable): float32: arguments of the softmax, ``[rows, classes]`` with LoD, or
+    ///         ``[steps, batch, classes]`` with ``input_length``.
     ///     label (Variable): int32: ``[labels of all sequences, 1]`` with LoD, or ``[batch, labels]`` with
     ///         ``label_length``.
     ///     blank (int): the class that stands for no symbol, in ``[0, classes)``.
@@ -307,8 +307,8 @@ declare! {
     /// Decodes the most likely class of each step: repetitions and blanks are removed.
     ///
     /// Args:
-    ///     input (Variable): float32 or float64: probabilities, ``[rows, classes]`` with LoD, or ``[batch, steps,
-    ///         classes]`` with ``input_length``.
+    ///     input (Variable): float32 or float64: probabilities, ``[rows, classes]`` with LoD, or
+    ///         ``[batch, steps, classes]`` with ``input_length``.
     ///     blank (int): the class that stands for no symbol.
     ///     input_length (Variable): int64, ``[batch, 1]``: the steps of each sequence of a padded input; ``None``: the
     ///         input has LoD.
@@ -370,9 +370,9 @@ declare! {
     /// Computes precision, recall and F1 of chunks, such as named entities, that are marked by tags.
     ///
     /// A tag is ``type * tags_of_the_scheme + position``. Schemes and the positions of their tags: ``IOB`` (B 0, I 1),
-    /// ``IOE`` (I 0, E 1), ``IOBES`` (B 0, I 1, E 2, S 3), ``plain`` (one tag). The tag ``num_chunk_types *
-    /// tags_of_the_scheme`` marks no chunk. A predicted chunk is correct if begin, end and type are.
-    /// ``fluid.metrics.ChunkEvaluator`` adds up batches.
+    /// ``IOE`` (I 0, E 1), ``IOBES`` (B 0, I 1, E 2, S 3), ``plain`` (one tag). The tag
+    /// ``num_chunk_types * tags_of_the_scheme`` marks no chunk. A predicted chunk is correct if begin, end and type
+    /// are. ``fluid.metrics.ChunkEvaluator`` adds up batches.
     ///
     /// Args:
     ///     input (Variable): int64: predicted tags, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with ``seq_length``.
