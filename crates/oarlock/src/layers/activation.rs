@@ -199,6 +199,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 2], "float32"))
     ///     >>> out = fluid.layers.relu(x)
@@ -216,6 +219,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0, 2], "float32"))
@@ -235,6 +241,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. All elements are negative.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-100, 0, 2], "float32"))
     ///     >>> out = fluid.layers.logsigmoid(x)
@@ -249,6 +258,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie between -1 and 1.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 1], "float32"))
@@ -267,6 +279,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-3, 0.5, 3], "float32"))
     ///     >>> out = fluid.layers.tanh_shrink(x)
@@ -283,6 +298,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([0, 1, -1], "float32"))
@@ -302,6 +320,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 10, 100], "float32"))
     ///     >>> out = fluid.layers.log(x)
@@ -319,6 +340,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([0, 4, 9], "float32"))
     ///     >>> out = fluid.layers.sqrt(x)
@@ -335,6 +359,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 4, 16], "float32"))
@@ -385,6 +412,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1.5, 0.2, 2], "float32"))
     ///     >>> out = fluid.layers.ceil(x)
@@ -401,6 +431,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1.5, 0.2, 2], "float32"))
@@ -420,6 +453,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2.5, 0.4, 0.5, 2.5], "float32"))
     ///     >>> out = fluid.layers.round(x)
@@ -436,6 +472,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0.5, 4], "float32"))
@@ -454,6 +493,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 100], "float32"))
     ///     >>> out = fluid.layers.softplus(x)
@@ -471,6 +513,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-3, 0, 1], "float32"))
     ///     >>> out = fluid.layers.softsign(x)
@@ -486,6 +531,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie in ``[-1, 1]``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([0, 0.5, 1], "float32"))
     ///     >>> out = fluid.layers.sin(x)
@@ -500,6 +548,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie in ``[-1, 1]``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([0, 0.5, 1], "float32"))
@@ -518,6 +569,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie in ``[0, pi]``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 1], "float32"))
     ///     >>> out = fluid.layers.acos(x)
@@ -535,6 +589,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie in ``[-pi / 2, pi / 2]``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 1], "float32"))
     ///     >>> out = fluid.layers.asin(x)
@@ -549,6 +606,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie between ``-pi / 2`` and ``pi / 2``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 100], "float32"))
@@ -567,6 +627,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie between -1 and 1.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 0.5], "float32"))
     ///     >>> out = fluid.layers.erf(x)
@@ -583,6 +646,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-3, 0, 0.5], "float32"))
@@ -602,6 +668,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([0, 1, 99], "float32"))
     ///     >>> out = fluid.layers.log1p(x)
@@ -619,6 +688,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 3, 8], "float32"))
@@ -638,6 +710,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0, 3], "float32"))
     ///     >>> out = fluid.layers.leaky_relu(x, alpha=0.5)
@@ -655,6 +730,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-100, -1, 2], "float32"))
@@ -674,6 +752,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 2], "float32"))
     ///     >>> out = fluid.layers.gelu(x)
@@ -689,6 +770,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 2], "float32"))
@@ -708,6 +792,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``. Elements lie in ``[0, 1]``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-5, 0, 1, 5], "float32"))
@@ -730,6 +817,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, -1, 1, 4], "float32"))
     ///     >>> out = fluid.layers.hard_swish(x)
@@ -750,6 +840,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 5, 30], "float32"))
     ///     >>> out = fluid.layers.brelu(x, t_min=1.0, t_max=20.0)
@@ -767,6 +860,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 1], "float32"))
@@ -811,6 +907,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 1], "float32"))
     ///     >>> out = fluid.layers.selu(x)
@@ -830,6 +929,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 5], "float32"))
     ///     >>> out = fluid.layers.soft_relu(x, threshold=2.0)
@@ -847,6 +949,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0.3, 1], "float32"))
     ///     >>> out = fluid.layers.softshrink(x)
@@ -862,6 +967,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0.3, 1], "float32"))
@@ -879,6 +987,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0.5, 3], "float32"))
     ///     >>> out = fluid.layers.thresholded_relu(x)
@@ -895,6 +1006,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is no Variable, or its elements are no floats.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1, 0, 2], "float32"))

@@ -149,6 +149,9 @@ declare! {
     /// Returns:
     ///     Variable: the array.
     ///
+    /// Raises:
+    ///     TypeError: ``i`` is no integer.
+    ///
     /// Example:
     ///     >>> i, n = fluid.layers.fill_constant([1], "int64", 0), fluid.layers.fill_constant([1], "int64", 3)
     ///     >>> array = fluid.layers.create_array("int64")

@@ -192,6 +192,9 @@ declare! {
     ///     Variable: the type and shape of ``ids``: column ``b`` holds the whole sequence of the last step's beam
     ///         ``b``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``ids`` and ``parents`` differ in shape.
+    ///
     /// Example:
     ///     >>> ids = fluid.layers.assign(np.array([[[2, 2]], [[3, 9]], [[0, 1]]], "int64"))
     ///     >>> parents = fluid.layers.assign(np.array([[[0, 0]], [[1, 0]], [[1, 0]]], "int64"))

@@ -118,6 +118,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
@@ -147,6 +151,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
@@ -167,6 +175,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
@@ -189,6 +201,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
@@ -210,6 +226,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "int64"))
     ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "int64"))
@@ -230,6 +250,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "int64"))
     ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "int64"))
@@ -247,6 +271,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: an operand is not bool.
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([True, True, False], "bool"))
@@ -266,6 +294,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: an operand is not bool.
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([True, True, False], "bool"))
     ///     >>> y = fluid.layers.assign(np.array([True, False, False], "bool"))
@@ -283,6 +315,10 @@ declare! {
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
     ///
+    /// Raises:
+    ///     TypeError: an operand is not bool.
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([True, True, False], "bool"))
     ///     >>> y = fluid.layers.assign(np.array([True, False, False], "bool"))
@@ -299,6 +335,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is not bool.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([True, False], "bool"))

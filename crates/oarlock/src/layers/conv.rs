@@ -382,6 +382,7 @@ declare! {
     /// Raises:
     ///     ValueError: ``groups`` does not divide the channels, or ``padding`` or ``data_format`` is no known word.
     ///     fluid.core.EnforceNotMet: the filter is larger than the padded image.
+    ///     fluid.core.EnforceNotMet: ``input`` does not have four dimensions.
     ///
     /// Example:
     ///     >>> image = fluid.layers.assign(np.arange(9, dtype="float32").reshape(1, 1, 3, 3))

@@ -275,6 +275,10 @@ declare! {
     /// Returns:
     ///     Variable: the parameter.
     ///
+    /// Raises:
+    ///     ValueError: a size is negative.
+    ///     TypeError: ``dtype`` is no element type.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
     ///     >>> ones = fluid.initializer.Constant(1.0)

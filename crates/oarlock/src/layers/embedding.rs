@@ -170,8 +170,9 @@ declare! {
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the table; layers with one name
     ///         share a table. ``None``: Xavier's initializer.
     ///     dtype (dtype): the element type of the table: float32 or float64.
-    ///     entry (object): ``paddle.distributed.CountFilterEntry`` or ``ProbabilityEntry``: which ids get a row of a
-    ///         hashed table; ``None``: all. Fluid 1.8 does not have it.
+    ///     entry (object): ``paddle.distributed.CountFilterEntry``, ``ProbabilityEntry`` or ``ShowClickEntry``: which
+    ///         ids get a row of a hashed table, and whether shows and clicks are counted; ``None``: all ids, without
+    ///         counts. Fluid 1.8 does not have it.
     ///     evict (object): ``paddle.distributed.UnseenEviction`` or ``ScoreEviction``: which rows of a hashed table are
     ///         evicted; ``None``: none. Fluid does not have it.
     ///
@@ -182,6 +183,7 @@ declare! {
     ///     fluid.core.EnforceNotMet: the last size of ``input`` is not 1.
     ///     TypeError: the ids are no integers.
     ///     IndexError: an id is outside of the table (when the program runs).
+    ///     ValueError: ``size`` does not have two elements.
     ///
     /// Example:
     ///     >>> ids = fluid.data("ids", [None, 1], "int64")
@@ -220,8 +222,9 @@ declare! {
     ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the table; layers with one name
     ///         share a table. ``None``: Xavier's initializer.
     ///     dtype (dtype): the element type of the table: float32 or float64.
-    ///     entry (object): ``paddle.distributed.CountFilterEntry`` or ``ProbabilityEntry``: which ids get a row of a
-    ///         hashed table; ``None``: all. Fluid 1.8 does not have it.
+    ///     entry (object): ``paddle.distributed.CountFilterEntry``, ``ProbabilityEntry`` or ``ShowClickEntry``: which
+    ///         ids get a row of a hashed table, and whether shows and clicks are counted; ``None``: all ids, without
+    ///         counts. Fluid 1.8 does not have it.
     ///     evict (object): ``paddle.distributed.UnseenEviction`` or ``ScoreEviction``: which rows of a hashed table are
     ///         evicted; ``None``: none. Fluid does not have it.
     ///
@@ -231,6 +234,7 @@ declare! {
     /// Raises:
     ///     TypeError: the ids are no integers.
     ///     IndexError: an id is outside of the table (when the program runs).
+    ///     ValueError: ``size`` does not have two elements.
     ///
     /// Example:
     ///     >>> ids = fluid.data("ids", [None, 20], "int64")

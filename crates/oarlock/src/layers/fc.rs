@@ -87,6 +87,7 @@ declare! {
     ///
     /// Raises:
     ///     ValueError: ``num_flatten_dims`` is negative, or not less than the dimensions of the input.
+    ///     fluid.core.EnforceNotMet: a size of the input that becomes a column is not known.
     ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 2])

@@ -403,6 +403,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[ceil((end - start) / step)]``, of ``dtype``.
     ///
+    /// Raises:
+    ///     ValueError: ``step`` is 0 or has the wrong sign (when the program runs).
+    ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.range(0, 10, 3, "int64")])[0].tolist()
     ///     [0, 3, 6, 9]
@@ -426,6 +429,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size in ``shape`` is negative.
     ///
     /// Example:
     ///     >>> x = fluid.layers.fill_constant([2], "int64", 7)
@@ -453,6 +459,9 @@ declare! {
     /// Returns:
     ///     Variable: ``shape`` with the size from ``input``, of ``dtype``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` or the result does not have the named dimension.
+    ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 8])
     ///     >>> state = fluid.layers.fill_constant_batch_size_like(x, [-1, 3], "float32", 0.5)
@@ -474,6 +483,9 @@ declare! {
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size in ``shape`` is negative.
+    ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.zeros([2], "float32")])[0].tolist()
     ///     [0.0, 0.0]
@@ -489,6 +501,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size in ``shape`` is negative.
     ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.ones([2], "int64")])[0].tolist()
@@ -561,6 +576,10 @@ declare! {
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
     ///
+    /// Raises:
+    ///     TypeError: ``dtype`` is neither float32 nor float64.
+    ///     ValueError: ``min`` is above ``max``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.uniform_random([100], min=0.0, max=2.0, seed=1)
     ///     >>> out = fluid.Executor().run(fetch_list=[x])[0]
@@ -585,6 +604,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     TypeError: ``dtype`` is neither float32 nor float64.
     ///
     /// Example:
     ///     >>> x = fluid.layers.gaussian_random([10000], mean=5.0, std=0.1, seed=1)
@@ -612,6 +634,9 @@ declare! {
     /// Returns:
     ///     Variable: ``shape`` with the size from ``input``.
     ///
+    /// Raises:
+    ///     NotImplementedError: ``dtype`` is not float32; cast the result instead.
+    ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 8])
     ///     >>> noise = fluid.layers.uniform_random_batch_size_like(x, [-1, 3])
@@ -638,6 +663,9 @@ declare! {
     /// Returns:
     ///     Variable: ``shape`` with the size from ``input``.
     ///
+    /// Raises:
+    ///     NotImplementedError: ``dtype`` is not float32; cast the result instead.
+    ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 8])
     ///     >>> noise = fluid.layers.gaussian_random_batch_size_like(x, [-1, 3])
@@ -658,6 +686,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[*batch_shape, num_rows, num_columns]``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     ValueError: a size is negative.
     ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.eye(2, 3, dtype="int64")])[0].tolist()
@@ -684,6 +715,10 @@ declare! {
     /// Returns:
     ///     Variable: ``[num]``, of ``dtype``.
     ///
+    /// Raises:
+    ///     ValueError: ``num`` is less than 1 (when the program runs).
+    ///     TypeError: ``dtype`` is neither float32 nor float64.
+    ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.linspace(0, 10, 5, "float32")])[0].tolist()
     ///     [0.0, 2.5, 5.0, 7.5, 10.0]
@@ -706,6 +741,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     ValueError: ``low`` is not below ``high``.
+    ///     TypeError: ``dtype`` is neither int32 nor int64.
     ///
     /// Example:
     ///     >>> x = fluid.layers.randint(low=3, high=6, shape=[50], seed=1)
@@ -736,6 +775,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[batch]``: the column that was drawn for each row.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` does not have two dimensions.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[0, 1, 0], [0, 0, 1]], "float32"))

@@ -340,8 +340,9 @@ declare! {
     ///         ``None``: not used.
     ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
     ///         of the images do.
-    ///     align_mode (int): with ``align_corners=False``: 0 takes the source ``scale * (i + 0.5) - 0.5`` for pixel
-    ///         ``i``, 1 takes ``scale * i``.
+    ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
+    ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
+    ///         that of the result.
     ///     data_format (str): ``NCHW`` or ``NHWC``, for ``TRILINEAR`` ``NCDHW`` or ``NDHWC``: where the channels are.
     ///
     /// Returns:
@@ -370,6 +371,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, channels, H, W]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: height or width is not known.
+    ///
     /// Example:
     ///     >>> image = fluid.data("image", [None, 3, 40, 60])
     ///     >>> fluid.layers.image_resize_short(image, out_short_len=20).shape
@@ -389,8 +393,9 @@ declare! {
     ///         ``None``: not used.
     ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
     ///         of the images do.
-    ///     align_mode (int): with ``align_corners=False``: 0 takes the source ``scale * (i + 0.5) - 0.5`` for pixel
-    ///         ``i``, 1 takes ``scale * i``.
+    ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
+    ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
+    ///         that of the result.
     ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
     ///         format.
     ///
@@ -453,8 +458,9 @@ declare! {
     ///         ``None``: not used.
     ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
     ///         of the images do.
-    ///     align_mode (int): with ``align_corners=False``: 0 takes the source ``scale * (i + 0.5) - 0.5`` for pixel
-    ///         ``i``, 1 takes ``scale * i``.
+    ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
+    ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
+    ///         that of the result.
     ///     data_format (str): ``NCDHW``: the channels are dimension 1; ``NDHWC``: they are last. The result has the
     ///         same format.
     ///
@@ -577,6 +583,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``group`` does not divide the number of channels.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.arange(6, dtype="float32").reshape(1, 6, 1, 1))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.shuffle_channel(x, group=2)])[0].ravel().tolist()
@@ -596,6 +605,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``shift_ratio`` is above 0.5, or ``x`` does not hold whole videos.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.arange(8, dtype="float32").reshape(2, 4, 1, 1))
@@ -618,6 +630,10 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``: 1 at marked positions, otherwise 0.
     ///
+    /// Raises:
+    ///     ValueError: ``axis`` is not 1, 2 or 3.
+    ///     IndexError: there is no such plane (when the program runs).
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.arange(8, dtype="float32").reshape(1, 2, 2, 2))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.similarity_focus(x, axis=1, indexes=[0])])[0].tolist()
@@ -637,6 +653,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, height, width, 2]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``theta`` is not ``[batch, 2, 3]``.
+    ///
     /// Example:
     ///     >>> identity = fluid.layers.assign(np.array([[[1, 0, 0], [0, 1, 0]]], "float32"))
     ///     >>> out = fluid.layers.affine_grid(identity, out_shape=[1, 1, 2, 2])
@@ -652,16 +671,19 @@ declare! {
     /// Args:
     ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``.
     ///     grid (Variable): the element type of ``x``, ``[batch, H, W, 2]``: horizontal and vertical coordinate of each
-    ///         point, usually of ``affine_grid``.
+    ///         point, usually of ``affine_grid``. Fluid takes only the sizes of ``x``.
     ///
     /// Returns:
     ///     Variable: ``[batch, channels, H, W]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes of ``x`` and ``grid`` do not fit.
+    ///
     /// Example:
     ///     >>> image = fluid.layers.assign(np.arange(4, dtype="float32").reshape(1, 1, 2, 2))
-    ///     >>> grid = fluid.layers.assign(np.array([[[[-1, -1], [0, 0]]]], "float32"))
+    ///     >>> grid = fluid.layers.assign(np.array([[[[-1, -1], [0, 0]], [[1, 1], [2, 2]]]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.grid_sampler(image, grid)])[0].tolist()
-    ///     [[[[0.0, 1.5]]]]
+    ///     [[[[0.0, 1.5], [3.0, 0.75]]]]
     "nn.grid_sampler(x, grid, name=None)" => |net, a| net.grid_sampler(&a.var("x")?, &a.var("grid")?);
 
     /// Takes a part of a tensor: ``shape`` elements from ``offsets`` on.

@@ -279,6 +279,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape of ``index`` without its last dimension, then the dimensions of ``input`` from ``k`` on.
     ///
+    /// Raises:
+    ///     IndexError: an index is outside of ``input`` (when the program runs).
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
     ///     >>> index = fluid.layers.assign(np.array([[0, 1], [1, 0]], "int64"))
@@ -300,6 +303,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     IndexError: an index is outside of the rows (when the program runs).
+    ///     fluid.core.EnforceNotMet: the sizes of ``updates`` do not fit those of ``input``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.ones([3, 2], "float32")
@@ -364,6 +371,9 @@ declare! {
     /// Returns:
     ///     tuple: (sorted, indices): both with the shape of ``input``; the indices are int64.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no dimension ``axis``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[3, 1, 2]], "float32"))
     ///     >>> values, indices = fluid.layers.argsort(x, axis=-1)
@@ -410,6 +420,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``ref``.
     ///
+    /// Raises:
+    ///     IndexError: an index is outside of ``ref`` (when the program runs).
+    ///
     /// Example:
     ///     >>> ref = fluid.layers.ones([3], "float32")
     ///     >>> index = fluid.layers.assign(np.array([[1], [2], [1]], "int64"))
@@ -432,6 +445,9 @@ declare! {
     /// Returns:
     ///     Variable: ``shape``, the element type of ``updates``.
     ///
+    /// Raises:
+    ///     IndexError: an index is outside of ``shape`` (when the program runs).
+    ///
     /// Example:
     ///     >>> index = fluid.layers.assign(np.array([[1], [3]], "int64"))
     ///     >>> updates = fluid.layers.assign(np.array([9, 10], "float32"))
@@ -452,6 +468,10 @@ declare! {
     /// Returns:
     ///     Variable: the shape of ``input`` with size ``n`` along ``dim``.
     ///
+    /// Raises:
+    ///     IndexError: an index is outside of the dimension (when the program runs).
+    ///     fluid.core.EnforceNotMet: ``input`` has no dimension ``dim``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
     ///     >>> index = fluid.layers.assign(np.array([2, 0], "int64"))
@@ -469,6 +489,9 @@ declare! {
     ///     Variable: int64, ``[n, rank]``: a row of coordinates for each of the ``n`` true elements, in their order.
     ///         ``n`` is known only when the program runs.
     ///
+    /// Raises:
+    ///     TypeError: the condition is not bool; compare or cast it first.
+    ///
     /// Example:
     ///     >>> condition = fluid.layers.assign(np.array([[True, False], [True, True]], "bool"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.where(condition)])[0].tolist()
@@ -483,6 +506,10 @@ declare! {
     ///
     /// Returns:
     ///     tuple: (out, index): the distinct elements, and for each element of ``x`` its position in ``out``, ``[n]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` does not have one dimension.
+    ///     TypeError: ``dtype`` is neither int32 nor int64.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([2, 3, 3, 1, 5, 3], "int64"))
@@ -501,6 +528,10 @@ declare! {
     ///     tuple: (out, index, count): the distinct elements, for each element of ``x`` its position in ``out``, and
     ///         for each element of ``out`` the number of its occurrences.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` does not have one dimension.
+    ///     TypeError: ``dtype`` is neither int32 nor int64.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([2, 3, 3, 1, 5, 3], "int64"))
     ///     >>> out, index, count = fluid.layers.unique_with_counts(x)
@@ -516,6 +547,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape of an input.
+    ///
+    /// Raises:
+    ///     ValueError: there are fewer than two inputs.
+    ///     IndexError: an index is no number of an input (when the program runs).
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
@@ -541,6 +576,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     IndexError: ``shard_id`` is not in ``[0, nshards)``.
+    ///
     /// Example:
     ///     >>> label = fluid.layers.assign(np.array([[1], [6], [12], [19]], "int64"))
     ///     >>> out = fluid.layers.shard_index(label, index_num=20, nshards=2, shard_id=0)
@@ -557,6 +595,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[n, n]``, the element type of ``diagonal``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``diagonal`` does not have one dimension.
     ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.diag(np.array([3, 4, 5], "int32"))])[0].tolist()
@@ -575,10 +616,13 @@ declare! {
     ///     input (Variable): numbers, ``[..., n]``.
     ///     offset (int): 0: the main diagonal; positive: that number of places above it; negative: below it.
     ///     dim1 (int): the dimension of the rows in the result; negative ones count from the end.
-    ///     dim2 (int): the dimension of the columns in the result; another one than ``dim1``.
+    ///     dim2 (int): the dimension of the columns in the result; different from ``dim1``.
     ///
     /// Returns:
     ///     Variable: one dimension more than ``input``; rows and columns have the size ``n + abs(offset)``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``dim1`` and ``dim2`` are not two different dimensions of the result.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
@@ -617,6 +661,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has fewer than two dimensions.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.tril(x)])[0].tolist()
@@ -635,6 +682,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has fewer than two dimensions.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.triu(x)])[0].tolist()
@@ -649,11 +699,14 @@ declare! {
     ///     input (Variable): numbers, at least two dimensions.
     ///     offset (int): 0: the main diagonal; positive: that number of places above it; negative: below it.
     ///     dim1 (int): the dimension of the rows; negative ones count from the end.
-    ///     dim2 (int): the dimension of the columns; another one than ``dim1``.
+    ///     dim2 (int): the dimension of the columns; different from ``dim1``.
     ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
     ///
     /// Returns:
     ///     Variable: the shape of ``input`` without ``dim1`` and ``dim2``; of one matrix ``[1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` does not have the dimensions ``dim1`` and ``dim2``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
@@ -676,6 +729,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: int64, ``[n, num_hash, 1]``.
+    ///
+    /// Raises:
+    ///     TypeError: the ids are no integers.
     ///
     /// Example:
     ///     >>> ids = fluid.layers.assign(np.array([[1, 2], [3, 4]], "int32"))

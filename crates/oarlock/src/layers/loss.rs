@@ -302,6 +302,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape, element type and LoD of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no dimension ``axis``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[0, 0], [0, 1]], "float32"))
     ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.softmax(x)])[0].round(4))
@@ -389,6 +392,11 @@ declare! {
     ///     Variable or tuple: the loss, the shape of ``logits`` with size 1 along ``axis``; with ``return_softmax`` the
     ///         tuple (loss, softmax).
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes of ``logits`` and ``label`` do not fit.
+    ///     TypeError: labels of classes are not int64.
+    ///     IndexError: a label is no class (when the program runs).
+    ///
     /// Example:
     ///     >>> logits = fluid.layers.assign(np.array([[1, 1], [0, 2]], "float32"))
     ///     >>> label = fluid.layers.assign(np.array([[0], [1]], "int64"))
@@ -423,6 +431,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``label`` differ in shape.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[2, -1]], "float32"))
     ///     >>> label = fluid.layers.assign(np.array([[1, 0]], "float32"))
@@ -444,6 +455,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``label`` are neither those of ``input`` nor 1.
+    ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([[1.5], [3]], "float32"))
     ///     >>> label = fluid.layers.assign(np.array([[1], [5]], "float32"))
@@ -462,6 +476,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``label`` are neither those of ``input`` nor 1.
     ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([[1.5], [3]], "float32"))
@@ -483,6 +500,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` and ``label`` differ in shape.
+    ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([[1], [5]], "float32"))
     ///     >>> label = fluid.layers.assign(np.array([[0], [0]], "float32"))
@@ -501,6 +521,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` and ``label`` differ in shape.
     ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([[0.9], [0.2]], "float32"))
@@ -527,6 +550,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, 1]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[0.5, 3]], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([[0, 0]], "float32"))
@@ -549,6 +575,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     IndexError: a label is no item (when the program runs).
     ///
     /// Example:
     ///     >>> scores = fluid.layers.assign(np.array([[1, 5, 2]], "float32"))
@@ -639,6 +668,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the last size of ``label`` is not 1.
     ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([[[0.9, 0.1], [0.2, 0.8]]], "float32"))

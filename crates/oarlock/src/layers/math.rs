@@ -232,6 +232,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, channels / groups, height, width]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``groups`` does not divide the number of channels.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 5, 7, 2], "float32").reshape(1, 4, 1, 1))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.maxout(x, groups=2)])[0].tolist()
@@ -249,6 +252,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of the elements of ``x``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes differ.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.fill_constant([2], "float32", 1.5)
     ///     >>> y = fluid.layers.fill_constant([2], "float32", 2.0)
@@ -265,6 +271,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of the elements of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes differ.
     ///
     /// Example:
     ///     >>> x = fluid.layers.fill_constant([2], "float32", 1.5)
@@ -287,6 +296,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[1]``, the element type of ``x``.
     ///
+    /// Raises:
+    ///     TypeError: the elements are no floats; cast them first.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 6]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.mean(x)])[0].tolist()
@@ -304,6 +316,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and LoD of ``x``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     TypeError: ``dtype`` is no element type.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-1.9, 0, 2.6], "float32"))
@@ -325,6 +340,9 @@ declare! {
     /// Returns:
     ///     Variable: ``x`` itself, or the new Variable ``[1]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has more than one element.
+    ///
     /// Example:
     ///     >>> i = fluid.layers.fill_constant([1], "int64", 3)
     ///     >>> i = fluid.layers.increment(i, 2)
@@ -345,6 +363,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no dimension ``axis``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "float32"))

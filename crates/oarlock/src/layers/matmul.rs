@@ -195,6 +195,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, size]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` have different numbers of rows.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([[3, 4]], "float32"))
@@ -219,6 +222,10 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, 1]``, in ``[-1, 1]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the rows of ``X`` and ``Y`` differ in size, or ``Y`` has neither one row nor those
+    ///         of ``X``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 0], [1, 1]], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([[2, 0]], "float32"))
@@ -240,6 +247,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, x_channels, y_channels]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the images differ in more than the number of channels.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.ones([1, 2, 2, 2], "float32"))
     ///     >>> y = fluid.layers.assign(np.full([1, 3, 2, 2], 2.0, "float32"))
@@ -258,6 +268,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[m, n]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``x`` and ``y`` do not fit.
     ///
     /// Example:
     ///     >>> ones = fluid.layers.ones([2, 2], "float32")
@@ -279,7 +292,7 @@ declare! {
     ///     Variable: ``[batch, n, m]``.
     ///
     /// Raises:
-    ///     fluid.core.EnforceNotMet: an operand has not three dimensions, or their sizes do not fit.
+    ///     fluid.core.EnforceNotMet: an operand does not have three dimensions, or their sizes do not fit.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.arange(4, dtype="float32").reshape(2, 1, 2))
@@ -296,6 +309,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[1]`` or ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape, or have more than two dimensions.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))

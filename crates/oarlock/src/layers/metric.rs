@@ -138,6 +138,10 @@ declare! {
     /// Returns:
     ///     Variable: float32 ``[1]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``k`` is larger than the number of classes.
+    ///     TypeError: the labels are not int64 (when the program runs).
+    ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([[0.9, 0.1], [0.8, 0.2]], "float32"))
     ///     >>> label = fluid.layers.assign(np.array([[0], [1]], "int64"))
@@ -167,6 +171,9 @@ declare! {
     ///         ``slide_steps`` batches, and a list of four int64 Variables: positives and negatives for ``batch_auc``,
     ///         then those for ``auc``.
     ///
+    /// Raises:
+    ///     ValueError: ``curve`` is neither ``ROC`` nor ``PR`` (when the program runs).
+    ///
     /// Example:
     ///     >>> predicted, label = fluid.data("p", [None, 2]), fluid.data("label", [None, 1], "int64")
     ///     >>> auc, batch_auc, histograms = fluid.layers.auc(predicted, label)
@@ -195,6 +202,9 @@ declare! {
     /// Returns:
     ///     tuple: (mean_iou, wrong, correct): float32 ``[1]``, and two int32 ``[num_classes]``: the pixels of each
     ///         class that are predicted or true but not both, and those that are both.
+    ///
+    /// Raises:
+    ///     IndexError: a class is not below ``num_classes`` (when the program runs).
     ///
     /// Example:
     ///     >>> predicted = fluid.layers.assign(np.array([0, 1, 1, 2], "int64"))

@@ -347,6 +347,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
+    ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 2])
     ///     >>> out = fluid.layers.batch_norm(x)
@@ -382,6 +385,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     ValueError: ``input`` has no dimension ``begin_norm_axis``.
     ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 3])
@@ -443,6 +449,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no dimension ``axis``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[3, 4], [0, 2]], "float32"))
     ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.l2_normalize(x, axis=1)])[0].round(4))
@@ -496,6 +505,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
+    ///
     /// Example:
     ///     >>> image = fluid.data("image", [None, 1, 1, 3])
     ///     >>> out = fluid.layers.instance_norm(image)
@@ -547,6 +559,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``scale`` or ``bias`` is missing.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.ones([1, 2, 1, 2], "float32"))

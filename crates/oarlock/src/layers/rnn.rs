@@ -345,8 +345,8 @@ declare! {
     ///         ``[1, 4 * width]``.
     ///     is_reverse (bool): go from the last step of a sequence to the first.
     ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
-    ///     cell_activation (str): the activation of the cell in the hidden state; the same words.
-    ///     candidate_activation (str): the activation of the candidate; the same words.
+    ///     cell_activation (str): the activation of the cell in the hidden state; a name as for ``gate_activation``.
+    ///     candidate_activation (str): the activation of the candidate; a name as for ``gate_activation``.
     ///     dtype (dtype): the element type: float32 or float64.
     ///
     /// Returns:
@@ -390,9 +390,9 @@ declare! {
     ///         ``[1, 4 * width]``.
     ///     is_reverse (bool): go from the last step of a sequence to the first.
     ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
-    ///     cell_activation (str): the activation of the cell in the hidden state; the same words.
-    ///     candidate_activation (str): the activation of the candidate; the same words.
-    ///     proj_activation (str): the activation of the projection; the same words.
+    ///     cell_activation (str): the activation of the cell in the hidden state; a name as for ``gate_activation``.
+    ///     candidate_activation (str): the activation of the candidate; a name as for ``gate_activation``.
+    ///     proj_activation (str): the activation of the projection; a name as for ``gate_activation``.
     ///     dtype (dtype): the element type: float32 or float64.
     ///     h_0 (Variable): the projection before the first step, ``[sequences, proj_size]``; ``None``: zeros. Give both
     ///         states or none.
@@ -432,7 +432,7 @@ declare! {
     ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
     ///     is_reverse (bool): go from the last step of a sequence to the first.
     ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
-    ///     candidate_activation (str): the activation of the candidate; the same words.
+    ///     candidate_activation (str): the activation of the candidate; a name as for ``gate_activation``.
     ///     h_0 (Variable): the hidden state before the first step, ``[sequences, size]``; ``None``: zeros.
     ///     origin_mode (bool): compute ``h[t] = u * h[t-1] + (1 - u) * c``, as the paper that introduced the GRU does.
     ///
@@ -467,7 +467,7 @@ declare! {
     ///         initializer.
     ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
     ///     activation (str): the activation of the candidate: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
-    ///     gate_activation (str): the activation of the gates; the same words.
+    ///     gate_activation (str): the activation of the gates; a name as for ``activation``.
     ///     origin_mode (bool): compute the new state as ``u * hidden + (1 - u) * c``.
     ///
     /// Returns:

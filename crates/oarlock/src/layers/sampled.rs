@@ -324,6 +324,7 @@ declare! {
     /// Raises:
     ///     ValueError: ``sampler`` is unknown.
     ///     TypeError: ``custom_dist`` is missing for the sampler of that name.
+    ///     IndexError: a label is no class (when the program runs).
     ///
     /// Example:
     ///     >>> x, label = fluid.data("x", [None, 8]), fluid.data("label", [None, 1], "int64")
@@ -365,6 +366,7 @@ declare! {
     ///
     /// Raises:
     ///     ValueError: there are fewer than 2 classes.
+    ///     IndexError: a label is no class (when the program runs).
     ///
     /// Example:
     ///     >>> x, label = fluid.data("x", [None, 8]), fluid.data("label", [None, 1], "int64")
@@ -398,6 +400,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[batch, 1]``.
     ///
+    /// Raises:
+    ///     ValueError: there are fewer classes than ``num_samples`` (when the program runs).
+    ///
     /// Example:
     ///     >>> logits, label = fluid.data("logits", [None, 1000]), fluid.data("label", [None, 1], "int64")
     ///     >>> fluid.layers.sampled_softmax_with_cross_entropy(logits, label, num_samples=25).shape
@@ -427,6 +432,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     IndexError: a label is no class (when the program runs).
     ///
     /// Example:
     ///     >>> feature = fluid.layers.assign(np.array([[1, 2]], "float32"))

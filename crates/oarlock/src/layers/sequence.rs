@@ -437,6 +437,9 @@ declare! {
     /// Returns:
     ///     Variable: as many rows as ``y``, with the LoD of ``y``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` does not have a row per sequence of ``y`` (when the program runs).
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1], [2]], "float32"))
     ///     >>> y = fluid.layers.lod_reset(fluid.layers.zeros([5, 1], "float32"), target_lod=[0, 2, 5])
@@ -454,6 +457,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: all rows; the lengths of the sequences are the sums of those of the inputs.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the inputs differ in the number of sequences, or in the shape of a row (when the
+    ///         program runs).
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1], [2], [3], [4], [5]], "float32"))
@@ -539,6 +546,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[sum of the lengths, ...]`` with a LoD of these lengths.
+    ///
+    /// Raises:
+    ///     IndexError: a length is larger than ``maxlen`` (when the program runs).
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 0], [3, 0, 0]], "float32"))
@@ -627,6 +637,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[rows, win_size]`` with the LoD of ``input``.
     ///
+    /// Raises:
+    ///     TypeError: the ids are no integers.
+    ///
     /// Example:
     ///     >>> ids = fluid.layers.assign(np.array([[1], [2], [3], [4], [5]], "int64"))
     ///     >>> ids = fluid.layers.lod_reset(ids, target_lod=[0, 3, 5])
@@ -667,6 +680,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     IndexError: an index is no column (when the program runs).
     ///
     /// Example:
     ///     >>> x = fluid.layers.ones([2, 4], "float32")

@@ -424,6 +424,9 @@ declare! {
     /// Returns:
     ///     Variable: the elements of ``input`` with fewer dimensions.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no such dimension.
+    ///
     /// Example:
     ///     >>> x = fluid.data("x", [5, 1, 3, 1])
     ///     >>> fluid.layers.squeeze(x, [1]).shape
@@ -442,6 +445,9 @@ declare! {
     /// Returns:
     ///     Variable: the elements of ``input`` with one more dimension per element of ``axes``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a position is outside of the result.
+    ///
     /// Example:
     ///     >>> x = fluid.data("x", [5, 3])
     ///     >>> fluid.layers.unsqueeze(x, [1]).shape
@@ -458,6 +464,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: ``[product of the sizes before axis, product of the others]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``axis`` is larger than the number of dimensions.
     ///
     /// Example:
     ///     >>> x = fluid.data("x", [4, 2, 3])
@@ -526,6 +535,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape of an input with the number of inputs inserted at ``axis``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes differ.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
     ///     >>> y = fluid.layers.assign(np.array([3, 4], "float32"))
@@ -545,6 +557,10 @@ declare! {
     ///
     /// Returns:
     ///     list: Variables with the shape of ``x`` without dimension ``axis``.
+    ///
+    /// Raises:
+    ///     ValueError: the size of the dimension is not known, and there is no ``num``.
+    ///     fluid.core.EnforceNotMet: ``num`` is not the size of the dimension.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
@@ -567,6 +583,10 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the dimensions of ``input``, with smaller sizes along ``axes``.
+    ///
+    /// Raises:
+    ///     ValueError: ``axes``, ``starts`` and ``ends`` differ in length.
+    ///     fluid.core.EnforceNotMet: ``input`` has no such dimension.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
@@ -597,6 +617,10 @@ declare! {
     /// Returns:
     ///     Variable: the dimensions of ``input``, with smaller sizes along ``axes``.
     ///
+    /// Raises:
+    ///     ValueError: ``axes``, ``starts``, ``ends`` and ``strides`` differ in length.
+    ///     fluid.core.EnforceNotMet: the result would have no elements.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[0, 1, 2, 3, 4, 5]], "int64"))
     ///     >>> even = fluid.layers.strided_slice(x, axes=[1], starts=[0], ends=[6], strides=[2])
@@ -621,6 +645,9 @@ declare! {
     /// Returns:
     ///     Variable: dimension ``i`` has the size ``x.shape[i] * expand_times[i]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: there is not one positive number per dimension of ``x``.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.expand(x, [2, 2])])[0].tolist()
@@ -636,6 +663,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape of ``target_tensor``, the element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size of ``target_tensor`` is no multiple of that of ``x``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1], [2]], "float32"))
@@ -684,6 +714,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``x``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no such dimension.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reverse(x, axis=0)])[0].tolist()
@@ -701,6 +734,9 @@ declare! {
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no such dimension.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.flip(x, [1])])[0].tolist()
@@ -717,6 +753,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     ValueError: ``shifts`` and ``dims`` differ in length.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
@@ -739,6 +778,9 @@ declare! {
     /// Returns:
     ///     Variable: dimension ``i`` has the size ``before_i + x.shape[i] + after_i``.
     ///
+    /// Raises:
+    ///     ValueError: there are not two numbers per dimension.
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.pad(x, [0, 1, 1, 0], pad_value=9.0)])[0].tolist()
@@ -755,6 +797,9 @@ declare! {
     ///
     /// Returns:
     ///     Variable: the shape of ``x``, the element type of ``y``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``y`` is larger than ``x`` along a dimension.
     ///
     /// Example:
     ///     >>> x = fluid.layers.zeros([2, 3], "float32")

@@ -217,6 +217,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[sequences, 1]``; ``mean`` of it is the loss.
     ///
+    /// Raises:
+    ///     IndexError: a label is no tag (when the program runs).
+    ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 1], [0, 1]], "float32"))
     ///     >>> x = fluid.layers.lod_reset(x, target_lod=[0, 2, 3])
@@ -293,6 +296,9 @@ declare! {
     /// Returns:
     ///     Variable: ``[sequences, 1]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``blank`` is no class, or the input has neither LoD nor lengths.
+    ///
     /// Example:
     ///     >>> logits = fluid.data("logits", [None, 40], lod_level=1)
     ///     >>> label = fluid.data("label", [None, 1], "int32", lod_level=1)
@@ -349,6 +355,9 @@ declare! {
     ///
     /// Returns:
     ///     tuple: (distance, sequences): float32 ``[batch, 1]``, and int64 ``[1]``, the number of pairs.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the input has neither LoD nor lengths (when the program runs).
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "int64"))
