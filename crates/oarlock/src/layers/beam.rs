@@ -91,18 +91,43 @@ impl Net {
 }
 
 declare! {
-    /// One step of a beam search; without `ids` the candidates are the columns of `scores`.
+    /// Computes one step of a beam search: the ``beam_size`` best continuations of the branches of each source.
+    ///
+    /// A branch that has ended goes on with ``end_id`` and its old score. A source whose branches have all ended gets
+    /// no continuation. The LoD of the results has two levels: the branches of each source, and the continuations of
+    /// each branch; the next step and ``beam_search_decode`` need it. Append the results to tensor arrays in a
+    /// ``While`` loop. No gradient flows through it.
     ///
     /// Args:
-    ///     pre_ids (Variable): i64, the last id of each branch.
-    ///     pre_scores (Variable): the score of each branch.
-    ///     ids (Variable): candidates of every prefix, of `topk`; ``None``: the columns of ``scores``.
-    ///     scores (Variable): [branches, candidates] with the LoD of branches.
-    ///     beam_size (int): branches that a source keeps.
+    ///     pre_ids (Variable): int64, ``[branches, 1]``: the last id of each branch.
+    ///     pre_scores (Variable): float32, ``[branches, 1]``: the score of each branch.
+    ///     ids (Variable): int64, ``[branches, candidates]``: the next ids to choose from, usually of ``topk``;
+    ///         ``None``: the columns of ``scores``.
+    ///     scores (Variable): float32, ``[branches, candidates]`` with LoD: the scores of the continuations.
+    ///     beam_size (int): the branches that a source keeps.
     ///     end_id (int): the id that ends a branch.
-    ///     level (int): the level of the scores' LoD that groups branches by source.
-    ///     is_accumulated (bool): scores are those of whole branches, not of the step.
-    ///     return_parent_idx (bool): return the position of every candidate's prefix, too.
+    ///     level (int): the LoD level of ``scores`` that groups branches by source.
+    ///     is_accumulated (bool): ``scores`` are those of whole branches; otherwise they are probabilities of the step,
+    ///         whose logarithms are added to ``pre_scores``.
+    ///     return_parent_idx (bool): also return the branch that each continuation comes from.
+    ///
+    /// Returns:
+    ///     tuple: (ids, scores): int64 and float32, ``[selected, 1]`` with LoD; with ``return_parent_idx`` also int32
+    ///         ``[selected]``.
+    ///
+    /// Example:
+    ///     >>> def sequences(values, dtype):
+    ///     ...     x = fluid.layers.assign(np.array(values, dtype))
+    ///     ...     return fluid.layers.lod_append(fluid.layers.lod_reset(x, target_lod=[0, 2]), [0, 1, 2])
+    ///     >>> pre_ids, pre_scores = sequences([[4], [5]], "int64"), sequences([[-1], [-2]], "float32")
+    ///     >>> ids, scores = sequences([[7, 8], [9, 6]], "int64"), sequences([[-1.5, -3], [-2.25, -4]], "float32")
+    ///     >>> found = fluid.layers.beam_search(
+    ///     ...     pre_ids, pre_scores, ids, scores, beam_size=2, end_id=0, return_parent_idx=True)
+    ///     >>> out = fluid.Executor().run(fetch_list=list(found), return_numpy=False)
+    ///     >>> [np.array(tensor).ravel().tolist() for tensor in out]
+    ///     [[7, 9], [-1.5, -2.25], [0, 1]]
+    ///     >>> out[0].lod()
+    ///     [[0, 2], [0, 1, 2]]
     "rnn.beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0, is_accumulated=True, \
      name=None, return_parent_idx=False)"
         => |net, a| {
@@ -117,21 +142,63 @@ declare! {
         })
     };
 
-    /// Whole sentences and their scores out of the arrays of all steps.
+    /// Puts the steps of a beam search together to whole sentences.
+    ///
+    /// It follows the branches from the last step back to the first. Repeated ``end_id`` at the end of a sentence are
+    /// one. No gradient flows through it.
     ///
     /// Args:
-    ///     ids (Variable): the array of `selected_ids` of all steps of `beam_search`.
-    ///     scores (Variable): the array of `selected_scores` of all steps.
-    ///     beam_size (int): how many branches a source has (must be set).
-    ///     end_id (int): the id that ends a sentence (must be set).
+    ///     ids (Variable): the tensor array of the ids that ``beam_search`` has returned in all steps.
+    ///     scores (Variable): the tensor array of their scores.
+    ///     beam_size (int): the branches of a source.
+    ///     end_id (int): the id that ends a sentence.
+    ///
+    /// Returns:
+    ///     tuple: (sentence_ids, sentence_scores): int64 and float32, a row per id, with a LoD of two levels: the
+    ///         sentences of each source, best first, and the ids of each sentence.
+    ///
+    /// Example:
+    ///     >>> def step(name, dtype):
+    ///     ...     return fluid.data(name, [None, 1], dtype, lod_level=2)
+    ///     >>> i = fluid.layers.fill_constant([1], "int64", 0)
+    ///     >>> ids = fluid.layers.array_write(step("ids_0", "int64"), i)
+    ///     >>> scores = fluid.layers.array_write(step("scores_0", "float32"), i)
+    ///     >>> i = fluid.layers.increment(i)
+    ///     >>> _ = fluid.layers.array_write(step("ids_1", "int64"), i, array=ids)
+    ///     >>> _ = fluid.layers.array_write(step("scores_1", "float32"), i, array=scores)
+    ///     >>> sentences, totals = fluid.layers.beam_search_decode(ids, scores, beam_size=2, end_id=0)
+    ///     >>> def fed(values, dtype, lengths):
+    ///     ...     return fluid.create_lod_tensor(np.array(values, dtype), lengths, fluid.CPUPlace())
+    ///     >>> feed = {"ids_0": fed([[4], [5]], "int64", [[1], [2]])}
+    ///     >>> feed["scores_0"] = fed([[-1], [-2]], "float32", [[1], [2]])
+    ///     >>> feed["ids_1"] = fed([[7], [0]], "int64", [[2], [1, 1]])
+    ///     >>> feed["scores_1"] = fed([[-3], [-4]], "float32", [[2], [1, 1]])
+    ///     >>> out = fluid.Executor().run(feed=feed, fetch_list=[sentences], return_numpy=False)[0]
+    ///     >>> np.array(out).ravel().tolist(), out.lod()
+    ///     ([4, 7, 5, 0], [[0, 2], [0, 2, 4]])
     "rnn.beam_search_decode(ids, scores, beam_size, end_id, name=None)"
         => |net, a| net.beam_search_decode(&a.var("ids")?, &a.var("scores")?, a.i32("beam_size")?,
         a.i32("end_id")?);
 
-    /// Whole sequences out of the steps of a beam search of fixed width, `[steps, batch, beams]`.
+    /// Puts the steps of a beam search of fixed width together to whole sequences.
+    ///
+    /// It follows ``parents`` from the last step back to the first.
     ///
     /// Args:
-    ///     ids (Variable): i32 or i64 [steps, batch, beams].
-    ///     parents (Variable): like `Ids`: the beam of the step before that each continues.
+    ///     ids (Variable): int32 or int64, ``[steps, batch, beams]``: the id of each beam in each step.
+    ///     parents (Variable): the type and shape of ``ids``: the beam of the step before that each one continues.
+    ///
+    /// Returns:
+    ///     Variable: the type and shape of ``ids``: column ``b`` holds the whole sequence of the last step's beam
+    ///         ``b``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``ids`` and ``parents`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.layers.assign(np.array([[[2, 2]], [[3, 9]], [[0, 1]]], "int64"))
+    ///     >>> parents = fluid.layers.assign(np.array([[[0, 0]], [[1, 0]], [[1, 0]]], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.gather_tree(ids, parents)])[0].tolist()
+    ///     [[[2, 2]], [[9, 3]], [[0, 1]]]
     "nn.gather_tree(ids, parents)" => |net, a| net.gather_tree(&a.var("ids")?, &a.var("parents")?);
 }

@@ -104,121 +104,316 @@ impl Net {
 }
 
 declare! {
-    /// ``x < y``, element by element.
+    /// Compares two tensors: ``x < y``, element by element.
+    ///
+    /// ``x < y`` with Variables does the same.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers or truth values.
-    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
+    ///     x (Variable): numbers or bool, any shape.
+    ///     y (Variable): the element type of ``x``; its sizes are those of the last dimensions of ``x``, or 1.
     ///     force_cpu (bool): accepted; values are always on the CPU.
-    ///     cond (Variable): a bool variable for the result, as a `While` loop needs it; otherwise a new one.
+    ///     cond (Variable): a bool Variable that receives the result and is returned, as the condition of a ``While``
+    ///         loop needs it; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
     ///
     /// Example:
-    ///     >>> i, n = fluid.layers.fill_constant([1], "int64", 3), fluid.layers.fill_constant([1], "int64", 5)
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.less_than(i, n)])[0].tolist()
-    ///     [True]
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.less_than(x, y)])[0].tolist()
+    ///     [True, False, False]
+    ///     >>> i, n = fluid.layers.fill_constant([1], "int64", 0), fluid.layers.fill_constant([1], "int64", 5)
+    ///     >>> condition = fluid.layers.less_than(i, n)
+    ///     >>> loop = fluid.layers.While(condition)
+    ///     >>> with loop.block():
+    ///     ...     i = fluid.layers.increment(i)
+    ///     ...     _ = fluid.layers.less_than(i, n, cond=condition)
+    ///     >>> fluid.Executor().run(fetch_list=[i])[0].tolist()
+    ///     [5]
     "control_flow.less_than(x, y, force_cpu=None, cond=None)"
         => |net, a| net.less_than(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
-    /// `x <= y`
+    /// Compares two tensors: ``x <= y``, element by element.
+    ///
+    /// ``x <= y`` with Variables does the same.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers or truth values.
-    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
-    ///     cond (Variable): the result goes into this bool Variable; ``None``: a new one.
+    ///     x (Variable): numbers or bool, any shape.
+    ///     y (Variable): the element type of ``x``; its sizes are those of the last dimensions of ``x``, or 1.
+    ///     cond (Variable): a bool Variable that receives the result and is returned, as the condition of a ``While``
+    ///         loop needs it; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.less_equal(x, y)])[0].tolist()
+    ///     [True, True, False]
     "control_flow.less_equal(x, y, cond=None)"
         => |net, a| net.less_equal(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
-    /// `x > y`
+    /// Compares two tensors: ``x > y``, element by element.
+    ///
+    /// ``x > y`` with Variables does the same.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers or truth values.
-    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
-    ///     cond (Variable): the result goes into this bool Variable; ``None``: a new one.
+    ///     x (Variable): numbers or bool, any shape.
+    ///     y (Variable): the element type of ``x``; its sizes are those of the last dimensions of ``x``, or 1.
+    ///     cond (Variable): a bool Variable that receives the result and is returned, as the condition of a ``While``
+    ///         loop needs it; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.greater_than(x, y)])[0].tolist()
+    ///     [False, False, True]
     "control_flow.greater_than(x, y, cond=None)"
         => |net, a| net.greater_than(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
-    /// `x >= y`
+    /// Compares two tensors: ``x >= y``, element by element.
+    ///
+    /// ``x >= y`` with Variables does the same.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers or truth values.
-    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
-    ///     cond (Variable): the result goes into this bool Variable; ``None``: a new one.
+    ///     x (Variable): numbers or bool, any shape.
+    ///     y (Variable): the element type of ``x``; its sizes are those of the last dimensions of ``x``, or 1.
+    ///     cond (Variable): a bool Variable that receives the result and is returned, as the condition of a ``While``
+    ///         loop needs it; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.greater_equal(x, y)])[0].tolist()
+    ///     [False, True, True]
     "control_flow.greater_equal(x, y, cond=None)"
         => |net, a| net.greater_equal(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
-    /// `x == y`
+    /// Compares two tensors: ``x == y``, element by element.
+    ///
+    /// Floats are compared exactly; ``nan`` equals nothing. ``x == y`` with Variables does the same.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers or truth values.
-    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
-    ///     cond (Variable): the result goes into this bool Variable; ``None``: a new one.
+    ///     x (Variable): numbers or bool, any shape.
+    ///     y (Variable): the element type of ``x``; its sizes are those of the last dimensions of ``x``, or 1.
+    ///     cond (Variable): a bool Variable that receives the result and is returned, as the condition of a ``While``
+    ///         loop needs it; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "int64"))
+    ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.equal(x, y)])[0].tolist()
+    ///     [False, True, False]
     "control_flow.equal(x, y, cond=None)" => |net, a| net.equal(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
-    /// `x != y`
+    /// Compares two tensors: ``x != y``, element by element.
+    ///
+    /// Floats are compared exactly; ``nan`` differs from everything. ``x != y`` with Variables does the same.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers or truth values.
-    ///     y (Variable): of the same dtype; its sizes are those of `X` from `axis` on, or 1.
-    ///     cond (Variable): the result goes into this bool Variable; ``None``: a new one.
+    ///     x (Variable): numbers or bool, any shape.
+    ///     y (Variable): the element type of ``x``; its sizes are those of the last dimensions of ``x``, or 1.
+    ///     cond (Variable): a bool Variable that receives the result and is returned, as the condition of a ``While``
+    ///         loop needs it; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` and ``y`` have different element types.
+    ///     fluid.core.EnforceNotMet: the sizes of ``y`` do not fit those of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "int64"))
+    ///     >>> y = fluid.layers.assign(np.array([2, 2, 2], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.not_equal(x, y)])[0].tolist()
+    ///     [True, False, True]
     "control_flow.not_equal(x, y, cond=None)"
         => |net, a| net.not_equal(&a.var("x")?, &a.var("y")?, into(a, "cond")?);
 
-    /// ``x and y``, element by element, of bool tensors.
+    /// Computes ``x and y`` of truth values, element by element.
     ///
     /// Args:
-    ///     x (Variable): a bool tensor.
-    ///     y (Variable): a bool tensor of the same shape.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): bool, any shape.
+    ///     y (Variable): bool, the shape of ``x``.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: an operand is not bool.
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([True, True, False], "bool"))
+    ///     >>> y = fluid.layers.assign(np.array([True, False, False], "bool"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.logical_and(x, y)])[0].tolist()
+    ///     [True, False, False]
     "nn.logical_and(x, y, out=None, name=None)"
         => |net, a| net.logical_and(&a.var("x")?, &a.var("y")?, into(a, "out")?);
 
-    /// ``x or y``, element by element, of bool tensors.
+    /// Computes ``x or y`` of truth values, element by element.
     ///
     /// Args:
-    ///     x (Variable): a bool tensor.
-    ///     y (Variable): a bool tensor of the same shape.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): bool, any shape.
+    ///     y (Variable): bool, the shape of ``x``.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: an operand is not bool.
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([True, True, False], "bool"))
+    ///     >>> y = fluid.layers.assign(np.array([True, False, False], "bool"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.logical_or(x, y)])[0].tolist()
+    ///     [True, True, False]
     "nn.logical_or(x, y, out=None, name=None)" => |net, a| net.logical_or(&a.var("x")?, &a.var("y")?, into(a, "out")?);
 
-    /// True where exactly one of ``x`` and ``y`` is true, element by element.
+    /// Computes the exclusive or of truth values, element by element: true where exactly one of ``x`` and ``y`` is.
     ///
     /// Args:
-    ///     x (Variable): a bool tensor.
-    ///     y (Variable): a bool tensor of the same shape.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): bool, any shape.
+    ///     y (Variable): bool, the shape of ``x``.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: an operand is not bool.
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([True, True, False], "bool"))
+    ///     >>> y = fluid.layers.assign(np.array([True, False, False], "bool"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.logical_xor(x, y)])[0].tolist()
+    ///     [False, True, False]
     "nn.logical_xor(x, y, out=None, name=None)"
         => |net, a| net.logical_xor(&a.var("x")?, &a.var("y")?, into(a, "out")?);
 
-    /// ``not x``, element by element, of a bool tensor.
+    /// Computes ``not x`` of truth values, element by element.
     ///
     /// Args:
-    ///     x (Variable): a bool tensor.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): bool, any shape.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool, the shape of ``x``. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     TypeError: ``x`` is not bool.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([True, False], "bool"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.logical_not(x)])[0].tolist()
+    ///     [False, True]
     "nn.logical_not(x, out=None, name=None)" => |net, a| net.logical_not(&a.var("x")?, into(a, "out")?);
 
-    /// True if ``x`` has no elements, ``[1]``.
+    /// Tells whether a tensor has no elements.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     cond (Variable): the result goes into this bool Variable; ``None``: a new one.
+    ///     x (Variable): any element type and shape.
+    ///     cond (Variable): a bool Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: bool ``[1]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> empty = fluid.layers.is_empty(x)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> exe.run(feed={"x": np.zeros([0, 2], "float32")}, fetch_list=[empty])[0].tolist()
+    ///     [True]
+    ///     >>> exe.run(feed={"x": np.zeros([3, 2], "float32")}, fetch_list=[empty])[0].tolist()
+    ///     [False]
     "control_flow.is_empty(x, cond=None)" => |net, a| net.is_empty(&a.var("x")?, into(a, "cond")?);
 
-    /// True if every element is finite, ``[1]``.
+    /// Tells whether all elements are finite: neither infinite nor ``nan``.
+    ///
+    /// It is one answer for the whole tensor, unlike that of ``numpy.isfinite``.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers, or selected rows.
+    ///     x (Variable): numbers of any shape, or SelectedRows.
+    ///
+    /// Returns:
+    ///     Variable: bool ``[1]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    ///     >>> y = fluid.layers.log(fluid.layers.assign(np.array([0, 1], "float32")))
+    ///     >>> exe = fluid.Executor()
+    ///     >>> exe.run(fetch_list=[fluid.layers.isfinite(x)])[0].tolist()
+    ///     [True]
+    ///     >>> exe.run(fetch_list=[fluid.layers.isfinite(y)])[0].tolist()
+    ///     [False]
     "tensor.isfinite(x)" => |net, a| net.isfinite(&a.var("x")?);
 
-    /// True if an element is infinite, ``[1]``.
+    /// Tells whether an element is infinite.
+    ///
+    /// It is one answer for the whole tensor, unlike that of ``numpy.isinf``.
     ///
     /// Args:
-    ///     x (Variable): the input.
+    ///     x (Variable): numbers of any shape, or SelectedRows.
+    ///
+    /// Returns:
+    ///     Variable: bool ``[1]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([0, 1], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.has_inf(fluid.layers.log(x))])[0].tolist()
+    ///     [True]
     "tensor.has_inf(x)" => |net, a| net.has_inf(&a.var("x")?);
 
-    /// True if an element is not a number, ``[1]``.
+    /// Tells whether an element is ``nan``, not a number.
+    ///
+    /// It is one answer for the whole tensor, unlike that of ``numpy.isnan``.
     ///
     /// Args:
-    ///     x (Variable): the input.
+    ///     x (Variable): numbers of any shape, or SelectedRows.
+    ///
+    /// Returns:
+    ///     Variable: bool ``[1]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([-1, 1], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.has_nan(fluid.layers.log(x))])[0].tolist()
+    ///     [True]
     "tensor.has_nan(x)" => |net, a| net.has_nan(&a.var("x")?);
 }
 

@@ -352,92 +352,189 @@ fn sizes(spatial: &Spatial, n: usize, what: &str) -> Result<Vec<usize>> {
 }
 
 declare! {
-    /// A 2-D convolution, with bias and activation.
+    /// Convolves images with trained filters, adds a bias and applies an activation.
+    ///
+    /// Each of the ``num_filters`` filters is multiplied with every window of the image and the products are summed;
+    /// there is no reflection of the filter. The filters are a parameter
+    /// ``[num_filters, channels / groups, *filter_size]``. With ``groups`` equal to the number of channels the
+    /// convolution is depthwise.
     ///
     /// Args:
-    ///     input (Variable): ``[batch, channels, height, width]``, or NHWC by ``data_format``.
-    ///     num_filters (int): channels of the result.
-    ///     filter_size (int or list): ``[vertical, horizontal]`` or one number for both.
-    ///     stride (int or list): ``[vertical, horizontal]`` or one number for both.
-    ///     padding (int, list or str): pixels around the image, or ``"SAME"`` or ``"VALID"``.
-    ///     dilation (int or list): ``[vertical, horizontal]`` or one number for both.
-    ///     groups (int): channels are convolved in this number of groups.
-    ///     param_attr (ParamAttr): name, initializer, regularizer of the weight.
-    ///     bias_attr (ParamAttr or False): the same of the bias; ``False``: no bias.
-    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or
+    ///         ``[batch, height, width, channels]`` with ``NHWC``.
+    ///     num_filters (int): the channels of the result.
+    ///     filter_size (int, list or tuple): ``[vertical, horizontal]``, or one number for both.
+    ///     stride (int, list or tuple): the steps of the window: ``[vertical, horizontal]``, or one number for both.
+    ///     padding (int, list, tuple or str): zeros around the image: one number, ``[vertical, horizontal]``,
+    ///         ``[top, bottom, left, right]``, ``"SAME"`` (the result has the size of the input divided by the stride)
+    ///         or ``"VALID"`` (none).
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the image:
+    ///         ``[vertical, horizontal]``, or one number for both.
+    ///     groups (int): divides the channels and the filters into groups; each group of filters sees only its group of
+    ///         channels. ``None``: 1.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: normally
+    ///         distributed numbers with the deviation ``sqrt(2 / (filter elements * channels))``.
+    ///     bias_attr (ParamAttr): the same of the bias, one number per filter; ``None``: zeros; ``False``: no bias.
+    ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
+    ///         format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, num_filters, H, W]`` with ``H = (height + 2 * padding - dilation * (filter_size - 1) - 1) //
-    ///         stride + 1``.
+    ///     Variable: ``[batch, num_filters, H, W]`` with
+    ///         ``H = (height + 2 * padding - dilation * (filter_size - 1) - 1) // stride + 1``, and ``W`` likewise.
+    ///
+    /// Raises:
+    ///     ValueError: ``groups`` does not divide the channels, or ``padding`` or ``data_format`` is no known word.
+    ///     fluid.core.EnforceNotMet: the filter is larger than the padded image.
+    ///     fluid.core.EnforceNotMet: ``input`` does not have four dimensions.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 32, 32])
-    ///     >>> fluid.layers.conv2d(image, 16, 3, padding=1, act="relu").shape
+    ///     >>> image = fluid.layers.assign(np.arange(9, dtype="float32").reshape(1, 1, 3, 3))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> out = fluid.layers.conv2d(image, num_filters=1, filter_size=2, param_attr=ones)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[[[8.0, 12.0], [20.0, 24.0]]]]
+    ///     >>> photo = fluid.data("photo", [None, 3, 32, 32])
+    ///     >>> fluid.layers.conv2d(photo, num_filters=16, filter_size=3, padding=1, act="relu").shape
     ///     (-1, 16, 32, 32)
+    ///     >>> fluid.layers.conv2d(photo, num_filters=16, filter_size=3, stride=2).shape
+    ///     (-1, 16, 15, 15)
     "nn.conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, \
      bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCHW')"
         => |net, a| net.conv2d(&a.var("input")?, conv(a)?);
 
-    /// A 3-D convolution of ``[batch, channels, depth, height, width]``; arguments as in `conv2d`.
+    /// Convolves volumes with trained filters, adds a bias and applies an activation.
+    ///
+    /// It is ``conv2d`` with one more dimension, such as the time of videos or the depth of scans. The filters are a
+    /// parameter ``[num_filters, channels / groups, *filter_size]``.
     ///
     /// Args:
-    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
-    ///     num_filters (int): channels of the result.
-    ///     filter_size (int or list): size of the filter.
-    ///     stride (int or list): steps of the filter.
-    ///     padding (int, list or str): zeros around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
-    ///     dilation (int or list): distances between the filter's elements.
-    ///     groups (int): channels are cut into so many groups that do not see each other.
-    ///     param_attr (ParamAttr): the filters.
-    ///     bias_attr (ParamAttr): the bias, one per channel.
-    ///     act (str): activation.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, depth, height, width]``, or channels last with
+    ///         ``NDHWC``.
+    ///     num_filters (int): the channels of the result.
+    ///     filter_size (int, list or tuple): ``[depth, height, width]``, or one number for all.
+    ///     stride (int, list or tuple): the steps of the window: ``[depth, height, width]``, or one number for all.
+    ///     padding (int, list, tuple or str): zeros around the volume: one number, one per dimension, two per dimension
+    ///         (front, back, top, bottom, left, right), ``"SAME"`` (the result has the size of the input divided by the
+    ///         stride) or ``"VALID"`` (none).
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the volume:
+    ///         ``[depth, height, width]``, or one number for all.
+    ///     groups (int): divides the channels and the filters into groups; each group of filters sees only its group of
+    ///         channels. ``None``: 1.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: normally
+    ///         distributed numbers with the deviation ``sqrt(2 / (filter elements * channels))``.
+    ///     bias_attr (ParamAttr): the same of the bias, one number per filter; ``None``: zeros; ``False``: no bias.
+    ///     data_format (str): ``NCDHW``: the channels are dimension 1; ``NDHWC``: they are last. The result has the
+    ///         same format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, num_filters, D, H, W]`` with
+    ///         ``D = (depth + 2 * padding - dilation * (filter_size - 1) - 1) // stride + 1``, and ``H`` and ``W``
+    ///         likewise.
+    ///
+    /// Raises:
+    ///     ValueError: ``groups`` does not divide the channels, or ``padding`` or ``data_format`` is no known word.
+    ///     fluid.core.EnforceNotMet: the filter is larger than the padded volume.
+    ///
+    /// Example:
+    ///     >>> video = fluid.data("video", [None, 3, 12, 32, 32])
+    ///     >>> fluid.layers.conv3d(video, num_filters=2, filter_size=3).shape
+    ///     (-1, 2, 10, 30, 30)
     "nn.conv3d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, \
      bias_attr=None, use_cudnn=True, act=None, name=None, data_format='NCDHW')"
         => |net, a| net.conv3d(&a.var("input")?, conv(a)?);
 
-    /// The transpose of a 2-D convolution: it makes images larger. ``output_size`` or ``filter_size`` must be given; other
-    /// arguments as in `conv2d`.
+    /// Computes the transpose of a 2-D convolution (also called deconvolution), which makes images larger.
+    ///
+    /// Each pixel of the input is multiplied with the filter and added to a window of the result. The filters are a
+    /// parameter ``[channels, num_filters / groups, *filter_size]``. Give ``filter_size``, ``output_size`` or both.
     ///
     /// Args:
-    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
-    ///     num_filters (int): channels of the result.
-    ///     output_size (int or list): size of the result.
-    ///     filter_size (int or list): size of the filter; without it, the size that gives `output_size`.
-    ///     padding (int, list or str): zeros around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
-    ///     stride (int or list): steps of the filter.
-    ///     dilation (int or list): distances between the filter's elements.
-    ///     groups (int): channels are cut into so many groups that do not see each other.
-    ///     param_attr (ParamAttr): the filters.
-    ///     bias_attr (ParamAttr): the bias, one per channel.
-    ///     act (str): activation.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or channels last with ``NHWC``.
+    ///     num_filters (int): the channels of the result.
+    ///     output_size (int, list or tuple): the size of the result: ``[vertical, horizontal]``, or one number for
+    ///         both. With ``filter_size`` it chooses among the sizes that the stride allows, from the size of the
+    ///         formula below to ``stride - 1`` more; ``None``: the size of the formula.
+    ///     filter_size (int, list or tuple): ``[vertical, horizontal]``, or one number for both; ``None``: the size
+    ///         that gives ``output_size``.
+    ///     padding (int, list, tuple or str): zeros around the image: one number, ``[vertical, horizontal]``,
+    ///         ``[top, bottom, left, right]``, ``"SAME"`` (the result has the size of the input divided by the stride)
+    ///         or ``"VALID"`` (none).
+    ///     stride (int, list or tuple): the steps of the window in the result: ``[vertical, horizontal]``, or one
+    ///         number for both.
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the result:
+    ///         ``[vertical, horizontal]``, or one number for both.
+    ///     groups (int): divides channels and filters into groups that do not mix. ``None``: 1.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias, one number per filter; ``None``: zeros; ``False``: no bias.
+    ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
+    ///         format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, num_filters, H, W]`` with
+    ///         ``H = (height - 1) * stride - 2 * padding + dilation * (filter_size - 1) + 1``, and ``W`` likewise.
+    ///
+    /// Raises:
+    ///     ValueError: neither ``filter_size`` nor ``output_size`` is given.
+    ///     fluid.core.EnforceNotMet: no input of this size has the result ``output_size``.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 16, 16])
-    ///     >>> fluid.layers.conv2d_transpose(image, 8, filter_size=2, stride=2).shape
+    ///     >>> image = fluid.layers.assign(np.array([[1, 2]], "float32").reshape(1, 1, 1, 2))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> out = fluid.layers.conv2d_transpose(image, 1, filter_size=2, stride=2, param_attr=ones)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    ///     >>> photo = fluid.data("photo", [None, 3, 16, 16])
+    ///     >>> fluid.layers.conv2d_transpose(photo, num_filters=8, output_size=[32, 32], stride=2).shape
     ///     (-1, 8, 32, 32)
     "nn.conv2d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, \
      dilation=1, groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, \
      data_format='NCHW')"
         => |net, a| net.conv2d_transpose(&a.var("input")?, conv_transpose(a)?);
 
-    /// The transpose of a 3-D convolution; arguments as in `conv2d_transpose`.
+    /// Computes the transpose of a 3-D convolution, which makes volumes larger.
+    ///
+    /// It is ``conv2d_transpose`` with one more dimension. The filters are a parameter
+    /// ``[channels, num_filters / groups, *filter_size]``. Give ``filter_size``, ``output_size`` or both.
     ///
     /// Args:
-    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
-    ///     num_filters (int): channels of the result.
-    ///     output_size (int or list): size of the result.
-    ///     filter_size (int or list): size of the filter; without it, the size that gives `output_size`.
-    ///     padding (int, list or str): zeros around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
-    ///     stride (int or list): steps of the filter.
-    ///     dilation (int or list): distances between the filter's elements.
-    ///     groups (int): channels are cut into so many groups that do not see each other.
-    ///     param_attr (ParamAttr): the filters.
-    ///     bias_attr (ParamAttr): the bias, one per channel.
-    ///     act (str): activation.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, depth, height, width]``, or channels last with
+    ///         ``NDHWC``.
+    ///     num_filters (int): the channels of the result.
+    ///     output_size (int, list or tuple): the size of the result: ``[depth, height, width]``, or one number for all;
+    ///         ``None``: the size of the formula below.
+    ///     filter_size (int, list or tuple): ``[depth, height, width]``, or one number for all; ``None``: the size that
+    ///         gives ``output_size``.
+    ///     padding (int, list, tuple or str): zeros around the volume: one number, one per dimension, two per dimension
+    ///         (front, back, top, bottom, left, right), ``"SAME"`` (the result has the size of the input divided by the
+    ///         stride) or ``"VALID"`` (none).
+    ///     stride (int, list or tuple): the steps of the window in the result: ``[depth, height, width]``, or one
+    ///         number for all.
+    ///     dilation (int, list or tuple): the distance of neighbouring filter elements in the result:
+    ///         ``[depth, height, width]``, or one number for all.
+    ///     groups (int): divides channels and filters into groups that do not mix. ``None``: 1.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the filters; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias, one number per filter; ``None``: zeros; ``False``: no bias.
+    ///     data_format (str): ``NCDHW``: the channels are dimension 1; ``NDHWC``: they are last. The result has the
+    ///         same format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, num_filters, D, H, W]`` with
+    ///         ``D = (depth - 1) * stride - 2 * padding + dilation * (filter_size - 1) + 1``, and ``H`` and ``W``
+    ///         likewise.
+    ///
+    /// Raises:
+    ///     ValueError: neither ``filter_size`` nor ``output_size`` is given.
+    ///
+    /// Example:
+    ///     >>> volume = fluid.data("volume", [None, 3, 4, 8, 8])
+    ///     >>> fluid.layers.conv3d_transpose(volume, num_filters=2, filter_size=2, stride=2).shape
+    ///     (-1, 2, 8, 16, 16)
     "nn.conv3d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, \
      dilation=1, groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None, \
      data_format='NCDHW')"

@@ -175,52 +175,92 @@ fn check_same(old: &Var, ty: &VarType, persistable: bool) -> Result<()> {
 }
 
 declare! {
-    /// A variable that the user feeds, with the batch in front: ``shape`` is that of one sample. ``fluid.data`` takes the
-    /// whole shape.
+    /// Declares a variable that is fed, with the batch as an additional first dimension.
+    ///
+    /// ``fluid.data`` takes the whole shape and checks what is fed; new programs should use it. Feeds of this variable
+    /// are not checked, as in Fluid; sizes that do not fit are an error of the operator that uses them.
     ///
     /// Args:
     ///     name (str): the key of ``feed``.
-    ///     shape (list): sizes of one sample; -1 for a size that varies.
-    ///     append_batch_size (bool): put the batch, -1, in front of ``shape``.
-    ///     dtype (str): the element type.
-    ///     lod_level (int): levels of sequences; 0: none.
-    ///     type (VarType): accepted; only ``LOD_TENSOR``.
+    ///     shape (list or tuple): the sizes of one sample; -1 for a size that varies.
+    ///     append_batch_size (bool): put the size of the batch, -1, in front of ``shape``, unless a size in ``shape``
+    ///         is negative.
+    ///     dtype (dtype): the element type.
+    ///     lod_level (int): the number of LoD levels of sequences; 0: there are none.
+    ///     type (VarType): only ``LOD_TENSOR``.
     ///     stop_gradient (bool): no gradient is computed for it.
     ///
     /// Returns:
-    ///     Variable: ``[-1, *shape]``.
+    ///     Variable: ``[-1, *shape]``, or ``shape`` without ``append_batch_size``.
     ///
     /// Example:
     ///     >>> fluid.layers.data("x", [13]).shape
     ///     (-1, 13)
+    ///     >>> fluid.layers.data("words", [1], dtype="int64", lod_level=1).lod_level
+    ///     1
     "io.data(name, shape, append_batch_size=True, dtype='float32', lod_level=0, \
      type=core.VarDesc.VarType.LOD_TENSOR, stop_gradient=True)"
         => |net, a| net.data(&a.str("name")?, Data::of(a.shape("shape")?)
         .append_batch_size(a.bool("append_batch_size")?).dtype(a.dtype("dtype")?).lod_level(a.usize("lod_level")?)
         .stop_gradient(a.bool("stop_gradient")?));
 
-    /// A variable that is fed; None or -1 for sizes that are known only when the program runs. Feeds are checked.
+    /// Declares a variable that is fed; what is fed must have the declared shape and element type.
+    ///
+    /// No gradient is computed for it unless its ``stop_gradient`` is set to ``False``.
     ///
     /// Args:
-    ///     shape (int or list): sizes of the result.
-    ///     dtype (str): the element type.
-    ///     lod_level (int): levels of sequences; 0: none.
+    ///     name (str): the key of ``feed``; every variable of a program has a name of its own.
+    ///     shape (list or tuple): all sizes, with that of the batch first; ``None`` or -1 for a size that is known only
+    ///         when the program runs.
+    ///     dtype (dtype): the element type.
+    ///     lod_level (int): the number of LoD levels of sequences; 0: there are none.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, with -1 for ``None``.
+    ///
+    /// Raises:
+    ///     ValueError: the program has a variable of this name with another shape or type.
+    ///     fluid.core.EnforceNotMet: another shape is fed (when the program runs).
+    ///     TypeError: another element type is fed (when the program runs).
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> x.shape
+    ///     (-1, 2)
+    ///     >>> total = fluid.layers.reduce_sum(x)
+    ///     >>> fluid.Executor().run(feed={"x": np.ones([3, 2], "float32")}, fetch_list=[total])[0].tolist()
+    ///     [6.0]
     "fluid.data(name, shape, dtype='float32', lod_level=0)"
         => |net, a| net.checked_data(&a.str("name")?, &a.shape("shape")?, a.dtype("dtype")?, a.usize("lod_level")?);
 
-    /// A parameter that belongs to no layer.
+    /// Makes a parameter that belongs to no layer, for layers of your own.
+    ///
+    /// The startup program sets its first value; optimizers train it.
     ///
     /// Args:
-    ///     shape (list): of the parameter.
-    ///     dtype (str): of the parameter.
-    ///     name (str): its name; otherwise one is made.
-    ///     attr (ParamAttr): name, initializer, regularizer, learning rate.
+    ///     shape (list or tuple): the sizes; all are known.
+    ///     dtype (dtype): the element type.
+    ///     name (str): its name; ``None``: it is generated.
+    ///     attr (ParamAttr): name, initializer, regularizer and learning rate.
     ///     is_bias (bool): the default initializer is 0 instead of Xavier's.
-    ///     default_initializer (Initializer): used if ``attr`` has none.
+    ///     default_initializer (Initializer): used if ``attr`` has none; ``None``: the default.
+    ///
+    /// Returns:
+    ///     Variable: the parameter.
+    ///
+    /// Raises:
+    ///     ValueError: a size is negative.
+    ///     TypeError: ``dtype`` is no element type.
     ///
     /// Example:
-    ///     >>> fluid.layers.create_parameter([13, 4], "float32", name="w").shape
-    ///     (13, 4)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> w = fluid.layers.create_parameter([2, 1], "float32", name="w", default_initializer=ones)
+    ///     >>> out = fluid.layers.matmul(x, w)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[3.0]]
     "tensor.create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None)" => |net, a| {
         let (shape, dtype) = (a.sizes("shape")?, a.dtype("dtype")?);
         let mut attr = a.param_attr("attr")?;
@@ -231,33 +271,73 @@ declare! {
         }
     };
 
-    /// A variable of block 0 with the first value ``value``; no optimizer changes it.
+    /// Makes a variable with a first value that no optimizer changes, such as a counter or a learning rate.
+    ///
+    /// It belongs to the global block; the startup program sets its value.
     ///
     /// Args:
-    ///     shape (int or list): sizes.
-    ///     value (float): first value of every element.
-    ///     dtype (str): element type.
-    ///     persistable (bool): keep it between runs.
-    ///     force_cpu (bool): carried along for saved programs.
+    ///     shape (list or tuple): the sizes.
+    ///     value (float): the first value of every element.
+    ///     dtype (dtype): the element type.
+    ///     persistable (bool): keep the value between runs and save it with the model.
+    ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///     name (str): its name; ``None``: it is generated.
+    ///
+    /// Returns:
+    ///     Variable: the variable.
+    ///
+    /// Example:
+    ///     >>> count = fluid.layers.create_global_var([1], value=0, dtype="int64", persistable=True)
+    ///     >>> count = fluid.layers.increment(count)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> [exe.run(fetch_list=[count])[0].tolist() for _ in range(3)]
+    ///     [[1], [2], [3]]
     "tensor.create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None)"
         => |net, a| net.create_global_var(GlobalVar::new(a.i64s("shape")?, a.f64("value")?, a.dtype("dtype")?)
         .persistable(a.bool("persistable")?).force_cpu(a.bool("force_cpu")?));
 
-    /// A variable that an operator of the program will write.
+    /// Makes a variable without a value, which an operator of the program will write.
+    ///
+    /// Pass it as the result of another layer, such as ``out`` or ``output``.
     ///
     /// Args:
-    ///     dtype (str): the element type.
-    ///     persistable (bool): the value stays in the scope between runs and is saved.
+    ///     dtype (dtype): the element type.
+    ///     name (str): its name; ``None``: it is generated.
+    ///     persistable (bool): keep the value between runs and save it with the model.
+    ///
+    /// Returns:
+    ///     Variable: the variable; its shape is that of the value written.
+    ///
+    /// Example:
+    ///     >>> copy = fluid.layers.create_tensor("float32")
+    ///     >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
+    ///     >>> _ = fluid.layers.assign(x, output=copy)
+    ///     >>> fluid.Executor().run(fetch_list=[copy])[0].tolist()
+    ///     [3.0, 3.0]
     "tensor.create_tensor(dtype, name=None, persistable=False)"
         => |net, a| Ok::<_, Error>(net.create_tensor(a.dtype("dtype")?, a.bool("persistable")?));
 
-    /// A counter that grows by ``step`` at the start of every run and is ``begin`` in the first one. ``None`` names it
-    /// ``@STEP_COUNTER@``.
+    /// Makes a counter that grows by ``step`` in every run of the program.
+    ///
+    /// Learning rate schedules use it. It is persistable: a model that is saved goes on counting when it is loaded.
+    /// Calls with one name return the same counter.
     ///
     /// Args:
-    ///     counter_name (str): ``None``: ``@STEP_COUNTER@``.
-    ///     begin (int): the value in the first run.
+    ///     counter_name (str): the name of the variable; ``None``: ``@STEP_COUNTER@``.
+    ///     begin (int): the value in the first run if ``step`` is 1; otherwise that is ``begin - 1 + step``, as in
+    ///         Fluid.
     ///     step (int): the increase per run.
+    ///
+    /// Returns:
+    ///     Variable: int64 ``[1]``.
+    ///
+    /// Example:
+    ///     >>> counter = fluid.layers.autoincreased_step_counter(begin=5)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> [exe.run(fetch_list=[counter])[0].tolist() for _ in range(3)]
+    ///     [[5], [6], [7]]
     "nn.autoincreased_step_counter(counter_name=None, begin=1, step=1)"
         => |net, a| net.autoincreased_step_counter(a.opt_str("counter_name")?.as_deref(),
         a.i64("begin")?, a.i64("step")?);

@@ -46,24 +46,37 @@ impl Net {
 }
 
 declare! {
-    /// Sets elements to zero at random in training.
+    /// Sets elements to 0 at random in training, with the probability ``dropout_prob``.
+    ///
+    /// It keeps units of a network from relying on each other. A program made by ``clone(for_test=True)`` drops
+    /// nothing.
     ///
     /// Args:
-    ///     x (Variable): any float tensor.
-    ///     dropout_prob (float): the probability of zero.
-    ///     is_test (bool): do not drop; ``clone(for_test=True)`` sets it.
-    ///     seed (int): of the random numbers; ``None``: other ones in every run.
-    ///     dropout_implementation (str): ``downgrade_in_infer`` multiplies by ``1 - dropout_prob`` in tests, ``upscale_in_train``.
-    ///     divides by
-    ///     it in training.
+    ///     x (Variable): float32 or float64, any shape.
+    ///     dropout_prob (float): the probability of 0, in ``[0, 1]``.
+    ///     is_test (bool): drop nothing.
+    ///     seed (int): the same seed drops the same elements in every run; ``None``: other ones in every run, which
+    ///         follow from ``Program.random_seed`` if that is set.
+    ///     dropout_implementation (str): ``downgrade_in_infer``: elements keep their value in training and are
+    ///         multiplied by ``1 - dropout_prob`` in tests; ``upscale_in_train``: elements that are kept are divided by
+    ///         ``1 - dropout_prob`` in training, and tests return ``x``.
     ///
     /// Returns:
-    ///     Variable: the shape of ``x``.
+    ///     Variable: the shape, element type and LoD of ``x``.
+    ///
+    /// Raises:
+    ///     ValueError: ``dropout_prob`` is not in ``[0, 1]``, or ``dropout_implementation`` is unknown (when the
+    ///         program runs).
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [None, 32])
-    ///     >>> fluid.layers.dropout(x, 0.5, dropout_implementation="upscale_in_train").shape
-    ///     (-1, 32)
+    ///     >>> x = fluid.data("x", [None, 4])
+    ///     >>> out = fluid.layers.dropout(x, 0.5, dropout_implementation="upscale_in_train")
+    ///     >>> test_program = fluid.default_main_program().clone(for_test=True)
+    ///     >>> exe, feed = fluid.Executor(), {"x": np.ones([100, 4], "float32")}
+    ///     >>> sorted(set(exe.run(feed=feed, fetch_list=[out])[0].ravel().tolist()))
+    ///     [0.0, 2.0]
+    ///     >>> sorted(set(exe.run(test_program, feed=feed, fetch_list=[out])[0].ravel().tolist()))
+    ///     [1.0]
     "nn.dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation='downgrade_in_infer')"
         => |net, a| net.dropout(&a.var("x")?, Dropout::prob(a.f32("dropout_prob")?).is_test(a.bool("is_test")?)
         .seed(a.opt("seed", Args::i32)?).dropout_implementation(a.str("dropout_implementation")?));

@@ -152,83 +152,184 @@ impl Net {
 }
 
 declare! {
-    /// Looks up rows of a weight matrix by id. ``fluid.embedding`` is the same for ids without the last dimension of 1.
+    /// Looks up a row of a trained table for each id: ``out[..., :] = table[input[..., 0]]``.
+    ///
+    /// The last dimension of the ids has size 1 and becomes the width of the table; ``fluid.embedding`` takes ids
+    /// without that dimension. LoD is kept.
     ///
     /// Args:
-    ///     input (Variable): ids, int64 ``[..., 1]``.
-    ///     size (list): ``[rows, width]`` of the table.
-    ///     is_sparse (bool): the gradient holds only the rows that were looked up.
-    ///     is_distributed (bool): a hashed table: any int64 is an id, rows are made on first use and live on parameter servers.
-    ///     padding_idx (int): this id reads as zeros and is not trained; a negative one counts from the last row.
-    ///     param_attr (ParamAttr): name, initializer, regularizer of the table; two layers with one name share it.
-    ///     dtype (str): the element type.
-    ///     entry (str): ``paddle.distributed.CountFilterEntry`` or another rule of admission to a hashed table (not in Fluid).
-    ///     evict (str): ``paddle.distributed.UnseenEviction`` or ``ScoreEviction`` of a hashed table (not in Fluid).
+    ///     input (Variable): int64 or int32, ``[..., 1]``: ids from 0 to ``rows - 1``.
+    ///     size (list or tuple): ``[rows, width]`` of the table.
+    ///     is_sparse (bool): the gradient is SelectedRows: only the rows of the batch. Large tables need it. SGD,
+    ///         Adagrad, Ftrl and Adam with ``lazy_mode`` then update only these rows, Momentum, RMSProp and Adam all
+    ///         rows; Adadelta, Adamax and some others do not take such gradients.
+    ///     is_distributed (bool): a hashed table: any int64 is an id, and a row is made when its id is first used. It
+    ///         lives on the parameter servers, or in memory if there are none; ``size[0]`` is no limit.
+    ///     padding_idx (int): the row of this id reads as zeros and is not trained; a negative number counts from the
+    ///         last row; ``None``: there is no such id.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the table; layers with one name
+    ///         share a table. ``None``: Xavier's initializer.
+    ///     dtype (dtype): the element type of the table: float32 or float64.
+    ///     entry (object): ``paddle.distributed.CountFilterEntry``, ``ProbabilityEntry`` or ``ShowClickEntry``: which
+    ///         ids get a row of a hashed table, and whether shows and clicks are counted; ``None``: all ids, without
+    ///         counts. Fluid 1.8 does not have it.
+    ///     evict (object): ``paddle.distributed.UnseenEviction`` or ``ScoreEviction``: which rows of a hashed table are
+    ///         evicted; ``None``: none. Fluid does not have it.
     ///
     /// Returns:
-    ///     Variable: ``[..., width]``.
+    ///     Variable: ``[..., width]`` with the LoD of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the last size of ``input`` is not 1.
+    ///     TypeError: the ids are no integers.
+    ///     IndexError: an id is outside of the table (when the program runs).
+    ///     ValueError: ``size`` does not have two elements.
     ///
     /// Example:
     ///     >>> ids = fluid.data("ids", [None, 1], "int64")
-    ///     >>> fluid.layers.embedding(ids, [1000, 8], is_sparse=True).shape
+    ///     >>> out = fluid.layers.embedding(ids, [1000, 8], is_sparse=True)
+    ///     >>> out.shape
     ///     (-1, 8)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(feed={"ids": np.array([[3], [999], [3]])}, fetch_list=[out])[0].shape
+    ///     (3, 8)
+    ///     >>> query, title = fluid.data("query", [None, 1], "int64"), fluid.data("title", [None, 1], "int64")
+    ///     >>> shared = fluid.ParamAttr("words")
+    ///     >>> a = fluid.layers.embedding(query, [1000, 8], param_attr=shared)
+    ///     >>> b = fluid.layers.embedding(title, [1000, 8], param_attr=shared)
+    ///     >>> [p.name for p in fluid.default_main_program().all_parameters() if p.name == "words"]
+    ///     ['words']
     "nn.embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, \
      dtype='float32', *, entry=None, evict=None)"
         => |net, a| net.embedding(&a.var("input")?, embedding(a)?);
 
-    /// Rows of a table by ids ``[...]``; the width becomes the last dimension. ``entry`` and ``evict`` as in
-    /// ``fluid.layers.embedding``.
+    /// Looks up a row of a trained table for each id: ``out[..., :] = table[input[...]]``.
+    ///
+    /// The width of the table becomes a new last dimension. ``fluid.layers.embedding`` is the same for ids
+    /// ``[..., 1]``. LoD is kept.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     size (list): ``[rows, width]`` of the table.
-    ///     is_sparse (bool): the gradient holds only the rows of the batch.
-    ///     is_distributed (bool): rows are found by id and made on first use: on parameter servers, or in memory where there are none.
-    ///     padding_idx (int): the id whose row is zero; negative ones count from the end.
-    ///     param_attr (ParamAttr): the table.
-    ///     dtype (str): element type of the table.
-    ///     entry (str): which ids get a row of a distributed table.
-    ///     evict (str): which rows of a distributed table go by themselves; none unless it is said.
+    ///     input (Variable): int64 or int32, any shape: ids from 0 to ``rows - 1``.
+    ///     size (list or tuple): ``[rows, width]`` of the table.
+    ///     is_sparse (bool): the gradient is SelectedRows: only the rows of the batch. Large tables need it. SGD,
+    ///         Adagrad, Ftrl and Adam with ``lazy_mode`` then update only these rows, Momentum, RMSProp and Adam all
+    ///         rows; Adadelta, Adamax and some others do not take such gradients.
+    ///     is_distributed (bool): a hashed table: any int64 is an id, and a row is made when its id is first used. It
+    ///         lives on the parameter servers, or in memory if there are none; ``size[0]`` is no limit.
+    ///     padding_idx (int): the row of this id reads as zeros and is not trained; a negative number counts from the
+    ///         last row; ``None``: there is no such id.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the table; layers with one name
+    ///         share a table. ``None``: Xavier's initializer.
+    ///     dtype (dtype): the element type of the table: float32 or float64.
+    ///     entry (object): ``paddle.distributed.CountFilterEntry``, ``ProbabilityEntry`` or ``ShowClickEntry``: which
+    ///         ids get a row of a hashed table, and whether shows and clicks are counted; ``None``: all ids, without
+    ///         counts. Fluid 1.8 does not have it.
+    ///     evict (object): ``paddle.distributed.UnseenEviction`` or ``ScoreEviction``: which rows of a hashed table are
+    ///         evicted; ``None``: none. Fluid does not have it.
+    ///
+    /// Returns:
+    ///     Variable: ``[*input.shape, width]`` with the LoD of ``input``.
+    ///
+    /// Raises:
+    ///     TypeError: the ids are no integers.
+    ///     IndexError: an id is outside of the table (when the program runs).
+    ///     ValueError: ``size`` does not have two elements.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.data("ids", [None, 20], "int64")
+    ///     >>> fluid.embedding(ids, size=[1000, 8], padding_idx=0).shape
+    ///     (-1, 20, 8)
     "fluid.embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, \
      dtype='float32', *, entry=None, evict=None)"
         => |net, a| net.embedding_v2(&a.var("input")?, embedding(a)?);
 
-    /// Vectors with a one at the position of the id.
+    /// Makes a vector per id with 1 at the position of the id and 0 elsewhere.
+    ///
+    /// The last dimension of the ids has size 1 and becomes ``depth``; ``fluid.one_hot`` takes ids without that
+    /// dimension. No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): ids, int64 ``[..., 1]``.
+    ///     input (Variable): int64 or int32, ``[..., 1]``: ids from 0 to ``depth - 1``.
     ///     depth (int): the length of the vectors.
-    ///     allow_out_of_range (bool): an id outside of ``[0, depth)`` gives zeros instead of an error.
+    ///     allow_out_of_range (bool): another id gives zeros instead of an error.
     ///
     /// Returns:
-    ///     Variable: float32 ``[..., depth]``.
+    ///     Variable: float32, ``[..., depth]``.
+    ///
+    /// Raises:
+    ///     IndexError: an id is not in ``[0, depth)``, without ``allow_out_of_range`` (when the program runs).
     ///
     /// Example:
     ///     >>> ids = fluid.layers.assign(np.array([[1], [0]], "int64"))
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.one_hot(ids, 3)])[0].tolist()
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.one_hot(ids, depth=3)])[0].tolist()
     ///     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     "nn.one_hot(input, depth, allow_out_of_range=False)"
         => |net, a| net.one_hot(&a.var("input")?, a.i32("depth")?, a.bool("allow_out_of_range")?);
 
-    /// A 1 at the place of each id among ``depth`` zeros, along a new last dimension.
+    /// Makes a vector per id with 1 at the position of the id and 0 elsewhere, along a new last dimension.
+    ///
+    /// No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): i32 or i64, [..., 1].
-    ///     depth (int): the length of the rows.
-    ///     allow_out_of_range (bool): an element outside of 0 to depth - 1 makes a row of zeros, not an error.
+    ///     input (Variable): int64 or int32, any shape: ids from 0 to ``depth - 1``.
+    ///     depth (int): the length of the vectors.
+    ///     allow_out_of_range (bool): another id gives zeros instead of an error.
+    ///
+    /// Returns:
+    ///     Variable: float32, ``[*input.shape, depth]``.
+    ///
+    /// Raises:
+    ///     IndexError: an id is not in ``[0, depth)``, without ``allow_out_of_range`` (when the program runs).
+    ///
+    /// Example:
+    ///     >>> ids = fluid.layers.assign(np.array([1, 0], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.one_hot(ids, depth=3)])[0].tolist()
+    ///     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     "fluid.one_hot(input, depth, allow_out_of_range=False)"
         => |net, a| net.one_hot_v2(&a.var("input")?, a.i32("depth")?, a.bool("allow_out_of_range")?);
 
-    /// A SelectedRows variable in which every row occurs once: values of duplicate rows are summed.
+    /// Adds up the duplicate rows of SelectedRows, so that every row number occurs once.
+    ///
+    /// SelectedRows are the gradients of sparse embeddings: row numbers and a value for each of them.
     ///
     /// Args:
-    ///     x (Variable): row-sparse.
+    ///     x (Variable): SelectedRows.
+    ///
+    /// Returns:
+    ///     Variable: SelectedRows with distinct row numbers.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.layers.assign(np.array([[1], [3], [1]], "int64"))
+    ///     >>> rows = fluid.layers.embedding(ids, [5, 2], is_sparse=True, param_attr="table")
+    ///     >>> grads = fluid.backward.append_backward(fluid.layers.reduce_sum(rows))
+    ///     >>> merged = fluid.layers.merge_selected_rows(grads[0][1])
+    ///     >>> values = fluid.layers.get_tensor_from_selected_rows(merged)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[values])[0].tolist()
+    ///     [[2.0, 2.0], [1.0, 1.0]]
     "nn.merge_selected_rows(x, name=None)" => |net, a| net.merge_selected_rows(&a.var("x")?);
 
-    /// The values of a SelectedRows variable as a dense tensor, one row per listed row.
+    /// Takes the values of SelectedRows as a dense tensor, one row per row number.
+    ///
+    /// The row numbers get lost; duplicates are not added up (``merge_selected_rows`` does that).
     ///
     /// Args:
-    ///     x (Variable): row-sparse.
+    ///     x (Variable): SelectedRows, such as the gradient of a sparse embedding.
+    ///
+    /// Returns:
+    ///     Variable: ``[row numbers, width]``.
+    ///
+    /// Example:
+    ///     >>> ids = fluid.layers.assign(np.array([[1], [3], [1]], "int64"))
+    ///     >>> rows = fluid.layers.embedding(ids, [5, 2], is_sparse=True, param_attr="table")
+    ///     >>> grads = fluid.backward.append_backward(fluid.layers.reduce_sum(rows))
+    ///     >>> values = fluid.layers.get_tensor_from_selected_rows(grads[0][1])
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[values])[0].tolist()
+    ///     [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
     "nn.get_tensor_from_selected_rows(x, name=None)" => |net, a| net.get_tensor_from_selected_rows(&a.var("x")?);
 }
 

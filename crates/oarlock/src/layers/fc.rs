@@ -67,25 +67,40 @@ impl Net {
 }
 
 declare! {
-    /// A fully connected layer: ``act(input @ W + b)``. With a list of inputs every input has a weight, and the products are
-    /// summed.
+    /// Computes a fully connected layer: ``act(input @ W + b)``.
+    ///
+    /// The dimensions from ``num_flatten_dims`` on are flattened to one. With a list of inputs each one has a weight of
+    /// its own, and the products are summed before bias and activation. The weight is a parameter
+    /// ``[width of the input, size]``, the bias one ``[size]``.
     ///
     /// Args:
-    ///     input (Variable or list): ``[batch, d1, d2, ...]``.
-    ///     size (int): columns of the result.
-    ///     num_flatten_dims (int): the first ``num_flatten_dims`` dimensions are kept, the others become the columns of a matrix.
-    ///     param_attr (ParamAttr): name, initializer, regularizer of the weight.
-    ///     bias_attr (ParamAttr or False): the same of the bias; ``False``: no bias.
-    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-    ///     name (str): prefix of the names of its variables.
+    ///     input (Variable or list): float32 or float64, ``[batch, ...]``, or a list of such Variables.
+    ///     size (int): the columns of the result.
+    ///     num_flatten_dims (int): the number of dimensions that stay; the others become the columns of a matrix. For
+    ///         the rows of ``[batch, steps, width]`` use 2.
+    ///     param_attr (ParamAttr or list): name, initializer, regularizer and learning rate of the weight, or a list
+    ///         with one for each input; ``None``: Xavier's initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
     ///
     /// Returns:
-    ///     Variable: ``[batch, size]``, or the kept dimensions and ``size``.
+    ///     Variable: the first ``num_flatten_dims`` dimensions of the input, then ``size``; with LoD as the input.
+    ///
+    /// Raises:
+    ///     ValueError: ``num_flatten_dims`` is negative, or not less than the dimensions of the input.
+    ///     fluid.core.EnforceNotMet: a size of the input that becomes a column is not known.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [None, 13])
-    ///     >>> fluid.layers.fc(x, 10, act="relu").shape
-    ///     (-1, 10)
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> hidden = fluid.layers.fc(x, 3, param_attr=fluid.initializer.Constant(0.5), act="relu")
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(feed={"x": np.array([[1, 2]], "float32")}, fetch_list=[hidden])[0].tolist()
+    ///     [[1.5, 1.5, 1.5]]
+    ///     >>> words = fluid.data("words", [None, 20, 8])
+    ///     >>> fluid.layers.fc(words, 16, num_flatten_dims=2).shape
+    ///     (-1, 20, 16)
+    ///     >>> fluid.layers.fc([x, hidden], 4, bias_attr=False).shape
+    ///     (-1, 4)
     "nn.fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None)"
         => |net, a| net.fc_of(&refs(&a.vars("input")?), Fc::size(a.usize("size")?)
         .num_flatten_dims(a.usize("num_flatten_dims")?).param_attr(a.param_unless_list("param_attr")?)

@@ -367,16 +367,25 @@ fn fill_op(op: Op, out: &VarRef, dtype: DType, value: f64, force_cpu: bool) -> O
 }
 
 declare! {
-    /// A copy of a variable, or a constant from a numpy array.
+    /// Copies a Variable, or makes a constant from a numpy array.
+    ///
+    /// The gradient passes through a copy. A constant is part of the program; keep it small.
     ///
     /// Args:
-    ///     input (Variable or numpy.ndarray): the value.
-    ///     output (Variable): where to write; otherwise a new variable.
+    ///     input (Variable or numpy.ndarray): the value; an array of float32, int32, int64 or bool.
+    ///     output (Variable): a Variable that receives the value and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     TypeError: the array has another element type, such as float64, the default of numpy.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
-    ///     >>> x.shape
-    ///     (1, 2)
+    ///     >>> y = fluid.layers.assign(x)
+    ///     >>> fluid.Executor().run(fetch_list=[y])[0].tolist()
+    ///     [[1.0, 2.0]]
     "tensor.assign(input, output=None)" => |net, a| match (a.is_var("input"), a.opt_var("output")?) {
         (true, None) => net.assign(&a.var("input")?),
         (true, Some(out)) => net.assign_into(&a.var("input")?, &out).map(|()| out),
@@ -384,25 +393,46 @@ declare! {
         (false, Some(out)) => net.assign_value_into(&a.tensor("input")?, &out).map(|()| out),
     };
 
-    /// ``start``, ``start + step``, ... up to ``end``, which is left out.
+    /// Makes the numbers ``start``, ``start + step``, ... up to, but without, ``end``.
     ///
     /// Args:
-    ///     start (float or Variable): one number.
-    ///     end (float or Variable): one number of the same dtype.
-    ///     step (float or Variable): one number of the same dtype, not 0.
-    ///     dtype (str): the element type.
+    ///     start (float or Variable): the first number; a Variable has one element.
+    ///     end (float or Variable): the bound, which is left out.
+    ///     step (float or Variable): the distance of neighbours, not 0; negative ones count down.
+    ///     dtype (dtype): the element type: float32, float64, int32 or int64.
+    ///
+    /// Returns:
+    ///     Variable: ``[ceil((end - start) / step)]``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     ValueError: ``step`` is 0 or has the wrong sign (when the program runs).
+    ///
+    /// Example:
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.range(0, 10, 3, "int64")])[0].tolist()
+    ///     [0, 3, 6, 9]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.range(1, 0, -0.25, "float32")])[0].tolist()
+    ///     [1.0, 0.75, 0.5, 0.25]
     "tensor.range(start, end, step, dtype)"
         => |net, a| net.range(a.operand("start")?, a.operand("end")?, a.operand("step")?,
         a.dtype("dtype")?);
 
-    /// A tensor whose elements are all ``value``.
+    /// Makes a tensor whose elements all have one value.
+    ///
+    /// No gradient flows through it.
     ///
     /// Args:
-    ///     shape (list or Variable): its sizes.
-    ///     dtype (str): its element type.
-    ///     value (float or Variable): the value.
+    ///     shape (list, tuple or Variable): the sizes. A Variable is int32 with one dimension; elements of a list may
+    ///         be Variables ``[1]``.
+    ///     dtype (dtype): the element type, such as float32, int64 or bool.
+    ///     value (float): the value of every element.
     ///     force_cpu (bool): accepted; values are always on the CPU.
-    ///     out (Variable): where to write; otherwise a new variable.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size in ``shape`` is negative.
     ///
     /// Example:
     ///     >>> x = fluid.layers.fill_constant([2], "int64", 7)
@@ -413,137 +443,259 @@ declare! {
         None => net.fill_constant(a.ints("shape")?, a.dtype("dtype")?, a.f64("value")?),
     };
 
-    /// `fill_constant` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
-    /// ``input``.
+    /// Makes a tensor of one value with a size that is taken from another tensor when the program runs, usually that of
+    /// the batch.
+    ///
+    /// No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): the tensor that gives the size.
-    ///     shape (int or list): the sizes; the one at `output_dim_idx` is replaced (must be set).
-    ///     dtype (str): element type of `Out`.
-    ///     value (float): the value.
-    ///     input_dim_idx (int): which size of `Input` to take.
-    ///     output_dim_idx (int): which size of `Out` it becomes.
+    ///     input (Variable): gives one size; its values are not used.
+    ///     shape (list or tuple): the sizes; the one at ``output_dim_idx`` is replaced, give it as -1.
+    ///     dtype (dtype): the element type, such as float32, int64 or bool.
+    ///     value (float): the value of every element.
+    ///     input_dim_idx (int): the dimension of ``input`` that gives the size.
+    ///     output_dim_idx (int): the dimension of the result that gets it.
     ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///
+    /// Returns:
+    ///     Variable: ``shape`` with the size from ``input``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` or the result does not have the named dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 8])
+    ///     >>> state = fluid.layers.fill_constant_batch_size_like(x, [-1, 3], "float32", 0.5)
+    ///     >>> fluid.Executor().run(feed={"x": np.zeros([2, 8], "float32")}, fetch_list=[state])[0].tolist()
+    ///     [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]
     "tensor.fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, \
      force_cpu=False)"
         => |net, a| net.fill_constant_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
         a.dtype("dtype")?, a.f64("value")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
 
-    /// A tensor of zeros.
+    /// Makes a tensor of zeros.
     ///
     /// Args:
-    ///     shape (list or Variable): sizes of the result.
-    ///     dtype (str): the element type.
+    ///     shape (list, tuple or Variable): the sizes. A Variable is int32 with one dimension; elements of a list may
+    ///         be Variables ``[1]``.
+    ///     dtype (dtype): the element type, such as float32, int64 or bool.
     ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size in ``shape`` is negative.
     ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.zeros([2], "float32")])[0].tolist()
     ///     [0.0, 0.0]
     "tensor.zeros(shape, dtype, force_cpu=False)" => |net, a| net.zeros(a.ints("shape")?, a.dtype("dtype")?);
 
-    /// A tensor of ones.
+    /// Makes a tensor of ones.
     ///
     /// Args:
-    ///     shape (list or Variable): sizes of the result.
-    ///     dtype (str): the element type.
+    ///     shape (list, tuple or Variable): the sizes. A Variable is int32 with one dimension; elements of a list may
+    ///         be Variables ``[1]``.
+    ///     dtype (dtype): the element type, such as float32, int64 or bool.
     ///     force_cpu (bool): accepted; values are always on the CPU.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size in ``shape`` is negative.
     ///
     /// Example:
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.ones([2], "int64")])[0].tolist()
     ///     [1, 1]
     "tensor.ones(shape, dtype, force_cpu=False)" => |net, a| net.ones(a.ints("shape")?, a.dtype("dtype")?);
 
-    /// A tensor of zeros with the shape and element type of ``x``.
+    /// Makes zeros with the shape and element type of another tensor.
     ///
     /// Args:
-    ///     x (Variable): the input.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): gives shape and element type; its values are not used.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.zeros_like(x)])[0].tolist()
+    ///     [[0.0, 0.0], [0.0, 0.0]]
     "tensor.zeros_like(x, out=None)" => |net, a| net.zeros_like(&a.var("x")?);
 
-    /// A tensor of ones with the shape and element type of ``x``.
+    /// Makes ones with the shape and element type of another tensor.
     ///
     /// Args:
-    ///     x (Variable): the input.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): gives shape and element type; its values are not used.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.ones_like(x)])[0].tolist()
+    ///     [[1.0, 1.0], [1.0, 1.0]]
     "tensor.ones_like(x, out=None)" => |net, a| net.ones_like(&a.var("x")?);
 
-    /// A tensor with the shape of ``input`` and every element ``fill_value``.
+    /// Makes a tensor of one value with the shape of another one.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     fill_value (float): the value of all elements.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
-    ///     dtype (str): the element type.
+    ///     input (Variable): gives the shape; its values are not used.
+    ///     fill_value (float): the value of every element.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///     dtype (dtype): the element type; ``None``: that of ``input``.
     ///     device (str): accepted; values are always on the CPU.
-    ///     stop_gradient (bool): no gradient flows through the result.
+    ///     stop_gradient (bool): the result's ``stop_gradient``: no gradient is computed for it.
+    ///
+    /// Returns:
+    ///     Variable: the shape of ``input``, of ``dtype``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.zeros([1, 3], "float32")
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.full_like(x, 2, dtype="int64")])[0].tolist()
+    ///     [[2, 2, 2]]
     "nn.full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None)"
         => |net, a| net.full_like(&a.var("input")?, a.f32("fill_value")?, a.opt_dtype("dtype")?);
 
-    /// A tensor of random numbers, uniform in ``[min, max)``. ``seed`` 0 takes the program's seed.
+    /// Makes a tensor of random numbers that are uniformly distributed over ``[min, max)``.
+    ///
+    /// The numbers differ from those of Fluid with the same seed.
     ///
     /// Args:
-    ///     shape (list or Variable): the sizes.
-    ///     dtype (str): element type of `Out`: f32 or f64.
+    ///     shape (list, tuple or Variable): the sizes. A Variable is int32 with one dimension; elements of a list may
+    ///         be Variables ``[1]``.
+    ///     dtype (dtype): the element type: float32 or float64.
     ///     min (float): lower bound.
     ///     max (float): upper bound, excluded.
-    ///     seed (int): start of the sequence; 0 for another one in every run.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     TypeError: ``dtype`` is neither float32 nor float64.
+    ///     ValueError: ``min`` is above ``max``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.uniform_random([100], min=0.0, max=2.0, seed=1)
+    ///     >>> out = fluid.Executor().run(fetch_list=[x])[0]
+    ///     >>> out.shape, bool(out.min() >= 0.0), bool(out.max() < 2.0)
+    ///     ((100,), True, True)
     "ops.uniform_random(shape, dtype='float32', min=-1.0, max=1.0, seed=0)"
         => |net, a| net.uniform_random(a.ints("shape")?, a.dtype("dtype")?, (a.f32("min")?, a.f32("max")?),
         a.i32("seed")?);
 
-    /// A tensor of normally distributed random numbers. ``seed`` 0 takes the program's seed.
+    /// Makes a tensor of normally distributed random numbers.
+    ///
+    /// The numbers differ from those of Fluid with the same seed.
     ///
     /// Args:
-    ///     shape (list or Variable): the sizes.
-    ///     mean (float): middle of the distribution.
+    ///     shape (list, tuple or Variable): the sizes. A Variable is int32 with one dimension; elements of a list may
+    ///         be Variables ``[1]``.
+    ///     mean (float): mean of the distribution.
     ///     std (float): its standard deviation.
-    ///     seed (int): start of the sequence; 0 for another one in every run.
-    ///     dtype (str): element type of `Out`: f32 or f64.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
+    ///     dtype (dtype): the element type: float32 or float64.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     TypeError: ``dtype`` is neither float32 nor float64.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.gaussian_random([10000], mean=5.0, std=0.1, seed=1)
+    ///     >>> out = fluid.Executor().run(fetch_list=[x])[0]
+    ///     >>> round(float(out.mean()), 1), round(float(out.std()), 1)
+    ///     (5.0, 0.1)
     "nn.gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype='float32')"
         => |net, a| net.gaussian_random(a.ints("shape")?, (a.f32("mean")?, a.f32("std")?), a.i32("seed")?,
         a.dtype("dtype")?);
 
-    /// `uniform_random` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
-    /// ``input``.
+    /// Makes random numbers uniform over ``[min, max)``, with a size that is taken from another tensor when the program
+    /// runs.
     ///
     /// Args:
-    ///     input (Variable): the tensor that gives the size.
-    ///     shape (int or list): the sizes; the one at `output_dim_idx` is replaced (must be set).
-    ///     dtype (str): element type of `Out`: f32 or f64.
-    ///     input_dim_idx (int): which size of `Input` to take.
-    ///     output_dim_idx (int): which size of `Out` it becomes.
+    ///     input (Variable): gives one size; its values are not used.
+    ///     shape (list or tuple): the sizes; the one at ``output_dim_idx`` is replaced, give it as -1.
+    ///     dtype (dtype): the element type; only float32.
+    ///     input_dim_idx (int): the dimension of ``input`` that gives the size.
+    ///     output_dim_idx (int): the dimension of the result that gets it.
     ///     min (float): lower bound.
     ///     max (float): upper bound, excluded.
-    ///     seed (int): start of the sequence; 0 for another one in every run.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
+    ///
+    /// Returns:
+    ///     Variable: ``shape`` with the size from ``input``.
+    ///
+    /// Raises:
+    ///     NotImplementedError: ``dtype`` is not float32; cast the result instead.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 8])
+    ///     >>> noise = fluid.layers.uniform_random_batch_size_like(x, [-1, 3])
+    ///     >>> fluid.Executor().run(feed={"x": np.zeros([2, 8], "float32")}, fetch_list=[noise])[0].shape
+    ///     (2, 3)
     "nn.uniform_random_batch_size_like(input, shape, dtype='float32', input_dim_idx=0, output_dim_idx=0, \
      min=-1.0, max=1.0, seed=0)"
         => |net, a| net.uniform_random_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
         (a.f32("min")?, a.f32("max")?), a.i32("seed")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
 
-    /// `gaussian_random` of ``shape``, in which dimension ``output_dim_idx`` has the size of dimension ``input_dim_idx`` of
-    /// ``input``.
+    /// Makes normally distributed random numbers, with a size that is taken from another tensor when the program runs.
     ///
     /// Args:
-    ///     input (Variable): the tensor that gives the size.
-    ///     shape (int or list): the sizes; the one at `output_dim_idx` is replaced (must be set).
-    ///     input_dim_idx (int): which size of `Input` to take.
-    ///     output_dim_idx (int): which size of `Out` it becomes.
-    ///     mean (float): middle of the distribution.
+    ///     input (Variable): gives one size; its values are not used.
+    ///     shape (list or tuple): the sizes; the one at ``output_dim_idx`` is replaced, give it as -1.
+    ///     input_dim_idx (int): the dimension of ``input`` that gives the size.
+    ///     output_dim_idx (int): the dimension of the result that gets it.
+    ///     mean (float): mean of the distribution.
     ///     std (float): its standard deviation.
-    ///     seed (int): start of the sequence; 0 for another one in every run.
-    ///     dtype (str): element type of `Out`: f32 or f64.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
+    ///     dtype (dtype): the element type; only float32.
+    ///
+    /// Returns:
+    ///     Variable: ``shape`` with the size from ``input``.
+    ///
+    /// Raises:
+    ///     NotImplementedError: ``dtype`` is not float32; cast the result instead.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 8])
+    ///     >>> noise = fluid.layers.gaussian_random_batch_size_like(x, [-1, 3])
+    ///     >>> fluid.Executor().run(feed={"x": np.zeros([2, 8], "float32")}, fetch_list=[noise])[0].shape
+    ///     (2, 3)
     "nn.gaussian_random_batch_size_like(input, shape, input_dim_idx=0, output_dim_idx=0, mean=0.0, std=1.0, \
      seed=0, dtype='float32')"
         => |net, a| net.gaussian_random_batch_size_like(&a.var("input")?, &a.i32s("shape")?,
         (a.f32("mean")?, a.f32("std")?), a.i32("seed")?, (a.i32("input_dim_idx")?, a.i32("output_dim_idx")?));
 
-    /// An identity matrix ``[num_rows, num_columns]``, repeated over the dimensions ``batch_shape``.
+    /// Makes an identity matrix, or a batch of them.
     ///
     /// Args:
-    ///     num_rows (int): rows (must be set).
-    ///     num_columns (int): columns; -1 for as many as rows.
-    ///     batch_shape (list): the matrix is repeated over these dimensions.
-    ///     dtype (str): element type of `Out`.
+    ///     num_rows (int): the number of rows.
+    ///     num_columns (int): the number of columns; ``None``: that of the rows.
+    ///     batch_shape (list): sizes of dimensions in front, over which the matrix is repeated; ``None``: none.
+    ///     dtype (dtype): the element type: float16, float32, float64, int32 or int64.
+    ///
+    /// Returns:
+    ///     Variable: ``[*batch_shape, num_rows, num_columns]``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     ValueError: a size is negative.
+    ///
+    /// Example:
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.eye(2, 3, dtype="int64")])[0].tolist()
+    ///     [[1, 0, 0], [0, 1, 0]]
+    ///     >>> fluid.layers.eye(3, batch_shape=[4]).shape
+    ///     (4, 3, 3)
     "tensor.eye(num_rows, num_columns=None, batch_shape=None, dtype='float32')"
         => |net, a| {
             let eye = net.eye(a.i64("num_rows")?, a.opt("num_columns", Args::i64)?, a.dtype("dtype")?)?;
@@ -553,27 +705,52 @@ declare! {
             }
         };
 
-    /// ``num`` numbers from ``start`` to ``stop`` with equal distances.
+    /// Makes ``num`` numbers from ``start`` to ``stop``, both included, at equal distances.
     ///
     /// Args:
-    ///     start (float): one number, f32 or f64.
-    ///     stop (float): one number of the same dtype.
-    ///     num (int): one integer, at least 1.
-    ///     dtype (str): the element type.
+    ///     start (float): the first number.
+    ///     stop (float): the last number.
+    ///     num (int): how many numbers, at least 1; 1 gives ``start``.
+    ///     dtype (dtype): the element type: float32 or float64.
+    ///
+    /// Returns:
+    ///     Variable: ``[num]``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     ValueError: ``num`` is less than 1 (when the program runs).
+    ///     TypeError: ``dtype`` is neither float32 nor float64.
+    ///
+    /// Example:
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.linspace(0, 10, 5, "float32")])[0].tolist()
+    ///     [0.0, 2.5, 5.0, 7.5, 10.0]
     "tensor.linspace(start, stop, num, dtype)"
         => |net, a| net.linspace(a.f64("start")?, a.f64("stop")?, a.i32("num")?, a.dtype("dtype")?);
 
-    /// Random whole numbers in ``[low, high)``; with one bound, in ``[0, low)``.
+    /// Makes a tensor of random whole numbers that are uniformly distributed over ``[low, high)``.
     ///
     /// Args:
-    ///     low (int): the least number (must be set).
-    ///     high (int): above the greatest number (must be set).
-    ///     shape (list or Variable): the sizes.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
-    ///     dtype (str): element type of `Out`: i32 or i64.
+    ///     low (int): the smallest number; with ``high=None`` the upper bound, and the smallest number is 0.
+    ///     high (int): upper bound, excluded; ``None``: numbers lie in ``[0, low)``.
+    ///     shape (list, tuple or Variable): the sizes; ``None``: ``[1]``. A Variable is int32 with one dimension;
+    ///         elements of a list may be Variables ``[1]``.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///     dtype (dtype): the element type, int32 or int64; ``None``: int64.
     ///     device (str): accepted; values are always on the CPU.
-    ///     stop_gradient (bool): no gradient flows through the result.
-    ///     seed (int): start of the sequence; 0 for another one in every run.
+    ///     stop_gradient (bool): the result's ``stop_gradient``: no gradient is computed for it.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     ValueError: ``low`` is not below ``high``.
+    ///     TypeError: ``dtype`` is neither int32 nor int64.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.randint(low=3, high=6, shape=[50], seed=1)
+    ///     >>> sorted(set(fluid.Executor().run(fetch_list=[x])[0].tolist()))
+    ///     [3, 4, 5]
     "nn.randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_gradient=False, seed=0, \
      name=None)"
         => |net, a| {
@@ -585,14 +762,28 @@ declare! {
         net.randint(range, shape, a.opt_dtype("dtype")?.unwrap_or(DType::I64), a.i32("seed")?)
     };
 
-    /// For each row of probabilities, the index of a random draw.
+    /// Draws a column of each row, with the probabilities in the row.
+    ///
+    /// A uniform random number ``r`` in ``[min, max)`` is compared with the running sums of the row.
     ///
     /// Args:
-    ///     x (Variable): probabilities [batch, classes].
-    ///     min (float): lower bound of r.
-    ///     max (float): upper bound of r.
-    ///     seed (int): of r; 0 for another one in every run.
-    ///     dtype (str): the element type.
+    ///     x (Variable): float32 or float64, ``[batch, classes]``; each row sums to 1.
+    ///     min (float): lower bound of ``r``.
+    ///     max (float): upper bound of ``r``.
+    ///     seed (int): the same seed gives the same numbers in every run; 0: other numbers in every run, which follow
+    ///         from ``Program.random_seed`` if that is set.
+    ///     dtype (dtype): accepted; the result has the type int64.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch]``: the column that was drawn for each row.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` does not have two dimensions.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[0, 1, 0], [0, 0, 1]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.sampling_id(x)])[0].tolist()
+    ///     [1, 2]
     "nn.sampling_id(x, min=0.0, max=1.0, seed=0, dtype='float32')"
         => |net, a| net.sampling_id(&a.var("x")?, (a.f32("min")?, a.f32("max")?), a.i32("seed")?);
 }

@@ -296,181 +296,442 @@ impl Net {
 }
 
 declare! {
-    /// A part of a tensor of size ``shape`` that begins at ``offsets``; -1 in ``shape`` means all the rest.
+    /// Takes a part of a tensor: ``shape`` elements from ``offsets`` on.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     shape (list or Variable): its sizes; -1 stands for all that follows.
-    ///     offsets (list or Variable): where the part starts along each axis; -1 stands for one that is computed.
+    ///     x (Variable): float32, float64, int32 or int64, any shape.
+    ///     shape (list, tuple or Variable): a size per dimension; it must be given; -1: all elements from the offset
+    ///         on. A Variable is int32 with one dimension; elements of a list may be Variables ``[1]``.
+    ///     offsets (list, tuple or Variable): the first position along each dimension; ``None``: zeros; in the same
+    ///         forms.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, the element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the part reaches beyond ``x``.
+    ///     TypeError: there is no ``shape``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    ///     >>> out = fluid.layers.crop_tensor(x, shape=[-1, 2], offsets=[1, 1])
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[5.0, 6.0]]
     "nn.crop_tensor(x, shape=None, offsets=None, name=None)" => |net, a| {
         let shape = a.ints("shape")?;
         let none = Ints::Known(vec![0; net.shape(&a.var("x")?)?.rank()]);
         net.crop_tensor(&a.var("x")?, shape, a.opt("offsets", Args::ints)?.unwrap_or(none))
     };
 
-    /// A weight divided by its largest singular value, estimated by ``power_iters`` power iterations.
+    /// Divides a weight by its largest singular value, as a matrix, which is estimated by power iteration.
+    ///
+    /// The weight is seen as a matrix whose rows are the positions of dimension ``dim``. The two vectors of the
+    /// iteration are persistable variables that every run improves. Discriminators of generative adversarial networks
+    /// use it.
     ///
     /// Args:
-    ///     weight (Variable): f32 or f64.
-    ///     dim (int): the axis whose positions are rows of the matrix; all others together are columns.
-    ///     power_iters (int): how often the estimate is improved.
-    ///     eps (float): added to norms that are divided by.
+    ///     weight (Variable): float32 or float64: the weight of a layer; its shape is known.
+    ///     dim (int): the dimension of the rows: 0 for the weight of ``fc``, 1 for that of a transposed convolution.
+    ///     power_iters (int): the iterations in each run.
+    ///     eps (float): added to the norms that are divided by.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``weight``.
+    ///
+    /// Example:
+    ///     >>> weight = fluid.layers.assign(np.array([[2, 0], [0, 1]], "float32"))
+    ///     >>> out = fluid.layers.spectral_norm(weight, power_iters=50)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> print(exe.run(fetch_list=[out])[0].round(3))
+    ///     [[1.  0. ]
+    ///      [0.  0.5]]
     "nn.spectral_norm(weight, dim=0, power_iters=1, eps=1e-12, name=None)"
         => |net, a| net.spectral_norm(&a.var("weight")?, a.usize("dim")?, a.i32("power_iters")?, a.f32("eps")?);
 
-    /// Resizes images by ``resample``: ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``, to ``out_shape`` or by the factor
-    /// ``scale``.
+    /// Resizes images to ``out_shape`` or by the factor ``scale``.
+    ///
+    /// ``BILINEAR`` interpolates between four pixels, ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes.
+    /// ``resize_bilinear``, ``resize_nearest`` and ``resize_trilinear`` are the same with a fixed ``resample``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     out_shape (list or Variable): sizes of the result.
-    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``; for ``TRILINEAR``
+    ///         ``[batch, channels, depth, height, width]``; or channels last.
+    ///     out_shape (list, tuple or Variable): ``[height, width]`` of the result, for ``TRILINEAR``
+    ///         ``[depth, height, width]``. A Variable is int32 with one dimension; elements of a list may be Variables
+    ///         ``[1]``. ``None``: ``scale`` counts.
+    ///     scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
+    ///         ``None``; a Variable is float32 ``[1]``.
     ///     resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
-    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
-    ///     align_corners (bool): first and last pixels stay where they are.
-    ///     align_mode (int): without aligned corners: 0 compares centres of pixels, 1 their corners.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     actual_shape (Variable): int32 ``[2]``: the size of the result at run time, which replaces the others;
+    ///         ``None``: not used.
+    ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
+    ///         of the images do.
+    ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
+    ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
+    ///         that of the result.
+    ///     data_format (str): ``NCHW`` or ``NHWC``, for ``TRILINEAR`` ``NCDHW`` or ``NDHWC``: where the channels are.
+    ///
+    /// Returns:
+    ///     Variable: the sizes of ``input`` but for height and width (and depth).
+    ///
+    /// Raises:
+    ///     ValueError: neither ``out_shape`` nor a positive ``scale`` is given.
+    ///     ValueError: ``resample`` is unknown.
+    ///
+    /// Example:
+    ///     >>> image = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32").reshape(1, 1, 2, 2))
+    ///     >>> out = fluid.layers.image_resize(image, out_shape=[3, 3])
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[1.0, 1.5, 2.0], [2.0, 2.5, 3.0], [3.0, 3.5, 4.0]]]]
     "nn.image_resize(input, out_shape=None, scale=None, name=None, resample='BILINEAR', actual_shape=None, \
      align_corners=True, align_mode=1, data_format='NCHW')"
         => |net, a| net.image_resize(&a.var("input")?, &a.str("resample")?, resize(a)?);
 
-    /// The shorter side gets this length, the other keeps its proportion.
+    /// Resizes images so that the shorter side has a given length; the longer side keeps the ratio.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     out_short_len (int): the shorter side of the result; the longer one keeps the ratio.
-    ///     resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``; height and width are known.
+    ///     out_short_len (int): the length of the shorter side of the result.
+    ///     resample (str): ``BILINEAR`` or ``NEAREST``.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, H, W]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: height or width is not known.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 3, 40, 60])
+    ///     >>> fluid.layers.image_resize_short(image, out_short_len=20).shape
+    ///     (-1, 3, 20, 30)
     "nn.image_resize_short(input, out_short_len, resample='BILINEAR')"
         => |net, a| net.image_resize_short(&a.var("input")?, a.usize("out_short_len")?, &a.str("resample")?);
 
-    /// Resizes images ``[batch, channels, height, width]`` by bilinear interpolation, to ``out_shape`` or by the factor
-    /// ``scale``.
+    /// Resizes images by bilinear interpolation, to ``out_shape`` or by the factor ``scale``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     out_shape (list or Variable): sizes of the result.
-    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
-    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
-    ///     align_corners (bool): first and last pixels stay where they are.
-    ///     align_mode (int): without aligned corners: 0 compares centres of pixels, 1 their corners.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or channels last with ``NHWC``.
+    ///     out_shape (list, tuple or Variable): ``[height, width]`` of the result. A Variable is int32 with one
+    ///         dimension; elements of a list may be Variables ``[1]``. ``None``: ``scale`` counts.
+    ///     scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
+    ///         ``None``; a Variable is float32 ``[1]``.
+    ///     actual_shape (Variable): int32 ``[2]``: the size of the result at run time, which replaces the others;
+    ///         ``None``: not used.
+    ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
+    ///         of the images do.
+    ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
+    ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
+    ///         that of the result.
+    ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
+    ///         format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, *out_shape]``.
+    ///
+    /// Raises:
+    ///     ValueError: neither ``out_shape`` nor a positive ``scale`` is given.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 3, 32, 32])
+    ///     >>> fluid.layers.resize_bilinear(image, out_shape=[48, 40]).shape
+    ///     (-1, 3, 48, 40)
+    ///     >>> fluid.layers.resize_bilinear(image, scale=2.0).shape
+    ///     (-1, 3, 64, 64)
     "nn.resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
      align_mode=1, data_format='NCHW')"
         => |net, a| net.resize_bilinear(&a.var("input")?, resize(a)?);
 
-    /// Resizes images by nearest-neighbour interpolation, to ``out_shape`` or by the factor ``scale``.
+    /// Resizes images by taking the nearest pixel, to ``out_shape`` or by the factor ``scale``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     out_shape (list or Variable): sizes of the result.
-    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
-    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
-    ///     align_corners (bool): first and last pixels stay where they are.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or channels last with ``NHWC``.
+    ///     out_shape (list, tuple or Variable): ``[height, width]`` of the result. A Variable is int32 with one
+    ///         dimension; elements of a list may be Variables ``[1]``. ``None``: ``scale`` counts.
+    ///     scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
+    ///         ``None``; a Variable is float32 ``[1]``.
+    ///     actual_shape (Variable): int32 ``[2]``: the size of the result at run time, which replaces the others;
+    ///         ``None``: not used.
+    ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
+    ///         of the images do.
+    ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
+    ///         format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, *out_shape]``.
+    ///
+    /// Raises:
+    ///     ValueError: neither ``out_shape`` nor a positive ``scale`` is given.
+    ///
+    /// Example:
+    ///     >>> image = fluid.layers.assign(np.array([[1, 2]], "float32").reshape(1, 1, 1, 2))
+    ///     >>> out = fluid.layers.resize_nearest(image, out_shape=[2, 4], align_corners=False)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
     "nn.resize_nearest(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
      data_format='NCHW')"
         => |net, a| net.resize_nearest(&a.var("input")?, resize(a)?);
 
-    /// Resizes volumes ``[batch, channels, depth, height, width]`` by trilinear interpolation, to ``out_shape`` or by the
-    /// factor ``scale``.
+    /// Resizes volumes by trilinear interpolation, to ``out_shape`` or by the factor ``scale``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     out_shape (list or Variable): sizes of the result.
-    ///     scale (float or Variable): sizes of the result over those of the input, if `out_shape` is not set.
-    ///     actual_shape (Variable): sizes of the result that are computed; they replace the others.
-    ///     align_corners (bool): first and last pixels stay where they are.
-    ///     align_mode (int): without aligned corners: 0 compares centres of pixels, 1 their corners.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, depth, height, width]``, or channels last with
+    ///         ``NDHWC``.
+    ///     out_shape (list, tuple or Variable): ``[depth, height, width]`` of the result. A Variable is int32 with one
+    ///         dimension; elements of a list may be Variables ``[1]``. ``None``: ``scale`` counts.
+    ///     scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
+    ///         ``None``; a Variable is float32 ``[1]``.
+    ///     actual_shape (Variable): int32 ``[3]``: the size of the result at run time, which replaces the others;
+    ///         ``None``: not used.
+    ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
+    ///         of the images do.
+    ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
+    ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
+    ///         that of the result.
+    ///     data_format (str): ``NCDHW``: the channels are dimension 1; ``NDHWC``: they are last. The result has the
+    ///         same format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, *out_shape]``.
+    ///
+    /// Raises:
+    ///     ValueError: neither ``out_shape`` nor a positive ``scale`` is given.
+    ///
+    /// Example:
+    ///     >>> volume = fluid.data("volume", [None, 3, 8, 16, 16])
+    ///     >>> fluid.layers.resize_trilinear(volume, out_shape=[4, 8, 8]).shape
+    ///     (-1, 3, 4, 8, 8)
     "nn.resize_trilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
      align_mode=1, data_format='NCDHW')"
         => |net, a| net.resize_trilinear(&a.var("input")?, resize(a)?);
 
-    /// Adds pixels to images; ``paddings`` are ``[above, below, left, right]``, ``mode`` is ``constant``, ``reflect`` or
-    /// ``edge``.
+    /// Adds pixels at the four sides of images.
     ///
     /// Args:
-    ///     input (Variable): images of four sizes.
-    ///     paddings (list or Variable): pixels above, below, left and right.
-    ///     mode (str): what they are: constant, reflect or edge.
-    ///     pad_value (float): their value, if they are constant.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32, float64, int32 or int64, ``[batch, channels, height, width]``, or channels last
+    ///         with ``NHWC``.
+    ///     paddings (list, tuple or Variable): ``[top, bottom, left, right]``; a Variable is int32 ``[4]``.
+    ///     mode (str): ``constant``: pixels of ``pad_value``; ``reflect``: the image is mirrored, without its border;
+    ///         ``edge``: the border is repeated.
+    ///     pad_value (float): the value of the pixels of ``constant``.
+    ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
+    ///         format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, top + height + bottom, left + width + right]``.
+    ///
+    /// Raises:
+    ///     ValueError: ``mode`` is unknown.
+    ///
+    /// Example:
+    ///     >>> image = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32").reshape(1, 1, 2, 2))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.pad2d(image, paddings=[1, 0, 0, 1])])[0].tolist()
+    ///     [[[[0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [3.0, 4.0, 0.0]]]]
+    ///     >>> out = fluid.layers.pad2d(image, paddings=[1, 0, 0, 1], mode="reflect")
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[3.0, 4.0, 3.0], [1.0, 2.0, 1.0], [3.0, 4.0, 3.0]]]]
     "nn.pad2d(input, paddings=[0, 0, 0, 0], mode='constant', pad_value=0.0, data_format='NCHW', name=None)"
         => |net, a| net.pad2d(&a.var("input")?, Pad2d::by(a.ints("paddings")?).mode(a.str("mode")?)
         .pad_value(a.f32("pad_value")?).data_format(a.layout("data_format")?));
 
-    /// The windows of images as columns (im2col). ``paddings`` are one size, two (vertical, horizontal) or four (above, left,
-    /// below, right).
+    /// Takes the windows of images as columns (im2col).
+    ///
+    /// A column holds all channels of a window. A matrix product with it is a convolution.
     ///
     /// Args:
-    ///     x (Variable): [n, channels, h, w], f32 or f64.
-    ///     kernel_sizes (int or list): height and width of the window (must be set).
-    ///     strides (int or list): steps of the window, vertical and horizontal (must be set).
-    ///     paddings (int or list): zeros above, left, below, right (must be set).
-    ///     dilations (int or list): distance of the window's elements, vertical and horizontal (must be set).
+    ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``.
+    ///     kernel_sizes (int or list): the window: ``[vertical, horizontal]``, or one number for both.
+    ///     strides (int or list): the steps of the window: ``[vertical, horizontal]``, or one number for both.
+    ///     paddings (int or list): zeros around the image: one number, ``[vertical, horizontal]`` or
+    ///         ``[top, left, bottom, right]``.
+    ///     dilations (int or list): the distance of neighbouring elements of a window: ``[vertical, horizontal]``, or
+    ///         one number for both.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels * window height * window width, windows]``.
+    ///
+    /// Example:
+    ///     >>> image = fluid.layers.assign(np.arange(9, dtype="float32").reshape(1, 1, 3, 3))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.unfold(image, kernel_sizes=[2, 2])])[0].tolist()
+    ///     [[[0.0, 1.0, 3.0, 4.0], [1.0, 2.0, 4.0, 5.0], [3.0, 4.0, 6.0, 7.0], [4.0, 5.0, 7.0, 8.0]]]
     "nn.unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None)"
         => |net, a| net.unfold(&a.var("x")?, a.spatial("kernel_sizes")?, a.spatial("strides")?, a.spatial("paddings")?,
         a.spatial("dilations")?);
 
-    /// Rearranges ``[batch, c * r * r, h, w]`` to ``[batch, c, h * r, w * r]`` with ``r = upscale_factor``.
+    /// Rearranges channels into pixels: ``[batch, c * r * r, h, w]`` becomes ``[batch, c, h * r, w * r]``.
+    ///
+    /// It makes images larger after a convolution with ``r * r`` times the channels (sub-pixel convolution).
     ///
     /// Args:
-    ///     x (Variable): [n, channels, h, w].
-    ///     upscale_factor (int): r; its square divides the number of channels.
+    ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``.
+    ///     upscale_factor (int): ``r``; its square divides the number of channels.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels / r / r, height * r, width * r]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the square of ``upscale_factor`` does not divide the channels.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.arange(4, dtype="float32").reshape(1, 4, 1, 1))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.pixel_shuffle(x, upscale_factor=2)])[0].tolist()
+    ///     [[[[0.0, 1.0], [2.0, 3.0]]]]
     "nn.pixel_shuffle(x, upscale_factor)" => |net, a| net.pixel_shuffle(&a.var("x")?, a.i32("upscale_factor")?);
 
-    /// Rearranges blocks of ``blocksize * blocksize`` pixels into channels, in Fluid's order.
+    /// Rearranges blocks of pixels into channels: ``[batch, c, h, w]`` becomes ``[batch, c * b * b, h / b, w / b]``.
+    ///
+    /// The order of the elements is that of Fluid, whose reorganization also divides the channels by ``b * b``.
     ///
     /// Args:
-    ///     x (Variable): [n, channels, h, w].
-    ///     blocksize (int): b; it divides height and width, and its square the number of channels.
+    ///     x (Variable): float32, float64, int32 or int64, ``[batch, channels, height, width]``.
+    ///     blocksize (int): ``b``; it divides height and width, and its square divides the number of channels.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels * b * b, height / b, width / b]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``blocksize`` does not fit the sizes of ``x``.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 4, 4, 6])
+    ///     >>> fluid.layers.space_to_depth(image, blocksize=2).shape
+    ///     (-1, 16, 2, 3)
     "nn.space_to_depth(x, blocksize, name=None)" => |net, a| net.space_to_depth(&a.var("x")?, a.i64("blocksize")?);
 
-    /// Takes channels of all ``group`` groups in turn.
+    /// Reorders channels: one of every group in turn.
+    ///
+    /// With ``group`` groups of ``n`` channels, channel ``i * n + j`` becomes channel ``j * group + i``. Between
+    /// grouped convolutions it lets groups exchange what they know.
     ///
     /// Args:
-    ///     x (Variable): [n, channels, h, w].
+    ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``.
     ///     group (int): the number of groups; it divides the number of channels.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``group`` does not divide the number of channels.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.arange(6, dtype="float32").reshape(1, 6, 1, 1))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.shuffle_channel(x, group=2)])[0].ravel().tolist()
+    ///     [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
     "nn.shuffle_channel(x, group, name=None)" => |net, a| net.shuffle_channel(&a.var("x")?, a.i32("group")?);
 
-    /// Shifts a share of the channels by one frame forwards and backwards in time.
+    /// Shifts some channels of videos in time: the first ones come from the frame before, the next ones from the frame
+    /// after.
+    ///
+    /// At the ends of a video zeros come in. It mixes neighbouring frames without any computation.
     ///
     /// Args:
-    ///     x (Variable): [sequences * seg_num, channels, h, w], f32 or f64.
-    ///     seg_num (int): frames of a sequence (must be set).
-    ///     shift_ratio (float): the part of the channels that comes from each neighbour; at most one half.
+    ///     x (Variable): float32 or float64, ``[videos * seg_num, channels, height, width]``: the frames of each video
+    ///         follow each other.
+    ///     seg_num (int): the number of frames of a video.
+    ///     shift_ratio (float): the share of channels that is shifted in each direction; at most 0.5.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``shift_ratio`` is above 0.5, or ``x`` does not hold whole videos.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.arange(8, dtype="float32").reshape(2, 4, 1, 1))
+    ///     >>> out = fluid.layers.temporal_shift(x, seg_num=2, shift_ratio=0.25)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].reshape(2, 4).tolist()
+    ///     [[0.0, 5.0, 2.0, 3.0], [0.0, 0.0, 6.0, 7.0]]
     "nn.temporal_shift(x, seg_num, shift_ratio=0.25, name=None)"
         => |net, a| net.temporal_shift(&a.var("x")?, a.i32("seg_num")?, a.f32("shift_ratio")?);
 
-    /// A mask of the largest elements of the selected planes, each row and column used once.
+    /// Marks the largest elements of chosen planes so that each row and each column is used at most once.
+    ///
+    /// In each plane the largest element whose row and column are free is marked, until no row or no column is left.
+    /// The marks of all chosen planes are put together and repeated along ``axis``. No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): four sizes, f32 or f64.
-    ///     axis (int): 1, 2 or 3; the other two are rows and columns (must be set).
-    ///     indexes (int or list): the planes along `axis` to look at (must be set).
+    ///     input (Variable): float32 or float64, four dimensions.
+    ///     axis (int): the dimension of the planes: 1, 2 or 3; the other two are their rows and columns.
+    ///     indexes (list or int): the numbers of the planes.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``: 1 at marked positions, otherwise 0.
+    ///
+    /// Raises:
+    ///     ValueError: ``axis`` is not 1, 2 or 3.
+    ///     IndexError: there is no such plane (when the program runs).
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.arange(8, dtype="float32").reshape(1, 2, 2, 2))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.similarity_focus(x, axis=1, indexes=[0])])[0].tolist()
+    ///     [[[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]]
     "nn.similarity_focus(input, axis, indexes, name=None)"
         => |net, a| net.similarity_focus(&a.var("input")?, a.i32("axis")?, &a.i32s("indexes")?);
 
-    /// The points to which affine maps ``theta`` lead the pixels of images of size ``out_shape``.
+    /// Computes where affine maps take the pixels of images: the grid for ``grid_sampler``.
+    ///
+    /// Coordinates go from -1 to 1 over the image, in the order horizontal, vertical. Spatial transformers use it.
     ///
     /// Args:
-    ///     theta (Variable): [n, 2, 3], f32 or f64.
-    ///     out_shape (list or Variable): ``[batch, channels, height, width]`` of the image to sample.
+    ///     theta (Variable): float32 or float64, ``[batch, 2, 3]``: a matrix of the map of each image.
+    ///     out_shape (list, tuple or Variable): ``[batch, channels, height, width]`` of the images to make; a Variable
+    ///         is int32 ``[4]``.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, height, width, 2]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``theta`` is not ``[batch, 2, 3]``.
+    ///
+    /// Example:
+    ///     >>> identity = fluid.layers.assign(np.array([[[1, 0, 0], [0, 1, 0]]], "float32"))
+    ///     >>> out = fluid.layers.affine_grid(identity, out_shape=[1, 1, 2, 2])
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]]
     "nn.affine_grid(theta, out_shape, name=None)" => |net, a| net.affine_grid(&a.var("theta")?, a.ints("out_shape")?);
 
-    /// Pixels of images at the points of ``grid``, by bilinear interpolation.
+    /// Takes pixels of images at the points of a grid, by bilinear interpolation.
+    ///
+    /// Coordinates go from -1, the centre of the first pixel, to 1, the centre of the last one. Pixels outside of the
+    /// image count as 0.
     ///
     /// Args:
-    ///     x (Variable): [n, channels, h, w], f32 or f64.
-    ///     grid (Variable): [n, h, w, 2]: horizontal and vertical place, from -1 to 1 over the image.
+    ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``.
+    ///     grid (Variable): the element type of ``x``, ``[batch, H, W, 2]``: horizontal and vertical coordinate of each
+    ///         point, usually of ``affine_grid``. Fluid takes only the sizes of ``x``.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, H, W]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes of ``x`` and ``grid`` do not fit.
+    ///
+    /// Example:
+    ///     >>> image = fluid.layers.assign(np.arange(4, dtype="float32").reshape(1, 1, 2, 2))
+    ///     >>> grid = fluid.layers.assign(np.array([[[[-1, -1], [0, 0]], [[1, 1], [2, 2]]]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.grid_sampler(image, grid)])[0].tolist()
+    ///     [[[[0.0, 1.5], [3.0, 0.75]]]]
     "nn.grid_sampler(x, grid, name=None)" => |net, a| net.grid_sampler(&a.var("x")?, &a.var("grid")?);
 
-    /// A part of a tensor of size ``shape`` that begins at ``offsets``.
+    /// Takes a part of a tensor: ``shape`` elements from ``offsets`` on.
+    ///
+    /// ``crop_tensor`` also takes Variables.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     shape (int or list): its sizes; a first one of -1 keeps that of `X`.
-    ///     offsets (int or list): where the part starts along each axis.
+    ///     x (Variable): float32 or float64, any shape.
+    ///     shape (list or tuple): a size per dimension; it must be given; a first size of -1 keeps that of ``x``.
+    ///     offsets (list or tuple): the first position along each dimension; ``None``: zeros.
+    ///
+    /// Returns:
+    ///     Variable: ``shape``, the element type of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: there is no ``shape``, or it is a Variable.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.crop(x, shape=[1, 2], offsets=[1, 1])])[0].tolist()
+    ///     [[5.0, 6.0]]
     "nn.crop(x, shape=None, offsets=None, name=None)"
         => |net, a| net.crop(&a.var("x")?, &a.i32s("shape")?, &a.opt("offsets", Args::i32s)?.unwrap_or_default());
 }

@@ -290,27 +290,46 @@ impl Net {
 }
 
 declare! {
-    /// ``exp(x) / sum(exp(x))`` along a dimension: positive numbers that sum to 1.
+    /// Computes ``exp(x) / sum(exp(x))`` along a dimension: positive numbers that sum to 1.
+    ///
+    /// The largest element is subtracted first, so that nothing overflows. For a loss use
+    /// ``softmax_with_cross_entropy`` on the argument instead, which is faster and more accurate.
     ///
     /// Args:
-    ///     input (Variable): any float tensor.
-    ///     axis (int): the dimension of the classes.
+    ///     input (Variable): float32 or float64, any shape.
+    ///     axis (int): the dimension of the classes; negative ones count from the end.
+    ///
+    /// Returns:
+    ///     Variable: the shape, element type and LoD of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no dimension ``axis``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[0, 0], [0, 1]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.softmax(x)])[0].round(4))
+    ///     [[0.5    0.5   ]
+    ///      [0.2689 0.7311]]
+    "nn.softmax(input, use_cudnn=False, name=None, axis=-1)" => |net, a| net.softmax(&a.var("input")?, a.i32("axis")?);
+
+    /// Computes the logarithm of the softmax along a dimension: ``x - log(sum(exp(x)))``.
+    ///
+    /// It is finite also where ``softmax`` gives 0.
+    ///
+    /// Args:
+    ///     input (Variable): float32 or float64, any shape.
+    ///     axis (int): the dimension of the classes; negative ones count from the end; ``None``: the last one.
+    ///     dtype (dtype): the element type to which ``input`` is cast first: float32 or float64; ``None``: that of
+    ///         ``input``.
     ///
     /// Returns:
     ///     Variable: the shape of ``input``.
     ///
     /// Example:
-    ///     >>> x = fluid.layers.assign(np.array([[0, 0]], "float32"))
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.softmax(x)])[0].tolist()
-    ///     [[0.5, 0.5]]
-    "nn.softmax(input, use_cudnn=False, name=None, axis=-1)" => |net, a| net.softmax(&a.var("input")?, a.i32("axis")?);
-
-    /// The logarithm of the softmax along ``axis`` (the last dimension where ``None``), computed in ``dtype`` if given.
-    ///
-    /// Args:
-    ///     input (Variable): the input.
-    ///     axis (int): the dimension.
-    ///     dtype (str): the element type.
+    ///     >>> x = fluid.layers.assign(np.array([[0, 0], [0, 1]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.log_softmax(x)])[0].round(4))
+    ///     [[-0.6931 -0.6931]
+    ///      [-1.3133 -0.3133]]
     "nn.log_softmax(input, axis=None, dtype=None, name=None)"
         => |net, a| {
             let mut input = a.var("input")?;
@@ -320,44 +339,75 @@ declare! {
             net.log_softmax(&input, a.opt("axis", Args::i32)?.unwrap_or(-1))
         };
 
-    /// The negative log likelihood of the label: ``-log(input[label])``.
+    /// Computes the cross entropy of probabilities and labels: ``-log(input[label])``, or ``-sum(label * log(input))``
+    /// with soft labels.
+    ///
+    /// ``input`` holds probabilities, usually those of ``softmax``. For logits use ``softmax_with_cross_entropy``. The
+    /// result is per sample; ``mean`` makes a loss of it.
     ///
     /// Args:
-    ///     input (Variable): probabilities ``[batch, classes]``, for example of `softmax`.
-    ///     label (Variable): int64 ``[batch, 1]``; with ``soft_label``, float probabilities ``[batch, classes]``.
-    ///     soft_label (bool): labels are distributions.
-    ///     ignore_index (int): samples with this label cost 0.
+    ///     input (Variable): float32 or float64, ``[..., classes]``: probabilities.
+    ///     label (Variable): int64 ``[..., 1]`` (or ``[...]``): the class of each sample; with ``soft_label`` the type
+    ///         and shape of ``input``.
+    ///     soft_label (bool): each label is a distribution over the classes.
+    ///     ignore_index (int): samples with this label cost 0 and have no gradient; only without ``soft_label``.
     ///
     /// Returns:
-    ///     Variable: ``[batch, 1]``.
+    ///     Variable: ``[..., 1]``, the element type of ``input``.
+    ///
+    /// Raises:
+    ///     TypeError: labels of classes are not int64.
+    ///     IndexError: a label is no class (when the program runs).
     ///
     /// Example:
-    ///     >>> x, label = fluid.data("x", [None, 13]), fluid.data("label", [None, 1], "int64")
-    ///     >>> predicted = fluid.layers.fc(x, 10, act="softmax")
-    ///     >>> fluid.layers.cross_entropy(predicted, label).shape
-    ///     (-1, 1)
+    ///     >>> predicted = fluid.layers.assign(np.array([[0.5, 0.5], [0.1, 0.9]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[0], [1]], "int64"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.cross_entropy(predicted, label)])[0].round(4))
+    ///     [[0.6931]
+    ///      [0.1054]]
+    ///     >>> x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1], "int64")
+    ///     >>> cost = fluid.layers.cross_entropy(fluid.layers.fc(x, 10, act="softmax"), y)
+    ///     >>> loss = fluid.layers.mean(cost)
+    ///     >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
     "loss.cross_entropy(input, label, soft_label=False, ignore_index=-100)"
         => |net, a| net.cross_entropy(&a.var("input")?, &a.var("label")?,
         CrossEntropy::new().soft_label(a.bool("soft_label")?).ignore_index(a.i32("ignore_index")?));
 
-    /// The cross entropy of the softmax of logits, computed together: faster and more accurate than the two layers.
+    /// Computes the cross entropy of the softmax of logits and labels: ``log(sum(exp(logits))) - logits[label]``.
+    ///
+    /// It is faster and more accurate than ``softmax`` followed by ``cross_entropy``, and its gradient is
+    /// ``softmax - label``.
     ///
     /// Args:
-    ///     logits (Variable): ``[batch, classes]``, before the softmax.
-    ///     label (Variable): int64 ``[batch, 1]``; with ``soft_label``, float probabilities ``[batch, classes]``.
-    ///     soft_label (bool): labels are distributions, not class numbers.
-    ///     ignore_index (int): examples with this label have no loss.
-    ///     numeric_stable_mode (bool): keep exponentials in range (only with softmax).
+    ///     logits (Variable): float32 or float64, ``[..., classes]``: arguments of the softmax.
+    ///     label (Variable): int64, the shape of ``logits`` with size 1 along ``axis``; with ``soft_label`` the type
+    ///         and shape of ``logits``.
+    ///     soft_label (bool): each label is a distribution over the classes.
+    ///     ignore_index (int): samples with this label cost 0 and have no gradient; only without ``soft_label``.
+    ///     numeric_stable_mode (bool): accepted; exponentials are always kept in range.
     ///     return_softmax (bool): return the softmax, too.
-    ///     axis (int): the dimension of the classes.
+    ///     axis (int): the dimension of the classes; negative ones count from the end.
     ///
     /// Returns:
-    ///     Variable: the loss, ``[batch, 1]``; with ``return_softmax`` a tuple of loss and softmax.
+    ///     Variable or tuple: the loss, the shape of ``logits`` with size 1 along ``axis``; with ``return_softmax`` the
+    ///         tuple (loss, softmax).
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes of ``logits`` and ``label`` do not fit.
+    ///     TypeError: labels of classes are not int64.
+    ///     IndexError: a label is no class (when the program runs).
     ///
     /// Example:
-    ///     >>> logits, label = fluid.data("logits", [None, 10]), fluid.data("label", [None, 1], "int64")
-    ///     >>> fluid.layers.softmax_with_cross_entropy(logits, label).shape
-    ///     (-1, 1)
+    ///     >>> logits = fluid.layers.assign(np.array([[1, 1], [0, 2]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[0], [1]], "int64"))
+    ///     >>> out = fluid.layers.softmax_with_cross_entropy(logits, label)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].round(4))
+    ///     [[0.6931]
+    ///      [0.1269]]
+    ///     >>> x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1], "int64")
+    ///     >>> loss, softmax = fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(x, 10), y, return_softmax=True)
+    ///     >>> loss.shape, softmax.shape
+    ///     ((-1, 1), (-1, 10))
     "loss.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, \
      numeric_stable_mode=True, return_softmax=False, axis=-1)"
         => |net, a| match a.bool("return_softmax")? {
@@ -367,147 +417,338 @@ declare! {
         false => net.softmax_with_cross_entropy(&a.var("logits")?, &a.var("label")?, entropy(a)?).map(Made::from),
     };
 
-    /// The cross entropy of each logit with its own label in [0, 1], for labels that do not exclude each other.
+    /// Computes the cross entropy of the sigmoid of each logit with its own label:
+    /// ``max(x, 0) - x * label + log(1 + exp(-|x|))``.
+    ///
+    /// Use it for classes that do not exclude each other, and for two classes with one logit.
     ///
     /// Args:
-    ///     x (Variable): scores.
-    ///     label (Variable): probabilities, like `X`.
-    ///     ignore_index (int): elements with this label cost nothing.
-    ///     normalize (bool): divide by the number of elements not ignored.
+    ///     x (Variable): float32 or float64, ``[batch, classes]``: arguments of the sigmoid.
+    ///     label (Variable): the type and shape of ``x``: probabilities in ``[0, 1]``.
+    ///     ignore_index (int): elements with this label cost 0.
+    ///     normalize (bool): divide by the number of elements that are not ignored.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``label`` differ in shape.
     ///
     /// Example:
-    ///     >>> x, label = fluid.data("x", [None, 5]), fluid.data("label", [None, 5])
-    ///     >>> fluid.layers.sigmoid_cross_entropy_with_logits(x, label).shape
-    ///     (-1, 5)
+    ///     >>> x = fluid.layers.assign(np.array([[2, -1]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[1, 0]], "float32"))
+    ///     >>> out = fluid.layers.sigmoid_cross_entropy_with_logits(x, label)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].round(4))
+    ///     [[0.1269 0.3133]]
     "loss.sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False)"
         => |net, a| net.sigmoid_cross_entropy_with_logits(&a.var("x")?, &a.var("label")?,
         a.opt("ignore_index", Args::i32)?, a.bool("normalize")?);
 
-    /// ``(input - label) ** 2``, element by element.
+    /// Computes the squared error ``(input - label) ** 2``, element by element.
+    ///
+    /// ``mean`` of it is the usual loss of a regression; ``mse_loss`` computes both.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): the true classes.
+    ///     input (Variable): float32 or float64: predictions.
+    ///     label (Variable): the type and shape of ``input``: the true values.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``label`` are neither those of ``input`` nor 1.
     ///
     /// Example:
-    ///     >>> x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
-    ///     >>> fluid.layers.mean(fluid.layers.square_error_cost(x, y)).shape
-    ///     (1,)
+    ///     >>> predicted = fluid.layers.assign(np.array([[1.5], [3]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[1], [5]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.square_error_cost(predicted, label)])[0].tolist()
+    ///     [[0.25], [4.0]]
+    ///     >>> x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+    ///     >>> loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+    ///     >>> _ = fluid.optimizer.SGD(0.01).minimize(loss)
     "loss.square_error_cost(input, label)" => |net, a| net.square_error_cost(&a.var("input")?, &a.var("label")?);
 
-    /// The mean of squared errors, `[1]`.
+    /// Computes the mean squared error ``mean((input - label) ** 2)``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): the true classes.
+    ///     input (Variable): float32 or float64: predictions.
+    ///     label (Variable): the type and shape of ``input``: the true values.
+    ///
+    /// Returns:
+    ///     Variable: ``[1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``label`` are neither those of ``input`` nor 1.
+    ///
+    /// Example:
+    ///     >>> predicted = fluid.layers.assign(np.array([[1.5], [3]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[1], [5]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.mse_loss(predicted, label)])[0].tolist()
+    ///     [2.125]
     "loss.mse_loss(input, label)" => |net, a| net.mse_loss(&a.var("input")?, &a.var("label")?);
 
-    /// The Huber loss: squared where ``|input - label|`` is below ``delta``, linear beyond.
+    /// Computes the Huber loss: ``0.5 * d * d`` where ``d = |label - input|`` is at most ``delta``, otherwise
+    /// ``delta * (d - 0.5 * delta)``.
+    ///
+    /// Large errors count less than with ``square_error_cost``: their gradient is at most ``delta``.
     ///
     /// Args:
-    ///     input (Variable): predictions.
-    ///     label (Variable): the true classes.
-    ///     delta (float): where the loss becomes linear (must be set).
+    ///     input (Variable): float32 or float64, ``[batch, 1]``: predictions.
+    ///     label (Variable): the type and shape of ``input``: the true values.
+    ///     delta (float): the error from which the loss is linear; positive.
+    ///
+    /// Returns:
+    ///     Variable: the shape of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` and ``label`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> predicted = fluid.layers.assign(np.array([[1], [5]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[0], [0]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.huber_loss(predicted, label, delta=1.0)])[0].tolist()
+    ///     [[0.5], [4.5]]
     "loss.huber_loss(input, label, delta)"
         => |net, a| net.huber_loss(&a.var("input")?, &a.var("label")?, a.f32("delta")?);
 
-    /// The negative log likelihood of labels 0 or 1: ``input`` holds probabilities ``[batch, 1]``.
+    /// Computes the negative log likelihood of two classes:
+    /// ``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): the true classes.
-    ///     epsilon (float): added to arguments of logarithms (must be set).
+    ///     input (Variable): float32, ``[batch, 1]``: probabilities of class 1, usually those of ``sigmoid``.
+    ///     label (Variable): float32, ``[batch, 1]``: 0 or 1, or a probability.
+    ///     epsilon (float): added to the arguments of the logarithms, so that they are finite.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` and ``label`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> predicted = fluid.layers.assign(np.array([[0.9], [0.2]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[1], [0]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.log_loss(predicted, label)])[0].round(4))
+    ///     [[0.1052]
+    ///      [0.223 ]]
     "nn.log_loss(input, label, epsilon=0.0001, name=None)"
         => |net, a| net.log_loss(&a.var("input")?, &a.var("label")?, a.f32("epsilon")?);
 
-    /// The smooth L1 loss of each row, ``[batch, 1]``: squared where ``|x - y|`` is below ``1 / sigma**2``, linear beyond.
+    /// Computes the smooth L1 loss of each sample, the sum of its elements.
+    ///
+    /// An element with ``d = inside_weight * (x - y)`` costs ``0.5 * (sigma * d) ** 2`` where ``|d| < 1 / sigma ** 2``,
+    /// otherwise ``|d| - 0.5 / sigma ** 2``; times ``outside_weight``. Regression of boxes uses it.
     ///
     /// Args:
-    ///     x (Variable): the input.
-    ///     y (Variable): the second operand.
-    ///     inside_weight (Variable): factor of the difference, like ``x``; goes with ``outside_weight``.
-    ///     outside_weight (Variable): factor of the loss, like ``x``.
-    ///     sigma (float): the loss is quadratic below ``1 / sigma ** 2``; ``None``: 1.
+    ///     x (Variable): float32 or float64, ``[batch, ...]``: predictions.
+    ///     y (Variable): the type and shape of ``x``: the true values.
+    ///     inside_weight (Variable): factors of the differences, the shape of ``x``; ``None``: 1. Give both weights or
+    ///         none.
+    ///     outside_weight (Variable): factors of the losses, the shape of ``x``; ``None``: 1.
+    ///     sigma (float): differences below ``1 / sigma ** 2`` count quadratically; ``None``: 1.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[0.5, 3]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[0, 0]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.smooth_l1(x, y)])[0].tolist()
+    ///     [[2.625]]
     "nn.smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None)" => |net, a| {
         let weights = (a.opt_var("inside_weight")?, a.opt_var("outside_weight")?);
         let both = weights.0.as_ref().zip(weights.1.as_ref());
         net.smooth_l1(&a.var("x")?, &a.var("y")?, both, a.opt("sigma", Args::f32)?)
     };
 
-    /// The Bayesian personalized ranking loss, ``[batch, 1]``: the score of the label against those of all other items.
+    /// Computes the Bayesian personalized ranking loss: the mean over all other items ``j`` of
+    /// ``log(1 + exp(input[j] - input[label]))``.
+    ///
+    /// It is small when the score of the chosen item exceeds all others. Recommendation by sessions uses it.
     ///
     /// Args:
-    ///     input (Variable): scores [..., classes].
-    ///     label (Variable): class numbers [..., 1].
+    ///     input (Variable): float32 or float64, ``[batch, items]``: scores.
+    ///     label (Variable): int64, ``[batch, 1]``: the chosen item.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     IndexError: a label is no item (when the program runs).
+    ///
+    /// Example:
+    ///     >>> scores = fluid.layers.assign(np.array([[1, 5, 2]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[1]], "int64"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.bpr_loss(scores, label)])[0].round(4))
+    ///     [[0.0334]]
     "loss.bpr_loss(input, label, name=None)" => |net, a| net.bpr_loss(&a.var("input")?, &a.var("label")?);
 
-    /// The RankNet loss of pairs of scores: ``label`` is 1 where ``left`` should rank higher.
+    /// Computes the RankNet loss of pairs of scores: ``log(1 + exp(left - right)) - label * (left - right)``.
     ///
     /// Args:
-    ///     label (Variable): 1 if left ranks higher, else 0.
-    ///     left (Variable): scores.
-    ///     right (Variable): scores.
+    ///     label (Variable): float32, ``[batch, 1]``: 1 where the left document ranks higher, 0 where the right one
+    ///         does, 0.5 for equal ranks.
+    ///     left (Variable): float32, ``[batch, 1]``: scores of the left documents.
+    ///     right (Variable): float32, ``[batch, 1]``: scores of the right documents.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Example:
+    ///     >>> label = fluid.layers.assign(np.array([[1], [0]], "float32"))
+    ///     >>> left = fluid.layers.assign(np.array([[2], [2]], "float32"))
+    ///     >>> right = fluid.layers.assign(np.array([[1], [1]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.rank_loss(label, left, right)])[0].round(4))
+    ///     [[0.3133]
+    ///      [1.3133]]
     "loss.rank_loss(label, left, right, name=None)"
         => |net, a| net.rank_loss(&a.var("label")?, &a.var("left")?, &a.var("right")?);
 
-    /// ``max(0, -label * (left - right) + margin)`` of pairs of scores; ``label`` is 1 or -1.
+    /// Computes the margin ranking loss of pairs of scores: ``max(0, -label * (left - right) + margin)``.
+    ///
+    /// Pairs that are in the right order by at least ``margin`` cost nothing.
     ///
     /// Args:
-    ///     label (Variable): 1 if `X1` ranks higher, -1 if `X2` does.
-    ///     left (Variable): scores of the first documents, ``[batch, 1]``.
-    ///     right (Variable): scores of the second documents, ``[batch, 1]``.
-    ///     margin (float): how far scores should be apart.
+    ///     label (Variable): float32, ``[batch, 1]``: 1 where the left document ranks higher, -1 where the right one
+    ///         does.
+    ///     left (Variable): float32, ``[batch, 1]``: scores of the left documents.
+    ///     right (Variable): float32, ``[batch, 1]``: scores of the right documents.
+    ///     margin (float): the distance that scores should have.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Example:
+    ///     >>> label = fluid.layers.assign(np.array([[1], [-1]], "float32"))
+    ///     >>> left = fluid.layers.assign(np.array([[2], [2]], "float32"))
+    ///     >>> right = fluid.layers.assign(np.array([[1], [1]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.margin_rank_loss(label, left, right)])[0].round(4))
+    ///     [[0. ]
+    ///      [1.1]]
     "loss.margin_rank_loss(label, left, right, margin=0.1, name=None)"
         => |net, a| net.margin_rank_loss(&a.var("label")?, &a.var("left")?, &a.var("right")?, a.f32("margin")?);
 
-    /// The Kullback-Leibler divergence; ``x`` holds log probabilities. ``reduction`` is ``none``, ``batchmean``, ``mean`` or
-    /// ``sum``.
+    /// Computes the Kullback-Leibler divergence ``target * (log(target) - x)``; elements whose target is not positive
+    /// cost 0.
     ///
     /// Args:
-    ///     x (Variable): logarithms of probabilities.
-    ///     target (Variable): probabilities, like `X`.
-    ///     reduction (str): none; or sum; or mean over all elements, or batchmean over rows.
+    ///     x (Variable): float32 or float64, ``[batch, ...]``: logarithms of the predicted probabilities.
+    ///     target (Variable): the type and shape of ``x``: probabilities, not logarithms.
+    ///     reduction (str): ``none``: every element; ``mean``: the mean of all; ``sum``: their sum; ``batchmean``: the
+    ///         sum divided by the number of samples, which is the divergence of its definition.
+    ///
+    /// Returns:
+    ///     Variable: ``[1]``; with ``none`` the shape of ``x``.
+    ///
+    /// Raises:
+    ///     ValueError: ``reduction`` is none of the four.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.log(fluid.layers.assign(np.array([[0.5, 0.5]], "float32")))
+    ///     >>> target = fluid.layers.assign(np.array([[0.25, 0.75]], "float32"))
+    ///     >>> out = fluid.layers.kldiv_loss(x, target, reduction="batchmean")
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].round(4))
+    ///     [0.1308]
     "loss.kldiv_loss(x, target, reduction='mean', name=None)"
         => |net, a| net.kldiv_loss(&a.var("x")?, &a.var("target")?, &a.str("reduction")?);
 
-    /// The Dice loss, 1 minus the overlap of prediction and label, ``[1]``.
+    /// Computes the Dice loss of a segmentation: ``1 - 2 * overlap / (predicted + labelled + epsilon)``, the mean over
+    /// the batch.
+    ///
+    /// The overlap is the sum of the probabilities of the labelled classes. It suits classes of very different
+    /// frequency.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): the true classes.
-    ///     epsilon (float): keeps divisions finite.
+    ///     input (Variable): float32 or float64, ``[batch, ..., classes]``: probabilities.
+    ///     label (Variable): int32 or int64, ``[batch, ..., 1]``: the class of each pixel.
+    ///     epsilon (float): added to the divisor, so that it is not 0.
+    ///
+    /// Returns:
+    ///     Variable: ``[1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the last size of ``label`` is not 1.
+    ///
+    /// Example:
+    ///     >>> predicted = fluid.layers.assign(np.array([[[0.9, 0.1], [0.2, 0.8]]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[[0], [1]]], "int64"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.dice_loss(predicted, label)])[0].round(4))
+    ///     [0.15]
     "nn.dice_loss(input, label, epsilon=1e-05, name=None)"
         => |net, a| net.dice_loss(&a.var("input")?, &a.var("label")?, a.f64("epsilon")?);
 
-    /// The N-pair loss, ``[1]``: pulls embeddings of one class together and others apart.
+    /// Computes the N-pair loss: embeddings of one class are pulled together and those of other classes are pushed
+    /// apart.
+    ///
+    /// It is the softmax cross entropy of the products of all anchors with all positives, plus ``0.25 * l2_reg`` times
+    /// the mean squared length of both.
     ///
     /// Args:
-    ///     anchor (Variable): embeddings of the anchors, ``[batch, width]``.
-    ///     positive (Variable): embeddings of the positives, ``[batch, width]``.
-    ///     labels (Variable): classes, ``[batch]``.
-    ///     l2_reg (float): the weight of the L2 norm of the embeddings.
+    ///     anchor (Variable): float32, ``[batch, width]``: embeddings of the anchors.
+    ///     positive (Variable): float32, ``[batch, width]``: an embedding of the same class for each anchor.
+    ///     labels (Variable): float32, float64, int32 or int64, ``[batch]``: the classes.
+    ///     l2_reg (float): the weight of the lengths of the embeddings.
+    ///
+    /// Returns:
+    ///     Variable: ``[1]``.
+    ///
+    /// Example:
+    ///     >>> anchor = fluid.layers.assign(np.array([[1, 0], [0, 1]], "float32"))
+    ///     >>> positive = fluid.layers.assign(np.array([[1, 0], [0, 1]], "float32"))
+    ///     >>> labels = fluid.layers.assign(np.array([0, 1], "int64"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.npair_loss(anchor, positive, labels)])[0].round(4))
+    ///     [0.3143]
     "loss.npair_loss(anchor, positive, labels, l2_reg=0.002)"
         => |net, a| net.npair_loss(&a.var("anchor")?, &a.var("positive")?, &a.var("labels")?, a.f64("l2_reg")?);
 
-    /// The loss of a student that learns from clicks and from the scores of a teacher, ``[batch, 1]``.
+    /// Computes the loss of a student that learns from clicks and from the scores of a teacher.
+    ///
+    /// It is ``f(x, click) + f(x, teacher)`` with ``f(x, t) = max(x, 0) - x * t + log(1 + exp(-|x|))``. ``label``
+    /// encodes both: -2 is no click without a teacher, -1 a click without a teacher, ``s`` in ``[0, 1)`` no click with
+    /// the teacher's score ``s``, and ``1 + s`` a click with the score ``s``.
     ///
     /// Args:
-    ///     input (Variable): scores [n, 1].
-    ///     label (Variable): [n, 1].
-    ///     soft_max_up_bound (float): from this score on there is no gradient.
-    ///     soft_max_lower_bound (float): up to this score there is no gradient.
+    ///     input (Variable): float32 or float64, ``[batch, 1]``: arguments of the sigmoid.
+    ///     label (Variable): the type and shape of ``input``.
+    ///     soft_max_up_bound (float): inputs from here on have no gradient.
+    ///     soft_max_lower_bound (float): inputs up to here have no gradient.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Example:
+    ///     >>> score = fluid.layers.assign(np.array([[0.5], [0.5]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[-1], [1.3]], "float32"))
+    ///     >>> out = fluid.layers.teacher_student_sigmoid_loss(score, label)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].round(4))
+    ///     [[0.4741]
+    ///      [1.2982]]
     "loss.teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0)"
         => |net, a| net.teacher_student_sigmoid_loss(&a.var("input")?, &a.var("label")?,
         (a.f32("soft_max_lower_bound")?, a.f32("soft_max_up_bound")?));
 
-    /// One-hot labels ``[batch, classes]`` mixed with ``prior_dist``, a uniform distribution where ``None``: ``(1 - epsilon)
-    /// * label + epsilon * prior``.
+    /// Mixes labels with a distribution: ``(1 - epsilon) * label + epsilon * prior``.
+    ///
+    /// Training with smoothed labels keeps a classifier from being overconfident. Use the result with
+    /// ``soft_label=True``.
     ///
     /// Args:
-    ///     label (Variable): the true classes.
-    ///     prior_dist (Variable): the distribution to mix in, ``[1, classes]``; ``None``: the uniform one.
-    ///     epsilon (float): weight of the prior.
-    ///     dtype (str): the element type.
+    ///     label (Variable): float32 or float64, ``[..., classes]``: distributions, usually of ``one_hot``.
+    ///     prior_dist (Variable): the distribution to mix in, ``[1, classes]``; ``None``: the uniform one,
+    ///         ``1 / classes``.
+    ///     epsilon (float): the weight of the prior, in ``[0, 1]``.
+    ///     dtype (dtype): accepted; the result has the element type of ``label``, as in Fluid.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``label``.
+    ///
+    /// Example:
+    ///     >>> label = fluid.layers.assign(np.array([[1, 0, 0, 0]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.label_smooth(label, epsilon=0.2)])[0].round(4))
+    ///     [[0.85 0.05 0.05 0.05]]
     "nn.label_smooth(label, prior_dist=None, epsilon=0.1, dtype='float32', name=None)"
         => |net, a| net.label_smooth(&a.var("label")?, a.opt_var("prior_dist")?.as_ref(), a.f32("epsilon")?);
 }

@@ -133,12 +133,17 @@ impl Net {
 }
 
 declare! {
-    /// Limits each element to ``[min, max]``.
+    /// Limits each element to the range from ``min`` to ``max``: ``min(max(x, min), max)``.
+    ///
+    /// The gradient passes where ``x`` lies strictly between the bounds and is 0 elsewhere.
     ///
     /// Args:
-    ///     x (Variable): a tensor or selected rows.
-    ///     min (float): lower bound (must be set).
-    ///     max (float): upper bound (must be set).
+    ///     x (Variable): float32 or float64 of any shape, or SelectedRows.
+    ///     min (float): lower bound.
+    ///     max (float): upper bound, not below ``min``.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([-2, 0.5, 9], "float32"))
@@ -146,76 +151,153 @@ declare! {
     ///     [-1.0, 0.5, 1.0]
     "nn.clip(x, min, max, name=None)" => |net, a| net.clip(&a.var("x")?, a.f32("min")?, a.f32("max")?);
 
-    /// Scales ``x`` down so that its L2 norm is at most ``max_norm``.
+    /// Scales a tensor so that its L2 norm is at most ``max_norm``: ``x * max_norm / norm(x)`` if the norm is larger,
+    /// otherwise ``x``.
+    ///
+    /// The norm is taken over all elements together. It has no gradient. To clip gradients in an optimizer use
+    /// ``fluid.clip.GradientClipByNorm``.
     ///
     /// Args:
-    ///     x (Variable): a tensor or selected rows.
-    ///     max_norm (float): the largest norm (must be set).
+    ///     x (Variable): float32 or float64 of any shape, or SelectedRows.
+    ///     max_norm (float): the largest norm; positive.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([3, 4], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.clip_by_norm(x, max_norm=1.0)])[0].round(4))
+    ///     [0.6 0.8]
     "nn.clip_by_norm(x, max_norm, name=None)" => |net, a| net.clip_by_norm(&a.var("x")?, a.f32("max_norm")?);
 
-    /// ``scale * x + bias``, or ``scale * (x + bias)`` without ``bias_after_scale``.
+    /// Multiplies and adds numbers: ``scale * x + bias``, or ``scale * (x + bias)`` with ``bias_after_scale=False``.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers, or selected rows.
-    ///     scale (float or Variable): the factor: a number, or a variable `[1]`.
-    ///     bias (float): what is added.
-    ///     bias_after_scale (bool): multiply first?.
-    ///     act (str): activation.
+    ///     x (Variable): numbers of any shape, or SelectedRows.
+    ///     scale (float or Variable): the factor; a Variable has one element.
+    ///     bias (float): the number to add.
+    ///     bias_after_scale (bool): add after the multiplication.
+    ///
+    /// Returns:
+    ///     Variable: the shape, element type and LoD of ``x``.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.scale(x, 2.0, bias=1.0)])[0].tolist()
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.scale(x, scale=2.0, bias=1.0)])[0].tolist()
     ///     [3.0, 5.0]
+    ///     >>> out = fluid.layers.scale(x, scale=2.0, bias=1.0, bias_after_scale=False)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [4.0, 6.0]
     "nn.scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None)"
         => |net, a| net.scale(&a.var("x")?, Scale::by(a.operand("scale")?).bias(a.f32("bias")?)
         .bias_after_scale(a.bool("bias_after_scale")?).act(a.act("act")?));
 
-    /// ``x`` where positive, else a learnt factor times ``x``. ``mode``: one factor for ``all``, one per ``channel``, or one
-    /// per ``element``.
+    /// Computes ``max(x, 0) + weight * min(x, 0)`` with a trained slope ``weight`` for negative elements.
+    ///
+    /// The slope starts at 0.25 unless ``param_attr`` has an initializer.
     ///
     /// Args:
-    ///     x (Variable): [n, channels, ...].
-    ///     mode (str): all: one slope; channel: one per channel; element: one per element of a sample.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
+    ///     x (Variable): float32 or float64, ``[batch, channels, ...]``.
+    ///     mode (str): ``all``: one slope; ``channel``: one per channel (dimension 1); ``element``: one per element of
+    ///         a sample.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the slopes.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     ValueError: ``mode`` is none of the three.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[[[-4.0, 2.0]]]], "float32"))
+    ///     >>> out = fluid.layers.prelu(x, mode="all")
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[[[-1.0, 2.0]]]]
     "nn.prelu(x, mode, param_attr=None, name=None)"
         => |net, a| net.prelu(&a.var("x")?, &a.str("mode")?, a.param("param_attr")?);
 
-    /// The largest element of each group of ``groups`` channels; ``axis`` is the dimension of the channels.
+    /// Takes the largest of each ``groups`` neighbouring channels, position by position.
+    ///
+    /// Channel ``c`` of the result is the maximum of the channels ``c * groups`` to ``c * groups + groups - 1``. The
+    /// gradient goes to that maximum.
     ///
     /// Args:
-    ///     x (Variable): images of four sizes.
-    ///     groups (int): how many channels are compared (must be set).
-    ///     axis (int): the axis of the channels.
+    ///     x (Variable): float32 or float64, ``[batch, channels, height, width]``; with ``axis`` 3 the channels are
+    ///         last.
+    ///     groups (int): the number of channels in a group; it divides the number of channels.
+    ///     axis (int): the dimension of the channels: 1, or 3 or -1.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels / groups, height, width]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``groups`` does not divide the number of channels.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 5, 7, 2], "float32").reshape(1, 4, 1, 1))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.maxout(x, groups=2)])[0].tolist()
+    ///     [[[[5.0]], [[7.0]]]]
     "nn.maxout(x, groups, name=None, axis=1)" => |net, a| net.maxout(&a.var("x")?, a.i32("groups")?, a.i32("axis")?);
 
-    /// The sum of a list of tensors of one shape.
+    /// Adds a list of tensors, element by element.
+    ///
+    /// SelectedRows (gradients of sparse embeddings) and tensor arrays can be added, too. Variables of the list that no
+    /// operator has written are left out. To sum the elements of one tensor use ``reduce_sum``.
     ///
     /// Args:
-    ///     x (Variable or list): tensors of one shape, selected rows of one height, or arrays; what nothing has written is left out.
+    ///     x (Variable or list): one Variable or several of one shape and element type.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of the elements of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes differ.
     ///
     /// Example:
     ///     >>> x = fluid.layers.fill_constant([2], "float32", 1.5)
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.sum([x, x])])[0].tolist()
-    ///     [3.0, 3.0]
+    ///     >>> y = fluid.layers.fill_constant([2], "float32", 2.0)
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.sum([x, y, y])])[0].tolist()
+    ///     [5.5, 5.5]
     "nn.sum(x)" => |net, a| net.sum(&refs(&a.vars("x")?));
 
-    /// The sum of a list of tensors of one shape; ``out`` names a variable for the result.
+    /// Adds a list of tensors, element by element, optionally into an existing Variable.
     ///
     /// Args:
-    ///     input (Variable or list): the input.
-    ///     out (Variable): a Variable that the result goes into.
+    ///     input (Variable or list): one Variable or several of one shape and element type.
+    ///     out (Variable): a Variable that receives the sum and is returned, it may be one of ``input``; ``None``: a
+    ///         new Variable.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of the elements of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes differ.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.fill_constant([2], "float32", 1.5)
+    ///     >>> total = fluid.layers.fill_constant([2], "float32", 10.0)
+    ///     >>> total = fluid.layers.sums([total, x], out=total)
+    ///     >>> fluid.Executor().run(fetch_list=[total])[0].tolist()
+    ///     [11.5, 11.5]
     "tensor.sums(input, out=None)" => |net, a| match a.opt_var("out")? {
         Some(out) => net.sums_into(&refs(&a.vars("input")?), &out).map(|()| out),
         None => net.sum(&refs(&a.vars("input")?)),
     };
 
-    /// The mean of all elements.
+    /// Computes the mean of all elements; usually it makes a loss of the costs of a batch.
+    ///
+    /// The gradient of every element is ``1 / n``. For means along dimensions use ``reduce_mean``.
     ///
     /// Args:
-    ///     x (Variable): any float tensor.
+    ///     x (Variable): float32 or float64, any shape.
     ///
     /// Returns:
-    ///     Variable: ``[1]``; usually the loss that an optimizer minimizes.
+    ///     Variable: ``[1]``, the element type of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: the elements are no floats; cast them first.
     ///
     /// Example:
     ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 6]], "float32"))
@@ -225,40 +307,74 @@ declare! {
 
     /// Converts the element type.
     ///
+    /// Floats lose their fraction when they become integers; numbers other than 0 become ``True``. The gradient is
+    /// converted back to the type of ``x``.
+    ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     dtype (str): the element type.
+    ///     x (Variable): any element type and shape.
+    ///     dtype (dtype): the new element type: bool, float16, float32, float64, int8, int16, int32, int64 or uint8.
+    ///
+    /// Returns:
+    ///     Variable: the shape and LoD of ``x``, of ``dtype``.
+    ///
+    /// Raises:
+    ///     TypeError: ``dtype`` is no element type.
     ///
     /// Example:
-    ///     >>> x = fluid.layers.assign(np.array([1.9], "float32"))
+    ///     >>> x = fluid.layers.assign(np.array([-1.9, 0, 2.6], "float32"))
     ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.cast(x, "int64")])[0].tolist()
-    ///     [1]
+    ///     [-1, 0, 2]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.cast(x, "bool")])[0].tolist()
+    ///     [True, False, True]
     "tensor.cast(x, dtype)" => |net, a| net.cast(&a.var("x")?, a.dtype("dtype")?);
 
-    /// Adds ``value`` to a variable of one element, in place by default, and returns it.
+    /// Adds ``value`` to a variable of one element.
+    ///
+    /// By default the variable itself changes, as counters of loops need it.
     ///
     /// Args:
-    ///     x (Variable): [1], any number.
-    ///     value (float): the number to add.
-    ///     in_place (bool): change ``x`` itself.
+    ///     x (Variable): numbers, ``[1]``.
+    ///     value (float): the number to add; for an integer variable a whole number.
+    ///     in_place (bool): change ``x`` itself; otherwise the sum is a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: ``x`` itself, or the new Variable ``[1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has more than one element.
     ///
     /// Example:
     ///     >>> i = fluid.layers.fill_constant([1], "int64", 3)
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.increment(i, 2)])[0].tolist()
+    ///     >>> i = fluid.layers.increment(i, 2)
+    ///     >>> fluid.Executor().run(fetch_list=[i])[0].tolist()
     ///     [5]
     "control_flow.increment(x, value=1.0, in_place=True)" => |net, a| match a.bool("in_place")? {
         true => net.increment(&a.var("x")?, a.f32("value")?),
         false => net.incremented(&a.var("x")?, a.f32("value")?),
     };
 
-    /// Running sums along ``axis``, the last dimension where ``None``. ``exclusive``: without the element itself;
-    /// ``reverse``: from the end.
+    /// Computes running sums along a dimension: ``out[i] = x[0] + ... + x[i]``.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers.
-    ///     axis (int): the axis; negative ones count from the end.
-    ///     exclusive (bool): without the element itself.
-    ///     reverse (bool): from the end.
+    ///     x (Variable): float32, float64, int32 or int64, any shape.
+    ///     axis (int): the dimension; negative ones count from the end; ``None``: the last one.
+    ///     exclusive (bool): leave the element itself out of its sum; the first sum is then 0; ``None``: ``False``.
+    ///     reverse (bool): sum from the end to the beginning; ``None``: ``False``.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no dimension ``axis``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.cumsum(x, axis=1)])[0].tolist()
+    ///     [[1.0, 3.0, 6.0]]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.cumsum(x, axis=1, exclusive=True)])[0].tolist()
+    ///     [[0.0, 1.0, 3.0]]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.cumsum(x, axis=1, reverse=True)])[0].tolist()
+    ///     [[6.0, 5.0, 3.0]]
     "ops.cumsum(x, axis=None, exclusive=None, reverse=None)"
         => |net, a| net.cumsum(&a.var("x")?, a.opt("axis", Args::i32)?, a.opt("exclusive", Args::bool)?.unwrap_or(false),
         a.opt("reverse", Args::bool)?.unwrap_or(false));

@@ -118,101 +118,225 @@ impl Net {
 }
 
 declare! {
-    /// The product of two matrices. Tensors are flattened to matrices: the first ``x_num_col_dims`` (``y_num_col_dims``)
-    /// dimensions are the rows, the others the columns.
+    /// Computes the product of two matrices, to which the operands are flattened.
+    ///
+    /// The first ``x_num_col_dims`` dimensions of ``x`` are the rows of its matrix and the others are its columns; the
+    /// same holds for ``y`` and ``y_num_col_dims``. ``fc`` uses it. For batches of matrices use ``matmul``.
     ///
     /// Args:
-    ///     x (Variable): any float tensor.
-    ///     y (Variable): with as many rows as `X` has columns.
-    ///     x_num_col_dims (int): the number of axes of `X` that make its rows; the others make its columns.
-    ///     y_num_col_dims (int): the number of axes of `Y` that make its rows; the others make its columns.
+    ///     x (Variable): float32 or float64, at least 2 dimensions.
+    ///     y (Variable): the element type of ``x``; its matrix has as many rows as that of ``x`` has columns.
+    ///     x_num_col_dims (int): the number of dimensions of ``x`` that make the rows.
+    ///     y_num_col_dims (int): the number of dimensions of ``y`` that make the rows.
+    ///
+    /// Returns:
+    ///     Variable: the first ``x_num_col_dims`` dimensions of ``x``, then the dimensions of ``y`` from
+    ///         ``y_num_col_dims`` on.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the columns of ``x`` and the rows of ``y`` differ in number.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [None, 13])
-    ///     >>> w = fluid.layers.create_parameter([13, 4], "float32")
-    ///     >>> fluid.layers.mul(x, w).shape
-    ///     (-1, 4)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[1, 1, 0], [0, 1, 2]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.mul(x, y)])[0].tolist()
+    ///     [[1.0, 3.0, 4.0], [3.0, 7.0, 8.0]]
+    ///     >>> image, w = fluid.data("image", [None, 4, 5]), fluid.data("w", [20, 3])
+    ///     >>> fluid.layers.mul(image, w).shape
+    ///     (-1, 3)
     "nn.mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None)"
         => |net, a| net.mul(&a.var("x")?, &a.var("y")?, a.i32("x_num_col_dims")?, a.i32("y_num_col_dims")?);
 
-    /// The product of matrices, or of batches of matrices, as ``numpy.matmul``.
+    /// Computes ``alpha * x @ y``: the product of matrices, or of batches of matrices, as ``numpy.matmul``.
+    ///
+    /// The last two dimensions are the matrices. The dimensions before them are the batch: they are equal, or one
+    /// operand is a single matrix, which is used for the whole batch. An operand with one dimension is a row on the
+    /// left and a column on the right; the result then lacks that dimension, and of two vectors it is ``[1]``.
     ///
     /// Args:
-    ///     x (Variable): ``[..., n, k]`` and ``[..., k, m]``.
-    ///     y (Variable): ``[..., n, k]`` and ``[..., k, m]``.
-    ///     transpose_x (bool): exchange the last two dimensions first.
-    ///     transpose_y (bool): exchange the last two dimensions first.
+    ///     x (Variable): float32 or float64, ``[..., n, k]``.
+    ///     y (Variable): the element type of ``x``, ``[..., k, m]``.
+    ///     transpose_x (bool): ``x`` is ``[..., k, n]``; its last two dimensions are exchanged first.
+    ///     transpose_y (bool): ``y`` is ``[..., m, k]``; its last two dimensions are exchanged first.
     ///     alpha (float): a factor of the result.
     ///
     /// Returns:
     ///     Variable: ``[..., n, m]``.
     ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``x`` and ``y`` do not fit.
+    ///
     /// Example:
-    ///     >>> x, y = fluid.data("x", [8, 2, 3]), fluid.data("y", [8, 4, 3])
-    ///     >>> fluid.layers.matmul(x, y, transpose_y=True).shape
-    ///     (8, 2, 4)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[1, 0], [1, 1]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.matmul(x, y)])[0].tolist()
+    ///     [[3.0, 2.0], [7.0, 4.0]]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.matmul(x, y, transpose_y=True, alpha=0.5)])[0].tolist()
+    ///     [[0.5, 1.5], [1.5, 3.5]]
+    ///     >>> queries, keys = fluid.data("queries", [None, 8, 2, 3]), fluid.data("keys", [None, 8, 4, 3])
+    ///     >>> fluid.layers.matmul(queries, keys, transpose_y=True).shape
+    ///     (-1, 8, 2, 4)
     "nn.matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None)"
         => |net, a| net.matmul(&a.var("x")?, &a.var("y")?, MatMul::new().transpose_x(a.bool("transpose_x")?)
         .transpose_y(a.bool("transpose_y")?).alpha(a.f32("alpha")?));
 
-    /// `size` bilinear forms of `x` and `y`.
+    /// Computes ``size`` bilinear forms: ``out[:, i] = x @ W[i] @ y.T + b[i]``, row by row.
+    ///
+    /// The weight ``W`` is a parameter ``[size, m, n]``, the bias one ``[1, size]``.
     ///
     /// Args:
-    ///     x (Variable): [batch, m].
-    ///     y (Variable): [batch, n].
-    ///     size (int): columns of the result.
-    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
-    ///     bias_attr (ParamAttr): the same of the bias; ``False``: no bias.
+    ///     x (Variable): float32 or float64, ``[batch, m]``.
+    ///     y (Variable): the element type of ``x``, ``[batch, n]``.
+    ///     size (int): the number of forms, the columns of the result.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, size]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` have different numbers of rows.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    ///     >>> ones = fluid.initializer.Constant(1.0)
+    ///     >>> out = fluid.layers.bilinear_tensor_product(x, y, size=2, param_attr=ones)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[out])[0].tolist()
+    ///     [[21.0, 21.0]]
     "nn.bilinear_tensor_product(x, y, size, act=None, name=None, param_attr=None, bias_attr=None)"
         => |net, a| net.bilinear_tensor_product(&a.var("x")?, &a.var("y")?, a.usize("size")?,
         a.act("act")?, a.param("param_attr")?, a.param("bias_attr")?);
 
-    /// The cosine of the angle between the rows of ``X`` and ``Y``, ``[batch, 1]``; ``Y`` may have one row.
+    /// Computes the cosine of the angle between rows: ``sum(x * y) / (norm(x) * norm(y))``.
+    ///
+    /// Dimensions after the first one are flattened.
     ///
     /// Args:
-    ///     X (Variable): [n, ...].
-    ///     Y (Variable): like `X`, or one row for all.
+    ///     X (Variable): float32 or float64, ``[batch, ...]``.
+    ///     Y (Variable): the shape of ``X``, or one row that is compared with all rows of ``X``.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``, in ``[-1, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the rows of ``X`` and ``Y`` differ in size, or ``Y`` has neither one row nor those
+    ///         of ``X``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 0], [1, 1]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[2, 0]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.cos_sim(x, y)])[0].round(4))
+    ///     [[1.    ]
+    ///      [0.7071]]
     "nn.cos_sim(X, Y)" => |net, a| net.cos_sim(&a.var("X")?, &a.var("Y")?);
 
-    /// Inner products of the channels of two feature maps, divided by the number of pixels: ``[batch, channels of x, channels
-    /// of y]``.
+    /// Computes the flow of solution procedure between two feature maps: the mean over pixels of the products of their
+    /// channels.
+    ///
+    /// ``out[b, i, j]`` is the sum of ``x[b, i] * y[b, j]`` over all pixels, divided by ``height * width``.
+    /// Distillation compares these matrices of a teacher and a student.
     ///
     /// Args:
-    ///     x (Variable): the input.
-    ///     y (Variable): the second operand.
+    ///     x (Variable): float32 or float64, ``[batch, x_channels, height, width]``.
+    ///     y (Variable): ``[batch, y_channels, height, width]``.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, x_channels, y_channels]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the images differ in more than the number of channels.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.ones([1, 2, 2, 2], "float32"))
+    ///     >>> y = fluid.layers.assign(np.full([1, 3, 2, 2], 2.0, "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.fsp_matrix(x, y)])[0].tolist()
+    ///     [[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]]
     "nn.fsp_matrix(x, y)" => |net, a| net.fsp_matrix(&a.var("x")?, &a.var("y")?);
 
-    /// `beta * input + alpha * x * y`.
+    /// Computes ``beta * input + alpha * x @ y``.
     ///
     /// Args:
-    ///     input (Variable): float, broadcast to [m, n].
-    ///     x (Variable): float, [m, k].
-    ///     y (Variable): float, [k, n].
+    ///     input (Variable): float32 or float64, ``[m, n]``; a size of 1 is repeated.
+    ///     x (Variable): ``[m, k]``.
+    ///     y (Variable): ``[k, n]``.
     ///     alpha (float): factor of the product.
-    ///     beta (float): factor of `Input`.
+    ///     beta (float): factor of ``input``.
+    ///
+    /// Returns:
+    ///     Variable: ``[m, n]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the sizes of ``x`` and ``y`` do not fit.
+    ///
+    /// Example:
+    ///     >>> ones = fluid.layers.ones([2, 2], "float32")
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.addmm(ones, x, x, alpha=0.5, beta=10.0)])[0].tolist()
+    ///     [[13.5, 15.0], [17.5, 21.0]]
     "nn.addmm(input, x, y, alpha=1.0, beta=1.0, name=None)"
         => |net, a| net.addmm(&a.var("input")?, &a.var("x")?, &a.var("y")?, a.f32("alpha")?, a.f32("beta")?);
 
-    /// The product of two batches of matrices: ``[batch, n, k]`` and ``[batch, k, m]`` give ``[batch, n, m]``.
+    /// Multiplies two batches of matrices: ``out[b] = x[b] @ y[b]``.
+    ///
+    /// Unlike ``matmul``, it takes exactly three dimensions and repeats no batch.
     ///
     /// Args:
-    ///     x (Variable): float, [batch, m, k].
-    ///     y (Variable): float, [batch, k, n].
+    ///     x (Variable): float32 or float64, ``[batch, n, k]``.
+    ///     y (Variable): the element type of ``x``, ``[batch, k, m]``.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, n, m]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: an operand does not have three dimensions, or their sizes do not fit.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.arange(4, dtype="float32").reshape(2, 1, 2))
+    ///     >>> y = fluid.layers.assign(np.ones([2, 2, 1], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.bmm(x, y)])[0].tolist()
+    ///     [[[1.0]], [[5.0]]]
     "nn.bmm(x, y, name=None)" => |net, a| net.bmm(&a.var("x")?, &a.var("y")?);
 
-    /// The inner product of vectors ``[n]``, or of the rows of two matrices.
+    /// Computes the inner product of two vectors, or of each pair of rows of two matrices.
     ///
     /// Args:
-    ///     x (Variable): numbers, [n] or [batch, n].
-    ///     y (Variable): of the same dtype and shape.
+    ///     x (Variable): float32, float64, int32 or int64, ``[n]`` or ``[batch, n]``.
+    ///     y (Variable): the shape and element type of ``x``.
+    ///
+    /// Returns:
+    ///     Variable: ``[1]`` or ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` and ``y`` differ in shape, or have more than two dimensions.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[1, 1], [0, 2]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.dot(x, y)])[0].tolist()
+    ///     [[3.0], [8.0]]
     "nn.dot(x, y, name=None)" => |net, a| net.dot(&a.var("x")?, &a.var("y")?);
 
-    /// The Kronecker product of ``x`` and ``y``: every element of ``x`` times the whole of ``y``.
+    /// Computes the Kronecker product: every element of ``x`` times the whole of ``y``.
+    ///
+    /// The shape with fewer dimensions gets dimensions of size 1 in front; then each size of the result is the product
+    /// of the sizes of ``x`` and ``y``.
     ///
     /// Args:
-    ///     x (Variable): any tensor of numbers.
-    ///     y (Variable): of the same dtype; the shorter shape gets axes of size 1 in front.
-    ///     out (Variable): the result goes into this Variable; ``None``: a new one.
+    ///     x (Variable): float32, float64, int32 or int64, any shape.
+    ///     y (Variable): the element type of ``x``.
+    ///     out (Variable): a Variable that receives the result and is returned; ``None``: a new Variable.
+    ///
+    /// Returns:
+    ///     Variable: for matrices ``[n, m]`` and ``[p, q]`` it is ``[n * p, m * q]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "int64"))
+    ///     >>> y = fluid.layers.assign(np.array([[1, 0], [0, 1]], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.kron(x, y)])[0].tolist()
+    ///     [[1, 0, 2, 0], [0, 1, 0, 2]]
     "nn.kron(x, y, out=None, name=None)" => |net, a| net.kron(&a.var("x")?, &a.var("y")?);
 }

@@ -319,137 +319,256 @@ impl Layer<'_> {
 }
 
 declare! {
-    /// Normalizes each channel to mean 0 and variance 1 over the batch, then multiplies by a learnt scale and adds a learnt
-    /// shift. A test program uses the moving mean and variance instead.
+    /// Normalizes each channel over the batch: ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
+    ///
+    /// Mean and variance are those of the channel in the batch. ``scale`` and ``shift`` are trained, one number per
+    /// channel. Every training step also updates a moving mean and variance,
+    /// ``moving = moving * momentum + batch * (1 - momentum)``, which a program made by ``clone(for_test=True)`` uses
+    /// instead of those of the batch. They are parameters that no optimizer changes, and they are saved with the model.
+    /// Replicas of one process and collective workers normalize by their own batches; ``BuildStrategy.sync_batch_norm``
+    /// makes the replicas of a process share their statistics.
     ///
     /// Args:
-    ///     input (Variable): ``[batch, channels, ...]``, or channels last by ``data_layout``.
-    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
-    ///     is_test (bool): use the running statistics, and leave them alone.
-    ///     momentum (float): share of the old value when the moving mean and variance are updated.
-    ///     epsilon (float): added to the variance.
-    ///     param_attr (ParamAttr): of scale and shift.
-    ///     bias_attr (ParamAttr): of scale and shift.
-    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
+    ///     input (Variable): float32 or float64, ``[batch, channels]`` or ``[batch, channels, ...]``, or channels last
+    ///         with ``NHWC``.
+    ///     is_test (bool): use the moving mean and variance and do not change them.
+    ///     momentum (float): the share of the old value when the moving mean and variance are updated.
+    ///     epsilon (float): added to the variance, so that the division is finite.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale; ``None``: ones.
+    ///     bias_attr (ParamAttr): the same of the shift; ``None``: zeros.
+    ///     data_layout (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last.
     ///     in_place (bool): write the result over the input.
-    ///     moving_mean_name (str): names of the moving statistics.
-    ///     moving_variance_name (str): names of the moving statistics.
-    ///     do_model_average_for_mean_and_var (bool): running statistics take part in `ModelAverage`.
-    ///     use_global_stats (bool): use the moving statistics in training, too.
+    ///     moving_mean_name (str): the name of the moving mean; ``None``: it is generated.
+    ///     moving_variance_name (str): the name of the moving variance; ``None``: it is generated.
+    ///     do_model_average_for_mean_and_var (bool): the moving mean and variance take part in
+    ///         ``fluid.optimizer.ModelAverage``.
+    ///     use_global_stats (bool): normalize by the moving mean and variance in training, too.
     ///
     /// Returns:
-    ///     Variable: the shape of ``input``.
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 8, 8])
-    ///     >>> fluid.layers.batch_norm(image, act="relu").shape
-    ///     (-1, 3, 8, 8)
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> out = fluid.layers.batch_norm(x)
+    ///     >>> test_program = fluid.default_main_program().clone(for_test=True)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> feed = {"x": np.array([[1, 10], [3, 30]], "float32")}
+    ///     >>> print(exe.run(feed=feed, fetch_list=[out])[0].round(3))
+    ///     [[-1. -1.]
+    ///      [ 1.  1.]]
+    ///     >>> print(exe.run(test_program, feed=feed, fetch_list=[out])[0].round(3))
+    ///     [[0.8   2.423]
+    ///      [2.8   8.481]]
     "nn.batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None, \
      data_layout='NCHW', in_place=False, name=None, moving_mean_name=None, moving_variance_name=None, \
      do_model_average_for_mean_and_var=True, use_global_stats=False)"
         => |net, a| net.batch_norm(&a.var("input")?, batch_norm(a)?);
 
-    /// Normalizes each sample to mean 0 and variance 1 over the dimensions from ``begin_norm_axis`` on; with learnt ``scale``
-    /// and ``shift``.
+    /// Normalizes each sample over the dimensions from ``begin_norm_axis`` on:
+    /// ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
+    ///
+    /// Mean and variance are those of one sample, so that training and prediction are the same. ``scale`` and ``shift``
+    /// are trained, one number per normalized element.
     ///
     /// Args:
-    ///     input (Variable): f32 or f64.
-    ///     scale (bool): with a factor for each element.
-    ///     shift (bool): with something added to each element.
-    ///     begin_norm_axis (int): the first dimension that is normalised.
-    ///     epsilon (float): added to variances.
-    ///     param_attr (ParamAttr): the factors.
-    ///     bias_attr (ParamAttr): what is added.
-    ///     act (str): activation.
+    ///     input (Variable): float32 or float64, at least 2 dimensions.
+    ///     scale (bool): multiply by a trained scale.
+    ///     shift (bool): add a trained shift.
+    ///     begin_norm_axis (int): the first dimension that is normalized; all after it belong together.
+    ///     epsilon (float): added to the variance, so that the division is finite.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale; ``None``: ones.
+    ///     bias_attr (ParamAttr): the same of the shift; ``None``: zeros.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     ValueError: ``input`` has no dimension ``begin_norm_axis``.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [None, 64])
-    ///     >>> fluid.layers.layer_norm(x).shape
-    ///     (-1, 64)
+    ///     >>> x = fluid.data("x", [None, 3])
+    ///     >>> out = fluid.layers.layer_norm(x)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> print(exe.run(feed={"x": np.array([[1, 2, 3]], "float32")}, fetch_list=[out])[0].round(3))
+    ///     [[-1.225  0.     1.225]]
     "nn.layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, \
      bias_attr=None, act=None, name=None)"
         => |net, a| net.layer_norm(&a.var("input")?, LayerNorm::new().scale(a.bool("scale")?)
         .shift(a.bool("shift")?).begin_norm_axis(a.usize("begin_norm_axis")?).epsilon(a.f32("epsilon")?)
         .param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?).act(a.act("act")?));
 
-    /// Normalizes each column by sums and squared sums that are collected over the whole training.
+    /// Normalizes each column by statistics of the whole training: ``(x - sum / size) * sqrt(size / square_sum)``.
+    ///
+    /// The layer keeps three parameters per column: ``size`` (starts at 1e4), ``sum`` (0) and ``square_sum`` (1e4).
+    /// Their gradients are no derivatives: they are the size, the sum and the squared distances of the batch, for an
+    /// update that adds them up. Models for click rates use it for dense features.
     ///
     /// Args:
-    ///     input (Variable): matrix.
-    ///     act (str): activation.
-    ///     epsilon (float): added to sums of squares.
-    ///     param_attr (dict): name, initializer and regularizer of the weight.
-    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
-    ///     in_place (bool): accepted.
-    ///     moving_mean_name (str): accepted.
-    ///     moving_variance_name (str): accepted.
-    ///     do_model_average_for_mean_and_var (bool): accepted.
-    ///     slot_dim (int): width of a slot whose first element says whether it is there; negative for none.
-    ///     sync_stats (bool): carried along for saved programs.
-    ///     summary_decay_rate (float): how much of the sums stays.
-    ///     enable_scale_and_shift (bool): use `scale_w` and `bias`.
+    ///     input (Variable): float32 or float64, ``[batch, width]``.
+    ///     epsilon (float): added to the squares of a batch.
+    ///     param_attr (dict): refused unless ``None``; set the sums in the scope after the startup program instead.
+    ///     data_layout (str): only ``NCHW``.
+    ///     in_place (bool): only ``False``.
+    ///     moving_mean_name (str): accepted; Fluid does not use it either.
+    ///     moving_variance_name (str): accepted; Fluid does not use it either.
+    ///     do_model_average_for_mean_and_var (bool): accepted; Fluid does not use it either.
+    ///     slot_dim (int): the columns belong to slots of this width, whose first column is 0 for a slot that was not
+    ///         shown: it gives zeros and does not count. -1: there are no slots.
+    ///     sync_stats (bool): kept in the program for Fluid; it has no effect here.
+    ///     summary_decay_rate (float): kept in the program for Fluid; it has no effect here.
+    ///     enable_scale_and_shift (bool): only ``False``; multiply and add parameters of your own instead.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> out = fluid.layers.data_norm(x)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(feed={"x": np.array([[1, 2]], "float32")}, fetch_list=[out])[0].tolist()
+    ///     [[1.0, 2.0]]
     "nn.data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, \
      name=None, moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, \
      slot_dim=-1, sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False)"
         => |net, a| net.data_norm(&a.var("input")?, DataNorm::new().act(a.act("act")?).epsilon(a.f32("epsilon")?)
         .slot_dim(a.i32("slot_dim")?).sync_stats(a.bool("sync_stats")?).summary_decay_rate(a.f32("summary_decay_rate")?));
 
-    /// Divides vectors along ``axis`` by their L2 norm.
+    /// Divides vectors along a dimension by their L2 norm: ``x / sqrt(sum(x * x) + epsilon)``.
     ///
     /// Args:
-    ///     x (Variable): the input.
-    ///     axis (int): the dimension.
-    ///     epsilon (float): keeps divisions finite.
+    ///     x (Variable): float32 or float64, any shape.
+    ///     axis (int): the dimension of the vectors; negative ones count from the end.
+    ///     epsilon (float): added to the sum, so that a vector of zeros stays finite.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no dimension ``axis``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[3, 4], [0, 2]], "float32"))
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.l2_normalize(x, axis=1)])[0].round(4))
+    ///     [[0.6 0.8]
+    ///      [0.  1. ]]
     "nn.l2_normalize(x, axis, epsilon=1e-12, name=None)"
         => |net, a| net.l2_normalize(&a.var("x")?, a.i32("axis")?, a.f32("epsilon")?);
 
-    /// Normalizes groups of channels of each sample, then multiplies by a learnt scale and adds a learnt shift.
+    /// Normalizes groups of channels of each sample: ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
+    ///
+    /// Mean and variance are those of one group of one sample, so that the size of the batch does not matter and
+    /// training and prediction are the same.
     ///
     /// Args:
-    ///     input (Variable): [n, channels, ...] or [n, ..., channels], f32 or f64.
-    ///     groups (int): channels are normalised in so many groups.
-    ///     epsilon (float): added to variances.
-    ///     param_attr (ParamAttr): the factor of each channel; by default there is none.
-    ///     bias_attr (ParamAttr): what is added to each channel; by default there is nothing.
-    ///     act (str): activation.
-    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
+    ///     input (Variable): float32 or float64, ``[batch, channels, ...]``, or channels last with ``NHWC``.
+    ///     groups (int): the number of groups; it divides the number of channels.
+    ///     epsilon (float): added to the variance, so that the division is finite.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale, one number per
+    ///         channel; ``None``: no scale.
+    ///     bias_attr (ParamAttr): the same of the shift; ``None``: no shift.
+    ///     data_layout (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``groups`` does not divide the channels.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 3, 10, 30], "float32").reshape(1, 4, 1, 1))
+    ///     >>> out = fluid.layers.group_norm(x, groups=2)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].ravel().round(3))
+    ///     [-1.  1. -1.  1.]
     "nn.group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout='NCHW', \
      name=None)"
         => |net, a| net.group_norm(&a.var("input")?, GroupNorm::groups(a.i32("groups")?)
         .epsilon(a.f32("epsilon")?).param_attr(a.param_or_none("param_attr")?).bias_attr(a.param_or_none("bias_attr")?)
         .act(a.act("act")?).data_layout(a.layout("data_layout")?));
 
-    /// Normalizes each channel of each sample, then multiplies by a learnt scale and adds a learnt shift.
+    /// Normalizes each channel of each sample: ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
+    ///
+    /// Mean and variance are those of one channel of one sample; they are not kept, so that training and prediction are
+    /// the same. Style transfer uses it.
     ///
     /// Args:
-    ///     input (Variable): [n, channels, ...], f32 or f64.
-    ///     epsilon (float): added to the variance.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
-    ///     bias_attr (ParamAttr): the same of the bias; ``False``: no bias.
+    ///     input (Variable): float32 or float64, ``[batch, channels, ...]``.
+    ///     epsilon (float): added to the variance, so that the division is finite.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale; ``None``: ones.
+    ///     bias_attr (ParamAttr): the same of the shift; ``None``: zeros.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 1, 1, 3])
+    ///     >>> out = fluid.layers.instance_norm(image)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> pixels = np.array([1, 2, 3], "float32").reshape(1, 1, 1, 3)
+    ///     >>> print(exe.run(feed={"image": pixels}, fetch_list=[out])[0].round(3))
+    ///     [[[[-1.225  0.     1.225]]]]
     "nn.instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None)"
         => |net, a| net.instance_norm(&a.var("input")?, a.f32("epsilon")?, a.param("param_attr")?,
         a.param("bias_attr")?);
 
-    /// Local response normalization: divides by the squared sum over ``n`` neighbouring channels.
+    /// Divides each element by the squares of neighbouring channels: ``x / (k + alpha * sum(x * x)) ** beta``.
+    ///
+    /// The sum is over the ``n`` channels around that of the element (local response normalization).
     ///
     /// Args:
-    ///     input (Variable): images of four sizes, f32 or f64.
-    ///     n (int): how many channels are neighbours, the element's own included; odd.
-    ///     k (float): the least divisor, before `beta`.
-    ///     alpha (float): the weight of squares.
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``.
+    ///     n (int): the number of channels in the sum; odd.
+    ///     k (float): added to the sum; positive.
+    ///     alpha (float): factor of the sum.
     ///     beta (float): the exponent.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     data_format (str): only ``NCHW``; transpose before and after for other formats.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     ValueError: ``n`` is even.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32").reshape(1, 3, 1, 1))
+    ///     >>> out = fluid.layers.lrn(x, n=3, alpha=1.0, beta=0.5)
+    ///     >>> print(fluid.Executor().run(fetch_list=[out])[0].ravel().round(4))
+    ///     [0.4082 0.5164 0.8018]
     "nn.lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format='NCHW')"
         => |net, a| net.lrn(&a.var("input")?, a.i32("n")?, a.f32("k")?, a.f32("alpha")?, a.f32("beta")?);
 
-    /// ``x * scale + bias`` with one scale and one bias per channel, given as variables.
+    /// Multiplies each channel by a number and adds another: ``scale[c] * x[:, c] + bias[c]``.
+    ///
+    /// ``scale`` and ``bias`` are Variables; to train them make them with ``create_parameter``. Networks with frozen
+    /// batch normalization use it.
     ///
     /// Args:
-    ///     x (Variable): [n, channels, ...] or [n, ..., channels], f32 or f64.
-    ///     scale (Variable): [channels].
-    ///     bias (Variable): [channels].
-    ///     data_layout (str): where the channels are: ``NCHW`` or ``NHWC``.
-    ///     act (str): an activation applied to the result, such as ``relu`` or ``softmax``.
+    ///     x (Variable): float32 or float64, ``[batch, channels, ...]``.
+    ///     scale (Variable): ``[channels]``; it must be given.
+    ///     bias (Variable): ``[channels]``; it must be given.
+    ///     data_layout (str): only ``NCHW``; transpose before and after for other formats.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     TypeError: ``scale`` or ``bias`` is missing.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.ones([1, 2, 1, 2], "float32"))
+    ///     >>> scale = fluid.layers.assign(np.array([2, 3], "float32"))
+    ///     >>> bias = fluid.layers.assign(np.array([0.5, 1], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.affine_channel(x, scale, bias)])[0].tolist()
+    ///     [[[[2.5, 2.5]], [[4.0, 4.0]]]]
     "nn.affine_channel(x, scale=None, bias=None, data_layout='NCHW', name=None, act=None)"
         => |net, a| net.affine_channel(&a.var("x")?, &a.var("scale")?, &a.var("bias")?, a.act("act")?);
 }

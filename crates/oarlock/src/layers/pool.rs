@@ -155,67 +155,130 @@ fn check_type(pool_type: &str) -> Result<()> {
 }
 
 declare! {
-    /// Maxima or averages over windows of images.
+    /// Takes the maximum or the mean of each window of images, channel by channel.
+    ///
+    /// The gradient of a maximum goes to the pixel that was taken, the gradient of a mean to all pixels of the window.
     ///
     /// Args:
-    ///     input (Variable): ``[batch, channels, height, width]``, or NHWC by ``data_format``.
-    ///     pool_size (int or list): of the window, ``[vertical, horizontal]`` or one number for both.
-    ///     pool_type (str): ``max`` or ``avg``.
-    ///     pool_stride (int or list): of the window, ``[vertical, horizontal]`` or one number for both.
-    ///     pool_padding (int or list): of the window, ``[vertical, horizontal]`` or one number for both.
-    ///     global_pooling (bool): one window over the whole image.
-    ///     ceil_mode (bool): windows that reach over the border count, too.
-    ///     exclusive (bool): an average leaves padding out.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``, or channels last with ``NHWC``.
+    ///     pool_size (int, list or tuple): the window: ``[vertical, horizontal]``, or one number for both. It must be
+    ///         given unless ``global_pooling`` is true.
+    ///     pool_type (str): ``max``: the largest element; ``avg``: the mean.
+    ///     pool_stride (int, list or tuple): the steps of the window: ``[vertical, horizontal]``, or one number for
+    ///         both.
+    ///     pool_padding (int, list, tuple or str): pixels around the image: one number, ``[vertical, horizontal]``,
+    ///         ``[top, bottom, left, right]``, ``"SAME"`` or ``"VALID"``. They never are a maximum.
+    ///     global_pooling (bool): one window over the whole image; ``pool_size`` and ``pool_padding`` are not used.
+    ///     ceil_mode (bool): round the size of the result up instead of down: windows that reach over the border count,
+    ///         too.
+    ///     exclusive (bool): a mean does not count the padding.
+    ///     data_format (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last. The result has the same
+    ///         format.
     ///
     /// Returns:
-    ///     Variable: ``[batch, channels, H, W]``.
+    ///     Variable: ``[batch, channels, H, W]`` with
+    ///         ``H = (height - pool_size + 2 * pool_padding) // pool_stride + 1``, and ``W`` likewise; ``H`` and ``W``
+    ///         are 1 with ``global_pooling``.
+    ///
+    /// Raises:
+    ///     ValueError: ``pool_type`` is unknown, or there is no ``pool_size``.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 16, 32, 32])
-    ///     >>> fluid.layers.pool2d(image, 2, "max", pool_stride=2).shape
+    ///     >>> image = fluid.layers.assign(np.arange(16, dtype="float32").reshape(1, 1, 4, 4))
+    ///     >>> out = fluid.layers.pool2d(image, pool_size=2, pool_type="max", pool_stride=2)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[5.0, 7.0], [13.0, 15.0]]]]
+    ///     >>> out = fluid.layers.pool2d(image, pool_type="avg", global_pooling=True)
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[7.5]]]]
+    ///     >>> photo = fluid.data("photo", [None, 16, 32, 32])
+    ///     >>> fluid.layers.pool2d(photo, pool_size=3, pool_type="avg", pool_stride=2, pool_padding=1).shape
     ///     (-1, 16, 16, 16)
     "nn.pool2d(input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, \
      use_cudnn=True, ceil_mode=False, name=None, exclusive=True, data_format='NCHW')"
         => |net, a| net.pool2d(&a.var("input")?, pool(a)?);
 
-    /// Pooling whose windows are chosen so that the result has size ``pool_size``; ``require_index`` also returns where
-    /// maxima were.
+    /// Takes the maximum or the mean of windows that are chosen so that the result has the size ``pool_size``.
+    ///
+    /// Window ``i`` of ``n`` goes from ``floor(i * height / n)`` to ``ceil((i + 1) * height / n)``; neighbouring
+    /// windows may overlap.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     pool_size (int or list): sizes of the result: one number for all dimensions, or one each.
-    ///     pool_type (str): ``max`` or ``avg``.
-    ///     require_index (bool): return the positions of the maxima, too; only for ``max``.
+    ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``.
+    ///     pool_size (int, list or tuple): the size of the result: ``[vertical, horizontal]``, or one number for both.
+    ///     pool_type (str): ``max``: the largest element; ``avg``: the mean.
+    ///     require_index (bool): also return the position of each maximum; only with ``max``.
+    ///
+    /// Returns:
+    ///     Variable or tuple: a Variable ``[batch, channels, *pool_size]``; with ``require_index`` a tuple of it and an
+    ///         int32 Variable of the same shape, the positions ``row * width + column`` of the maxima.
+    ///
+    /// Example:
+    ///     >>> image = fluid.layers.assign(np.arange(16, dtype="float32").reshape(1, 1, 4, 4))
+    ///     >>> out = fluid.layers.adaptive_pool2d(image, pool_size=2, pool_type="avg")
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+    ///     [[[[2.5, 4.5], [10.5, 12.5]]]]
     "nn.adaptive_pool2d(input, pool_size, pool_type='max', require_index=False, name=None)"
         => |net, a| match a.bool("require_index")? {
         true => net.adaptive_max_pool2d(&a.var("input")?, a.spatial("pool_size")?).map(Made::from),
         false => net.adaptive_pool2d(&a.var("input")?, a.spatial("pool_size")?, &a.str("pool_type")?).map(Made::from),
     };
 
-    /// Maxima or averages over windows of ``[batch, channels, depth, height, width]``; arguments as in `pool2d`.
+    /// Takes the maximum or the mean of each window of volumes, channel by channel.
+    ///
+    /// It is ``pool2d`` with one more dimension.
     ///
     /// Args:
-    ///     input (Variable): images [n, channels, h, w] or volumes [n, channels, d, h, w], f32 or f64.
-    ///     pool_size (int or list): size of the window.
-    ///     pool_type (str): `max` or `avg`.
-    ///     pool_stride (int or list): steps of the window.
-    ///     pool_padding (int, list or str): rows and columns around the image: one number, one per dimension, one per side, pairs per dimension, ``SAME`` or ``VALID``.
-    ///     global_pooling (bool): one window over the whole image.
-    ///     ceil_mode (bool): count a window that is not full as well.
-    ///     exclusive (bool): an average does not count what was added around.
-    ///     data_format (str): where the channels are: ``NCHW`` or ``NHWC`` (``NCDHW`` or ``NDHWC`` for volumes).
+    ///     input (Variable): float32 or float64, ``[batch, channels, depth, height, width]``, or channels last with
+    ///         ``NDHWC``.
+    ///     pool_size (int, list or tuple): the window: ``[depth, height, width]``, or one number for all. It must be
+    ///         given unless ``global_pooling`` is true.
+    ///     pool_type (str): ``max``: the largest element; ``avg``: the mean.
+    ///     pool_stride (int, list or tuple): the steps of the window: ``[depth, height, width]``, or one number for
+    ///         all.
+    ///     pool_padding (int, list, tuple or str): elements around the volume: one number, one per dimension, two per
+    ///         dimension (front, back, top, bottom, left, right), ``"SAME"`` or ``"VALID"``. They never are a maximum.
+    ///     global_pooling (bool): one window over the whole volume; ``pool_size`` and ``pool_padding`` are not used.
+    ///     ceil_mode (bool): round the size of the result up instead of down: windows that reach over the border count,
+    ///         too.
+    ///     exclusive (bool): a mean does not count the padding.
+    ///     data_format (str): ``NCDHW``: the channels are dimension 1; ``NDHWC``: they are last. The result has the
+    ///         same format.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, channels, D, H, W]`` with
+    ///         ``D = (depth - pool_size + 2 * pool_padding) // pool_stride + 1``, and ``H`` and ``W`` likewise.
+    ///
+    /// Raises:
+    ///     ValueError: ``pool_type`` is unknown, or there is no ``pool_size``.
+    ///
+    /// Example:
+    ///     >>> video = fluid.data("video", [None, 3, 12, 32, 32])
+    ///     >>> fluid.layers.pool3d(video, pool_size=2, pool_type="avg", pool_stride=2).shape
+    ///     (-1, 3, 6, 16, 16)
     "nn.pool3d(input, pool_size=-1, pool_type='max', pool_stride=1, pool_padding=0, global_pooling=False, \
      use_cudnn=True, ceil_mode=False, name=None, exclusive=True, data_format='NCDHW')"
         => |net, a| net.pool3d(&a.var("input")?, pool(a)?);
 
-    /// `adaptive_pool2d` of volumes ``[batch, channels, depth, height, width]``.
+    /// Takes the maximum or the mean of windows of volumes that are chosen so that the result has the size
+    /// ``pool_size``.
+    ///
+    /// Windows are chosen as in ``adaptive_pool2d``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     pool_size (int or list): sizes of the result: one number for all dimensions, or one each.
-    ///     pool_type (str): ``max`` or ``avg``.
-    ///     require_index (bool): return the positions of the maxima, too; only for ``max``.
+    ///     input (Variable): float32 or float64, ``[batch, channels, depth, height, width]``.
+    ///     pool_size (int, list or tuple): the size of the result: ``[depth, height, width]``, or one number for all.
+    ///     pool_type (str): ``max``: the largest element; ``avg``: the mean.
+    ///     require_index (bool): also return the position of each maximum; only with ``max``.
+    ///
+    /// Returns:
+    ///     Variable or tuple: a Variable ``[batch, channels, *pool_size]``; with ``require_index`` a tuple of it and an
+    ///         int32 Variable of the same shape, the positions of the maxima in the flattened volume.
+    ///
+    /// Example:
+    ///     >>> video = fluid.data("video", [None, 3, 12, 32, 32])
+    ///     >>> fluid.layers.adaptive_pool3d(video, pool_size=[3, 4, 4], pool_type="avg").shape
+    ///     (-1, 3, 3, 4, 4)
     "nn.adaptive_pool3d(input, pool_size, pool_type='max', require_index=False, name=None)"
         => |net, a| match a.bool("require_index")? {
         true => net.adaptive_max_pool3d(&a.var("input")?, a.spatial("pool_size")?).map(Made::from),

@@ -49,18 +49,30 @@ impl Net {
 }
 
 declare! {
-    /// Prints a variable whenever it is computed, and its gradient; returns it.
+    /// Prints a variable whenever it is computed, and its gradient, and returns it.
+    ///
+    /// The gradient is printed only if the rest of the network uses what the layer returns. It prints to the standard
+    /// output of the process.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     first_n (int): the runs that print; -1 for all.
-    ///     message (str): printed before the value.
-    ///     summarize (int): elements to print; -1 for all.
-    ///     print_tensor_name (bool): print the variable's name.
-    ///     print_tensor_type (bool): print its element type.
-    ///     print_tensor_shape (bool): print its sizes.
-    ///     print_tensor_lod (bool): print its LoD.
-    ///     print_phase (str): FORWARD for values, BACKWARD for gradients, BOTH.
+    ///     input (Variable): any element type and shape.
+    ///     first_n (int): the number of runs that print; -1: all.
+    ///     message (str): printed before the value; ``None``: nothing.
+    ///     summarize (int): the number of elements that are printed; -1: all.
+    ///     print_tensor_name (bool): print the name of the variable.
+    ///     print_tensor_type (bool): print the element type.
+    ///     print_tensor_shape (bool): print the sizes.
+    ///     print_tensor_lod (bool): print the LoD.
+    ///     print_phase (str): ``forward``: the value; ``backward``: the gradient; ``both``.
+    ///
+    /// Returns:
+    ///     Variable: ``input``, passed on.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
+    ///     >>> x = fluid.layers.Print(x, message="the value of x:", summarize=10)
+    ///     >>> x.shape
+    ///     (2,)
     "control_flow.Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, \
      print_tensor_type=True, print_tensor_shape=True, print_tensor_lod=True, print_phase='both')"
         => |net, a| net.print(&a.var("input")?, Print::new().first_n(a.i32("first_n")?).summarize(a.i32("summarize")?)

@@ -324,116 +324,224 @@ fn lstm_attrs(op: Op, options: &Lstm) -> Op {
 }
 
 declare! {
-    /// An LSTM over sequences; the input is already projected to the four gates. Returns the hidden states and the
-    /// cells.
+    /// Runs an LSTM over sequences whose input is already projected to the four gates.
+    ///
+    /// With ``(g, i, f, o) = input[t] + h[t-1] @ W + b`` the cell is
+    /// ``c[t] = sigmoid(i) * tanh(g) + sigmoid(f) * c[t-1]`` and the hidden state ``h[t] = sigmoid(o) * tanh(c[t])``.
+    /// With peepholes ``i`` and ``f`` also see ``c[t-1]``, and ``o`` sees ``c[t]``. Put an ``fc`` of ``4 * width``
+    /// columns without an activation in front of it. The weight is a parameter ``[width, 4 * width]``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     size (int): four times the width of the hidden state: the width of the input.
-    ///     h_0 (Variable): the first hidden state, ``[sequences, size]``; ``None``: zeros.
-    ///     c_0 (Variable): the first cell state, like ``h_0``; goes with it.
-    ///     param_attr (ParamAttr): the weight.
-    ///     bias_attr (ParamAttr): the bias, which also holds the weights of peepholes.
-    ///     use_peepholes (bool): gates see the cell.
-    ///     is_reverse (bool): from the last step to the first.
-    ///     gate_activation (str): activation of gates.
-    ///     cell_activation (str): activation of the cell's output.
-    ///     candidate_activation (str): activation of what enters the cell.
-    ///     dtype (str): element type.
+    ///     input (Variable): float32 or float64, ``[rows, 4 * width]`` with LoD: the parts of candidate, input gate,
+    ///         forget gate and output gate.
+    ///     size (int): ``4 * width``, the columns of the input.
+    ///     h_0 (Variable): the hidden state before the first step, ``[sequences, width]``; ``None``: zeros. Give both
+    ///         states or none.
+    ///     c_0 (Variable): the cell before the first step, ``[sequences, width]``; ``None``: zeros.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias, which also holds the weights of the peepholes; ``None``: zeros.
+    ///     use_peepholes (bool): the gates see the cell, too; the bias then is ``[1, 7 * width]`` instead of
+    ///         ``[1, 4 * width]``.
+    ///     is_reverse (bool): go from the last step of a sequence to the first.
+    ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
+    ///     cell_activation (str): the activation of the cell in the hidden state; a name as for ``gate_activation``.
+    ///     candidate_activation (str): the activation of the candidate; a name as for ``gate_activation``.
+    ///     dtype (dtype): the element type: float32 or float64.
+    ///
+    /// Returns:
+    ///     tuple: (hidden, cell): both ``[rows, width]`` with the LoD of ``input``. No gradient flows through the cell.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the input has not ``size`` columns.
+    ///     ValueError: an activation is unknown.
+    ///
+    /// Example:
+    ///     >>> words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    ///     >>> embedded = fluid.layers.embedding(words, [1000, 16])
+    ///     >>> hidden, cell = fluid.layers.dynamic_lstm(fluid.layers.fc(embedded, 4 * 32), size=4 * 32)
+    ///     >>> hidden.shape, cell.shape
+    ///     ((-1, 32), (-1, 32))
+    ///     >>> sentiment = fluid.layers.fc(fluid.layers.sequence_last_step(hidden), 2, act="softmax")
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> sentences = fluid.create_lod_tensor(np.array([[1], [2], [3], [4]]), [[3, 1]], fluid.CPUPlace())
+    ///     >>> exe.run(feed={"words": sentences}, fetch_list=[sentiment])[0].shape
+    ///     (2, 2)
     "rnn.dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, \
      is_reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', \
      dtype='float32', name=None)"
         => |net, a| net.dynamic_lstm(&a.var("input")?, lstm(a)?);
 
-    /// An LSTM with a projection of its hidden state. Returns the projections and the cells.
+    /// Runs an LSTM over sequences whose hidden state is projected to fewer columns.
+    ///
+    /// It is ``dynamic_lstm`` in which the gates see the projection ``p[t] = proj_activation(h[t] @ P)`` of the hidden
+    /// state instead of the state: the weight is ``[proj_size, 4 * width]`` and ``P`` is ``[width, proj_size]``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     size (int): four times the width of the hidden state: the width of the input.
-    ///     proj_size (int): columns of the projection.
-    ///     param_attr (ParamAttr): the weight.
-    ///     bias_attr (ParamAttr): the bias, which also holds the weights of peepholes.
-    ///     use_peepholes (bool): gates see the cell.
-    ///     is_reverse (bool): from the last step to the first.
-    ///     gate_activation (str): activation of gates.
-    ///     cell_activation (str): activation of the cell's output.
-    ///     candidate_activation (str): activation of what enters the cell.
-    ///     proj_activation (str): the activation of the projection.
-    ///     dtype (str): element type.
-    ///     h_0 (Variable): the first hidden state, ``[sequences, size]``; ``None``: zeros.
-    ///     c_0 (Variable): the first cell state, like ``h_0``; goes with it.
-    ///     cell_clip (float): limit of the cell state; ``None``: none.
-    ///     proj_clip (float): limit of the projection; ``None``: none.
+    ///     input (Variable): float32 or float64, ``[rows, 4 * width]`` with LoD: the parts of candidate, input gate,
+    ///         forget gate and output gate.
+    ///     size (int): ``4 * width``, the columns of the input.
+    ///     proj_size (int): the columns of the projection.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias, which also holds the weights of the peepholes; ``None``: zeros.
+    ///     use_peepholes (bool): the gates see the cell, too; the bias then is ``[1, 7 * width]`` instead of
+    ///         ``[1, 4 * width]``.
+    ///     is_reverse (bool): go from the last step of a sequence to the first.
+    ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
+    ///     cell_activation (str): the activation of the cell in the hidden state; a name as for ``gate_activation``.
+    ///     candidate_activation (str): the activation of the candidate; a name as for ``gate_activation``.
+    ///     proj_activation (str): the activation of the projection; a name as for ``gate_activation``.
+    ///     dtype (dtype): the element type: float32 or float64.
+    ///     h_0 (Variable): the projection before the first step, ``[sequences, proj_size]``; ``None``: zeros. Give both
+    ///         states or none.
+    ///     c_0 (Variable): the cell before the first step, ``[sequences, width]``; ``None``: zeros.
+    ///     cell_clip (float): cells are limited to ``[-cell_clip, cell_clip]``; ``None``: no limit.
+    ///     proj_clip (float): projections are limited likewise; ``None``: no limit.
+    ///
+    /// Returns:
+    ///     tuple: (projection, cell): ``[rows, proj_size]`` and ``[rows, width]`` with the LoD of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the input has not ``size`` columns.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 16], lod_level=1)
+    ///     >>> gates = fluid.layers.fc(x, 4 * 32, bias_attr=False)
+    ///     >>> projection, cell = fluid.layers.dynamic_lstmp(gates, size=4 * 32, proj_size=8)
+    ///     >>> projection.shape, cell.shape
+    ///     ((-1, 8), (-1, 32))
     "rnn.dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_peepholes=True, \
      is_reverse=False, gate_activation='sigmoid', cell_activation='tanh', candidate_activation='tanh', \
      proj_activation='tanh', dtype='float32', name=None, h_0=None, c_0=None, cell_clip=None, proj_clip=None)"
         => |net, a| net.dynamic_lstmp(&a.var("input")?, lstmp(a)?);
 
-    /// A GRU over sequences; the input is already projected to three times the width. Returns the hidden states.
+    /// Runs a GRU over sequences whose input is already projected to update gate, reset gate and candidate.
+    ///
+    /// With ``(xu, xr, xc) = input[t] + b`` it computes ``u = sigmoid(xu + h[t-1] @ Wu)``,
+    /// ``r = sigmoid(xr + h[t-1] @ Wr)``, ``c = tanh(xc + (r * h[t-1]) @ Wc)`` and ``h[t] = (1 - u) * h[t-1] + u * c``.
+    /// Put an ``fc`` of ``3 * size`` columns without an activation in front of it. The weight is a parameter
+    /// ``[size, 3 * size]``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     size (int): width of the hidden state (of the input, three times that, for `gru_unit`).
-    ///     param_attr (ParamAttr): the weight.
-    ///     bias_attr (ParamAttr): the bias.
-    ///     is_reverse (bool): from the last step to the first.
-    ///     gate_activation (str): activation of gates.
-    ///     candidate_activation (str): activation of the candidate.
-    ///     h_0 (Variable): the hidden state before the first step.
-    ///     origin_mode (bool): the update gate keeps the candidate, not the state.
+    ///     input (Variable): float32 or float64, ``[rows, 3 * size]`` with LoD.
+    ///     size (int): the columns of the hidden state.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
+    ///     is_reverse (bool): go from the last step of a sequence to the first.
+    ///     gate_activation (str): the activation of the gates: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
+    ///     candidate_activation (str): the activation of the candidate; a name as for ``gate_activation``.
+    ///     h_0 (Variable): the hidden state before the first step, ``[sequences, size]``; ``None``: zeros.
+    ///     origin_mode (bool): compute ``h[t] = u * h[t-1] + (1 - u) * c``, as the paper that introduced the GRU does.
+    ///
+    /// Returns:
+    ///     Variable: the hidden states, ``[rows, size]`` with the LoD of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the input has not ``3 * size`` columns.
+    ///     ValueError: an activation is unknown.
+    ///
+    /// Example:
+    ///     >>> words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    ///     >>> embedded = fluid.layers.embedding(words, [1000, 16])
+    ///     >>> hidden = fluid.layers.dynamic_gru(fluid.layers.fc(embedded, 3 * 32), size=32)
+    ///     >>> hidden.shape
+    ///     (-1, 32)
     "rnn.dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation='sigmoid', \
      candidate_activation='tanh', h_0=None, origin_mode=False)"
         => |net, a| net.dynamic_gru(&a.var("input")?, Gru::size(a.usize("size")?).param_attr(a.param("param_attr")?)
         .bias_attr(a.param("bias_attr")?).is_reverse(a.bool("is_reverse")?).gate_activation(a.str("gate_activation")?)
         .candidate_activation(a.str("candidate_activation")?).h_0(a.opt_var("h_0")?).origin_mode(a.bool("origin_mode")?));
 
-    /// One step of a GRU; `size` is three times the width. Returns the new hidden state, the reset state and the
-    /// gates.
+    /// Computes one step of a GRU, for loops that are written out, such as ``DynamicRNN`` and ``StaticRNN``.
+    ///
+    /// The formulas are those of ``dynamic_gru``. Note that ``size`` is three times the width here.
     ///
     /// Args:
-    ///     input (Variable): three gates per row: update, reset, candidate.
-    ///     hidden (Variable): the state before the step, ``[batch, size / 3]``.
-    ///     size (int): width of the hidden state (of the input, three times that, for `gru_unit`).
-    ///     param_attr (ParamAttr): the weight.
-    ///     bias_attr (ParamAttr): the bias.
-    ///     activation (str): of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
-    ///     gate_activation (str): activation of gates.
-    ///     origin_mode (bool): the update gate keeps the candidate, not the state.
+    ///     input (Variable): float32 or float64, ``[batch, size]``: the parts of update gate, reset gate and candidate.
+    ///     hidden (Variable): the hidden state before the step, ``[batch, size / 3]``.
+    ///     size (int): ``3 * width``, the columns of the input.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
+    ///     activation (str): the activation of the candidate: ``sigmoid``, ``tanh``, ``relu`` or ``identity``.
+    ///     gate_activation (str): the activation of the gates; a name as for ``activation``.
+    ///     origin_mode (bool): compute the new state as ``u * hidden + (1 - u) * c``.
+    ///
+    /// Returns:
+    ///     tuple: (hidden, reset_hidden, gate): the new state ``[batch, size / 3]``, the old state times the reset
+    ///         gate, and the gates ``[batch, size]``.
+    ///
+    /// Example:
+    ///     >>> x, h = fluid.data("x", [None, 3 * 8]), fluid.data("h", [None, 8])
+    ///     >>> hidden, reset, gate = fluid.layers.gru_unit(x, h, size=3 * 8)
+    ///     >>> hidden.shape, reset.shape, gate.shape
+    ///     ((-1, 8), (-1, 8), (-1, 24))
     "rnn.gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation='tanh', \
      gate_activation='sigmoid', origin_mode=False)"
         => |net, a| net.gru_unit(&a.var("input")?, &a.var("hidden")?, Gru::size(a.usize("size")?)
         .param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?).gate_activation(a.str("gate_activation")?)
         .candidate_activation(a.str("activation")?).origin_mode(a.bool("origin_mode")?));
 
-    /// One step of an LSTM; returns the hidden state and the cell.
+    /// Computes one step of an LSTM from the input and the state before it.
+    ///
+    /// ``fc`` projects the input and the hidden state together to the four gates; then
+    /// ``c = sigmoid(f + forget_bias) * cell_t_prev + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``.
     ///
     /// Args:
-    ///     x_t (Variable): the input of the step, ``[batch, width]``.
+    ///     x_t (Variable): float32 or float64, ``[batch, width]``: the input of the step.
     ///     hidden_t_prev (Variable): the hidden state before the step, ``[batch, size]``.
-    ///     cell_t_prev (Variable): the cell state before the step, ``[batch, size]``.
+    ///     cell_t_prev (Variable): the cell before the step, ``[batch, size]``.
     ///     forget_bias (float): added to the forget gate.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
-    ///     bias_attr (ParamAttr): the same of the bias; ``False``: no bias.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
+    ///
+    /// Returns:
+    ///     tuple: (hidden, cell): both ``[batch, size]``.
+    ///
+    /// Example:
+    ///     >>> x, h, c = fluid.data("x", [None, 24]), fluid.data("h", [None, 8]), fluid.data("c", [None, 8])
+    ///     >>> hidden, cell = fluid.layers.lstm_unit(x, h, c, forget_bias=1.0)
+    ///     >>> hidden.shape, cell.shape
+    ///     ((-1, 8), (-1, 8))
     "rnn.lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None, name=None)"
         => |net, a| net.lstm_unit(&a.var("x_t")?, &a.var("hidden_t_prev")?, &a.var("cell_t_prev")?,
         a.f32("forget_bias")?, a.param("param_attr")?, a.param("bias_attr")?);
 
-    /// An LSTM of several layers over sequences of one length: `input` is steps x batch x columns, the first states
-    /// are layers (times directions) x batch x hidden. Returns the hidden states of the last layer, and the last
-    /// hidden states and cells of all.
+    /// Runs an LSTM of several layers over sequences of one length.
+    ///
+    /// Input and states are projected by the layer itself. Each layer computes
+    /// ``c[t] = sigmoid(f) * c[t-1] + sigmoid(i) * tanh(g)`` and ``h[t] = sigmoid(o) * tanh(c[t])``, and ``h`` is the
+    /// input of the next layer. All weights and biases are one flat parameter, in the order of cuDNN, as in Fluid.
     ///
     /// Args:
-    ///     input (Variable): rows of four gates (candidate, input, forget, output), with LoD.
-    ///     init_h (Variable): the first hidden states, ``[layers * directions, batch, hidden_size]``.
-    ///     init_c (Variable): the first cell states, like ``init_h``.
-    ///     max_len (int): the most steps of an input.
-    ///     hidden_size (int): width of the hidden state.
-    ///     num_layers (int): layers one above the other.
-    ///     dropout_prob (float): share of what is dropped between layers.
-    ///     is_bidirec (bool): each layer runs in both directions, side by side.
-    ///     is_test (bool): nothing is dropped.
-    ///     default_initializer (Initializer): first value of the weights.
-    ///     seed (int): chooses what is dropped.
+    ///     input (Variable): float32 or float64, ``[steps, batch, width]``.
+    ///     init_h (Variable): the first hidden states, ``[num_layers * directions, batch, hidden_size]``; there are 2
+    ///         directions with ``is_bidirec``, otherwise 1.
+    ///     init_c (Variable): the first cells, the shape of ``init_h``.
+    ///     max_len (int): the largest number of steps.
+    ///     hidden_size (int): the columns of the hidden state.
+    ///     num_layers (int): the number of layers.
+    ///     dropout_prob (float): the share of elements that is dropped between layers in training.
+    ///     is_bidirec (bool): each layer runs in both directions; their results stand side by side.
+    ///     is_test (bool): drop nothing; ``clone(for_test=True)`` sets it.
+    ///     default_initializer (Initializer): the first value of the weights; ``None``: Xavier's initializer.
+    ///     seed (int): the same seed drops the same elements in every run; -1: other ones in every run.
+    ///
+    /// Returns:
+    ///     tuple: (out, last_h, last_c): the hidden states of the last layer
+    ///         ``[steps, batch, hidden_size * directions]``, and the last hidden states and cells of all layers, each
+    ///         with the shape of ``init_h``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [20, None, 16])
+    ///     >>> h, c = fluid.data("h", [2, None, 32]), fluid.data("c", [2, None, 32])
+    ///     >>> out, last_h, last_c = fluid.layers.lstm(x, h, c, max_len=20, hidden_size=32, num_layers=2)
+    ///     >>> out.shape, last_h.shape
+    ///     ((20, -1, 32), (2, -1, 32))
     "rnn.lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0.0, is_bidirec=False, \
      is_test=False, name=None, default_initializer=None, seed=-1)"
         => |net, a| net.lstm(&a.var("input")?, &a.var("init_h")?, &a.var("init_c")?,

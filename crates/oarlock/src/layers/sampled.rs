@@ -296,20 +296,41 @@ impl AliasTable {
 }
 
 declare! {
-    /// Noise-contrastive estimation of the class of an input, `[batch, 1]`.
+    /// Computes the noise-contrastive estimation of a class: a cheap loss for very many classes.
+    ///
+    /// Instead of a softmax over all classes, the true class and ``num_neg_samples`` randomly drawn ones are told
+    /// apart. With ``o = sigmoid(input . W[class] + b[class])`` and ``q = num_neg_samples * P(class)`` a true class
+    /// costs ``-log(o / (o + q))`` and a drawn one ``-log(q / (o + q))``. The weight is a parameter
+    /// ``[num_total_classes, width]``.
     ///
     /// Args:
-    ///     input (Variable): [batch, width].
-    ///     label (Variable): i64 [batch, true classes].
-    ///     num_total_classes (int): how many classes there are.
-    ///     sample_weight (Variable): a weight per example.
-    ///     param_attr (ParamAttr): the weight, a row per class.
-    ///     bias_attr (ParamAttr): the bias, a number per class.
-    ///     num_neg_samples (int): classes drawn per example.
-    ///     sampler (str): what they are drawn from.
-    ///     custom_dist (list): the probability of every class, for the sampler ``custom_dist``.
-    ///     seed (int): of the drawn classes; 0 for others in each step.
-    ///     is_sparse (bool): the gradient holds only the rows of the classes that occur.
+    ///     input (Variable): float32 or float64, ``[batch, width]``: features.
+    ///     label (Variable): int64, ``[batch, true_classes]``.
+    ///     num_total_classes (int): the number of classes.
+    ///     sample_weight (Variable): ``[batch, 1]``: a factor of the loss of each sample; ``None``: 1.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
+    ///     num_neg_samples (int): the classes that are drawn per sample; ``None``: 10.
+    ///     sampler (str): the distribution they are drawn from: ``uniform``, ``log_uniform`` (frequent classes have
+    ///         small numbers) or ``custom_dist``.
+    ///     custom_dist (list): the probability of every class, for ``custom_dist``.
+    ///     seed (int): the same seed draws the same classes in every run; 0: other ones in every run.
+    ///     is_sparse (bool): the gradient of the weight holds only the rows of classes that occur.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     ValueError: ``sampler`` is unknown.
+    ///     TypeError: ``custom_dist`` is missing for the sampler of that name.
+    ///     IndexError: a label is no class (when the program runs).
+    ///
+    /// Example:
+    ///     >>> x, label = fluid.data("x", [None, 8]), fluid.data("label", [None, 1], "int64")
+    ///     >>> cost = fluid.layers.nce(x, label, num_total_classes=1000, num_neg_samples=5, is_sparse=True)
+    ///     >>> cost.shape
+    ///     (-1, 1)
     "loss.nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bias_attr=None, \
      num_neg_samples=None, name=None, sampler='uniform', custom_dist=None, seed=0, is_sparse=False)"
         => |net, a| net.nce(&a.var("input")?, &a.var("label")?, Nce::classes(a.usize("num_total_classes")?)
@@ -317,36 +338,75 @@ declare! {
         .num_neg_samples(a.opt("num_neg_samples", Args::i32)?.unwrap_or(10)).sampler(sampler(a)?).seed(a.i32("seed")?)
         .is_sparse(a.bool("is_sparse")?));
 
-    /// Hierarchical softmax, ``[batch, 1]``: the class is a path in a binary tree.
+    /// Computes the hierarchical sigmoid of a class: a cheap loss for very many classes, which are the leaves of a
+    /// binary tree.
+    ///
+    /// A class costs the sum of ``log(1 + exp(s)) - bit * s`` over the inner nodes on its path, with
+    /// ``s = input . W[node] + b[node]`` and ``bit`` the direction of the path: about ``log2(num_classes)`` products
+    /// instead of ``num_classes``. Without ``is_custom`` the tree is the complete one, and the weight is a parameter
+    /// ``[num_classes - 1, width]``.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): the true classes.
-    ///     num_classes (int): leaves of the tree; of a tree of one's own the number of its inner nodes.
-    ///     param_attr (ParamAttr): the weight, a row per inner node.
-    ///     bias_attr (ParamAttr): the bias, a number per inner node.
-    ///     path_table (Variable): the inner nodes on the way to each label, ``[batch, levels]``, -1 below the leaf.
-    ///     path_code (Variable): the bits on that way, like ``path_table``.
+    ///     input (Variable): float32 or float64, ``[batch, width]``: features.
+    ///     label (Variable): int64, ``[batch, 1]``: the class of each sample.
+    ///     num_classes (int): the number of classes, at least 2; of a custom tree the number of its inner nodes.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
+    ///         initializer.
+    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
+    ///     path_table (Variable): int64, ``[batch, levels]``: the inner nodes on the path of each label, then -1; for a
+    ///         custom tree.
+    ///     path_code (Variable): int64, ``[batch, levels]``: the direction at each of these nodes, 0 or 1, then -1; for
+    ///         a custom tree.
     ///     is_custom (bool): the tree is that of ``path_table`` and ``path_code``.
-    ///     is_sparse (bool): the gradient holds only the rows of nodes that occur; only with a tree of one's own.
+    ///     is_sparse (bool): the gradient of the weight holds only the rows of nodes that occur; only for a custom
+    ///         tree.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     ValueError: there are fewer than 2 classes.
+    ///     IndexError: a label is no class (when the program runs).
+    ///
+    /// Example:
+    ///     >>> x, label = fluid.data("x", [None, 8]), fluid.data("label", [None, 1], "int64")
+    ///     >>> fluid.layers.hsigmoid(x, label, num_classes=1000).shape
+    ///     (-1, 1)
     "loss.hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=None, path_table=None, \
      path_code=None, is_custom=False, is_sparse=False)"
         => |net, a| net.hsigmoid(&a.var("input")?, &a.var("label")?, Hsigmoid::classes(a.usize("num_classes")?)
         .param_attr(a.param("param_attr")?).bias_attr(a.param("bias_attr")?)
         .path(both(a, ["path_table", "path_code"], "is_custom")?).is_sparse(a.bool("is_sparse")?));
 
-    /// The cross entropy of a softmax over the true classes and ``num_samples`` random ones, ``[batch, 1]``.
+    /// Computes the cross entropy of a softmax over the true classes and ``num_samples`` randomly drawn ones.
+    ///
+    /// It approximates ``softmax_with_cross_entropy`` for very many classes. ``log(P(class))`` is subtracted from every
+    /// logit, because frequent classes are drawn more often.
     ///
     /// Args:
-    ///     logits (Variable): ``[batch, classes]``.
-    ///     label (Variable): the true classes.
-    ///     num_samples (int): classes drawn besides the true ones.
-    ///     num_true (int): true classes of an example.
+    ///     logits (Variable): float32 or float64, ``[batch, classes]``: arguments of the softmax.
+    ///     label (Variable): int64, ``[batch, num_true]``: the true classes.
+    ///     num_samples (int): the number of different classes that are drawn, the same ones for all samples; less than
+    ///         ``classes``.
+    ///     num_true (int): the true classes of a sample.
     ///     remove_accidental_hits (bool): drawn classes that are true ones do not count.
-    ///     use_customized_samples (bool): take ``customized_samples`` instead of drawing.
-    ///     customized_samples (Variable): classes, ``[batch, num_true + num_samples]``.
-    ///     customized_probabilities (Variable): their probabilities, like ``customized_samples``.
-    ///     seed (int): of the drawn classes; 0 for others in each step.
+    ///     use_customized_samples (bool): take ``customized_samples`` and ``customized_probabilities`` instead of
+    ///         drawing.
+    ///     customized_samples (Variable): int64, ``[batch, num_true + num_samples]``: the true classes, then the
+    ///         others.
+    ///     customized_probabilities (Variable): their probabilities, the shape of ``customized_samples``.
+    ///     seed (int): the same seed draws the same classes in every run; 0: other ones in every run.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     ValueError: there are fewer classes than ``num_samples`` (when the program runs).
+    ///
+    /// Example:
+    ///     >>> logits, label = fluid.data("logits", [None, 1000]), fluid.data("label", [None, 1], "int64")
+    ///     >>> fluid.layers.sampled_softmax_with_cross_entropy(logits, label, num_samples=25).shape
+    ///     (-1, 1)
     "loss.sampled_softmax_with_cross_entropy(logits, label, num_samples, num_true=1, \
      remove_accidental_hits=True, use_customized_samples=False, customized_samples=None, \
      customized_probabilities=None, seed=0)"
@@ -355,16 +415,38 @@ declare! {
         .remove_accidental_hits(a.bool("remove_accidental_hits")?)
         .customized(both(a, ["customized_samples", "customized_probabilities"], "use_customized_samples")?).seed(a.i32("seed")?));
 
-    /// Half the squared distance to the centre of the class, `[batch, 1]`; the centres move towards their examples by
-    /// the share `alpha`.
+    /// Computes half the squared distance of each feature to the centre of its class:
+    /// ``0.5 * sum((input - centers[label]) ** 2)``.
+    ///
+    /// The centres are a parameter ``[num_classes, width]`` that no optimizer changes: every run moves the centre of a
+    /// class by ``alpha * sum(input - center) / (1 + number of its samples)``. Together with a softmax loss it makes
+    /// features of one class similar.
     ///
     /// Args:
-    ///     input (Variable): [batch, width].
-    ///     label (Variable): i64 [batch, 1].
+    ///     input (Variable): float32 or float64, ``[batch, width]``: features.
+    ///     label (Variable): int64, ``[batch, 1]``: the class of each sample.
     ///     num_classes (int): the number of classes.
-    ///     alpha (float): the learning rate of the centers.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
-    ///     update_center (bool): move the centers.
+    ///     alpha (float): how far the centres move.
+    ///     param_attr (ParamAttr): name and initializer of the centres; ``None``: Xavier's initializer.
+    ///     update_center (bool): move the centres.
+    ///
+    /// Returns:
+    ///     Variable: ``[batch, 1]``.
+    ///
+    /// Raises:
+    ///     IndexError: a label is no class (when the program runs).
+    ///
+    /// Example:
+    ///     >>> feature = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> label = fluid.layers.assign(np.array([[0]], "int64"))
+    ///     >>> zeros = fluid.initializer.Constant(0.0)
+    ///     >>> loss = fluid.layers.center_loss(feature, label, num_classes=3, alpha=0.1, param_attr=zeros)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> exe.run(fetch_list=[loss])[0].tolist()
+    ///     [[2.5]]
+    ///     >>> print(exe.run(fetch_list=[loss])[0].round(4))
+    ///     [[2.2562]]
     "loss.center_loss(input, label, num_classes, alpha, param_attr, update_center=True)"
         => |net, a| net.center_loss(&a.var("input")?, &a.var("label")?, (a.usize("num_classes")?, a.f64("alpha")?),
         a.param("param_attr")?, a.bool("update_center")?);

@@ -366,20 +366,29 @@ fn check_reshape(shape: &[i32], rank: usize) -> Result<()> {
 }
 
 declare! {
-    /// The same elements in another shape.
+    /// Gives the elements another shape; their order and number do not change.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     shape (list): the new sizes. One of them may be -1 (computed from the others); 0 keeps the size of that dimension of.
-    ///     ``x``.
-    ///     Elements may be Variables.
-    ///     actual_shape (Variable): the sizes at run time, in place of ``shape``.
-    ///     act (str): an activation applied to the result.
-    ///     inplace (bool): reuse the memory of ``x``.
+    ///     x (Variable): any element type and shape.
+    ///     shape (list, tuple or Variable): the new sizes. One of them may be -1: it follows from the others. 0 keeps
+    ///         the size of ``x`` at that position. A Variable is int32 with one dimension; elements of a list may be
+    ///         Variables ``[1]``.
+    ///     actual_shape (Variable): int32, one dimension: the sizes at run time, which replace ``shape``; ``shape``
+    ///         must be given nevertheless.
+    ///     inplace (bool): let the result use the memory of ``x``.
+    ///
+    /// Returns:
+    ///     Variable: the new shape, the element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the elements of ``x`` do not fill the new shape.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [2, 4, 6])
-    ///     >>> fluid.layers.reshape(x, [-1, 0, 3, 2]).shape
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "int64"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reshape(x, [-1])])[0].tolist()
+    ///     [1, 2, 3, 4]
+    ///     >>> y = fluid.data("y", [2, 4, 6])
+    ///     >>> fluid.layers.reshape(y, [-1, 0, 3, 2]).shape
     ///     (2, 4, 3, 2)
     "nn.reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None)"
         => |net, a| net.reshape(&a.var("x")?, Reshape::shape(a.ints("shape")?).actual_shape(a.opt_var("actual_shape")?)
@@ -388,109 +397,204 @@ declare! {
     /// Permutes dimensions: dimension ``i`` of the result is dimension ``perm[i]`` of ``x``.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     perm (int or list): the old number of every new dimension.
+    ///     x (Variable): any element type and shape.
+    ///     perm (list or tuple): every dimension of ``x`` once, in the new order.
+    ///
+    /// Returns:
+    ///     Variable: ``[x.shape[perm[0]], x.shape[perm[1]], ...]``.
+    ///
+    /// Raises:
+    ///     ValueError: ``perm`` is no permutation of the dimensions of ``x``.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [2, 3, 4])
-    ///     >>> fluid.layers.transpose(x, [1, 0, 2]).shape
-    ///     (3, 2, 4)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.transpose(x, [1, 0])])[0].tolist()
+    ///     [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+    ///     >>> fluid.layers.transpose(fluid.data("image", [None, 3, 32, 24]), [0, 2, 3, 1]).shape
+    ///     (-1, 32, 24, 3)
     "nn.transpose(x, perm, name=None)" => |net, a| net.transpose(&a.var("x")?, &a.i32s("perm")?);
 
-    /// Removes dimensions of size 1: those of ``axes``, or all of them if ``axes`` is empty.
+    /// Removes dimensions of size 1.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
-    ///     axes (int or list): the axes to drop if their size is 1; empty: all of size 1.
+    ///     input (Variable): any element type and shape.
+    ///     axes (list or int): the dimensions to remove; negative ones count from the end; those with another size than
+    ///         1 stay. ``[]``: all of size 1.
+    ///
+    /// Returns:
+    ///     Variable: the elements of ``input`` with fewer dimensions.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no such dimension.
     ///
     /// Example:
-    ///     >>> fluid.layers.squeeze(fluid.data("x", [5, 1, 3]), [1]).shape
+    ///     >>> x = fluid.data("x", [5, 1, 3, 1])
+    ///     >>> fluid.layers.squeeze(x, [1]).shape
+    ///     (5, 3, 1)
+    ///     >>> fluid.layers.squeeze(x, []).shape
     ///     (5, 3)
     "nn.squeeze(input, axes, name=None)" => |net, a| net.squeeze(&a.var("input")?, &a.i32s("axes")?);
 
-    /// Inserts dimensions of size 1 at the positions ``axes`` of the result.
+    /// Inserts dimensions of size 1.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
-    ///     axes (int or list): where to insert, one after the other; negative: from the end.
+    ///     input (Variable): any element type and shape.
+    ///     axes (list or int): positions of the new dimensions in the result; they are inserted one after the other,
+    ///         negative ones count from the end.
+    ///
+    /// Returns:
+    ///     Variable: the elements of ``input`` with one more dimension per element of ``axes``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a position is outside of the result.
     ///
     /// Example:
-    ///     >>> fluid.layers.unsqueeze(fluid.data("x", [5, 3]), [1]).shape
+    ///     >>> x = fluid.data("x", [5, 3])
+    ///     >>> fluid.layers.unsqueeze(x, [1]).shape
     ///     (5, 1, 3)
+    ///     >>> fluid.layers.unsqueeze(x, [0, -1]).shape
+    ///     (1, 5, 3, 1)
     "nn.unsqueeze(input, axes, name=None)" => |net, a| net.unsqueeze(&a.var("input")?, &a.i32s("axes")?);
 
-    /// A matrix: dimensions before ``axis`` become its rows, the others its columns.
+    /// Makes a matrix: dimensions before ``axis`` become its rows, the others its columns.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     axis (int): axes before this one make rows, the others columns.
+    ///     x (Variable): any element type and shape.
+    ///     axis (int): the first dimension of the columns, from 0 to the number of dimensions; 0: one row.
+    ///
+    /// Returns:
+    ///     Variable: ``[product of the sizes before axis, product of the others]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``axis`` is larger than the number of dimensions.
     ///
     /// Example:
-    ///     >>> fluid.layers.flatten(fluid.data("x", [4, 2, 3]), axis=1).shape
+    ///     >>> x = fluid.data("x", [4, 2, 3])
+    ///     >>> fluid.layers.flatten(x, axis=1).shape
     ///     (4, 6)
+    ///     >>> fluid.layers.flatten(x, axis=2).shape
+    ///     (8, 3)
     "nn.flatten(x, axis=1, name=None)" => |net, a| net.flatten(&a.var("x")?, a.i32("axis")?);
 
     /// Joins tensors along an existing dimension.
     ///
+    /// The gradient is cut into the parts again.
+    ///
     /// Args:
-    ///     input (list): tensors of equal sizes but for dimension ``axis``.
-    ///     axis (int): the dimension.
+    ///     input (list of Variable): tensors of one element type, whose sizes are equal but for dimension ``axis``.
+    ///     axis (int): the dimension; negative ones count from the end.
+    ///
+    /// Returns:
+    ///     Variable: the size along ``axis`` is the sum of those of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: other sizes than the one at ``axis`` differ.
     ///
     /// Example:
-    ///     >>> x, y = fluid.data("x", [None, 8]), fluid.data("y", [None, 5])
-    ///     >>> fluid.layers.concat([x, y], axis=1).shape
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([[3, 4], [5, 6]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.concat([x, y], axis=0)])[0].tolist()
+    ///     [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    ///     >>> a, b = fluid.data("a", [None, 8]), fluid.data("b", [None, 5])
+    ///     >>> fluid.layers.concat([a, b], axis=1).shape
     ///     (-1, 13)
     "tensor.concat(input, axis=0, name=None)" => |net, a| net.concat(&refs(&a.vars("input")?), a.i32("axis")?);
 
     /// Splits a tensor along a dimension.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
-    ///     num_or_sections (int or list): the number of equal parts, or the size of each part (one may be -1).
-    ///     dim (int): the dimension.
+    ///     input (Variable): any element type and shape.
+    ///     num_or_sections (int or list): the number of equal parts, or the size of each part; one size may be -1 and
+    ///         takes the rest.
+    ///     dim (int): the dimension; negative ones count from the end.
     ///
     /// Returns:
-    ///     list of Variable: the parts.
+    ///     list: the parts, Variables whose sizes along ``dim`` add up to that of ``input``.
+    ///
+    /// Raises:
+    ///     ValueError: the size of the dimension is no multiple of the number of parts.
+    ///     fluid.core.EnforceNotMet: the sizes of the parts do not add up to that of the dimension.
     ///
     /// Example:
-    ///     >>> parts = fluid.layers.split(fluid.data("x", [3, 9]), [2, 3, -1], dim=1)
-    ///     >>> [part.shape for part in parts]
+    ///     >>> x = fluid.data("x", [3, 9])
+    ///     >>> [part.shape for part in fluid.layers.split(x, 3, dim=1)]
+    ///     [(3, 3), (3, 3), (3, 3)]
+    ///     >>> [part.shape for part in fluid.layers.split(x, [2, 3, -1], dim=1)]
     ///     [(3, 2), (3, 3), (3, 4)]
     "nn.split(input, num_or_sections, dim=-1, name=None)"
         => |net, a| net.split(&a.var("input")?, a.split_into("num_or_sections")?, a.i32("dim")?);
 
-    /// Joins tensors of one shape along a new dimension ``axis``.
+    /// Joins tensors of one shape along a new dimension.
+    ///
+    /// ``concat`` joins along an existing one.
     ///
     /// Args:
-    ///     x (Variable or list): any tensors of one dtype and shape.
-    ///     axis (int): where the new axis is; negative ones count from the end.
+    ///     x (Variable or list): one Variable or several of one shape and element type.
+    ///     axis (int): position of the new dimension in the result; negative ones count from the end.
+    ///
+    /// Returns:
+    ///     Variable: the shape of an input with the number of inputs inserted at ``axis``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the shapes differ.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [2, 3])
-    ///     >>> fluid.layers.stack([x, x], axis=0).shape
-    ///     (2, 2, 3)
+    ///     >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    ///     >>> y = fluid.layers.assign(np.array([3, 4], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.stack([x, y])])[0].tolist()
+    ///     [[1.0, 2.0], [3.0, 4.0]]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.stack([x, y], axis=1)])[0].tolist()
+    ///     [[1.0, 3.0], [2.0, 4.0]]
     "nn.stack(x, axis=0)" => |net, a| net.stack(&refs(&a.vars("x")?), a.i32("axis")?);
 
-    /// The slices of dimension ``axis``, as a list; ``num`` gives their number where it is not known.
+    /// Takes a tensor apart along a dimension, which disappears: the inverse of ``stack``.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     axis (int): the axis; negative ones count from the end.
-    ///     num (int): the number of pieces, which is the size of X along the axis (must be set).
-    "nn.unstack(x, axis=0, num=None)" => |net, a| net.unstack(&a.var("x")?, a.i32("axis")?, a.opt("num", Args::usize)?);
-
-    /// A part of a tensor: along each of ``axes``, from its start up to its end. Negative positions count from the end.
+    ///     x (Variable): any element type and shape.
+    ///     axis (int): the dimension; negative ones count from the end.
+    ///     num (int): the size of the dimension; ``None``: it is taken from the shape of ``x``, in which it must be
+    ///         known.
     ///
-    /// Args:
-    ///     input (Variable): any tensor.
-    ///     axes (int or list): the axes that are cut (must be set).
-    ///     starts (list or Variable): the first element along each axis; negative ones count from the end.
-    ///     ends (list or Variable): the element after the last one along each axis; negative ones count from the end.
+    /// Returns:
+    ///     list: Variables with the shape of ``x`` without dimension ``axis``.
+    ///
+    /// Raises:
+    ///     ValueError: the size of the dimension is not known, and there is no ``num``.
+    ///     fluid.core.EnforceNotMet: ``num`` is not the size of the dimension.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [3, 4, 5])
-    ///     >>> fluid.layers.slice(x, axes=[0, 2], starts=[1, -2], ends=[3, 5]).shape
-    ///     (2, 4, 2)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> first, second = fluid.layers.unstack(x, axis=1)
+    ///     >>> fluid.Executor().run(fetch_list=[first])[0].tolist()
+    ///     [1.0, 3.0]
+    "nn.unstack(x, axis=0, num=None)" => |net, a| net.unstack(&a.var("x")?, a.i32("axis")?, a.opt("num", Args::usize)?);
+
+    /// Takes a part of a tensor: along each of ``axes`` the positions from its start up to, but without, its end.
+    ///
+    /// Negative positions count from the end of the dimension; positions beyond it are moved to it. ``x[1:3]`` with
+    /// Variables does the same.
+    ///
+    /// Args:
+    ///     input (Variable): any element type and shape.
+    ///     axes (list or tuple): the dimensions that are cut.
+    ///     starts (list, tuple or Variable): the first position along each of ``axes``. A Variable is int32 with one
+    ///         dimension; elements of a list may be Variables ``[1]``.
+    ///     ends (list, tuple or Variable): the position after the last one along each of ``axes``; in the same forms.
+    ///
+    /// Returns:
+    ///     Variable: the dimensions of ``input``, with smaller sizes along ``axes``.
+    ///
+    /// Raises:
+    ///     ValueError: ``axes``, ``starts`` and ``ends`` differ in length.
+    ///     fluid.core.EnforceNotMet: ``input`` has no such dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.slice(x, axes=[1], starts=[1], ends=[3])])[0].tolist()
+    ///     [[2.0, 3.0], [5.0, 6.0]]
+    ///     >>> last = fluid.layers.slice(x, axes=[0, 1], starts=[-1, 0], ends=[100, -1])
+    ///     >>> fluid.Executor().run(fetch_list=[last])[0].tolist()
+    ///     [[4.0, 5.0]]
     "nn.slice(input, axes, starts, ends)"
         => |net, a| net.slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?);
 
@@ -498,103 +602,224 @@ declare! {
     "_item(x, axes, starts, ends, gone)"
         => |net, a| net.item(&a.var("x")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?, &a.i32s("gone")?);
 
-    /// `slice` with a stride: every ``strides[i]``-th element along ``axes[i]``.
+    /// Takes every ``strides[i]``-th position along ``axes[i]``, from its start up to, but without, its end.
+    ///
+    /// Negative positions count from the end. A negative stride goes backwards; its start lies behind its end.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
-    ///     axes (int or list): the axes that are cut (must be set).
-    ///     starts (list or Variable): the first element along each axis; negative ones count from the end.
-    ///     ends (list or Variable): the element after the last one along each axis; negative ones count from the end.
-    ///     strides (list or Variable): the step along each axis; negative ones go backwards.
+    ///     input (Variable): any element type and shape.
+    ///     axes (list or tuple): the dimensions that are cut.
+    ///     starts (list, tuple or Variable): the first position along each of ``axes``. A Variable is int32 with one
+    ///         dimension; elements of a list may be Variables ``[1]``.
+    ///     ends (list, tuple or Variable): the position after the last one along each of ``axes``; in the same forms.
+    ///     strides (list, tuple or Variable): the step along each of ``axes``, not 0; in the same forms.
+    ///
+    /// Returns:
+    ///     Variable: the dimensions of ``input``, with smaller sizes along ``axes``.
+    ///
+    /// Raises:
+    ///     ValueError: ``axes``, ``starts``, ``ends`` and ``strides`` differ in length.
+    ///     fluid.core.EnforceNotMet: the result would have no elements.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[0, 1, 2, 3, 4, 5]], "int64"))
+    ///     >>> even = fluid.layers.strided_slice(x, axes=[1], starts=[0], ends=[6], strides=[2])
+    ///     >>> fluid.Executor().run(fetch_list=[even])[0].tolist()
+    ///     [[0, 2, 4]]
+    ///     >>> back = fluid.layers.strided_slice(x, axes=[1], starts=[5], ends=[1], strides=[-2])
+    ///     >>> fluid.Executor().run(fetch_list=[back])[0].tolist()
+    ///     [[4, 2]]
     "nn.strided_slice(input, axes, starts, ends, strides)"
         => |net, a| net.strided_slice(&a.var("input")?, &a.i32s("axes")?, a.ints("starts")?, a.ints("ends")?,
         a.ints("strides")?);
 
     /// Repeats a tensor ``expand_times[i]`` times along dimension ``i``.
     ///
+    /// The gradient is summed over the repetitions.
+    ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     expand_times (list or Variable): how often, along each axis.
+    ///     x (Variable): any element type, 1 to 6 dimensions.
+    ///     expand_times (list, tuple or Variable): a number per dimension of ``x``. A Variable is int32 with one
+    ///         dimension; elements of a list may be Variables ``[1]``.
+    ///
+    /// Returns:
+    ///     Variable: dimension ``i`` has the size ``x.shape[i] * expand_times[i]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: there is not one positive number per dimension of ``x``.
     ///
     /// Example:
-    ///     >>> fluid.layers.expand(fluid.data("x", [2, 3]), [1, 2]).shape
-    ///     (2, 6)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.expand(x, [2, 2])])[0].tolist()
+    ///     [[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]]
     "nn.expand(x, expand_times, name=None)" => |net, a| net.expand(&a.var("x")?, a.ints("expand_times")?);
 
-    /// Repeats ``x`` along each dimension until it has the sizes of ``target_tensor``.
+    /// Repeats a tensor along each dimension until it has the shape of ``target_tensor``.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     target_tensor (Variable): its sizes are multiples of those of `X`.
-    "nn.expand_as(x, target_tensor, name=None)" => |net, a| net.expand_as(&a.var("x")?, &a.var("target_tensor")?);
-
-    /// The sizes of a tensor at run time, int32.
+    ///     x (Variable): any element type, 1 to 6 dimensions.
+    ///     target_tensor (Variable): as many dimensions as ``x``; its sizes are multiples of those of ``x``. Its values
+    ///         are not used.
     ///
-    /// Args:
-    ///     input (Variable): any tensor, or selected rows.
+    /// Returns:
+    ///     Variable: the shape of ``target_tensor``, the element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: a size of ``target_tensor`` is no multiple of that of ``x``.
     ///
     /// Example:
-    ///     >>> x = fluid.layers.fill_constant([2, 3], "float32", 0.0)
-    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.shape(x)])[0].tolist()
-    ///     [2, 3]
+    ///     >>> x = fluid.layers.assign(np.array([[1], [2]], "float32"))
+    ///     >>> target = fluid.layers.zeros([2, 3], "float32")
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.expand_as(x, target)])[0].tolist()
+    ///     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    "nn.expand_as(x, target_tensor, name=None)" => |net, a| net.expand_as(&a.var("x")?, &a.var("target_tensor")?);
+
+    /// Returns the sizes of a tensor when the program runs.
+    ///
+    /// ``x.shape`` holds the sizes known when the program is built, with -1 for the others.
+    ///
+    /// Args:
+    ///     input (Variable): any tensor, or SelectedRows.
+    ///
+    /// Returns:
+    ///     Variable: int32, one element per dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 3])
+    ///     >>> sizes = fluid.layers.shape(x)
+    ///     >>> fluid.Executor().run(feed={"x": np.zeros([5, 3], "float32")}, fetch_list=[sizes])[0].tolist()
+    ///     [5, 3]
     "nn.shape(input)" => |net, a| net.shape_of(&a.var("input")?);
 
-    /// The number of elements of ``input``, an int64 tensor.
+    /// Returns the number of elements of a tensor when the program runs.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
+    ///     input (Variable): any element type and shape.
+    ///
+    /// Returns:
+    ///     Variable: int64 ``[1]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.zeros([2, 3], "float32")
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.size(x)])[0].tolist()
+    ///     [6]
     "nn.size(input)" => |net, a| net.size_of(&a.var("input")?);
 
-    /// Reverses the order of elements along ``axis``, one dimension or several.
+    /// Reverses the order of the elements along one dimension or several.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     axis (int or list): the axes; negative ones count from the end (must be set).
+    ///     x (Variable): any element type and shape.
+    ///     axis (int or list): the dimensions; negative ones count from the end.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``x``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``x`` has no such dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reverse(x, axis=0)])[0].tolist()
+    ///     [[3.0, 4.0], [1.0, 2.0]]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.reverse(x, axis=[0, 1])])[0].tolist()
+    ///     [[4.0, 3.0], [2.0, 1.0]]
     "tensor.reverse(x, axis)" => |net, a| net.reverse(&a.var("x")?, &a.i32s("axis")?);
 
-    /// Reverses the order of elements along ``dims``.
+    /// Reverses the order of the elements along one dimension or several; the same as ``reverse`` under its later name.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
-    ///     dims (int or list): the axes; negative ones count from the end (must be set).
+    ///     input (Variable): any element type and shape.
+    ///     dims (int or list): the dimensions; negative ones count from the end.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``input`` has no such dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.flip(x, [1])])[0].tolist()
+    ///     [[2.0, 1.0], [4.0, 3.0]]
     "nn.flip(input, dims, name=None)" => |net, a| net.flip(&a.var("input")?, &a.i32s("dims")?);
 
-    /// Shifts elements along ``dims``; elements that leave at one end enter at the other. ``None`` shifts the flattened
-    /// tensor.
+    /// Shifts elements along dimensions; those that leave at one end enter at the other.
     ///
     /// Args:
-    ///     input (Variable): any tensor.
-    ///     shifts (int or list): how far along each of `dims`; negative ones go towards the beginning.
-    ///     dims (int or list): the axes; negative ones count from the end.
+    ///     input (Variable): any element type and shape.
+    ///     shifts (int or list): the distance along each of ``dims``; negative ones go towards the beginning.
+    ///     dims (int or list): the dimensions; negative ones count from the end; ``None``: the flattened tensor is
+    ///         shifted.
+    ///
+    /// Returns:
+    ///     Variable: the shape and element type of ``input``.
+    ///
+    /// Raises:
+    ///     ValueError: ``shifts`` and ``dims`` differ in length.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.roll(x, shifts=1, dims=1)])[0].tolist()
+    ///     [[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]]
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.roll(x, shifts=1)])[0].tolist()
+    ///     [[6.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     "nn.roll(input, shifts, dims=None)"
         => |net, a| net.roll(&a.var("input")?, &a.i64s("shifts")?, a.opt("dims", Args::i64s)?.as_deref());
 
-    /// Adds elements before and after along each dimension.
+    /// Adds elements of one value before and after the tensor along each dimension.
+    ///
+    /// The gradient of the added elements is dropped.
     ///
     /// Args:
-    ///     x (Variable): any tensor.
-    ///     paddings (list): ``[before_0, after_0, before_1, after_1, ...]``.
-    ///     pad_value (float): the value of the new elements.
+    ///     x (Variable): any element type and shape.
+    ///     paddings (list): ``[before_0, after_0, before_1, after_1, ...]``: two numbers per dimension of ``x``.
+    ///     pad_value (float): the value of the added elements.
+    ///
+    /// Returns:
+    ///     Variable: dimension ``i`` has the size ``before_i + x.shape[i] + after_i``.
+    ///
+    /// Raises:
+    ///     ValueError: there are not two numbers per dimension.
     ///
     /// Example:
-    ///     >>> x = fluid.data("x", [2, 3])
-    ///     >>> fluid.layers.pad(x, [0, 0, 1, 1]).shape
-    ///     (2, 5)
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.pad(x, [0, 1, 1, 0], pad_value=9.0)])[0].tolist()
+    ///     [[9.0, 1.0, 2.0], [9.0, 9.0, 9.0]]
     "nn.pad(x, paddings, pad_value=0.0, name=None)"
         => |net, a| net.pad(&a.var("x")?, &a.i32s("paddings")?, a.f32("pad_value")?);
 
-    /// ``y``, padded with ``pad_value`` at the ends until it has the shape of ``x``.
+    /// Pads ``y`` with ``pad_value`` at the end of each dimension until it has the shape of ``x``.
     ///
     /// Args:
-    ///     x (Variable): its sizes are those of `Out`.
-    ///     y (Variable): of the same rank, along no axis larger.
-    ///     pad_value (float): what is added.
+    ///     x (Variable): gives the shape; its values are not used.
+    ///     y (Variable): as many dimensions as ``x``, none of them larger.
+    ///     pad_value (float): the value of the added elements.
+    ///
+    /// Returns:
+    ///     Variable: the shape of ``x``, the element type of ``y``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``y`` is larger than ``x`` along a dimension.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.zeros([2, 3], "float32")
+    ///     >>> y = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.pad_constant_like(x, y, pad_value=-1.0)])[0].tolist()
+    ///     [[1.0, 2.0, -1.0], [-1.0, -1.0, -1.0]]
     "nn.pad_constant_like(x, y, pad_value=0.0, name=None)"
         => |net, a| net.pad_constant_like(&a.var("x")?, &a.var("y")?, a.f32("pad_value")?);
 
-    /// The number of dimensions of ``input``, an int32 tensor.
+    /// Returns the number of dimensions of a tensor.
     ///
     /// Args:
-    ///     input (Variable): the input.
+    ///     input (Variable): any element type and shape.
+    ///
+    /// Returns:
+    ///     Variable: int32, a constant of one element.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 3, 32])
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.rank(x)])[0].tolist()
+    ///     [3]
     "nn.rank(input)" => |net, a| net.rank_of(&a.var("input")?);
 }

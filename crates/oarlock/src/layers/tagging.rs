@@ -197,25 +197,77 @@ impl Net {
 }
 
 declare! {
-    /// The cost of tag sequences; `length` holds the steps of each sequence of a padded input.
+    /// Computes the cost of tag sequences in a linear chain conditional random field: the negative logarithm of their
+    /// probability.
+    ///
+    /// The score of a sequence is the sum of the ``input`` of its tags and of the transitions between neighbouring
+    /// tags. The transitions are a parameter ``[tags + 2, tags]``: row 0 holds the scores of starts, row 1 those of
+    /// ends, row ``2 + i`` those of each tag after tag ``i``. ``crf_decoding`` with the same ``param_attr`` finds the
+    /// best tags.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): i64, the tag of each row.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
-    ///     length (Variable): ``[batch]``, int64: for padded input without LoD.
+    ///     input (Variable): float32 or float64: scores of the tags, ``[rows, tags]`` with LoD, or
+    ///         ``[batch, steps, tags]`` with ``length``.
+    ///     label (Variable): int64: the true tags, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with ``length``.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the transitions; give it a name
+    ///         for ``crf_decoding``.
+    ///     length (Variable): int64, ``[batch]``: the steps of each sequence of a padded input; ``None``: the input has
+    ///         LoD.
+    ///
+    /// Returns:
+    ///     Variable: ``[sequences, 1]``; ``mean`` of it is the loss.
+    ///
+    /// Raises:
+    ///     IndexError: a label is no tag (when the program runs).
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 1], [0, 1]], "float32"))
+    ///     >>> x = fluid.layers.lod_reset(x, target_lod=[0, 2, 3])
+    ///     >>> tags = fluid.layers.assign(np.array([[0], [1], [1]], "int64"))
+    ///     >>> tags = fluid.layers.lod_reset(tags, target_lod=[0, 2, 3])
+    ///     >>> attr = fluid.ParamAttr("crf", initializer=fluid.initializer.Constant(0.0))
+    ///     >>> cost = fluid.layers.linear_chain_crf(x, tags, param_attr=attr)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> print(exe.run(fetch_list=[cost])[0].round(4))
+    ///     [[3.4402]
+    ///      [0.3133]]
     "nn.linear_chain_crf(input, label, param_attr=None, length=None)"
         => |net, a| net.linear_chain_crf(&a.var("input")?, &a.var("label")?, a.param("param_attr")?,
         a.opt_var("length")?.as_ref());
 
-    /// The most likely tags (Viterbi) by the transitions that `linear_chain_crf` made, which has the same ``param_attr``.
-    /// With a label: 1 where the tag is right, else 0.
+    /// Finds the most likely tags of sequences (Viterbi) by the transitions that ``linear_chain_crf`` has trained.
+    ///
+    /// With ``label`` it tells which of the tags are right instead. No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     param_attr (ParamAttr): name, initializer and regularizer of the weight.
-    ///     label (Variable): the true classes.
-    ///     length (Variable): ``[batch]``, int64: for padded input without LoD.
+    ///     input (Variable): float32 or float64: scores of the tags, ``[rows, tags]`` with LoD, or
+    ///         ``[batch, steps, tags]`` with ``length``.
+    ///     param_attr (ParamAttr): names the transitions, as in ``linear_chain_crf``.
+    ///     label (Variable): int64: the true tags, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with ``length``;
+    ///         ``None``: return the tags.
+    ///     length (Variable): int64, ``[batch]``: the steps of each sequence of a padded input; ``None``: the input has
+    ///         LoD.
+    ///
+    /// Returns:
+    ///     Variable: int64, ``[rows, 1]`` with the LoD of ``input``, or ``[batch, steps]``: the tags; with ``label`` 1
+    ///         where the tag is right, otherwise 0.
+    ///
+    /// Raises:
+    ///     ValueError: ``param_attr`` has no name.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2], [3, 1], [0, 1]], "float32"))
+    ///     >>> x = fluid.layers.lod_reset(x, target_lod=[0, 2, 3])
+    ///     >>> tags = fluid.layers.assign(np.array([[0], [1], [1]], "int64"))
+    ///     >>> tags = fluid.layers.lod_reset(tags, target_lod=[0, 2, 3])
+    ///     >>> attr = fluid.ParamAttr("crf", initializer=fluid.initializer.Constant(0.0))
+    ///     >>> cost = fluid.layers.linear_chain_crf(x, tags, param_attr=attr)
+    ///     >>> best = fluid.layers.crf_decoding(x, param_attr=attr)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> np.array(exe.run(fetch_list=[best], return_numpy=False)[0]).ravel().tolist()
+    ///     [1, 0, 1]
     "nn.crf_decoding(input, param_attr, label=None, length=None)" => |net, a| {
         let Some(transition) = a.param_attr("param_attr")?.name else {
         let what = "`crf_decoding` takes as `param_attr` the name of the transitions that `linear_chain_crf` learns";
@@ -224,28 +276,60 @@ declare! {
         net.crf_decoding(&a.var("input")?, &transition, a.opt_var("label")?.as_ref(), a.opt_var("length")?.as_ref())
     };
 
-    /// The CTC loss, ``[sequences, 1]``. ``input_length`` and ``label_length`` are needed for padded inputs.
+    /// Computes the CTC loss: the negative logarithm of the probability of all alignments that give the label.
+    ///
+    /// An alignment has one class per step; its classes without repetitions and blanks are the label. ``softmax`` is
+    /// applied to the input here. A label that is too long for its input has the loss 0 and no gradient.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): i32 or i64: [rows, 1] with LoD, or [batch, labels] with `LabelLength`.
-    ///     blank (int): the class that says nothing.
+    ///     input (Variable): float32: arguments of the softmax, ``[rows, classes]`` with LoD, or
+    ///         ``[steps, batch, classes]`` with ``input_length``.
+    ///     label (Variable): int32: ``[labels of all sequences, 1]`` with LoD, or ``[batch, labels]`` with
+    ///         ``label_length``.
+    ///     blank (int): the class that stands for no symbol, in ``[0, classes)``.
     ///     norm_by_times (bool): divide the gradient by the number of steps.
-    ///     input_length (Variable): ``[batch]`` or ``[batch, 1]``, int64: for padded input without LoD.
-    ///     label_length (Variable): the same for ``label``.
+    ///     input_length (Variable): int64, ``[batch]``: the steps of each sequence; ``None``: the input has LoD. Give
+    ///         both lengths or none.
+    ///     label_length (Variable): int64, ``[batch]``: the number of labels of each sequence; ``None``: the label has
+    ///         LoD.
+    ///
+    /// Returns:
+    ///     Variable: ``[sequences, 1]``.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``blank`` is no class, or the input has neither LoD nor lengths.
+    ///
+    /// Example:
+    ///     >>> logits = fluid.data("logits", [None, 40], lod_level=1)
+    ///     >>> label = fluid.data("label", [None, 1], "int32", lod_level=1)
+    ///     >>> fluid.layers.warpctc(logits, label, blank=39).shape
+    ///     (-1, 1)
     "loss.warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None)" => |net, a| {
         let lengths = (a.opt_var("input_length")?, a.opt_var("label_length")?);
         let both = lengths.0.as_ref().zip(lengths.1.as_ref());
         net.warpctc(&a.var("input")?, &a.var("label")?, a.i32("blank")?, a.bool("norm_by_times")?, both)
     };
 
-    /// The most likely class of each step, without repetitions and blanks.
+    /// Decodes the most likely class of each step: repetitions and blanks are removed.
     ///
     /// Args:
-    ///     input (Variable): the input.
+    ///     input (Variable): float32 or float64: probabilities, ``[rows, classes]`` with LoD, or
+    ///         ``[batch, steps, classes]`` with ``input_length``.
     ///     blank (int): the class that stands for no symbol.
-    ///     input_length (Variable): ``[batch]`` or ``[batch, 1]``, int64: for padded input without LoD.
-    ///     padding_value (int): fills the result behind a sequence.
+    ///     input_length (Variable): int64, ``[batch, 1]``: the steps of each sequence of a padded input; ``None``: the
+    ///         input has LoD.
+    ///     padding_value (int): fills the rows of a padded result.
+    ///
+    /// Returns:
+    ///     Variable or tuple: int64 ``[symbols, 1]`` with LoD, or one -1 if no symbol is left; with ``input_length``
+    ///         the tuple (out, length): ``[batch, steps]`` and ``[batch, 1]``.
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[[0.6, 0.1, 0.3], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]]], "float32"))
+    ///     >>> steps = fluid.layers.assign(np.array([[3]], "int64"))
+    ///     >>> out, length = fluid.layers.ctc_greedy_decoder(x, blank=0, input_length=steps)
+    ///     >>> [a.tolist() for a in fluid.Executor().run(fetch_list=[out, length])]
+    ///     [[[1, 2, 0]], [[2]]]
     "nn.ctc_greedy_decoder(input, blank, input_length=None, padding_value=0, name=None)"
         => |net, a| match a.opt_var("input_length")? {
         None => net.ctc_greedy_decoder(&a.var("input")?, a.i32("blank")?).map(Made::from),
@@ -254,15 +338,36 @@ declare! {
         }
     };
 
-    /// The edit distance of each pair of sequences, and the number of pairs.
+    /// Computes the edit distance of pairs of sequences: the fewest insertions, deletions and replacements that turn
+    /// one into the other.
+    ///
+    /// No gradient flows through it.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): the true classes.
-    ///     normalized (bool): divide by the length of the reference.
-    ///     ignored_tokens (int or list): symbols that are removed first.
-    ///     input_length (Variable): ``[batch]`` or ``[batch, 1]``, int64: for padded input without LoD.
-    ///     label_length (Variable): the same for ``label``.
+    ///     input (Variable): int64: the hypotheses, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with
+    ///         ``input_length``.
+    ///     label (Variable): int64: the references, in the same form.
+    ///     normalized (bool): divide each distance by the length of the reference.
+    ///     ignored_tokens (list or int): symbols that are removed from both before they are compared; ``None``: none.
+    ///     input_length (Variable): int64, ``[batch]``: the steps of each hypothesis; ``None``: the input has LoD. Give
+    ///         both lengths or none.
+    ///     label_length (Variable): int64, ``[batch]``: the steps of each reference; ``None``: the label has LoD.
+    ///
+    /// Returns:
+    ///     tuple: (distance, sequences): float32 ``[batch, 1]``, and int64 ``[1]``, the number of pairs.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: the input has neither LoD nor lengths (when the program runs).
+    ///
+    /// Example:
+    ///     >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "int64"))
+    ///     >>> y = fluid.layers.assign(np.array([[1, 3, 0]], "int64"))
+    ///     >>> x_length = fluid.layers.assign(np.array([3], "int64"))
+    ///     >>> y_length = fluid.layers.assign(np.array([2], "int64"))
+    ///     >>> distance, number = fluid.layers.edit_distance(
+    ///     ...     x, y, normalized=False, input_length=x_length, label_length=y_length)
+    ///     >>> [a.tolist() for a in fluid.Executor().run(fetch_list=[distance, number])]
+    ///     [[[1.0]], [1]]
     "loss.edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None)"
         => |net, a| {
         let lengths = (a.opt_var("input_length")?, a.opt_var("label_length")?);
@@ -271,15 +376,37 @@ declare! {
         net.edit_distance(&a.var("input")?, &a.var("label")?, a.bool("normalized")?, &ignored, both)
     };
 
-    /// Precision, recall and F1 of the chunks that tags mark.
+    /// Computes precision, recall and F1 of chunks, such as named entities, that are marked by tags.
+    ///
+    /// A tag is ``type * tags_of_the_scheme + position``. Schemes and the positions of their tags: ``IOB`` (B 0, I 1),
+    /// ``IOE`` (I 0, E 1), ``IOBES`` (B 0, I 1, E 2, S 3), ``plain`` (one tag). The tag
+    /// ``num_chunk_types * tags_of_the_scheme`` marks no chunk. A predicted chunk is correct if begin, end and type
+    /// are. ``fluid.metrics.ChunkEvaluator`` adds up batches.
     ///
     /// Args:
-    ///     input (Variable): the input.
-    ///     label (Variable): i64, the true tags.
-    ///     chunk_scheme (str): `IOB`, `IOE`, `IOBES` or `plain`.
-    ///     num_chunk_types (int): how many types of chunks there are.
-    ///     excluded_chunk_types (int or list): types that do not count.
-    ///     seq_length (Variable): steps of each sequence of a padded input.
+    ///     input (Variable): int64: predicted tags, ``[rows, 1]`` with LoD, or ``[batch, steps]`` with ``seq_length``.
+    ///     label (Variable): int64: the true tags, in the same form.
+    ///     chunk_scheme (str): ``IOB``, ``IOE``, ``IOBES`` or ``plain``.
+    ///     num_chunk_types (int): the number of chunk types.
+    ///     excluded_chunk_types (list or int): types that do not count; ``None``: none.
+    ///     seq_length (Variable): int64, ``[batch]``: the steps of each sequence of a padded input; ``None``: the input
+    ///         has LoD.
+    ///
+    /// Returns:
+    ///     tuple: (precision, recall, f1, predicted, labelled, correct): three float32 ``[1]`` and three int64 ``[1]``,
+    ///         the numbers of chunks.
+    ///
+    /// Raises:
+    ///     ValueError: ``chunk_scheme`` is unknown.
+    ///
+    /// Example:
+    ///     >>> predicted = fluid.layers.assign(np.array([[0], [1], [2], [4]], "int64"))
+    ///     >>> predicted = fluid.layers.lod_reset(predicted, target_lod=[0, 4])
+    ///     >>> label = fluid.layers.assign(np.array([[0], [1], [4], [2]], "int64"))
+    ///     >>> label = fluid.layers.lod_reset(label, target_lod=[0, 4])
+    ///     >>> found = fluid.layers.chunk_eval(predicted, label, chunk_scheme="IOB", num_chunk_types=2)
+    ///     >>> [a.tolist() for a in fluid.Executor().run(fetch_list=list(found))]
+    ///     [[0.5], [0.5], [0.5], [2], [2], [1]]
     "nn.chunk_eval(input, label, chunk_scheme, num_chunk_types, excluded_chunk_types=None, seq_length=None)"
         => |net, a| net.chunk_eval(&a.var("input")?, &a.var("label")?,
         ChunkEval::scheme(a.str("chunk_scheme")?, a.i32("num_chunk_types")?)
