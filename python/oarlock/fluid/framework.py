@@ -597,6 +597,10 @@ def _nothing_else(what, kwargs):
         raise TypeError("%s has no argument %s" % (what, ", ".join(sorted(unknown))))
 
 
+# Roles of operators, as saved programs say them.
+_BACKWARD, _OPTIMIZE, _LR_SCHEDULE = 1, 2, 16
+
+
 class Program:
     """A program: blocks of operators over variables. The first block is the network; others belong to control flow."""
 
@@ -691,6 +695,30 @@ class Program:
 
     def _rollback(self):
         self.current_block_idx = self.current_block().parent_idx
+
+    @contextlib.contextmanager
+    def _with_role(self, role, role_var=None):
+        """Marks the operators that are appended inside the block: passes treat them by their role."""
+        seen = {block.idx: set(self.desc.op_marks(block.idx)) for block in self.blocks}
+        yield
+        for block in self.blocks:
+            for op in block.ops:
+                if op._mark not in seen.get(block.idx, ()):
+                    op._set_attr("op_role", role)
+                    if role_var is not None:
+                        op._set_attr("op_role_var", role_var)
+
+    def _optimized_guard(self, param_and_grads):
+        """Operators inside the block update a parameter: test programs leave them out."""
+        return self._with_role(_OPTIMIZE, [getattr(v, "name", v) for v in param_and_grads if v is not None])
+
+    def _backward_role_guard(self):
+        """Operators inside the block belong to the backward pass: test programs leave them out."""
+        return self._with_role(_BACKWARD)
+
+    def _lr_schedule_guard(self, is_with_opt=False):
+        """Operators inside the block compute a learning rate."""
+        return self._with_role(_LR_SCHEDULE | (_OPTIMIZE if is_with_opt else 0))
 
     def clone(self, for_test=False):
         """A copy; ``for_test`` without gradients and optimizers, and with operators that behave as in a test."""
