@@ -182,11 +182,17 @@ def test_a_server_loads_its_parts_before_it_goes_on(tmp_path):
     transpiler, _, _ = distributed()
     exe = fluid.Executor()
     w = np.random.RandomState(0).uniform(-1, 1, [4, 1]).astype("float32")
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
-        for name, value in (("w", w), ("table", np.random.RandomState(1).uniform(-1, 1, [100, 4]).astype("float32"))):
-            fluid.layers.create_parameter(value.shape, "float32", name=name)
-            fluid.global_scope().var(name).get_tensor().set(value, fluid.CPUPlace())
-        fluid.io.save_params(exe, str(tmp_path))
+    program = fluid.Program()
+    with fluid.scope_guard(fluid.Scope()):
+        program.global_block().create_parameter(name="w", shape=[4, 1])
+        fluid.global_scope().var("w").get_tensor().set(w, fluid.CPUPlace())
+        # A hashed table is saved as the rows it has.
+        kind = fluid.core.VarDesc.VarType.SELECTED_ROWS
+        program.global_block().create_var(name="table", type=kind, shape=[100, 4], dtype="float32", persistable=True)
+        rows = fluid.global_scope().var("table").get_selected_rows()
+        rows.set_height(100), rows.set_rows([7, 9])
+        rows.get_tensor().set(np.arange(8, dtype="float32").reshape(2, 4), fluid.CPUPlace())
+        fluid.io.save_persistables(exe, str(tmp_path), program)
     server = transpiler.get_pserver_program("127.0.0.1:6174")
     with fluid.scope_guard(fluid.Scope()):
         exe.run(transpiler.get_startup_program("127.0.0.1:6174", server))
