@@ -4,7 +4,7 @@ from . import (
     annotations, average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
     layer_helper, layer_helper_base, layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
-from . import data_feed_desc, debugger, default_scope_funcs, device_worker, evaluator, graphviz, log_helper, net_drawer  # noqa: F401
+from . import data_feed_desc, dataloader, debugger, default_scope_funcs, device_worker, evaluator, graphviz, log_helper, net_drawer  # noqa: F401
 from . import trainer_desc, trainer_factory, wrapped_decorator  # noqa: F401
 from .._arguments import suggest as _suggest
 
@@ -28,7 +28,8 @@ from .framework import (
     program_guard, require_version,
 )
 from .initializer import init_on_cpu
-from .input import data, embedding, one_hot
+from .data import data  # Before the function takes the place of its module.
+from .input import embedding, one_hot
 from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .parallel_executor import ParallelExecutor
@@ -55,7 +56,7 @@ __all__ = [
     "install_check", "io", "is_compiled_with_cuda", "layer_helper", "layer_helper_base", "layers", "load", "load_op_library", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
     "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
-    "annotations", "data_feed_desc", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz", "log_helper",
+    "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz", "log_helper",
     "net_drawer", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
 ]
 

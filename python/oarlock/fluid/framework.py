@@ -67,6 +67,10 @@ def _call(layer, args):
     return _state.builder.layer(layer, args, main._context(), main._wrap)
 
 
+class _EagerOnly(AssertionError, NotImplementedError):
+    """A method of eager mode was called on a variable of a program: Fluid raises AssertionError."""
+
+
 class Variable(_core.VarHandle):
     """A variable of a program: a name and a description. Its values are in a scope while a program runs."""
 
@@ -147,11 +151,27 @@ class Variable(_core.VarHandle):
 
     def numpy(self):
         """Belongs to eager mode."""
-        raise NotImplementedError("a Variable has values only while a program runs: fetch it with exe.run(fetch_list=[...])")
+        raise _EagerOnly("a Variable has values only while a program runs: fetch it with exe.run(fetch_list=[...])")
 
     def backward(self, *args, **kwargs):
         """Belongs to eager mode."""
-        raise NotImplementedError("use optimizer.minimize(loss) or fluid.backward.append_backward(loss)")
+        raise _EagerOnly("use optimizer.minimize(loss) or fluid.backward.append_backward(loss)")
+
+    def detach(self):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'detach' belongs to eager mode: set stop_gradient, or use layers.assign of a variable with stop_gradient")
+
+    def set_value(self, value):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'set_value' belongs to eager mode: use global_scope().find_var(name).get_tensor().set(array, place)")
+
+    def gradient(self):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'gradient' belongs to eager mode: fetch %s" % self.grad_name)
+
+    def clear_gradient(self):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'clear_gradient' belongs to eager mode: gradients of a program are new in every run")
 
     __add__ = _operator("_add")
     __radd__ = _operator("_add")
@@ -599,6 +619,8 @@ def _nothing_else(what, kwargs):
 
 # Roles of operators, as saved programs say them.
 _BACKWARD, _OPTIMIZE, _LR_SCHEDULE = 1, 2, 16
+# The seed of programs that are made from now on.
+_global_seed = 0
 
 
 class Program:
@@ -606,6 +628,8 @@ class Program:
 
     def __init__(self, _desc=None):
         self.desc = _desc or _core.Program()
+        if _desc is None and _global_seed:
+            self.desc.random_seed = _global_seed
         self._vars = {}
         # The scheduler that gives the learning rate of the next run, and the variable that holds it.
         self._schedulers = []
@@ -654,6 +678,22 @@ class Program:
         if not isinstance(seed, int):
             raise ValueError("Program.random_seed's input seed must be an integer, but received %r" % type(seed))
         self.desc.random_seed = seed
+
+    def global_seed(self, seed=0):
+        """Sets the seed of this program and of all that are made after it.
+
+        Args:
+            seed (int): the seed; 0 for another one in every run.
+
+        Example:
+            >>> fluid.default_main_program().global_seed(102)
+            >>> fluid.Program().random_seed
+            102
+            >>> fluid.default_main_program().global_seed(0)
+        """
+        global _global_seed
+        self.random_seed = seed
+        _global_seed = seed
 
     @property
     def num_blocks(self):
