@@ -193,7 +193,7 @@ class Categorical(Distribution):
 
     Example:
         >>> c = fluid.layers.Categorical(np.zeros([2, 4], "float32"))
-        >>> [round(float(v), 4) for v in fluid.Executor().run(fetch_list=[c.entropy()])[0]]
+        >>> [round(float(v[0]), 4) for v in fluid.Executor().run(fetch_list=[c.entropy()])[0]]
         [1.3863, 1.3863]
     """
 
