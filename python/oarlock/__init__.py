@@ -12,10 +12,10 @@ from . import compat, reader
 
 __all__ = [
     "__version__", "batch", "compat", "complex", "dataset", "distributed", "explain", "fluid", "install_as_paddle", "nn", "optimizer", "reader",
-    "static", "utils", "version",
+    "static", "sysconfig", "utils", "version",
 ]
 
-_LAZY = ("complex", "dataset", "distributed", "fluid", "nn", "optimizer", "static", "utils", "version")
+_LAZY = ("complex", "dataset", "distributed", "fluid", "nn", "optimizer", "static", "sysconfig", "utils", "version")
 
 
 def __getattr__(name):

@@ -1,9 +1,23 @@
 """Protobuf messages in text form, for the few that scripts read and print: fields in the order of their numbers."""
 
+import enum
 import json
 import re
 
 _TOKEN = re.compile(r"""\s*(?:\#[^\n]*\n?\s*)*(?P<token>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[{}:]|[^\s{}:#"',;]+|[,;]|$)""")
+
+
+class Repeated(list):
+    """The values of a repeated field."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self._kind = kind
+
+    def add(self):
+        """Appends a message and returns it."""
+        self.append(self._kind())
+        return self[-1]
 
 
 class Message:
@@ -15,7 +29,7 @@ class Message:
     def __init__(self):
         self._set = set()
         for name, default in self.FIELDS:
-            empty = [] if isinstance(default, list) else default() if isinstance(default, type) else default
+            empty = Repeated(default[0]) if isinstance(default, list) else default() if isinstance(default, type) else default
             self.__dict__[name] = empty
 
     def __setattr__(self, name, value):
@@ -25,11 +39,9 @@ class Message:
             self._set.add(name)
         self.__dict__[name] = value
 
-    def add(self, name):
-        """Appends a message to a repeated field and returns it."""
-        made = dict(self.FIELDS)[name][0]()
-        getattr(self, name).append(made)
-        return made
+    def HasField(self, name):
+        """Returns whether a field that is not repeated was set."""
+        return self._is_set(name, getattr(self, name))
 
     def _is_set(self, name, value):
         if isinstance(value, list):
@@ -58,6 +70,8 @@ class Message:
 def _text(value):
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, enum.Enum):
+        return value.name
     return json.dumps(value) if isinstance(value, str) else str(value)
 
 
@@ -68,6 +82,8 @@ def _value(token, like, name):
         if token not in ("true", "false", "0", "1"):
             raise ValueError("field %s is true or false, not %s" % (name, token))
         return token in ("true", "1")
+    if isinstance(like, enum.Enum):
+        return type(like)[token] if not token.lstrip("-").isdigit() else type(like)(int(token))
     return type(like)(token)
 
 
@@ -96,7 +112,7 @@ def _fields(tokens, at, into):
         if isinstance(one, type):
             if tokens[at] != "{":
                 raise ValueError("field %s is a message and needs {, not %s" % (name, tokens[at]))
-            inner = into.add(name) if isinstance(kind, list) else getattr(into, name)
+            inner = getattr(into, name).add() if isinstance(kind, list) else getattr(into, name)
             into._set.add(name)
             at = _fields(tokens, at + 1, inner)
             if at >= len(tokens):
