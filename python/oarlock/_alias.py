@@ -38,6 +38,14 @@ def _real(name):
     return _PACKAGE + name[len("paddle"):]
 
 
+def _alias_loaded():
+    """Gives every module that is loaded its second name. The import machinery would otherwise load it under that name later, and then put
+    the module in the place of a function of the same name: ``fluid.data``, ``fluid.layers.rnn``."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_PACKAGE + ".") and module is not None:
+            sys.modules.setdefault("paddle" + name[len(_PACKAGE):], module)
+
+
 class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds ``paddle.x`` as ``oarlock.x``: the same module under a second name."""
 
@@ -60,6 +68,7 @@ class _PaddleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module):
         # The import machinery has just written the alias' spec into the real module.
         module.__spec__ = module.__spec__.loader_state
+        _alias_loaded()
 
     def get_code(self, name):
         """The code that ``python -m paddle.x`` runs."""
@@ -78,6 +87,7 @@ def install_as_paddle():
         )
     sys.meta_path.insert(0, _PaddleFinder())
     sys.modules["paddle"] = sys.modules[_PACKAGE]
+    _alias_loaded()
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _SHIM not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([_SHIM] + [p for p in paths if p])

@@ -5,10 +5,11 @@ the same call yields the same samples, and a model can learn from them.
 """
 
 from . import (
-    cifar, common, conll05, flowers, image, imdb, imikolov, mnist, movielens, uci_housing, wmt14, wmt16,
+    cifar, common, conll05, flowers, image, imdb, imikolov, mnist, movielens, sentiment, uci_housing, voc2012, wmt14,
+    wmt16,
 )
 
 __all__ = [
-    "cifar", "common", "conll05", "flowers", "image", "imdb", "imikolov", "mnist", "movielens", "uci_housing", "wmt14",
-    "wmt16",
+    "cifar", "common", "conll05", "flowers", "image", "imdb", "imikolov", "mnist", "movielens", "sentiment", "uci_housing",
+    "voc2012", "wmt14", "wmt16",
 ]

@@ -1,9 +1,11 @@
 """The API of Fluid 1.8: programs, layers, optimizers, executors."""
 
 from . import (
-    average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
+    annotations, average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
     layer_helper, layer_helper_base, layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
+from . import data_feed_desc, dataloader, debugger, default_scope_funcs, device_worker, evaluator, graphviz, log_helper, net_drawer  # noqa: F401
+from . import trainer_desc, trainer_factory, wrapped_decorator  # noqa: F401
 from .._arguments import suggest as _suggest
 
 # Before names are taken out of them.
@@ -15,6 +17,7 @@ _suggest(
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
+from .data_feed_desc import DataFeedDesc
 from .data_feeder import DataFeeder
 from .dataset import DatasetFactory
 from .executor import Executor, global_scope, scope_guard
@@ -25,7 +28,8 @@ from .framework import (
     program_guard, require_version,
 )
 from .initializer import init_on_cpu
-from .input import data, embedding, one_hot
+from .data import data  # Before the function takes the place of its module.
+from .input import embedding, one_hot
 from .io import load, save
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .parallel_executor import ParallelExecutor
@@ -42,7 +46,7 @@ learning_rate_decay = layers.learning_rate_scheduler
 
 __all__ = [
     "BeginEpochEvent", "BeginStepEvent", "CheckpointConfig", "EndEpochEvent", "EndStepEvent", "Inferencer", "Trainer",
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder", "DataLoader", "DatasetFactory",
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeedDesc", "DataFeeder", "DataLoader", "DatasetFactory",
     "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor", "PyReader",
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParamAttr", "Program", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "clip", "communicator", "compiler", "contrib", "core",
@@ -52,11 +56,9 @@ __all__ = [
     "install_check", "io", "is_compiled_with_cuda", "layer_helper", "layer_helper_base", "layers", "load", "load_op_library", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
     "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
-    "transpiler", "unique_name",
+    "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz", "log_helper",
+    "net_drawer", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
 ]
-
-# Names that scripts may ask for, and what they belong to.
-_NOT_YET = {"DataFeedDesc": "Dataset"}
 
 _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")
 
@@ -68,6 +70,4 @@ def __getattr__(name):
         return importlib.import_module("." + name, __name__)
     if name in _EAGER:
         raise NotImplementedError("fluid.%s belongs to eager mode (dygraph), which Oarlock does not have yet" % name)
-    if name in _NOT_YET:
-        raise AttributeError("fluid.%s: %s cannot be used from Python yet" % (name, _NOT_YET[name]))
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

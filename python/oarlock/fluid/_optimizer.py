@@ -107,3 +107,7 @@ class Optimizer:
     def set_dict(self, state_dict):
         """Belongs to eager mode."""
         raise NotImplementedError("set_dict belongs to eager mode: load with fluid.io.load_persistables or fluid.load")
+
+    def clear_gradients(self):
+        """Belongs to eager mode: gradients of a program are new in every run."""
+        raise AssertionError("We Only support clear_gradients() in imperative mode: gradients of a program are new in every run")

@@ -133,8 +133,35 @@ class _Strategy:
         self.__dict__[name] = value
 
 
+class _Field:
+    """A field of a strategy, seen from its class: ``BuildStrategy.memory_optimize``. An instance's own value comes first."""
+
+    def __init__(self, place, name):
+        self._place, self._name = place, name
+
+    def __get__(self, instance, owner):
+        return self if instance is None else options.default(self._place, self._name)
+
+    def __repr__(self):
+        return "<%s.%s: %r unless it is set>" % (self._place, self._name, options.default(self._place, self._name))
+
+
+def _with_fields(strategy):
+    for name in options.defaults(strategy.__name__):
+        setattr(strategy, name, _Field(strategy.__name__, name))
+    return strategy
+
+
+@_with_fields
 class BuildStrategy(_Strategy):
-    """How a program is compiled."""
+    """How a program is compiled; docs/options.md lists the fields.
+
+    Example:
+        >>> strategy = fluid.BuildStrategy()
+        >>> strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
+        >>> strategy.memory_optimize is None
+        True
+    """
 
     class ReduceStrategy:
         """Where gradients are joined."""
@@ -150,5 +177,11 @@ class BuildStrategy(_Strategy):
         Customized = 2
 
 
+@_with_fields
 class ExecutionStrategy(_Strategy):
-    """How a program is run."""
+    """How a program is run; docs/options.md lists the fields.
+
+    Example:
+        >>> strategy = fluid.ExecutionStrategy()
+        >>> strategy.num_iteration_per_drop_scope = 10
+    """

@@ -48,10 +48,48 @@ def is_compiled_with_cuda():
 
 
 class ComplexVariable:
-    """Complex numbers belong to eager mode, which Oarlock does not have yet."""
+    """A complex number as two variables; ``oarlock.complex`` has its layers. Fetch both parts.
+
+    Args:
+        real (Variable), imag (Variable): of one shape and element type.
+
+    Example:
+        >>> part = fluid.layers.ones([2], "float32")
+        >>> x = fluid.framework.ComplexVariable(part, part)
+        >>> x.shape, x.dtype
+        ((2,), 'complex64')
+    """
 
     def __init__(self, real, imag):
-        raise NotImplementedError("complex variables belong to eager mode (dygraph), which Oarlock does not have yet")
+        if tuple(real.shape) != tuple(imag.shape):
+            raise AssertionError("The real part and imaginary part of a ComplexVariable should have the same shape!")
+        if real.dtype != imag.dtype:
+            raise AssertionError("The real part and imaginary part of a ComplexVariable should have the same data type!")
+        self.real, self.imag = real, imag
+
+    @property
+    def dtype(self):
+        """``"complex64"``, or ``"complex128"`` for parts of float64."""
+        return "complex64" if self.real.dtype in (VarDesc.VarType.FP16, VarDesc.VarType.FP32) else "complex128"
+
+    @property
+    def shape(self):
+        """The shape of both parts."""
+        return self.real.shape
+
+    @property
+    def name(self):
+        """The names of both parts, by ``"real"`` and ``"imag"``."""
+        return {"real": self.real.name, "imag": self.imag.name}
+
+    def numpy(self):
+        """Belongs to eager mode: fetch both parts."""
+        return self.real.numpy() + 1j * self.imag.numpy()
+
+    def __repr__(self):
+        return "REAL: %rIMAG: %r" % (self.real, self.imag)
+
+    __str__ = __repr__
 
 
 def _operator(layer, reverse=None):
@@ -65,6 +103,10 @@ def _call(layer, args):
     """Calls a layer of the core in the default programs."""
     main = default_main_program()
     return _state.builder.layer(layer, args, main._context(), main._wrap)
+
+
+class _EagerOnly(AssertionError, NotImplementedError):
+    """A method of eager mode was called on a variable of a program: Fluid raises AssertionError."""
 
 
 class Variable(_core.VarHandle):
@@ -147,11 +189,27 @@ class Variable(_core.VarHandle):
 
     def numpy(self):
         """Belongs to eager mode."""
-        raise NotImplementedError("a Variable has values only while a program runs: fetch it with exe.run(fetch_list=[...])")
+        raise _EagerOnly("a Variable has values only while a program runs: fetch it with exe.run(fetch_list=[...])")
 
     def backward(self, *args, **kwargs):
         """Belongs to eager mode."""
-        raise NotImplementedError("use optimizer.minimize(loss) or fluid.backward.append_backward(loss)")
+        raise _EagerOnly("use optimizer.minimize(loss) or fluid.backward.append_backward(loss)")
+
+    def detach(self):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'detach' belongs to eager mode: set stop_gradient, or use layers.assign of a variable with stop_gradient")
+
+    def set_value(self, value):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'set_value' belongs to eager mode: use global_scope().find_var(name).get_tensor().set(array, place)")
+
+    def gradient(self):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'gradient' belongs to eager mode: fetch %s" % self.grad_name)
+
+    def clear_gradient(self):
+        """Belongs to eager mode."""
+        raise _EagerOnly("'clear_gradient' belongs to eager mode: gradients of a program are new in every run")
 
     __add__ = _operator("_add")
     __radd__ = _operator("_add")
@@ -597,11 +655,19 @@ def _nothing_else(what, kwargs):
         raise TypeError("%s has no argument %s" % (what, ", ".join(sorted(unknown))))
 
 
+# Roles of operators, as saved programs say them.
+_BACKWARD, _OPTIMIZE, _LR_SCHEDULE = 1, 2, 16
+# The seed of programs that are made from now on.
+_global_seed = 0
+
+
 class Program:
     """A program: blocks of operators over variables. The first block is the network; others belong to control flow."""
 
     def __init__(self, _desc=None):
         self.desc = _desc or _core.Program()
+        if _desc is None and _global_seed:
+            self.desc.random_seed = _global_seed
         self._vars = {}
         # The scheduler that gives the learning rate of the next run, and the variable that holds it.
         self._schedulers = []
@@ -639,6 +705,22 @@ class Program:
         if not isinstance(seed, int):
             raise ValueError("Program.random_seed's input seed must be an integer, but received %r" % type(seed))
         self.desc.random_seed = seed
+
+    def global_seed(self, seed=0):
+        """Sets the seed of this program and of all that are made after it.
+
+        Args:
+            seed (int): the seed; 0 for another one in every run.
+
+        Example:
+            >>> fluid.default_main_program().global_seed(102)
+            >>> fluid.Program().random_seed
+            102
+            >>> fluid.default_main_program().global_seed(0)
+        """
+        global _global_seed
+        self.random_seed = seed
+        _global_seed = seed
 
     @property
     def num_blocks(self):
@@ -680,6 +762,30 @@ class Program:
 
     def _rollback(self):
         self.current_block_idx = self.current_block().parent_idx
+
+    @contextlib.contextmanager
+    def _with_role(self, role, role_var=None):
+        """Marks the operators that are appended inside the block: passes treat them by their role."""
+        seen = {block.idx: set(self.desc.op_marks(block.idx)) for block in self.blocks}
+        yield
+        for block in self.blocks:
+            for op in block.ops:
+                if op._mark not in seen.get(block.idx, ()):
+                    op._set_attr("op_role", role)
+                    if role_var is not None:
+                        op._set_attr("op_role_var", role_var)
+
+    def _optimized_guard(self, param_and_grads):
+        """Operators inside the block update a parameter: test programs leave them out."""
+        return self._with_role(_OPTIMIZE, [getattr(v, "name", v) for v in param_and_grads if v is not None])
+
+    def _backward_role_guard(self):
+        """Operators inside the block belong to the backward pass: test programs leave them out."""
+        return self._with_role(_BACKWARD)
+
+    def _lr_schedule_guard(self, is_with_opt=False):
+        """Operators inside the block compute a learning rate."""
+        return self._with_role(_LR_SCHEDULE | (_OPTIMIZE if is_with_opt else 0))
 
     def clone(self, for_test=False):
         """A copy; ``for_test`` without gradients and optimizers, and with operators that behave as in a test."""

@@ -236,6 +236,12 @@ class Auc(MetricBase):
         return float(area / (pos[-1] * neg[-1]))
 
 
+    @staticmethod
+    def trapezoid_area(x1, x2, y1, y2):
+        """Returns the area under a line from ``(x1, y1)`` to ``(x2, y2)``, independent of its direction."""
+        return abs(x1 - x2) * (y1 + y2) / 2.0
+
+
 class DetectionMAP:
     """The mean over classes of average precision, of the batch and of all batches, as operators of the program."""
 

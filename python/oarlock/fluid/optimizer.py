@@ -3,7 +3,7 @@
 import contextlib
 
 from .. import _core
-from . import _state
+from . import _state, backward
 from ._generated_optimizers import *  # noqa: F403
 from ._optimizer import Optimizer
 from .framework import Program, Variable, default_main_program
@@ -50,6 +50,10 @@ class RecomputeOptimizer(_Around):
 
     def _set_checkpoints(self, checkpoints):
         self._checkpoints = list(checkpoints)
+
+    def load(self, stat_dict):
+        """Not supported, in Fluid neither: load with ``fluid.io.load_persistables``."""
+        raise NotImplementedError("load function is not supported by Recompute Optimizer for now: use fluid.io.load_persistables")
 
     def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
         """Appends the backward pass, with the recomputed operators."""
@@ -123,14 +127,41 @@ class _Average:
         return made[2]
 
 
-class ModelAverage(_Average):
-    """The mean of each parameter over a window of steps; make it after ``minimize``."""
+class ModelAverage(_Average, Optimizer):
+    """The mean of each parameter over a window of steps; make it after ``minimize`` of the optimizer that trains.
+
+    Args:
+        average_window_rate (float): the window, as a share of the steps so far.
+        min_average_window (int), max_average_window (int): bounds of the window.
+        regularization: changes nothing: nothing is trained here.
+        name (str): prefix of the names of its variables.
+
+    Example:
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
+        >>> made = fluid.optimizer.SGD(0.1).minimize(loss)
+        >>> average = fluid.optimizer.ModelAverage(0.15, min_average_window=1, max_average_window=10)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> _ = exe.run(feed={"x": np.ones([2, 4], "float32")})
+        >>> with average.apply(exe):
+        ...     _ = exe.run(fluid.default_main_program().clone(for_test=True), feed={"x": np.ones([2, 4], "float32")})
+    """
 
     def __init__(self, average_window_rate, min_average_window=10000, max_average_window=10000, regularization=None, name=None):
+        self._learning_rate, self._parameter_list, self.regularization, self._name = 0.0, None, regularization, name
         self._make(
             "model", average_window_rate=average_window_rate, min_average_window=min_average_window,
             max_average_window=max_average_window,
         )
+
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """Appends the gradient of a loss; returns pairs of parameter and gradient."""
+        return backward.append_backward(loss, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads):
+        """An average trains nothing: call ``minimize`` of another optimizer."""
+        raise NotImplementedError("ModelAverage trains nothing: call minimize of the optimizer that trains, and make the average after it")
 
 
 class ExponentialMovingAverage(_Average):

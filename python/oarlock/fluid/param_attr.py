@@ -37,7 +37,21 @@ class ParamAttr:
 
 
 class WeightNormParamAttr(ParamAttr):
-    """A weight as a direction and a length, both trained."""
+    """A weight as a direction and a length, both trained.
+
+    Args:
+        dim (int): the dimension that keeps lengths of its own; None: one length for the whole weight.
+        name (str), initializer, learning_rate (float), regularizer, trainable (bool), do_model_average (bool): as those of ParamAttr.
+
+    Example:
+        >>> attr = fluid.WeightNormParamAttr(dim=None, name="w")
+        >>> out = fluid.layers.fc(fluid.data("x", [None, 4]), 2, param_attr=attr)
+        >>> [p.name for p in fluid.WeightNormParamAttr.params_with_weight_norm][-1:]
+        ['elementwise_mul_0.tmp_0']
+    """
+
+    # The weights that layers made so: variables of programs, in the order in which they were made.
+    params_with_weight_norm: list = []
 
     _kind = "weight_norm_param_attr"
 

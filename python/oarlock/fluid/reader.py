@@ -13,6 +13,8 @@ import numpy as np
 
 from .core import LoDTensor
 from .data_feeder import DataFeeder
+from .dataloader.batch_sampler import BatchSampler, _check
+from .dataloader.dataset import Dataset
 from .dataset import DatasetBase
 from .framework import Variable
 from .layers.io import read_by_loader
@@ -165,6 +167,7 @@ class _Loader:
         self._process = process
         self._drop_last = drop_last
         self._stop = threading.Event()
+        self._turns = None
         # The program itself reads, and so do copies, compiled and transpiled programs of it.
         self._reader = None if iterable else read_by_loader(capacity, self._feed_list)
 
@@ -226,6 +229,29 @@ class _Loader:
     def _check_data(self):
         if self._generate is None:
             raise RuntimeError("the loader has no data: call set_sample_generator, set_sample_list_generator or set_batch_generator")
+
+    @property
+    def iterable(self):
+        """Whether Python iterates it; otherwise the program itself reads."""
+        return self._iterable
+
+    @property
+    def queue(self):
+        """The queue of a loader that the program reads; None for one that Python iterates."""
+        return None if self._reader is None else self._reader._queue
+
+    def __next__(self):
+        if self._turns is None:
+            self._turns = iter(self)
+        try:
+            return next(self._turns)
+        except StopIteration:
+            self._turns = None
+            raise
+
+    def next(self):
+        """The next feeds of a pass of its own, which begins with the first call; ``StopIteration`` at its end."""
+        return next(self)
 
     def __iter__(self):
         if not self._iterable:
@@ -337,7 +363,82 @@ def default_collate_fn(batch):
 
 
 class DataLoader:
-    """Makes loaders."""
+    """Feeds programs from a data set whose samples have numbers; ``from_generator`` and ``from_dataset`` make other loaders.
+
+    Args:
+        dataset (fluid.dataloader.Dataset): the samples, each a list of arrays.
+        feed_list (list): the variables that the fields are fed to; needed unless ``return_list``.
+        places (list): places; every turn gives a batch for each.
+        return_list (bool): lists of arrays instead of dicts by name.
+        batch_sampler (fluid.dataloader.BatchSampler): which samples make a batch; otherwise the next three arguments say so.
+        batch_size (int), shuffle (bool), drop_last (bool): as those of BatchSampler.
+        collate_fn (callable): makes the arrays of a batch from its samples; stacks fields by default.
+        num_workers (int): 0 reads in a thread, more in a process of its own.
+        use_buffer_reader (bool), use_shared_memory (bool): change nothing: batches are read ahead, and arrays are copied once.
+        timeout (int): changes nothing: a process that reads and dies is noticed at once.
+        worker_init_fn (callable): called in the process that reads, with the number 0.
+
+    Example:
+        >>> from oarlock.fluid.dataloader import Dataset
+        >>> class Squares(Dataset):
+        ...     def __getitem__(self, index):
+        ...         return np.array([index], "float32"), np.array([index * index], "float32")
+        ...     def __len__(self):
+        ...         return 4
+        >>> x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
+        >>> loader = fluid.io.DataLoader(Squares(), feed_list=[x, y], places=fluid.CPUPlace(), batch_size=2)
+        >>> [feeds[0]["y"].ravel().tolist() for feeds in loader()]
+        [[0.0, 1.0], [4.0, 9.0]]
+    """
+
+    def __init__(self, dataset, feed_list=None, places=None, return_list=False, batch_sampler=None, batch_size=1, shuffle=False,
+                 drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True, use_shared_memory=True, timeout=0,
+                 worker_init_fn=None):
+        _check(isinstance(dataset, Dataset), "dataset should be subclass instance of paddle.io.Dataset")
+        _check(return_list or feed_list is not None, "feed_list should be set when return_list=False")
+        _check(places is not None, "places cannot be None")
+        _check(num_workers >= 0, "num_workers should be a non-negative value")
+        _check(timeout >= 0, "timeout should be a non-negative value")
+        if batch_sampler is None:
+            _check(batch_size is not None and batch_size > 0, "batch_size should be a positive value when batch_sampler is not given")
+            batch_sampler = BatchSampler(dataset=dataset, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+        else:
+            _check(isinstance(batch_sampler, BatchSampler), "batch_sampler should be None or subclass instance of paddle.io.BatchSampler")
+            _check(batch_size == 1 and not shuffle and not drop_last,
+                   "batch_size/shuffle/drop_last should not be set when batch_sampler is given")
+        self.dataset, self.batch_sampler, self.feed_list, self.return_list = dataset, batch_sampler, feed_list, return_list
+        self.places = list(places) if isinstance(places, (list, tuple)) else [places]
+        self.collate_fn, self.num_workers, self.timeout, self.worker_init_fn = collate_fn, num_workers, timeout, worker_init_fn
+        self.use_buffer_reader, self.use_shared_memory = use_buffer_reader, use_shared_memory and num_workers > 0
+
+    def __len__(self):
+        return len(self.batch_sampler)
+
+    def _feeds(self):
+        """The batches of a pass, as arrays by name."""
+        if self.worker_init_fn is not None and self.num_workers:
+            self.worker_init_fn(0)
+        collate = self.collate_fn or default_collate_fn
+        for indices in self.batch_sampler:
+            arrays = collate([self.dataset[index] for index in indices])
+            names = range(len(arrays)) if self.feed_list is None else [v.name for v in self.feed_list]
+            if len(arrays) != len(names):
+                raise ValueError("a batch has %d arrays, but the loader feeds %d variables" % (len(arrays), len(names)))
+            yield dict(zip(names, arrays))
+
+    def __iter__(self):
+        reading = _Pass(self._feeds, 2 * len(self.places), self.num_workers > 0)
+        try:
+            while True:
+                feeds = [feed for feed in (reading.next() for _ in self.places) if feed is not None]
+                if not feeds:
+                    return
+                yield [[np.asarray(array) for array in feed.values()] for feed in feeds] if self.return_list else feeds
+        finally:
+            reading.close()
+
+    def __call__(self):
+        return iter(self)
 
     @staticmethod
     def from_generator(feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
@@ -350,6 +451,3 @@ class DataLoader:
     def from_dataset(dataset, places, drop_last=True):
         """A loader of a data set's batches, one for each place in every turn."""
         return _DatasetLoader(dataset, places, drop_last)
-
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("DataLoader(dataset, ...) belongs to eager mode: use DataLoader.from_generator")

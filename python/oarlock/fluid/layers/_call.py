@@ -3,7 +3,8 @@
 import functools
 
 from .. import _state, options
-from ..framework import default_main_program
+from ..framework import Parameter, default_main_program
+from ..param_attr import WeightNormParamAttr
 
 
 @functools.lru_cache(None)
@@ -21,4 +22,17 @@ def layer(name, args):
         if argument in args:
             options.check("layer argument", key, args[argument])
     main = default_main_program()
+    if any(isinstance(value, WeightNormParamAttr) for value in args.values()):
+        return _with_normed_weights(name, args, main)
     return _state.builder.layer(name, args, main._context(), main._wrap)
+
+
+def _with_normed_weights(name, args, main):
+    """Calls a layer and notes the weights it makes of a direction and a length: products of which one factor is a parameter."""
+    block = main.current_block()
+    before = main.desc.num_ops(block.idx)
+    made = _state.builder.layer(name, args, main._context(), main._wrap)
+    for op in block.ops[before:]:
+        if op.type == "elementwise_mul" and isinstance(block._var_recursive(op.input("X")[0]), Parameter):
+            WeightNormParamAttr.params_with_weight_norm.append(block.var(op.output("Out")[0]))
+    return made

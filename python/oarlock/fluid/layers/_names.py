@@ -3,6 +3,7 @@
 
 import importlib
 import importlib.util
+import sys
 
 _HOMES = {
     "framework": (
@@ -31,6 +32,10 @@ def fallback(module):
             return importlib.import_module("%s.%s" % (fluid, name))
         if name in _SIBLINGS and importlib.util.find_spec("%s.%s" % (__package__, name)):
             return importlib.import_module("%s.%s" % (__package__, name))
+        layers = sys.modules[__package__]
+        # Fluid's modules have some layers that are elsewhere here; while modules are still being loaded there is no list.
+        if name in vars(layers).get("__all__", ()):
+            return vars(layers)[name]
         raise AttributeError("module %r has no attribute %r" % (module, name))
 
     return lookup

@@ -30,10 +30,13 @@ class _Construct:
         return self._core.call(_state.builder, main._context(), step, args, main._wrap)
 
     @contextlib.contextmanager
-    def _inside(self, enter, **args):
+    def _inside(self, enter, status=None, **args):
+        """Builds a block; ``status`` is what the construct is in and after it."""
         main = default_main_program()
         outer = main.current_block_idx
         self._step(enter, **args)
+        if status:
+            self.status = status[0]
         try:
             yield
         except BaseException:
@@ -41,17 +44,24 @@ class _Construct:
             main.current_block_idx = outer
             raise
         self._left = self._step("leave")
+        if status:
+            self.status = status[1]
 
 
 class While(_Construct):
     """Runs its block as long as a condition holds, which the block must update: ``with While(cond).block():``."""
 
+    BEFORE_WHILE_BLOCK = 0
+    IN_WHILE_BLOCK = 1
+    AFTER_WHILE_BLOCK = 2
+
     def __init__(self, cond, is_test=False, name=None):
         super().__init__("while", cond=cond, is_test=is_test, name=name)
+        self.status = While.BEFORE_WHILE_BLOCK
 
     def block(self):
         """The body."""
-        return self._inside("enter")
+        return self._inside("enter", (While.IN_WHILE_BLOCK, While.AFTER_WHILE_BLOCK))
 
 
 class Switch(_Construct):
@@ -89,16 +99,21 @@ class ConditionalBlock(_Construct):
 class IfElse(_Construct):
     """Rows for which a condition holds go through one block, the others through another; outputs are merged in order."""
 
+    OUT_IF_ELSE_BLOCKS = 0
+    IN_IF_ELSE_TRUE_BLOCKS = 1
+    IN_IF_ELSE_FALSE_BLOCKS = 2
+
     def __init__(self, cond, name=None):
         super().__init__("if_else", cond=cond, name=name)
+        self.status = IfElse.OUT_IF_ELSE_BLOCKS
 
     def true_block(self):
         """The block of rows for which the condition holds."""
-        return self._inside("true_block")
+        return self._inside("true_block", (IfElse.IN_IF_ELSE_TRUE_BLOCKS, IfElse.OUT_IF_ELSE_BLOCKS))
 
     def false_block(self):
         """The block of the other rows."""
-        return self._inside("false_block")
+        return self._inside("false_block", (IfElse.IN_IF_ELSE_FALSE_BLOCKS, IfElse.OUT_IF_ELSE_BLOCKS))
 
     def input(self, x):
         """The rows of ``x`` that go through the current block."""
@@ -115,12 +130,17 @@ class IfElse(_Construct):
 class StaticRNN(_Construct):
     """A step over sequences that are all as long as the inputs' first dimension."""
 
+    BEFORE_RNN_BLOCK = 0
+    IN_RNN_BLOCK = 1
+    AFTER_RNN_BLOCK = 2
+
     def __init__(self, name=None):
         super().__init__("static_rnn", name=name)
+        self.status = StaticRNN.BEFORE_RNN_BLOCK
 
     def step(self):
         """The step."""
-        return self._inside("enter")
+        return self._inside("enter", (StaticRNN.IN_RNN_BLOCK, StaticRNN.AFTER_RNN_BLOCK))
 
     def step_input(self, x):
         """The current step's slice of an input ``[length, batch, ...]``."""
@@ -153,12 +173,17 @@ class StaticRNN(_Construct):
 class DynamicRNN(_Construct):
     """A step over sequences of different lengths: longest first; one that ended takes no part any more."""
 
+    BEFORE_RNN = 0
+    IN_RNN = 1
+    AFTER_RNN = 2
+
     def __init__(self, name=None):
         super().__init__("dynamic_rnn", name=name)
+        self.status = DynamicRNN.BEFORE_RNN
 
     def block(self):
         """The step."""
-        return self._inside("enter")
+        return self._inside("enter", (DynamicRNN.IN_RNN, DynamicRNN.AFTER_RNN))
 
     def step_input(self, x, level=0):
         """The current step's rows of sequences."""

@@ -16,7 +16,7 @@ from ._generated.io import *  # noqa: F403
 
 __all__ = [
     *_generated.__all__,
-    "batch", "create_py_reader_by_data", "double_buffer", "open_files", "py_reader", "read_file", "shuffle",
+    "batch", "create_py_reader_by_data", "double_buffer", "load", "open_files", "py_reader", "read_file", "shuffle",
 ]
 
 __getattr__ = fallback(__name__)
@@ -245,3 +245,21 @@ def read_file(reader):
     ]
     _insert_read(block, len(block.ops), reader, out)
     return out[0] if len(out) == 1 else out
+
+
+def load(out, file_path, load_as_fp16=None):
+    """Lets the program read a variable from a file that ``fluid.io.save_vars`` wrote.
+
+    Args:
+        out (Variable): where to write.
+        file_path (str): the file.
+        load_as_fp16 (bool): converts to float16.
+
+    Example:
+        >>> out = fluid.layers.create_tensor("float32")
+        >>> fluid.layers.load(out, "model/fc_0.w_0")
+    """
+    attrs = {"file_path": file_path}
+    if load_as_fp16 is not None:
+        attrs["load_as_fp16"] = bool(load_as_fp16)
+    default_main_program().current_block().append_op(type="load", inputs={}, outputs={"Out": [out]}, attrs=attrs)

@@ -1,5 +1,6 @@
 """Passes over whole programs."""
 
+from . import collective, details  # noqa: F401
 from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
 from .memory_optimization_transpiler import memory_optimize, release_memory
 from .ps_dispatcher import HashName, PSDispatcher, RoundRobin

@@ -1,5 +1,7 @@
 """From a program for one machine to those of trainers and parameter servers. docs/parameter-servers.md is the guide."""
 
+import os
+
 from ... import _core
 from .. import options
 from ..framework import Program, default_main_program, default_startup_program
@@ -19,12 +21,23 @@ class DistributedMode:
 class DistributeTranspilerConfig:
     """How to transpile; docs/options.md lists the fields."""
 
-    def __init__(self):
-        self.__dict__.update(options.defaults("DistributeTranspilerConfig"))
-
     def __setattr__(self, name, value):
         options.check("DistributeTranspilerConfig", name, value)
         self.__dict__[name] = value
+
+
+# Fluid's are class attributes: scripts read defaults from the class, and derive classes that change them.
+for _name, _default in options.defaults("DistributeTranspilerConfig").items():
+    setattr(DistributeTranspilerConfig, _name, _default)
+
+
+class ServerRuntimeConfig:
+    """Threads of a server. Each connection has one: these change nothing."""
+
+    def __init__(self):
+        self._rpc_send_thread_num = int(os.environ.get("FLAGS_rpc_send_thread_num", 12))
+        self._rpc_get_thread_num = int(os.environ.get("FLAGS_rpc_get_thread_num", 12))
+        self._rpc_prefetch_thread_num = int(os.environ.get("FLAGS_rpc_prefetch_thread_num", 12))
 
 
 def _fields(config):

@@ -2,8 +2,8 @@
 
 import copy
 
-from ... import layers, unique_name
-from ...layer_helper_base import LayerHelperBase
+from ... import layers
+from ..._layer_object import Layer
 
 __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
 
@@ -17,32 +17,24 @@ def _named(attr, suffix):
     return attr
 
 
-class _Unit:
+class _Unit(Layer):
     """One step of a recurrent layer. Its parameters are made by the first call, which knows the width of the input."""
 
     def __init__(self, name_scope, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype):
-        name = unique_name.generate(name_scope + "/" + type(self).__name__)
-        self._helper = LayerHelperBase(name, type(self).__name__)
+        super().__init__(name_scope + "/" + type(self).__name__, dtype)
         self._hidden_size = hidden_size
         self._param_attr, self._bias_attr = param_attr, bias_attr
         self._gate_activation = gate_activation or layers.sigmoid
         self._activation = activation or layers.tanh
-        self._dtype = dtype
-        self._made = None
 
-    def _weights(self, input, *parts):
-        """A weight and a bias for each part: a suffix of names, and how many times as wide as the state it is."""
-        if self._made is None:
-            rows = input.shape[-1] + self._hidden_size
-
-            def make(attr, suffix, shape, is_bias):
-                return self._helper.create_parameter(_named(attr, suffix), shape, self._dtype, is_bias=is_bias)
-
-            wide = [(suffix, times * self._hidden_size) for suffix, times in parts]
-            weights = [make(self._param_attr, suffix, [rows, width], False) for suffix, width in wide]
-            biases = [make(self._bias_attr, suffix, [width], True) for suffix, width in wide]
-            self._made = list(zip(weights, biases))
-        return self._made
+    def _make(self, input, parts):
+        """Makes a weight and then a bias for each part: the attribute, a suffix of names, and how many times as wide as the state it is."""
+        rows = input.shape[-1] + self._hidden_size
+        for what, attr, is_bias in (("weight", self._param_attr, False), ("bias", self._bias_attr, True)):
+            for name, suffix, times in parts:
+                width = times * self._hidden_size
+                shape = [width] if is_bias else [rows, width]
+                setattr(self, "_%s%s" % (name, what), self.create_parameter(shape, _named(attr, suffix), self._dtype, is_bias))
 
     @staticmethod
     def _apply(parts, weight, bias):
@@ -50,30 +42,77 @@ class _Unit:
 
 
 class BasicGRUUnit(_Unit):
-    """A step of a GRU: the new hidden state of an input and the hidden state before."""
+    """A step of a GRU.
+
+    Args:
+        name_scope (str): begins the names of its parameters.
+        hidden_size (int): the width of the state.
+        param_attr (ParamAttr), bias_attr (ParamAttr): of weights and biases.
+        gate_activation (callable), activation (callable): ``sigmoid`` and ``tanh`` by default.
+        dtype (str): of the parameters.
+
+    Example:
+        >>> unit = fluid.contrib.layers.BasicGRUUnit("gru", 8)
+        >>> x, hidden = fluid.data("x", [None, 4]), fluid.data("hidden", [None, 8])
+        >>> unit(x, hidden).shape
+        (-1, 8)
+        >>> [path for path, parameter in unit.named_parameters()]
+        ['_gate_weight', '_candidate_weight', '_gate_bias', '_candidate_bias']
+    """
 
     def __init__(self, name_scope, hidden_size, param_attr=None, bias_attr=None, gate_activation=None, activation=None, dtype="float32"):
         super().__init__(name_scope, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype)
 
-    def __call__(self, input, pre_hidden):
-        gate, candidate = self._weights(input, ("_gate", 2), ("_candidate", 1))
-        gates = self._gate_activation(self._apply([input, pre_hidden], *gate))
+    def _build_once(self, input, pre_hidden):
+        self._make(input, [("gate_", "_gate", 2), ("candidate_", "_candidate", 1)])
+
+    def forward(self, input, pre_hidden):
+        """Returns the new hidden state.
+
+        Args:
+            input (Variable): ``[batch, width]``.
+            pre_hidden (Variable): the hidden state before, ``[batch, hidden_size]``.
+        """
+        gates = self._gate_activation(self._apply([input, pre_hidden], self._gate_weight, self._gate_bias))
         reset, update = layers.split(gates, num_or_sections=2, dim=1)
-        new = self._activation(self._apply([input, reset * pre_hidden], *candidate))
+        new = self._activation(self._apply([input, reset * pre_hidden], self._candidate_weight, self._candidate_bias))
         return update * pre_hidden + (1 - update) * new
 
 
 class BasicLSTMUnit(_Unit):
-    """A step of an LSTM: the new hidden state and cell of an input and those before. As in Fluid, activations are fixed."""
+    """A step of an LSTM. As in Fluid, activations are fixed.
+
+    Args:
+        name_scope (str): begins the names of its parameters.
+        hidden_size (int): the width of the state.
+        param_attr (ParamAttr), bias_attr (ParamAttr): of weights and biases.
+        gate_activation (callable), activation (callable): unused.
+        forget_bias (float): is added to the forget gate.
+        dtype (str): of the parameters.
+
+    Example:
+        >>> unit = fluid.contrib.layers.BasicLSTMUnit("lstm", 8)
+        >>> x, hidden, cell = (fluid.data(name, [None, size]) for name, size in (("x", 4), ("hidden", 8), ("cell", 8)))
+        >>> [state.shape for state in unit(x, hidden, cell)]
+        [(-1, 8), (-1, 8)]
+    """
 
     def __init__(self, name_scope, hidden_size, param_attr=None, bias_attr=None, gate_activation=None, activation=None,
                  forget_bias=1.0, dtype="float32"):
         super().__init__(name_scope, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype)
         self._forget_bias = float(forget_bias)
 
-    def __call__(self, input, pre_hidden, pre_cell):
-        (weight,) = self._weights(input, ("", 4))
-        i, j, f, o = layers.split(self._apply([input, pre_hidden], *weight), num_or_sections=4, dim=-1)
+    def _build_once(self, input, pre_hidden, pre_cell):
+        self._make(input, [("", "", 4)])
+
+    def forward(self, input, pre_hidden, pre_cell):
+        """Returns the new hidden state and the new cell.
+
+        Args:
+            input (Variable): ``[batch, width]``.
+            pre_hidden (Variable), pre_cell (Variable): those before, ``[batch, hidden_size]``.
+        """
+        i, j, f, o = layers.split(self._apply([input, pre_hidden], self._weight, self._bias), num_or_sections=4, dim=-1)
         cell = pre_cell * layers.sigmoid(layers.scale(f, bias=self._forget_bias)) + layers.sigmoid(i) * layers.tanh(j)
         return layers.tanh(cell) * layers.sigmoid(o), cell
 

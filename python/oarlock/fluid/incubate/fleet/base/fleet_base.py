@@ -3,17 +3,10 @@
 import abc
 
 from ..... import _core
+from .mode import Mode
 from .role_maker import RoleMakerBase, _FoundRoleMaker
 
 __all__ = ["DistributedOptimizer", "Fleet", "Mode"]
-
-
-class Mode:
-    """How processes work together."""
-
-    TRANSPILER = 1
-    PSLIB = 2
-    COLLECTIVE = 3
 
 
 # The Fleet, of 1.x or 2.0, that was initialized last.
@@ -135,6 +128,15 @@ class Fleet(Process, abc.ABC):
     @abc.abstractmethod
     def distributed_optimizer(self, optimizer, strategy=None):
         """An optimizer for the whole job."""
+
+
+    @abc.abstractmethod
+    def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True):
+        """Saves the part of the network that predicts."""
+
+    @abc.abstractmethod
+    def save_persistables(self, executor, dirname, main_program=None):
+        """Saves everything that training keeps."""
 
 
 class DistributedOptimizer(abc.ABC):

@@ -1,6 +1,7 @@
 """The role of a process in its job. The core reads environments and checks numbers; these classes hold the result."""
 
 import os
+import socket
 
 import numpy as np
 
@@ -199,6 +200,10 @@ class MPISymetricRoleMaker(RoleMakerBase):
     def generate_role(self):
         """Reads the variables that ``mpirun`` sets for its processes."""
         self._take(_core.find_place("mpi", dict(os.environ)))
+
+    def get_local_ip(self):
+        """Returns the address of this machine under its own name."""
+        return socket.gethostbyname(socket.gethostname())
 
 
 class _FoundRoleMaker(RoleMakerBase):

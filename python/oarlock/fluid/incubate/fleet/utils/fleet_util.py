@@ -16,6 +16,7 @@ from ....core import CPUPlace
 from ....executor import global_scope, scope_guard
 from ....framework import Program
 from ..parameter_server.distribute_transpiler import fleet as _fleet
+from . import utils
 from .hdfs import HDFSClient
 
 __all__ = ["FleetUtil"]
@@ -35,11 +36,6 @@ _ABSENT = {
     "write_cache_donefile": _PSLIB + ": tables keep no cache",
     "get_last_save_xbox": _PSLIB + ": get_last_save_model finds the last save",
     "get_last_save_xbox_base": _PSLIB + ": get_last_save_model finds the last save",
-    "program_type_trans": "programs are read and written in binary form: print(program) shows one",
-    "draw_from_program": "no graph is drawn: print(program) shows the operators",
-    "draw_from_program_file": "no graph is drawn: `oarlock inspect --program` shows the operators",
-    "parse_program_proto": "`oarlock inspect --program` shows what a saved program holds",
-    "check_vars_and_dump": "`oarlock predict` runs a saved model, `oarlock inspect` shows its variables",
 }
 
 
@@ -118,6 +114,55 @@ class FleetUtil:
                 "%s global AUC=%.6f BUCKET_ERROR=%.6f MAE=%.6f RMSE=%.6f Actural_CTR=%.6f Predicted_CTR=%.6f COPC=%.6f "
                 "MEAN Q_VALUE=%.6f Ins number=%s" % (print_prefix, *found)
             )
+
+    def program_type_trans(self, prog_dir, prog_fn, is_text):
+        """Writes a saved program in the other form, bytes or text; returns the name of the new file.
+
+        Args:
+            prog_dir (str), prog_fn (str): directory and name of the file.
+            is_text (bool): whether it holds text.
+        """
+        return utils.program_type_trans(prog_dir, prog_fn, is_text)
+
+    def draw_from_program_file(self, model_filename, is_text, output_dir, output_filename):
+        """Draws the first block of a saved program.
+
+        Args:
+            model_filename (str): the file of the program.
+            is_text (bool): whether it holds text.
+            output_dir (str), output_filename (str): directory and name of the drawing, without an ending.
+        """
+        self.draw_from_program(utils.load_program(model_filename, is_text), output_dir, output_filename)
+
+    def draw_from_program(self, program, output_dir, output_name):
+        """Draws the first block of a program.
+
+        Args:
+            program (Program): the program.
+            output_dir (str), output_name (str): directory and name of the drawing, without an ending.
+        """
+        utils.graphviz(program.global_block(), output_dir, output_name)
+
+    def parse_program_proto(self, prog_path, is_text, output_dir):
+        """Writes lists of the variables and operators of a saved program.
+
+        Args:
+            prog_path (str): the file of the program.
+            is_text (bool): whether it holds text.
+            output_dir (str): the directory of ``vars_persistable.log``, ``vars_all.log`` and ``ops.log``.
+        """
+        utils.parse_program(utils.load_program(prog_path, is_text), output_dir)
+
+    def check_vars_and_dump(self, config):
+        """Loads a saved model, checks its parameters, runs it once and returns the results.
+
+        Args:
+            config: has ``dump_model_dir``, ``dump_program_filename``, ``is_text_dump_program``, ``feed_config``, ``fetch_config``,
+                ``batch_size`` and ``save_params_filename``.
+        """
+        return utils.check_saved_vars_try_dump(
+            config.dump_model_dir, config.dump_program_filename, config.is_text_dump_program, config.feed_config, config.fetch_config,
+            config.batch_size, config.save_params_filename)
 
     def _has(self, what, scope, *names):
         if all((scope or global_scope()).find_var(name) is not None for name in names):

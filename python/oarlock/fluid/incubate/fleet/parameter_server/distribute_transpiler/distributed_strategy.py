@@ -5,7 +5,7 @@ import os
 from ...... import _core
 from ..... import flags, options
 from .....compiler import BuildStrategy, ExecutionStrategy
-from .....transpiler.distribute_transpiler import DistributeTranspilerConfig, _fields
+from .....transpiler.distribute_transpiler import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig, _fields
 
 __all__ = [
     "AsyncStrategy", "DistributedStrategy", "GeoStrategy", "HalfAsyncStrategy", "ServerRuntimeConfig", "StrategyFactory",
@@ -23,6 +23,7 @@ class TrainerRuntimeConfig:
     """The knobs of the communicator, by their names; those that are not set depend on ``CPU_NUM``."""
 
     def __init__(self):
+        self.mode = None
         self.runtime_configs = {}
 
     def _set(self, name, value):
@@ -45,15 +46,6 @@ class TrainerRuntimeConfig:
         return self.display(self.get_communicator_flags())
 
 
-class ServerRuntimeConfig:
-    """Threads of a server. Each connection has one: these change nothing."""
-
-    def __init__(self):
-        self._rpc_send_thread_num = int(os.environ.get("FLAGS_rpc_send_thread_num", 12))
-        self._rpc_get_thread_num = int(os.environ.get("FLAGS_rpc_get_thread_num", 12))
-        self._rpc_prefetch_thread_num = int(os.environ.get("FLAGS_rpc_prefetch_thread_num", 12))
-
-
 def _assign(target, config, what):
     """Sets fields of a config from a dict or another config of its class."""
     if isinstance(config, type(target)):
@@ -68,9 +60,10 @@ def _assign(target, config, what):
 
 
 class DistributedStrategy:
-    """How workers and servers train together."""
+    """How workers and servers train together. ``StrategyFactory`` makes one of the classes below, which know what they mean."""
 
     _name = ""
+    _mode = None
 
     def __init__(self):
         self._program_config = DistributeTranspilerConfig()
@@ -79,18 +72,74 @@ class DistributedStrategy:
         self._execute_strategy = ExecutionStrategy()
         self._build_strategy = BuildStrategy()
         self._execute_strategy.num_threads = _cpu_num()
-        self._execute_strategy.use_thread_barrier = self._name in ("sync", "half_async")
         if _cpu_num() > 1:
             self._build_strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
-        self._build_strategy.async_mode = True
-        self._mean()
+        self.debug_opt = None
+        if self._name:
+            self._check_all()
 
-    def _mean(self):
+    def _check_all(self):
+        self.check_program_config()
+        self.check_trainer_runtime_config()
+        self.check_server_runtime_config()
+        self.check_build_strategy()
+        self.check_execute_strategy()
+
+    def _known(self, method):
+        if not self._name:
+            raise NotImplementedError("%s belongs to derived classes: use StrategyFactory to make a strategy" % method)
+
+    def set_debug_opt(self, opt_info):
+        """Keeps options for debugging.
+
+        Args:
+            opt_info (dict): ``dump_slot``, ``dump_converter``, ``dump_fields``, ``dump_file_num``, ``dump_fields_path``,
+                ``dump_param``. Values are not dumped here: ``dump_fields`` and ``dump_param`` must be empty.
+        """
+        for name in ("dump_fields", "dump_param"):
+            if (opt_info or {}).get(name):
+                raise NotImplementedError("%s is not supported: fetch variables with fetch_list or a FetchHandler of "
+                                          "train_from_dataset" % name)
+        self.debug_opt = opt_info
+
+    def get_debug_opt(self):
+        """Returns the options for debugging, all of them if ``set_debug_opt`` was given a dict, else none."""
+        if not isinstance(self.debug_opt, dict):
+            return {}
+        given = self.debug_opt
+        return {
+            "dump_slot": bool(given.get("dump_slot", 0)), "dump_converter": str(given.get("dump_converter", "")),
+            "dump_fields": given.get("dump_fields", []), "dump_file_num": given.get("dump_file_num", 16),
+            "dump_fields_path": given.get("dump_fields_path", ""), "dump_param": given.get("dump_param", []),
+        }
+
+    def check_program_config(self):
         """Sets in the program's config what the strategy means."""
+        self._known("check_program_config")
         fields = _fields(self._program_config)
         _core.strategy_config(self._name, fields)
         for name, value in fields.items():
             setattr(self._program_config, name, value)
+
+    def check_trainer_runtime_config(self):
+        """Sets the mode of the communicator."""
+        self._known("check_trainer_runtime_config")
+        self._trainer_runtime_config.mode = self._mode
+
+    def check_server_runtime_config(self):
+        """Every number of a server's threads is right."""
+        self._known("check_server_runtime_config")
+
+    def check_execute_strategy(self):
+        """Lets the threads of a worker wait for each other, if the strategy means that."""
+        self._known("check_execute_strategy")
+        if self._name in ("sync", "half_async"):
+            self._execute_strategy.use_thread_barrier = True
+
+    def check_build_strategy(self):
+        """Marks the program as one that sends to servers."""
+        self._known("check_build_strategy")
+        self._build_strategy.async_mode = True
 
     def get_program_config(self):
         """How programs are transpiled."""
@@ -99,7 +148,7 @@ class DistributedStrategy:
     def set_program_config(self, config):
         """Sets how programs are transpiled; what the strategy means stays."""
         self._program_config = _assign(self._program_config, config, "set_program_config")
-        self._mean()
+        self.check_program_config()
 
     def get_trainer_runtime_config(self):
         """The communicator's knobs."""
@@ -114,6 +163,7 @@ class DistributedStrategy:
                 self._trainer_runtime_config._set(name, value)
         else:
             raise TypeError("set_trainer_runtime_config takes a dict or a TrainerRuntimeConfig, not %r" % (config,))
+        self.check_trainer_runtime_config()
 
     def get_server_runtime_config(self):
         """Threads of servers."""
@@ -122,6 +172,7 @@ class DistributedStrategy:
     def set_server_runtime_config(self, config):
         """Sets threads of servers."""
         self._server_runtime_config = _assign(self._server_runtime_config, config, "set_server_runtime_config")
+        self.check_server_runtime_config()
 
     def get_execute_strategy(self):
         """How a CompiledProgram runs."""
@@ -130,6 +181,7 @@ class DistributedStrategy:
     def set_execute_strategy(self, config):
         """Sets how a CompiledProgram runs."""
         self._execute_strategy = _assign(self._execute_strategy, config, "set_execute_strategy")
+        self.check_execute_strategy()
 
     def get_build_strategy(self):
         """How a CompiledProgram is made."""
@@ -138,30 +190,31 @@ class DistributedStrategy:
     def set_build_strategy(self, config):
         """Sets how a CompiledProgram is made."""
         self._build_strategy = _assign(self._build_strategy, config, "set_build_strategy")
+        self.check_build_strategy()
 
 
 class SyncStrategy(DistributedStrategy):
     """All workers finish a step together."""
 
-    _name = "sync"
+    _name, _mode = "sync", DistributedMode.SYNC
 
 
 class AsyncStrategy(DistributedStrategy):
     """Async: no worker waits for another."""
 
-    _name = "async"
+    _name, _mode = "async", DistributedMode.ASYNC
 
 
 class HalfAsyncStrategy(DistributedStrategy):
     """The threads of a worker finish a step together."""
 
-    _name = "half_async"
+    _name, _mode = "half_async", DistributedMode.HALF_ASYNC
 
 
 class GeoStrategy(DistributedStrategy):
     """Workers train locally and exchange how far parameters moved."""
 
-    _name = "geo"
+    _name, _mode = "geo", DistributedMode.GEO
 
     def __init__(self, update_frequency=100):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Readers: functions that return iterators over samples, and what can be done with them."""
+"""Readers made of other readers."""
 
 import itertools
 import multiprocessing

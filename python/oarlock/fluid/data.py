@@ -1,0 +1,5 @@
+"""``fluid.data`` under the name of its module."""
+
+from .input import data
+
+__all__ = ["data"]

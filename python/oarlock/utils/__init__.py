@@ -1,0 +1,5 @@
+"""Tools around training."""
+
+from .plot import Ploter
+
+__all__ = ["Ploter"]
