@@ -380,7 +380,7 @@ declare! {
     ///     Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
     ///
     /// Raises:
-    ///     ValueError: ``values`` has not one element more than ``boundaries``.
+    ///     ValueError: ``values`` does not have one element more than ``boundaries``.
     ///
     /// Example:
     ///     >>> rate = fluid.layers.piecewise_decay(boundaries=[2, 3], values=[1.0, 0.5, 0.1])

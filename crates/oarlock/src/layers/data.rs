@@ -182,9 +182,9 @@ declare! {
     ///
     /// Args:
     ///     name (str): the key of ``feed``.
-    ///     shape (list or tuple): the sizes of one sample; -1 for a size that varies.
+    ///     shape (list or tuple): the sizes of one sample; -1 or ``None`` for a size that varies.
     ///     append_batch_size (bool): put the size of the batch, -1, in front of ``shape``, unless a size in ``shape``
-    ///         is negative.
+    ///         is -1 or ``None``.
     ///     dtype (dtype): the element type.
     ///     lod_level (int): the number of LoD levels of sequences; 0: there are none.
     ///     type (VarType): only ``LOD_TENSOR``.

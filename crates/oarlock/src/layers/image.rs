@@ -325,9 +325,9 @@ declare! {
 
     /// Divides a weight by its largest singular value, as a matrix, which is estimated by power iteration.
     ///
-    /// The weight is seen as a matrix whose rows are the positions of dimension ``dim``. The two vectors of the
-    /// iteration are persistable variables that every run improves. Discriminators of generative adversarial networks
-    /// use it.
+    /// The weight is seen as a matrix whose rows are the positions of dimension ``dim``. The two vectors with which the
+    /// iteration starts are persistable variables with random values; runs do not change them, so that more
+    /// ``power_iters`` are more exact. Discriminators of generative adversarial networks use it.
     ///
     /// Args:
     ///     weight (Variable): float32 or float64: the weight of a layer; its shape is known.
@@ -433,10 +433,11 @@ declare! {
     ///     ValueError: neither ``out_shape`` nor a positive ``scale`` is given.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 3, 32, 32])
-    ///     >>> fluid.layers.resize_bilinear(image, out_shape=[48, 40]).shape
-    ///     (-1, 3, 48, 40)
-    ///     >>> fluid.layers.resize_bilinear(image, scale=2.0).shape
+    ///     >>> image = fluid.layers.assign(np.array([[1, 3]], "float32").reshape(1, 1, 1, 2))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.resize_bilinear(image, out_shape=[1, 3])])[0].tolist()
+    ///     [[[[1.0, 2.0, 3.0]]]]
+    ///     >>> photo = fluid.data("photo", [None, 3, 32, 32])
+    ///     >>> fluid.layers.resize_bilinear(photo, scale=2.0).shape
     ///     (-1, 3, 64, 64)
     "nn.resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
      align_mode=1, data_format='NCHW')"
@@ -593,8 +594,10 @@ declare! {
     ///     fluid.core.EnforceNotMet: ``blocksize`` does not fit the sizes of ``x``.
     ///
     /// Example:
-    ///     >>> image = fluid.data("image", [None, 4, 4, 6])
-    ///     >>> fluid.layers.space_to_depth(image, blocksize=2).shape
+    ///     >>> x = fluid.layers.assign(np.arange(16, dtype="float32").reshape(1, 4, 2, 2))
+    ///     >>> fluid.Executor().run(fetch_list=[fluid.layers.space_to_depth(x, blocksize=2)])[0].ravel().tolist()
+    ///     [0.0, 4.0, 1.0, 5.0, 8.0, 12.0, 9.0, 13.0, 2.0, 6.0, 3.0, 7.0, 10.0, 14.0, 11.0, 15.0]
+    ///     >>> fluid.layers.space_to_depth(fluid.data("image", [None, 4, 4, 6]), blocksize=2).shape
     ///     (-1, 16, 2, 3)
     "nn.space_to_depth(x, blocksize, name=None)" => |net, a| net.space_to_depth(&a.var("x")?, a.i64("blocksize")?);
 

@@ -433,6 +433,8 @@ declare! {
     ///     >>> _ = exe.run(fluid.default_startup_program())
     ///     >>> exe.run(feed={"x": np.array([[1, 2]], "float32")}, fetch_list=[out])[0].tolist()
     ///     [[1.0, 2.0]]
+    ///     >>> [p.name for p in fluid.default_main_program().all_parameters()]
+    ///     ['dn.batch_size', 'dn.batch_sum', 'dn.batch_square_sum']
     "nn.data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, \
      name=None, moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, \
      slot_dim=-1, sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False)"

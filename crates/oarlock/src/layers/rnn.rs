@@ -353,7 +353,7 @@ declare! {
     ///     tuple: (hidden, cell): both ``[rows, width]`` with the LoD of ``input``. No gradient flows through the cell.
     ///
     /// Raises:
-    ///     fluid.core.EnforceNotMet: the input has not ``size`` columns.
+    ///     fluid.core.EnforceNotMet: the input does not have ``size`` columns.
     ///     ValueError: an activation is unknown.
     ///
     /// Example:
@@ -404,7 +404,7 @@ declare! {
     ///     tuple: (projection, cell): ``[rows, proj_size]`` and ``[rows, width]`` with the LoD of ``input``.
     ///
     /// Raises:
-    ///     fluid.core.EnforceNotMet: the input has not ``size`` columns.
+    ///     fluid.core.EnforceNotMet: the input does not have ``size`` columns.
     ///
     /// Example:
     ///     >>> x = fluid.data("x", [None, 16], lod_level=1)
@@ -440,7 +440,7 @@ declare! {
     ///     Variable: the hidden states, ``[rows, size]`` with the LoD of ``input``.
     ///
     /// Raises:
-    ///     fluid.core.EnforceNotMet: the input has not ``3 * size`` columns.
+    ///     fluid.core.EnforceNotMet: the input does not have ``3 * size`` columns.
     ///     ValueError: an activation is unknown.
     ///
     /// Example:
@@ -449,6 +449,12 @@ declare! {
     ///     >>> hidden = fluid.layers.dynamic_gru(fluid.layers.fc(embedded, 3 * 32), size=32)
     ///     >>> hidden.shape
     ///     (-1, 32)
+    ///     >>> last = fluid.layers.sequence_last_step(hidden)
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> sentences = fluid.create_lod_tensor(np.array([[1], [2], [3], [4]]), [[3, 1]], fluid.CPUPlace())
+    ///     >>> exe.run(feed={"words": sentences}, fetch_list=[last])[0].shape
+    ///     (2, 32)
     "rnn.dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation='sigmoid', \
      candidate_activation='tanh', h_0=None, origin_mode=False)"
         => |net, a| net.dynamic_gru(&a.var("input")?, Gru::size(a.usize("size")?).param_attr(a.param("param_attr")?)

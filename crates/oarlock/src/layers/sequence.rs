@@ -312,13 +312,14 @@ declare! {
 
     /// Reduces each sequence to one row.
     ///
-    /// With several levels of LoD the innermost sequences are reduced, and the outer levels stay.
+    /// Sequences of different lengths are stored one after the other in the rows of a tensor, and its LoD tells where
+    /// each begins. With several levels of LoD the innermost sequences are reduced, and the outer levels stay.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[rows, ...]`` with LoD.
     ///     pool_type (str): ``average``; ``sum``; ``sqrt``: the sum divided by the square root of the length; ``max``:
     ///         column by column; ``last`` or ``first``: that row.
-    ///     is_test (bool): the program only predicts: positions of maxima are not kept for the gradient.
+    ///     is_test (bool): the program only predicts; the result is the same.
     ///     pad_value (float): the elements of the result of an empty sequence.
     ///
     /// Returns:
@@ -487,9 +488,9 @@ declare! {
     ///     padding (bool): accepted; sequences are always padded with zeros, as in Fluid.
     ///     padding_start (int): the first row that a position sees, relative to itself; ``None``:
     ///         ``-(filter_size // 2)``, so that the window is around the position.
-    ///     bias_attr (ParamAttr): the same of the bias; ``None``: zeros; ``False``: no bias.
-    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the weight; ``None``: Xavier's
-    ///         initializer.
+    ///     bias_attr (ParamAttr): name, initializer, regularizer and learning rate of the bias; ``None``: zeros;
+    ///         ``False``: no bias.
+    ///     param_attr (ParamAttr): the same of the weight; ``None``: Xavier's initializer.
     ///
     /// Returns:
     ///     Variable: ``[rows, num_filters]`` with the LoD of ``input``.
@@ -696,6 +697,9 @@ declare! {
         => |net, a| net.sequence_scatter(&a.var("input")?, &a.var("index")?, &a.var("updates")?);
 
     /// Gives a tensor another LoD; its elements do not change.
+    ///
+    /// The LoD divides the rows of a tensor into sequences. Usually it comes with what is fed
+    /// (``fluid.create_lod_tensor``).
     ///
     /// Args:
     ///     x (Variable): any element type, ``[rows, ...]``.

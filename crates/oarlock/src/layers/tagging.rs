@@ -300,10 +300,12 @@ declare! {
     ///     fluid.core.EnforceNotMet: ``blank`` is no class, or the input has neither LoD nor lengths.
     ///
     /// Example:
-    ///     >>> logits = fluid.data("logits", [None, 40], lod_level=1)
-    ///     >>> label = fluid.data("label", [None, 1], "int32", lod_level=1)
-    ///     >>> fluid.layers.warpctc(logits, label, blank=39).shape
-    ///     (-1, 1)
+    ///     >>> logits = fluid.layers.assign(np.array([[1, 2, 0], [3, 1, 0], [0, 1, 2]], "float32"))
+    ///     >>> logits = fluid.layers.lod_reset(logits, target_lod=[0, 3])
+    ///     >>> label = fluid.layers.assign(np.array([[1], [2]], "int32"))
+    ///     >>> label = fluid.layers.lod_reset(label, target_lod=[0, 2])
+    ///     >>> print(fluid.Executor().run(fetch_list=[fluid.layers.warpctc(logits, label, blank=0)])[0].round(4))
+    ///     [[0.7686]]
     "loss.warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None)" => |net, a| {
         let lengths = (a.opt_var("input_length")?, a.opt_var("label_length")?);
         let both = lengths.0.as_ref().zip(lengths.1.as_ref());
