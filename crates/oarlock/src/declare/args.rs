@@ -4,7 +4,7 @@ use oarlock_ir::{Error, Kind, Result, fail};
 use oarlock_tensor::{DType, Tensor};
 
 use super::{Arg, Predicate};
-use crate::layers::{SplitInto, Layout, Operand, Padding, Spatial};
+use crate::layers::{Layout, Operand, Padding, Spatial, SplitInto};
 use crate::{Act, Initializer, IntOrVar, Ints, Param, ParamAttr, VarRef};
 
 /// Arguments by name; errors name the layer and the argument.
