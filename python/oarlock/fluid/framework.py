@@ -1,13 +1,14 @@
 """Programs, blocks, variables and operators, as thin views of the core's."""
 
 import contextlib
+import re
 import warnings
 
 import numpy as np
 
 from .. import _core
 from . import _state
-from ._desc import OpView, VarView
+from ._desc import BlockView, OpView, VarView
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
 from .flags import get_flags, set_flags
 
@@ -35,6 +36,28 @@ def convert_np_dtype_to_dtype_(np_dtype):
         return VarDesc.VarType.by_numpy[name]
     except KeyError:
         raise ValueError("numpy type %s has no counterpart" % name) from None
+
+
+def dtype_is_floating(dtype):
+    """Returns whether an element type holds numbers with a fraction.
+
+    Args:
+        dtype (VarDesc.VarType, numpy type or str): the type.
+
+    Example:
+        >>> fluid.framework.dtype_is_floating("float32"), fluid.framework.dtype_is_floating(np.int64)
+        (True, False)
+    """
+    kind = dtype if isinstance(dtype, VarDesc.VarType) else convert_np_dtype_to_dtype_(dtype)
+    return kind in (VarDesc.VarType.FP16, VarDesc.VarType.FP32, VarDesc.VarType.FP64)
+
+
+def _dygraph_tracer():
+    """None: there is no eager mode."""
+
+
+def _current_expected_place():
+    """The place of eager mode: None."""
 
 
 def in_dygraph_mode():
@@ -105,12 +128,24 @@ def _call(layer, args):
     return _state.builder.layer(layer, args, main._context(), main._wrap)
 
 
+_NUMPY_NAMES = {"double": "float64", "float": "float64", "half": "float16", "int": "int64"}
+
+
+def _check_flags(throw_on_error, with_details):
+    # Scripts written for Fluid catch AssertionError here.
+    if not isinstance(throw_on_error, bool) or not isinstance(with_details, bool):
+        raise AssertionError("throw_on_error and with_details are True or False, not %r and %r" % (throw_on_error, with_details))
+
+
 class _EagerOnly(AssertionError, NotImplementedError):
     """A method of eager mode was called on a variable of a program: Fluid raises AssertionError."""
 
 
 class Variable(_core.VarHandle):
     """A variable of a program: a name and a description. Its values are in a scope while a program runs."""
+
+    # Lets numpy's numbers on the left of an operator leave it to the methods below.
+    __array_ufunc__ = None
 
     def __new__(cls, block, name):
         return super().__new__(cls, block.idx, name)
@@ -170,10 +205,11 @@ class Variable(_core.VarHandle):
 
     def astype(self, dtype):
         """The variable with another element type."""
-        return _call("_astype", {"x": self, "dtype": dtype})
+        return _call("_astype", {"x": self, "dtype": _NUMPY_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype})
 
     def to_string(self, throw_on_error, with_details=False):
         """A readable description."""
+        _check_flags(throw_on_error, with_details)
         text = self._get("text")
         if with_details:
             text += " error_clip: %s stop_gradient: %s" % (self.error_clip, self.stop_gradient)
@@ -469,8 +505,23 @@ class Operator:
 
     rename_input, rename_output = _rename_input, _rename_output
 
+    def attr_type(self, name):
+        """The kind of an attribute, one of ``fluid.core.AttrType``."""
+        from .core import AttrType
+        from .proto import framework_pb2
+
+        # The core shows values only; in the saved form each has its kind.
+        saved = framework_pb2.ProgramDesc.FromString(self.block.program.serialize_to_string())
+        for attr in saved.blocks[self.block.idx].ops[self.idx].attrs:
+            if attr.name == name:
+                return AttrType(int(attr.type))
+        raise ValueError("operator %s has no attribute %s" % (self.type, name))
+
     def _block_attr_id(self, name):
         return self.attr(name).idx
+
+    def _blocks_attr_ids(self, name):
+        return [block.idx for block in self.attr(name)]
 
     def to_string(self, throw_on_error):
         """A readable description."""
@@ -506,8 +557,8 @@ class Block:
 
     @property
     def desc(self):
-        """The block itself: descriptions are not apart here."""
-        return self
+        """Its description."""
+        return BlockView(self)
 
     @property
     def parent_idx(self):
@@ -607,7 +658,8 @@ class Block:
     def _insert(self, position, type, inputs, outputs, attrs):
         context = self.program._context()
         names = lambda slots: [(slot, _names(args)) for slot, args in (slots or {}).items() if args is not None]
-        _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), dict(attrs or {}))
+        attrs = {name: _plain_attr(value) for name, value in (attrs or {}).items()}
+        _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), attrs)
 
     def append_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
         """Appends an operator."""
@@ -633,6 +685,7 @@ class Block:
 
     def to_string(self, throw_on_error, with_details=False):
         """A readable description."""
+        _check_flags(throw_on_error, with_details)
         lines = ["{ // block %d" % self.idx]
         lines += ["    %r" % v for v in self.vars.values()]
         lines += ["    %r" % op for op in self.ops]
@@ -642,6 +695,11 @@ class Block:
         return self.to_string(True)
 
     __str__ = __repr__
+
+
+def _plain_attr(value):
+    """An attribute without types of numpy."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _names(args):
@@ -832,7 +890,14 @@ class Program:
 
     def to_string(self, throw_on_error, with_details=False):
         """The readable form."""
+        _check_flags(throw_on_error, with_details)
         return self.desc.to_text()
+
+    def _version(self):
+        """The version of the format in which it is saved."""
+        from .proto import framework_pb2
+
+        return framework_pb2.ProgramDesc.FromString(self.serialize_to_string()).version.version
 
     def __repr__(self):
         return self.desc.to_text()
@@ -947,11 +1012,28 @@ def load_op_library(lib_filename):
     raise NotImplementedError("operators of %s were compiled for Fluid; write them in Rust or with layers.py_func" % lib_filename)
 
 
-def require_version(min_version, max_version=None):
-    """Scripts that ask for 1.x are served."""
-    parts = [int(p) for p in str(min_version).split(".")[:3]]
-    if parts > [1, 8, 5]:
-        raise Exception("this API is that of Fluid 1.8.5, but the script needs at least %s" % min_version)
-    if max_version is not None and [int(p) for p in str(max_version).split(".")[:3]] < [1, 0]:
-        raise Exception("this API is that of Fluid 1.8.5, but the script needs at most %s" % max_version)
+def _parts(what, version):
+    if not isinstance(version, str):
+        raise TypeError("The type of '%s' in require_version must be str, but received %r." % (what, type(version)))
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
+        raise ValueError("The value of '%s' in require_version must be in format '\\d+(\\.\\d+){0,3}', like '1.5.2.0', but received %s."
+                         % (what, version))
+    parts = [int(part) for part in version.split(".")]
+    return parts + [0] * (4 - len(parts))
 
+
+def require_version(min_version, max_version=None):
+    """Raises unless the API, which is that of Fluid 1.8.5, is among versions.
+
+    Args:
+        min_version (str), max_version (str): the oldest and the newest version, such as ``"1.6.0"``.
+
+    Example:
+        >>> fluid.require_version("1.6.0")
+    """
+    here, low = [1, 8, 5, 0], _parts("min_version", min_version)
+    high = None if max_version is None else _parts("max_version", max_version)
+    if high is not None and not low <= here <= high:
+        raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs one in [%s, %s]" % (min_version, max_version))
+    if here < low:
+        raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs at least %s" % min_version)

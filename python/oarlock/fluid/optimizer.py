@@ -2,6 +2,8 @@
 
 import contextlib
 
+import numpy as np
+
 from .. import _core
 from . import _state, backward
 from .framework import Program, Variable, default_main_program, program_guard
@@ -19,6 +21,10 @@ __all__ = [
 def _is_scheduler(rate):
     """Whether ``rate`` is a scheduler of ``optimizer.lr``, which gives the rate of the next run."""
     return callable(rate) and hasattr(rate, "step") and hasattr(rate, "get_lr")
+
+
+class _NoLoss(AssertionError, TypeError):
+    """A loss that is no Variable: Fluid raises AssertionError."""
 
 
 class Optimizer:
@@ -43,7 +49,10 @@ class Optimizer:
     _rule = ""
 
     def __init__(self, **settings):
+        settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
         rate = settings.get("learning_rate")
+        if rate is None:
+            raise AssertionError("an optimizer needs a learning_rate")
         if not isinstance(rate, (int, float, Variable)) and not _is_scheduler(rate):
             raise TypeError("learning_rate should be a number, a Variable or an LRScheduler, not %r" % (rate,))
         self._learning_rate = rate
@@ -82,7 +91,10 @@ class Optimizer:
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
         """Appends the gradient of a loss and the updates of its parameters; returns (operators, pairs)."""
         if not isinstance(loss, Variable):
-            raise TypeError("The loss should be a Variable, not %r" % (loss,))
+            raise _NoLoss("The loss should be a Variable, not %r" % (loss,))
+        for what, given in (("parameter_list", parameter_list), ("no_grad_set", no_grad_set)):
+            if isinstance(given, str):
+                raise TypeError("%s of minimize must be a list or a set, not %r" % (what, given))
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
