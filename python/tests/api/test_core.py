@@ -61,7 +61,6 @@ def test_roles_of_operators_are_named_and_set():
             layers.relu(x)
         assert program.global_block().ops[-1].attr("op_role") == role
     assert program.global_block().ops[0].attr("op_role_var") == ["x", "x@GRAD"]
-    assert [op.type for op in program.clone(for_test=True).global_block().ops] == ["relu"] * 2
 
 
 def test_names_and_settings_of_the_core():
