@@ -198,6 +198,29 @@ class Variable(_core.VarHandle):
         """Limits its gradient while it flows back."""
         self.error_clip = error_clip
 
+    _set_error_clip = set_error_clip
+
+    def _set_info(self, key, value):
+        """Notes a value of the user's under a key."""
+        self.__dict__.setdefault("_info", {})[key] = value
+
+    def _get_info(self, key):
+        """The value under a key, or None."""
+        return self.__dict__.get("_info", {}).get(key)
+
+    @property
+    def op(self):
+        """The last operator of its block that writes it, or None."""
+        writers = [op for op in self.block.ops if self.name in op.output_arg_names]
+        return writers[-1] if writers else None
+
+    def _cloneVar(self, copy=False):
+        """A new variable of its type; with ``copy`` an operator copies the value."""
+        made = self.block.create_var(name=_state.builder.generate(self.name), dtype=self.dtype)
+        if copy:
+            self.block.append_op(type="assign", inputs={"X": [self]}, outputs={"Out": [made]})
+        return made
+
     def set_desc(self, input):
         """Takes over the description of another variable."""
         for field in ("shape", "dtype", "lod_level"):
@@ -520,6 +543,22 @@ class Operator:
     def _block_attr_id(self, name):
         return self.attr(name).idx
 
+    def _block_attr(self, name):
+        return self.attr(name)
+
+    def _blocks_attr(self, name):
+        return self.attr(name)
+
+    _update_desc_attr = _set_attr
+
+    def _is_optimize_op(self):
+        """Does it belong to the updates of parameters?"""
+        return self.has_attr("op_role") and bool(int(self.attr("op_role")) & _OPTIMIZE)
+
+    def _is_backward_op(self):
+        """Does it belong to the backward pass?"""
+        return self.has_attr("op_role") and bool(int(self.attr("op_role")) & _BACKWARD)
+
     def _blocks_attr_ids(self, name):
         return [block.idx for block in self.attr(name)]
 
@@ -682,6 +721,42 @@ class Block:
 
     def _remove_var(self, name):
         self.program.desc.remove_var(self.idx, name)
+
+    def _slice_ops(self, start, end):
+        return self.ops[start:end]
+
+    def _sync_with_cpp(self):
+        """There is one description only: nothing to do."""
+
+    def _clone_variable(self, var, force_persistable=True):
+        """A variable like one of another program; it outlives runs unless ``force_persistable`` is False."""
+        made = self.create_var(
+            name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, lod_level=var.lod_level,
+            persistable=True if force_persistable else var.persistable)
+        made.is_data, made.need_check_feed = var.is_data, var.need_check_feed
+        return made
+
+    def _rename_var(self, name, new_name):
+        """Gives a variable another name, in all operators of the block."""
+        name, new_name = (n.decode() if isinstance(n, bytes) else n for n in (name, new_name))
+        if not self.has_var(name):
+            raise ValueError("var %s is not in current block" % name)
+        old = self.var(name)
+        if isinstance(old, Parameter):
+            made = self.create_parameter(name=new_name, shape=old.shape, dtype=old.dtype, trainable=old.trainable,
+                                         optimize_attr=dict(old.optimize_attr), regularizer=old.regularizer)
+        else:
+            made = self.create_var(name=new_name, shape=old.shape, dtype=old.dtype, type=old.type, lod_level=old.lod_level,
+                                   persistable=old.persistable)
+        made.stop_gradient = old.stop_gradient
+        for op in self.ops:
+            if name in op.input_arg_names:
+                op._rename_input(name, new_name)
+            if name in op.output_arg_names:
+                op._rename_output(name, new_name)
+        self._remove_var(name)
+        self.program._vars.pop((self.idx, name), None)
+        return made
 
     def to_string(self, throw_on_error, with_details=False):
         """A readable description."""
@@ -869,6 +944,33 @@ class Program:
     def _prune_with_input(self, feeded_var_names, targets):
         targets = targets if isinstance(targets, (list, tuple)) else [targets]
         return Program(self.desc.prune(list(feeded_var_names), _names(targets)))
+
+    def _inference_optimize(self, prune_read_op=True):
+        """A copy in which operators behave as in a test; without what reads data, unless ``prune_read_op`` is False."""
+        copy = self.clone()
+        block = copy.global_block()
+        reads = [number for number, op in enumerate(block.ops) if op.type == "read"] if prune_read_op else []
+        if reads:
+            copy.desc.remove_ops(0, 0, reads[0] + 1)
+            for name, var in block.vars.items():
+                if var.type == VarDesc.VarType.READER:
+                    block._remove_var(name)
+        for each in copy.blocks:
+            for op in each.ops:
+                if op.has_attr("is_test"):
+                    op._set_attr("is_test", True)
+        return copy
+
+    def _sync_with_cpp(self):
+        """There is one description only: nothing to do."""
+
+    @property
+    def _seed(self):
+        return self.random_seed
+
+    @property
+    def _is_distributed(self):
+        return bool(self._transpiled or self._exchanges or self._workers)
 
     @staticmethod
     def parse_from_string(binary_str):

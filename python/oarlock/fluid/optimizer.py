@@ -23,6 +23,10 @@ def _is_scheduler(rate):
     return callable(rate) and hasattr(rate, "step") and hasattr(rate, "get_lr")
 
 
+# Inputs of an update that are no state of the optimizer.
+_NO_STATE = ("Param", "Grad", "LearningRate")
+
+
 class _NoLoss(AssertionError, TypeError):
     """A loss that is no Variable: Fluid raises AssertionError."""
 
@@ -81,7 +85,10 @@ class Optimizer:
         self._core.apply_gradients(_state.builder, program._context(), pairs)
         if _is_scheduler(self._learning_rate):
             program._schedulers.append((self._learning_rate, self._global_learning_rate(program).name))
-        return program.global_block().ops[before:]
+        made = program.global_block().ops[before:]
+        self._opti_name_list = [
+            name for op in made if op.input("Param") for slot in op.input_names if slot not in _NO_STATE for name in op.input(slot)]
+        return made
 
     def apply_optimize(self, loss, startup_program, params_grads):
         """``apply_gradients`` in the programs of a loss."""
@@ -114,8 +121,8 @@ class Optimizer:
         return self.current_step_lr()
 
     def get_opti_var_name_list(self):
-        """Not kept here."""
-        raise NotImplementedError("use program.list_vars() and persistable")
+        """Returns the names of the variables that it keeps for parameters, such as moments; none before ``minimize``."""
+        return list(getattr(self, "_opti_name_list", []))
 
     def state_dict(self):
         """Belongs to eager mode."""

@@ -94,3 +94,61 @@ def test_operators_show_blocks_as_numbers():
     layers.cond(cond, lambda: layers.zeros([1], "float32"), lambda: layers.ones([1], "float32"))
     (first, *_) = [op for op in fluid.default_main_program().global_block().ops if op.type == "conditional_block"]
     assert first._block_attr_id("sub_block") == 1 and first.attr_type("sub_block") == core.AttrType.BLOCK
+
+
+def test_variables_are_renamed_cloned_and_noted():
+    program = network()
+    block = program.global_block()
+    block._rename_var("layer.tmp_0", b"product")
+    assert block.ops[0].output("Out") == ["product"] == block.ops[1].input("X") and not block.has_var("layer.tmp_0")
+    renamed = block._rename_var("layer.w_0", "weight")
+    assert isinstance(renamed, fluid.framework.Parameter) and block.ops[0].input("Y") == ["weight"]
+    with pytest.raises(ValueError, match="not in current block"):
+        block._rename_var("none", "other")
+    other = fluid.Program()
+    assert other.global_block()._clone_variable(block.var("x")).persistable
+    assert not fluid.Program().global_block()._clone_variable(block.var("x"), force_persistable=False).persistable
+    x = block.var("x")
+    x._set_info("key", 3)
+    assert x._get_info("key") == 3 and x._get_info("none") is None and x.op is None and block.var("product").op.type == "mul"
+    assert x._cloneVar().dtype == x.dtype and x._cloneVar(copy=True).op.type == "assign"
+    assert block._slice_ops(0, 2) == block.ops[:2] and block._sync_with_cpp() is None and program._sync_with_cpp() is None
+
+
+def test_operators_know_their_part_of_training():
+    ops = network().global_block().ops
+    assert [op._is_optimize_op() for op in ops if op.type in ("mul", "sgd")] == [False, True, True]
+    assert [op._is_backward_op() for op in ops if op.type in ("mul", "mul_grad")] == [False, True]
+    ops[0]._update_desc_attr("x_num_col_dims", 1)
+
+
+def test_programs_for_inference_and_their_state():
+    x = fluid.data("x", [None, 4])
+    reader = fluid.io.PyReader(feed_list=[x], capacity=2, iterable=False)
+    layers.dropout(x, 0.5)
+    program = fluid.default_main_program()
+    assert [op.type for op in program.global_block().ops] == ["read", "dropout"] and reader.queue is not None
+    made = program._inference_optimize()
+    assert [(op.type, op.attr("is_test")) for op in made.global_block().ops] == [("dropout", True)]
+    assert [op.type for op in program._inference_optimize(prune_read_op=False).global_block().ops] == ["read", "dropout"]
+    program.random_seed = 5
+    assert program._seed == 5 and not program._is_distributed
+
+
+def test_an_optimizer_lists_its_variables():
+    optimizer = fluid.optimizer.Adam(0.1)
+    assert optimizer.get_opti_var_name_list() == []
+    optimizer.minimize(layers.mean(layers.fc(fluid.data("x", [None, 4]), 1, name="layer", bias_attr=False)))
+    assert sorted(optimizer.get_opti_var_name_list()) == [
+        "layer.w_0_%s_0" % kind for kind in ("beta1_pow_acc", "beta2_pow_acc", "moment1", "moment2")]
+
+
+def test_trainers_of_servers_need_no_address():
+    network()
+    transpiler = fluid.DistributeTranspiler()
+    transpiler.transpile(0, pservers="127.0.0.1:6174", trainers=1, current_endpoint=None)
+    assert transpiler.get_trainer_program(wait_port=False)._is_distributed
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = "nccl2"
+    with pytest.raises(ValueError, match="needs current_endpoint"):
+        fluid.DistributeTranspiler(config).transpile(0, trainers="127.0.0.1:1,127.0.0.1:2", current_endpoint=None)
