@@ -27,7 +27,6 @@ REASONS = {
     "paddle.fluid.disable_dygraph": EAGER,
     "paddle.fluid.enable_imperative": EAGER,
     "paddle.fluid.disable_imperative": EAGER,
-    "paddle.incubate.hapi": "the high-level API; it comes with eager mode",
     "paddle.fluid.contrib.slim": SLIM,
     "paddle.fluid.contrib.Compressor": SLIM,
     "paddle.fluid.contrib.quantize": "training for int8 inference; its operators do not exist here yet",

@@ -11,11 +11,11 @@ from .batch import batch
 from . import compat, reader
 
 __all__ = [
-    "__version__", "batch", "compat", "complex", "dataset", "distributed", "explain", "fluid", "install_as_paddle", "nn", "optimizer", "reader",
+    "__version__", "batch", "compat", "complex", "dataset", "distributed", "explain", "fluid", "incubate", "install_as_paddle", "nn", "optimizer", "reader",
     "static", "sysconfig", "utils", "version",
 ]
 
-_LAZY = ("complex", "dataset", "distributed", "fluid", "nn", "optimizer", "static", "sysconfig", "utils", "version")
+_LAZY = ("complex", "dataset", "distributed", "fluid", "incubate", "nn", "optimizer", "static", "sysconfig", "utils", "version")
 
 
 def __getattr__(name):

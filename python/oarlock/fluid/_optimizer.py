@@ -1,5 +1,7 @@
 """The base of all optimizers."""
 
+import numpy as np
+
 from .. import _core
 from . import _state
 from .framework import Variable, default_main_program, program_guard
@@ -14,6 +16,14 @@ def _building(loss, startup_program):
 def _is_scheduler(rate):
     """Whether ``rate`` is a scheduler of ``optimizer.lr``, which gives the rate of the next run."""
     return callable(rate) and hasattr(rate, "step") and hasattr(rate, "get_lr")
+
+
+# Inputs of an update that are no state of the optimizer.
+_NO_STATE = ("Param", "Grad", "LearningRate")
+
+
+class _NoLoss(AssertionError, TypeError):
+    """A loss that is no Variable: Fluid raises AssertionError."""
 
 
 class Optimizer:
@@ -38,7 +48,10 @@ class Optimizer:
     _rule = ""
 
     def __init__(self, **settings):
+        settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
         rate = settings.get("learning_rate")
+        if rate is None:
+            raise AssertionError("an optimizer needs a learning_rate")
         if not isinstance(rate, (int, float, Variable)) and not _is_scheduler(rate):
             raise TypeError("learning_rate should be a number, a Variable or an LRScheduler, not %r" % (rate,))
         self._learning_rate = rate
@@ -67,7 +80,10 @@ class Optimizer:
         self._core.apply_gradients(_state.builder, program._context(), pairs)
         if _is_scheduler(self._learning_rate):
             program._schedulers.append((self._learning_rate, self._global_learning_rate(program).name))
-        return program.global_block().ops[before:]
+        made = program.global_block().ops[before:]
+        self._opti_name_list = [
+            name for op in made if op.input("Param") for slot in op.input_names if slot not in _NO_STATE for name in op.input(slot)]
+        return made
 
     def apply_optimize(self, loss, startup_program, params_grads):
         """``apply_gradients`` in the programs of a loss."""
@@ -77,7 +93,10 @@ class Optimizer:
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
         """Appends the gradient of a loss and the updates of its parameters; returns (operators, pairs)."""
         if not isinstance(loss, Variable):
-            raise TypeError("The loss should be a Variable, not %r" % (loss,))
+            raise _NoLoss("The loss should be a Variable, not %r" % (loss,))
+        for what, given in (("parameter_list", parameter_list), ("no_grad_set", no_grad_set)):
+            if isinstance(given, str):
+                raise TypeError("%s of minimize must be a list or a set, not %r" % (what, given))
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
@@ -97,8 +116,8 @@ class Optimizer:
         return self.current_step_lr()
 
     def get_opti_var_name_list(self):
-        """Not kept here."""
-        raise NotImplementedError("use program.list_vars() and persistable")
+        """Returns the names of the variables that it keeps for parameters, such as moments; none before ``minimize``."""
+        return list(getattr(self, "_opti_name_list", []))
 
     def state_dict(self):
         """Belongs to eager mode."""

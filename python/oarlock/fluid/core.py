@@ -29,6 +29,12 @@ class CPUPlace:
     def __hash__(self):
         return hash("CPUPlace")
 
+    def _equals(self, other):
+        return self == other
+
+    def _type(self):
+        return _CPU
+
     def _refuse(self):
         pass
 
@@ -69,6 +75,57 @@ class CUDAPinnedPlace(CUDAPlace):
         return "CUDAPinnedPlace"
 
 
+_CPU, _GPU, _PINNED = 0, 1, 2
+
+
+class Place:
+    """A place of any kind.
+
+    Example:
+        >>> place = fluid.core.Place()
+        >>> place.set_place(fluid.CPUPlace())
+        >>> place.is_cpu_place(), place.is_gpu_place()
+        (True, False)
+    """
+
+    def __init__(self):
+        self._place = None
+
+    def set_place(self, place):
+        """Takes a place of a kind.
+
+        Args:
+            place (CPUPlace, CUDAPlace, CUDAPinnedPlace or Place): the place.
+        """
+        self._place = place._place if isinstance(place, Place) else place
+
+    def is_cpu_place(self):
+        """Returns whether it is the CPU."""
+        return isinstance(self._place, CPUPlace)
+
+    def is_gpu_place(self):
+        """Returns whether it is a GPU."""
+        return isinstance(self._place, CUDAPlace) and not isinstance(self._place, CUDAPinnedPlace)
+
+    def is_cuda_pinned_place(self):
+        """Returns whether it is memory for transfers to a GPU."""
+        return isinstance(self._place, CUDAPinnedPlace)
+
+    def gpu_device_id(self):
+        """Returns the number of the GPU."""
+        return self._place.get_device_id()
+
+    def _refuse(self):
+        if self._place is not None:
+            self._place._refuse()
+
+    def _equals(self, other):
+        return self._place == (other._place if isinstance(other, Place) else other)
+
+    def __repr__(self):
+        return repr(self._place)
+
+
 class VarDesc:
     """Holds the kinds of variables and element types."""
 
@@ -97,6 +154,11 @@ class VarDesc:
         UINT8 = 20
         INT8 = 21
         BF16 = 22
+
+        def __str__(self):
+            return "VarType.%s" % self.name
+
+        __repr__ = __str__
 
 
 VarDesc.VarType.by_numpy = {
@@ -132,3 +194,108 @@ def globals():
     from . import flags
 
     return flags.Flags()
+
+
+class AttrType(enum.IntEnum):
+    """The kinds of attributes of operators."""
+
+    INT = 0
+    FLOAT = 1
+    STRING = 2
+    INTS = 3
+    FLOATS = 4
+    STRINGS = 5
+    BOOL = 6
+    BOOLS = 7
+    BLOCK = 8
+    LONG = 9
+    BLOCKS = 10
+    LONGS = 11
+
+    def __str__(self):
+        return "AttrType.%s" % self.name
+
+
+class op_proto_and_checker_maker:
+    """Names of the attributes that say what an operator is for."""
+
+    class OpRole(enum.IntEnum):
+        """What an operator is for."""
+
+        Forward = 0
+        Backward = 1
+        Optimize = 2
+        RPC = 4
+        Dist = 8
+        LRSched = 16
+        Loss = 256
+        NotSpecified = 4096
+
+        def __str__(self):
+            return "OpRole.%s" % self.name
+
+    @staticmethod
+    def kOpRoleAttrName():
+        """Returns the name of the attribute that holds the role."""
+        return "op_role"
+
+    @staticmethod
+    def kOpRoleVarAttrName():
+        """Returns the name of the attribute that holds the parameter and the gradient."""
+        return "op_role_var"
+
+    @staticmethod
+    def kOpNameScopeAttrName():
+        """Returns the name of the attribute that holds the name scope."""
+        return "op_namescope"
+
+    @staticmethod
+    def kOpDeviceAttrName():
+        """Returns the name of the attribute that holds the device."""
+        return "op_device"
+
+
+def kEmptyVarName():
+    """Returns the name that stands for no variable."""
+    return "@EMPTY@"
+
+
+def kTempVarName():
+    """Returns the name that stands for a temporary."""
+    return "@TEMP@"
+
+
+def kGradVarSuffix():
+    """Returns the end of the names of gradients."""
+    return "@GRAD"
+
+
+grad_var_suffix = kGradVarSuffix
+
+
+def _is_program_version_supported(version):
+    """Returns whether a saved program of this version can be read: 0, of the first releases, up to 1.8.x."""
+    return 0 <= version <= 1008999
+
+
+def _set_eager_deletion_mode(threshold, fraction, use_multi_lib):
+    """Changes nothing: every temporary is freed, or used again, as soon as nothing needs it."""
+
+
+def init_glog(name):
+    """Changes nothing: messages go to the logger ``oarlock``."""
+
+
+def init_devices(*args):
+    """Changes nothing: the CPU is ready."""
+
+
+def __getattr__(name):
+    if name == "ProgramDesc":
+        from ._desc import ProgramDesc
+
+        return ProgramDesc
+    if name in ("get_all_op_protos", "get_grad_op_desc"):
+        raise NotImplementedError("fluid.core.%s: descriptions of operators are not in Python; docs/ops.md lists them, and "
+                                  "fluid.gradients appends their gradients" % name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -54,9 +54,22 @@ def value(name):
     return _parse(name, os.environ[name]) if name in os.environ else default
 
 
+# Flags of Fluid that only the environment sets.
+_PRIVATE = ("FLAGS_free_idle_chunk", "FLAGS_free_when_no_cache_hit", "FLAGS_use_mkldnn")
+
+
+def _check_public(names, verb):
+    for name in names:
+        if name in _PRIVATE:
+            raise ValueError("Flag %s cannot %s its value through this function: set it in the environment" % (name, verb))
+
+
 def get_flags(flags):
     """The values of flags, by name."""
+    if not isinstance(flags, (str, list, tuple)):
+        raise TypeError("Flags in get_flags should be a list, tuple or string.")
     names = [flags] if isinstance(flags, str) else list(flags)
+    _check_public(names, "get")
     return {name: value(name) for name in names}
 
 
@@ -64,6 +77,7 @@ def set_flags(flags):
     """Sets flags, by name."""
     if not isinstance(flags, dict):
         raise TypeError("flags in set_flags should be a dict")
+    _check_public(flags, "set")
     global is_set
     new = {name: _parse(name, v) for name, v in flags.items()}
     for name, v in new.items():
@@ -89,8 +103,8 @@ class Flags:
         return list(options.defaults("flag"))
 
     def is_public(self, name):
-        """Every flag here is public."""
-        return name in self
+        """Whether ``set_flags`` takes it."""
+        return name in self and name not in _PRIVATE
 
     def get(self, name, default=None):
         """The value, or a default for an unknown flag."""

@@ -1,13 +1,14 @@
 """Programs, blocks, variables and operators, as thin views of the core's."""
 
 import contextlib
+import re
 import warnings
 
 import numpy as np
 
 from .. import _core
 from . import _state
-from ._desc import OpView, VarView
+from ._desc import BlockView, OpView, VarView
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
 from .flags import get_flags, set_flags
 
@@ -35,6 +36,28 @@ def convert_np_dtype_to_dtype_(np_dtype):
         return VarDesc.VarType.by_numpy[name]
     except KeyError:
         raise ValueError("numpy type %s has no counterpart" % name) from None
+
+
+def dtype_is_floating(dtype):
+    """Returns whether an element type holds numbers with a fraction.
+
+    Args:
+        dtype (VarDesc.VarType, numpy type or str): the type.
+
+    Example:
+        >>> fluid.framework.dtype_is_floating("float32"), fluid.framework.dtype_is_floating(np.int64)
+        (True, False)
+    """
+    kind = dtype if isinstance(dtype, VarDesc.VarType) else convert_np_dtype_to_dtype_(dtype)
+    return kind in (VarDesc.VarType.FP16, VarDesc.VarType.FP32, VarDesc.VarType.FP64)
+
+
+def _dygraph_tracer():
+    """None: there is no eager mode."""
+
+
+def _current_expected_place():
+    """The place of eager mode: None."""
 
 
 def in_dygraph_mode():
@@ -105,12 +128,24 @@ def _call(layer, args):
     return _state.builder.layer(layer, args, main._context(), main._wrap)
 
 
+_NUMPY_NAMES = {"double": "float64", "float": "float64", "half": "float16", "int": "int64"}
+
+
+def _check_flags(throw_on_error, with_details):
+    # Scripts written for Fluid catch AssertionError here.
+    if not isinstance(throw_on_error, bool) or not isinstance(with_details, bool):
+        raise AssertionError("throw_on_error and with_details are True or False, not %r and %r" % (throw_on_error, with_details))
+
+
 class _EagerOnly(AssertionError, NotImplementedError):
     """A method of eager mode was called on a variable of a program: Fluid raises AssertionError."""
 
 
 class Variable(_core.VarHandle):
     """A variable of a program: a name and a description. Its values are in a scope while a program runs."""
+
+    # Lets numpy's numbers on the left of an operator leave it to the methods below.
+    __array_ufunc__ = None
 
     def __new__(cls, block, name):
         return super().__new__(cls, block.idx, name)
@@ -163,6 +198,29 @@ class Variable(_core.VarHandle):
         """Limits its gradient while it flows back."""
         self.error_clip = error_clip
 
+    _set_error_clip = set_error_clip
+
+    def _set_info(self, key, value):
+        """Notes a value of the user's under a key."""
+        self.__dict__.setdefault("_info", {})[key] = value
+
+    def _get_info(self, key):
+        """The value under a key, or None."""
+        return self.__dict__.get("_info", {}).get(key)
+
+    @property
+    def op(self):
+        """The last operator of its block that writes it, or None."""
+        writers = [op for op in self.block.ops if self.name in op.output_arg_names]
+        return writers[-1] if writers else None
+
+    def _cloneVar(self, copy=False):
+        """A new variable of its type; with ``copy`` an operator copies the value."""
+        made = self.block.create_var(name=_state.builder.generate(self.name), dtype=self.dtype)
+        if copy:
+            self.block.append_op(type="assign", inputs={"X": [self]}, outputs={"Out": [made]})
+        return made
+
     def set_desc(self, input):
         """Takes over the description of another variable."""
         for field in ("shape", "dtype", "lod_level"):
@@ -170,10 +228,11 @@ class Variable(_core.VarHandle):
 
     def astype(self, dtype):
         """The variable with another element type."""
-        return _call("_astype", {"x": self, "dtype": dtype})
+        return _call("_astype", {"x": self, "dtype": _NUMPY_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype})
 
     def to_string(self, throw_on_error, with_details=False):
         """A readable description."""
+        _check_flags(throw_on_error, with_details)
         text = self._get("text")
         if with_details:
             text += " error_clip: %s stop_gradient: %s" % (self.error_clip, self.stop_gradient)
@@ -469,8 +528,39 @@ class Operator:
 
     rename_input, rename_output = _rename_input, _rename_output
 
+    def attr_type(self, name):
+        """The kind of an attribute, one of ``fluid.core.AttrType``."""
+        from .core import AttrType
+        from .proto import framework_pb2
+
+        # The core shows values only; in the saved form each has its kind.
+        saved = framework_pb2.ProgramDesc.FromString(self.block.program.serialize_to_string())
+        for attr in saved.blocks[self.block.idx].ops[self.idx].attrs:
+            if attr.name == name:
+                return AttrType(int(attr.type))
+        raise ValueError("operator %s has no attribute %s" % (self.type, name))
+
     def _block_attr_id(self, name):
         return self.attr(name).idx
+
+    def _block_attr(self, name):
+        return self.attr(name)
+
+    def _blocks_attr(self, name):
+        return self.attr(name)
+
+    _update_desc_attr = _set_attr
+
+    def _is_optimize_op(self):
+        """Does it belong to the updates of parameters?"""
+        return self.has_attr("op_role") and bool(int(self.attr("op_role")) & _OPTIMIZE)
+
+    def _is_backward_op(self):
+        """Does it belong to the backward pass?"""
+        return self.has_attr("op_role") and bool(int(self.attr("op_role")) & _BACKWARD)
+
+    def _blocks_attr_ids(self, name):
+        return [block.idx for block in self.attr(name)]
 
     def to_string(self, throw_on_error):
         """A readable description."""
@@ -506,8 +596,8 @@ class Block:
 
     @property
     def desc(self):
-        """The block itself: descriptions are not apart here."""
-        return self
+        """Its description."""
+        return BlockView(self)
 
     @property
     def parent_idx(self):
@@ -607,7 +697,8 @@ class Block:
     def _insert(self, position, type, inputs, outputs, attrs):
         context = self.program._context()
         names = lambda slots: [(slot, _names(args)) for slot, args in (slots or {}).items() if args is not None]
-        _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), dict(attrs or {}))
+        attrs = {name: _plain_attr(value) for name, value in (attrs or {}).items()}
+        _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), attrs)
 
     def append_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
         """Appends an operator."""
@@ -631,8 +722,45 @@ class Block:
     def _remove_var(self, name):
         self.program.desc.remove_var(self.idx, name)
 
+    def _slice_ops(self, start, end):
+        return self.ops[start:end]
+
+    def _sync_with_cpp(self):
+        """There is one description only: nothing to do."""
+
+    def _clone_variable(self, var, force_persistable=True):
+        """A variable like one of another program; it outlives runs unless ``force_persistable`` is False."""
+        made = self.create_var(
+            name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, lod_level=var.lod_level,
+            persistable=True if force_persistable else var.persistable)
+        made.is_data, made.need_check_feed = var.is_data, var.need_check_feed
+        return made
+
+    def _rename_var(self, name, new_name):
+        """Gives a variable another name, in all operators of the block."""
+        name, new_name = (n.decode() if isinstance(n, bytes) else n for n in (name, new_name))
+        if not self.has_var(name):
+            raise ValueError("var %s is not in current block" % name)
+        old = self.var(name)
+        if isinstance(old, Parameter):
+            made = self.create_parameter(name=new_name, shape=old.shape, dtype=old.dtype, trainable=old.trainable,
+                                         optimize_attr=dict(old.optimize_attr), regularizer=old.regularizer)
+        else:
+            made = self.create_var(name=new_name, shape=old.shape, dtype=old.dtype, type=old.type, lod_level=old.lod_level,
+                                   persistable=old.persistable)
+        made.stop_gradient = old.stop_gradient
+        for op in self.ops:
+            if name in op.input_arg_names:
+                op._rename_input(name, new_name)
+            if name in op.output_arg_names:
+                op._rename_output(name, new_name)
+        self._remove_var(name)
+        self.program._vars.pop((self.idx, name), None)
+        return made
+
     def to_string(self, throw_on_error, with_details=False):
         """A readable description."""
+        _check_flags(throw_on_error, with_details)
         lines = ["{ // block %d" % self.idx]
         lines += ["    %r" % v for v in self.vars.values()]
         lines += ["    %r" % op for op in self.ops]
@@ -642,6 +770,11 @@ class Block:
         return self.to_string(True)
 
     __str__ = __repr__
+
+
+def _plain_attr(value):
+    """An attribute without types of numpy."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _names(args):
@@ -801,6 +934,33 @@ class Program:
         targets = targets if isinstance(targets, (list, tuple)) else [targets]
         return Program(self.desc.prune(list(feeded_var_names), _names(targets)))
 
+    def _inference_optimize(self, prune_read_op=True):
+        """A copy in which operators behave as in a test; without what reads data, unless ``prune_read_op`` is False."""
+        copy = self.clone()
+        block = copy.global_block()
+        reads = [number for number, op in enumerate(block.ops) if op.type == "read"] if prune_read_op else []
+        if reads:
+            copy.desc.remove_ops(0, 0, reads[0] + 1)
+            for name, var in block.vars.items():
+                if var.type == VarDesc.VarType.READER:
+                    block._remove_var(name)
+        for each in copy.blocks:
+            for op in each.ops:
+                if op.has_attr("is_test"):
+                    op._set_attr("is_test", True)
+        return copy
+
+    def _sync_with_cpp(self):
+        """There is one description only: nothing to do."""
+
+    @property
+    def _seed(self):
+        return self.random_seed
+
+    @property
+    def _is_distributed(self):
+        return bool(self._transpiled or self._exchanges or self._workers)
+
     @staticmethod
     def parse_from_string(binary_str):
         """Reads the bytes of a saved program."""
@@ -821,7 +981,14 @@ class Program:
 
     def to_string(self, throw_on_error, with_details=False):
         """The readable form."""
+        _check_flags(throw_on_error, with_details)
         return self.desc.to_text()
+
+    def _version(self):
+        """The version of the format in which it is saved."""
+        from .proto import framework_pb2
+
+        return framework_pb2.ProgramDesc.FromString(self.serialize_to_string()).version.version
 
     def __repr__(self):
         return self.desc.to_text()
@@ -936,11 +1103,28 @@ def load_op_library(lib_filename):
     raise NotImplementedError("operators of %s were compiled for Fluid; write them in Rust or with layers.py_func" % lib_filename)
 
 
-def require_version(min_version, max_version=None):
-    """Scripts that ask for 1.x are served."""
-    parts = [int(p) for p in str(min_version).split(".")[:3]]
-    if parts > [1, 8, 5]:
-        raise Exception("this API is that of Fluid 1.8.5, but the script needs at least %s" % min_version)
-    if max_version is not None and [int(p) for p in str(max_version).split(".")[:3]] < [1, 0]:
-        raise Exception("this API is that of Fluid 1.8.5, but the script needs at most %s" % max_version)
+def _parts(what, version):
+    if not isinstance(version, str):
+        raise TypeError("The type of '%s' in require_version must be str, but received %r." % (what, type(version)))
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
+        raise ValueError("The value of '%s' in require_version must be in format '\\d+(\\.\\d+){0,3}', like '1.5.2.0', but received %s."
+                         % (what, version))
+    parts = [int(part) for part in version.split(".")]
+    return parts + [0] * (4 - len(parts))
 
+
+def require_version(min_version, max_version=None):
+    """Raises unless the API, which is that of Fluid 1.8.5, is among versions.
+
+    Args:
+        min_version (str), max_version (str): the oldest and the newest version, such as ``"1.6.0"``.
+
+    Example:
+        >>> fluid.require_version("1.6.0")
+    """
+    here, low = [1, 8, 5, 0], _parts("min_version", min_version)
+    high = None if max_version is None else _parts("max_version", max_version)
+    if high is not None and not low <= here <= high:
+        raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs one in [%s, %s]" % (min_version, max_version))
+    if here < low:
+        raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs at least %s" % min_version)

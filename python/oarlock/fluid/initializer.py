@@ -17,12 +17,20 @@ class Initializer:
         block.program.desc.initialize(block.idx, var.name, self)
 
 
+def _given(**arguments):
+    # Scripts written for Fluid catch AssertionError here.
+    for name, value in arguments.items():
+        if value is None:
+            raise AssertionError("an initializer needs %s, not None" % name)
+
+
 class ConstantInitializer(Initializer):
     """Every element is ``value``."""
 
     _kind = "constant"
 
     def __init__(self, value=0.0, force_cpu=False):
+        _given(value=value)
         self._value = value
         self._force_cpu = force_cpu
 
@@ -33,6 +41,7 @@ class UniformInitializer(Initializer):
     _kind = "uniform"
 
     def __init__(self, low=-1.0, high=1.0, seed=0, diag_num=0, diag_step=0, diag_val=1.0):
+        _given(low=low, high=high, seed=seed)
         self._low, self._high, self._seed = low, high, seed
         self._diag_num, self._diag_step, self._diag_val = diag_num, diag_step, diag_val
 
@@ -43,6 +52,7 @@ class NormalInitializer(Initializer):
     _kind = "normal"
 
     def __init__(self, loc=0.0, scale=1.0, seed=0):
+        _given(loc=loc, scale=scale, seed=seed)
         self._mean, self._std_dev, self._seed = loc, scale, seed
 
 
@@ -52,6 +62,7 @@ class TruncatedNormalInitializer(Initializer):
     _kind = "truncated_normal"
 
     def __init__(self, loc=0.0, scale=1.0, seed=0):
+        _given(loc=loc, scale=scale, seed=seed)
         self._mean, self._std_dev, self._seed = loc, scale, seed
 
 
@@ -61,6 +72,7 @@ class XavierInitializer(Initializer):
     _kind = "xavier"
 
     def __init__(self, uniform=True, fan_in=None, fan_out=None, seed=0):
+        _given(uniform=uniform, seed=seed)
         self._uniform, self._fan_in, self._fan_out, self._seed = uniform, fan_in, fan_out, seed
 
 
@@ -70,6 +82,7 @@ class MSRAInitializer(Initializer):
     _kind = "msra"
 
     def __init__(self, uniform=True, fan_in=None, seed=0):
+        _given(uniform=uniform, seed=seed)
         self._uniform, self._fan_in, self._seed = uniform, fan_in, seed
 
 

@@ -10,11 +10,11 @@ __all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
 def create_lod_tensor(data, recursive_seq_lens, place):
     """A tensor of an array, a list of sequences, or a tensor, with the lengths of its sequences."""
     if isinstance(data, list):
-        lengths = [len(seq) for seq in data]
-        if [lengths] != recursive_seq_lens:
+        if [[len(seq) for seq in data]] != recursive_seq_lens:
             raise AssertionError("data and recursive_seq_lens do not match")
-        flat = np.concatenate([np.asarray(seq) for seq in data], axis=0).astype("int64")
-        data = flat.reshape([len(flat), 1])
+        # Whole numbers are int64, others float64; every element becomes a row.
+        flat = np.array([element for seq in data for element in seq])
+        data = flat.reshape(flat.shape + (1,))
     elif not isinstance(data, (np.ndarray, LoDTensor)):
         raise TypeError("data should be either a LoDTensor, a Numpy array or a list")
     tensor = LoDTensor()

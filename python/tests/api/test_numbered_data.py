@@ -82,3 +82,25 @@ def test_a_loader_says_how_it_is_read_and_gives_the_next_batch():
             reader.next()
     inside = fluid.io.PyReader(feed_list=[x, y], capacity=2, iterable=False)
     assert not inside.iterable and inside.queue is not None
+
+
+def test_workers_take_batches_in_turn(monkeypatch):
+    from oarlock.incubate.hapi.distributed import DistributedBatchSampler
+
+    taken = []
+    for rank in range(2):
+        monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+        monkeypatch.setenv("PADDLE_TRAINER_ID", str(rank))
+        sampler = DistributedBatchSampler(Squares(11), batch_size=2)
+        taken.append(list(sampler))
+        assert len(sampler) == len(taken[-1]) == 3 and sampler.num_samples == 6
+    assert taken == [[[0, 1], [4, 5], [8, 9]], [[2, 3], [6, 7], [10, 0]]]
+    dropping = DistributedBatchSampler(Squares(10), batch_size=4, drop_last=True)
+    assert len(dropping) == 1 and list(dropping) == [[4, 5, 6, 7]]
+    shuffled = DistributedBatchSampler(Squares(10), batch_size=2, shuffle=True)
+    first = list(shuffled)
+    shuffled.set_epoch(0)
+    assert list(shuffled) == first and shuffled.epoch == 1 and list(shuffled) != first
+    for wrong in (dict(batch_size=0), dict(batch_size=1, shuffle=1), dict(batch_size=1, drop_last=1)):
+        with pytest.raises(AssertionError):
+            DistributedBatchSampler(Squares(), **wrong)

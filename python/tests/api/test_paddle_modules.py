@@ -132,3 +132,34 @@ def test_images_are_read_from_the_archive(tmp_path, monkeypatch):
 
 def test_modules_are_attributes_of_the_package():
     assert oarlock.reader.decorator.chain is oarlock.reader.chain and oarlock.complex is cpx and oarlock.utils.Ploter
+
+
+def test_colours_change_as_in_fluid():
+    from oarlock.incubate.hapi.vision import transforms
+
+    image = np.random.RandomState(0).randint(0, 256, [64, 64, 3]).astype("uint8")[:1, :2]
+    # Recorded with this seed.
+    recorded = {
+        "HueTransform": [[[172, 47, 149], [144, 66, 251]]],
+    }
+    for name, want in recorded.items():
+        np.random.seed(3)
+        got = getattr(transforms, name)(0.4)(image)
+        assert got.dtype == "uint8" and np.abs(got.astype(int) - want).max() <= 1
+    for name in ("BrightnessTransform", "ContrastTransform", "SaturationTransform"):
+        kind = getattr(transforms, name)
+        np.random.seed(3)
+        alpha = np.random.uniform(0.6, 1.4)
+        np.random.seed(3)
+        grey = image.astype("float32") @ np.array([0.114, 0.587, 0.299], "float32")
+        towards = {"BrightnessTransform": 0, "ContrastTransform": grey.mean(), "SaturationTransform": grey[..., None]}[name]
+        want = (image * alpha + towards * (1 - alpha)).clip(0, 255)
+        assert np.abs(kind(0.4)(image).astype(float) - want).max() <= 1
+        assert kind(0)(image) is image
+        with pytest.raises(ValueError, match="non-negative"):
+            kind(-1)
+    assert transforms.HueTransform(0)(image) is image
+    with pytest.raises(ValueError, match="hue"):
+        transforms.HueTransform(0.6)
+    jitter = transforms.ColorJitter(0.1, 0.1, 0.1, 0.1)
+    assert len(jitter.transforms) == 4 and jitter(image).shape == image.shape and transforms.ColorJitter()(image) is image

@@ -1,6 +1,8 @@
 """The examples in the docstrings of layers and optimizers run and give what they show."""
 
 import doctest
+import importlib
+import inspect
 
 import numpy as np
 import pytest
@@ -15,8 +17,30 @@ def examples(found, name):
     return doctest.DocTestParser().get_doctest(found.__doc__ or "", {"fluid": fluid, "np": np}, name, None, None)
 
 
+# Modules whose every public class and function has an example, but for those that need a cluster or another process.
+MODULES = [
+    "complex", "fluid.annotations", "fluid.contrib.decoder", "fluid.contrib.extend_optimizer", "fluid.contrib.memory_usage_calc",
+    "fluid.contrib.model_stat", "fluid.contrib.op_frequence", "fluid.contrib.reader", "fluid.data_feed_desc", "fluid.dataloader",
+    "fluid.debugger", "fluid.default_scope_funcs", "fluid.device_worker", "fluid.evaluator", "fluid.incubate.fleet.base.mode",
+    "fluid.layers.distributions", "fluid.layers.preview", "fluid.log_helper", "fluid.net_drawer", "fluid.trainer_desc",
+    "fluid.transpiler.collective", "fluid.transpiler.details", "incubate.hapi.distributed", "incubate.hapi.vision", "utils",
+]
+
+
+def public(module):
+    found = importlib.import_module("oarlock." + module)
+    named = ((name, getattr(found, name)) for name in found.__all__)
+    return [(name, one) for name, one in named if inspect.isclass(one) or inspect.isfunction(one)]
+
+
 EXAMPLES = {name: examples(getattr(layers, name), name) for name in LAYERS}
 EXAMPLES["Optimizer"] = examples(fluid.optimizer.Optimizer, "Optimizer")
+OF_MODULES = {"%s.%s" % (module, name): one for module in MODULES for name, one in public(module)}
+EXAMPLES.update((name, examples(one, name)) for name, one in OF_MODULES.items())
+for _one in (fluid.BuildStrategy, fluid.ExecutionStrategy, fluid.WeightNormParamAttr, fluid.core.Place, fluid.framework.ComplexVariable,
+             fluid.framework.dtype_is_floating, fluid.io.DataLoader, fluid.optimizer.ModelAverage, fluid.require_version,
+             fluid.trainer_factory.FetchHandlerMonitor, fluid.trainer_factory.TrainerFactory):
+    EXAMPLES[_one.__name__] = examples(_one, _one.__name__)
 
 
 @pytest.mark.parametrize("name", [name for name, found in EXAMPLES.items() if found.examples])
@@ -24,6 +48,11 @@ def test_the_example_of_a_docstring_runs(name):
     said = []
     result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(EXAMPLES[name], out=said.append)
     assert result.failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("name", OF_MODULES)
+def test_what_modules_list_is_documented_with_an_example(name):
+    assert EXAMPLES[name].examples
 
 
 def test_most_used_layers_have_an_example():

@@ -5,6 +5,7 @@ import functools
 from .. import _state, options
 from ..framework import Parameter, default_main_program
 from ..param_attr import WeightNormParamAttr
+from ._tensor_arguments import WITH_VARIABLES, normalized
 
 
 @functools.lru_cache(None)
@@ -21,6 +22,10 @@ def layer(name, args):
     for argument, key in _checked(name):
         if argument in args:
             options.check("layer argument", key, args[argument])
+    args = normalized(name, args)
+    made = WITH_VARIABLES[name](args) if name in WITH_VARIABLES else None
+    if made is not None:
+        return made
     main = default_main_program()
     if any(isinstance(value, WeightNormParamAttr) for value in args.values()):
         return _with_normed_weights(name, args, main)

@@ -4,6 +4,7 @@ import contextlib
 
 from ... import _core
 from .. import _state
+from ..core import VarDesc
 from ..framework import Variable, default_main_program
 from ._structure import flatten, rebuild
 from ._names import fallback
@@ -48,6 +49,11 @@ class _Construct:
             self.status = status[1]
 
 
+def _check_bool(cond, what):
+    if isinstance(cond, Variable) and cond.dtype != VarDesc.VarType.BOOL:
+        raise TypeError("the condition of %s must be one bool, but %s is %s" % (what, cond.name, cond.dtype))
+
+
 class While(_Construct):
     """Runs its block as long as a condition holds, which the block must update: ``with While(cond).block():``."""
 
@@ -56,6 +62,7 @@ class While(_Construct):
     AFTER_WHILE_BLOCK = 2
 
     def __init__(self, cond, is_test=False, name=None):
+        _check_bool(cond, "While")
         super().__init__("while", cond=cond, is_test=is_test, name=name)
         self.status = While.BEFORE_WHILE_BLOCK
 
@@ -247,10 +254,19 @@ def case(pred_fn_pairs, default=None, name=None):
 def switch_case(branch_index, branch_fns, default=None, name=None):
     """The results of the function with this number; without ``default``, the largest number stands for all others."""
     main = default_main_program()
+    if not isinstance(branch_index, Variable):
+        raise TypeError("branch_index of switch_case must be a Variable, not %r" % (branch_index,))
+    if branch_index.dtype not in (VarDesc.VarType.UINT8, VarDesc.VarType.INT32, VarDesc.VarType.INT64):
+        raise TypeError("branch_index of switch_case must be uint8, int32 or int64, but %s is %s" % (branch_index.name, branch_index.dtype))
     if isinstance(branch_fns, dict):
         branch_fns = list(branch_fns.items())
+    if not isinstance(branch_fns, (list, tuple)):
+        raise TypeError("branch_fns of switch_case must be a list, a tuple or a dict, not %r" % (branch_fns,))
     numbered = [f if isinstance(f, (list, tuple)) else (i, f) for i, f in enumerate(branch_fns)]
-    branches = [(int(number), _Flat(fn)) for number, fn in numbered]
+    for number, _ in numbered:
+        if not isinstance(number, int):
+            raise TypeError("the number of a branch of switch_case must be an int, not %r" % (number,))
+    branches = [(number, _Flat(fn)) for number, fn in numbered]
     if len({number for number, _ in branches}) != len(branches):
         raise ValueError("two branches of switch_case have the same number")
     other = None if default is None else _Flat(default)
@@ -262,8 +278,10 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
     """As long as ``cond`` of the variables holds, ``body`` makes new values of them."""
     if not callable(cond) or not callable(body):
         raise TypeError("cond and body of while_loop must be callable")
-    if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
-        raise TypeError("loop_vars of while_loop must be a list that is not empty")
+    if not isinstance(loop_vars, (list, tuple)):
+        raise TypeError("loop_vars of while_loop must be a list or a tuple, not %r" % (loop_vars,))
+    if not loop_vars:
+        raise ValueError("loop_vars of while_loop must not be empty")
     main = default_main_program()
     flat = flatten(loop_vars)
 
@@ -274,5 +292,10 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
 
         return call
 
-    outs = _core.while_loop(_state.builder, main._context(), nested(cond), nested(body), flat, main._wrap)
+    def condition(*vars):
+        found = nested(cond)(*vars)
+        _check_bool(found, "while_loop")
+        return found
+
+    outs = _core.while_loop(_state.builder, main._context(), condition, nested(body), flat, main._wrap)
     return rebuild(list(loop_vars), iter(outs))

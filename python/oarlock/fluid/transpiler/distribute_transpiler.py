@@ -57,6 +57,11 @@ class DistributeTranspiler:
     def transpile(self, trainer_id, program=None, pservers="127.0.0.1:6174", trainers=1, sync_mode=True,
                   startup_program=None, current_endpoint="127.0.0.1:6174", slice_var_up=None, split_method=None):
         """Sorts and places a program. ``startup_program`` becomes the trainer's."""
+        if current_endpoint is None:
+            if self.config.mode != "pserver":
+                raise ValueError("transpile needs current_endpoint, the address of this worker, in mode %s" % self.config.mode)
+            # Trainers have no address of their own with servers.
+            current_endpoint = ""
         self._program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
         self._core = _core.Transpiler(_fields(self.config))

@@ -1,0 +1,213 @@
+"""Arguments of layers in the forms that Fluid takes beside plain numbers: names of element types as numpy has them, paddings as pairs
+for every dimension, and Variables where the core takes numbers. Layers pass here on their way to the core."""
+
+import numpy as np
+
+from ..core import EnforceNotMet, VarDesc
+from ..framework import Variable, default_main_program
+from .. import unique_name
+
+_NAMES = {"double": "float64", "float": "float64", "half": "float16", "int": "int64"}
+
+
+def plain_dtype(dtype):
+    """An element type by the name that the core knows: ``"double"`` and numpy's types are others."""
+    if isinstance(dtype, str):
+        return _NAMES.get(dtype, dtype)
+    return np.dtype(dtype).name if isinstance(dtype, type) and not isinstance(dtype, VarDesc.VarType) else dtype
+
+
+# By layer: the argument that holds paddings, and the number of dimensions of an image.
+_PADDED = {
+    "conv2d": ("padding", 2), "conv3d": ("padding", 3), "conv2d_transpose": ("padding", 2), "conv3d_transpose": ("padding", 3),
+    "pool2d": ("pool_padding", 2), "pool3d": ("pool_padding", 3),
+}
+
+
+def _paired_padding(name, args):
+    """Paddings as pairs of all dimensions, such as ``[[0, 0], [0, 0], [1, 0], [1, 1]]``, become a flat list of those of the image."""
+    key, rank = _PADDED[name]
+    pairs = args.get(key)
+    if not isinstance(pairs, (list, tuple)) or len(pairs) != rank + 2 or not all(isinstance(p, (list, tuple)) for p in pairs):
+        return None
+    data_format = args.get("data_format") or "NC"
+    channels_last = data_format.endswith("C")
+    image = pairs[1:-1] if channels_last else pairs[2:]
+    others = [pairs[0], pairs[-1] if channels_last else pairs[1]]
+    if any(tuple(pair) != (0, 0) for pair in others):
+        raise ValueError("Non-zero padding(%s) in the batch or channel dimensions is not supported." % (pairs,))
+    return [int(size) for pair in image for size in pair]
+
+
+_LISTS = (list, tuple, np.ndarray)
+# By layer: arguments that must be lists, as in Fluid.
+_MUST_BE_LISTS = {"create_parameter": ("shape",), "create_global_var": ("shape",), "transpose": ("perm",)}
+
+
+def _check(name, args):
+    """Refuses values of Python types that Fluid refuses, where the core would take them."""
+    for key in _MUST_BE_LISTS.get(name, ()):
+        if not isinstance(args.get(key), _LISTS):
+            raise TypeError("The type of '%s' in %s must be a list or a tuple, but received %r" % (key, name, type(args.get(key))))
+    if args.get("use_cudnn") is not None and not isinstance(args["use_cudnn"], bool):
+        raise ValueError("Attr(use_cudnn) should be True or False. Received Attr(use_cudnn): %r." % (args["use_cudnn"],))
+    if name == "dropout":
+        if isinstance(args["dropout_prob"], (int, float)) and not 0 <= args["dropout_prob"] <= 1:
+            raise EnforceNotMet("dropout_prob must be between 0.0 and 1.0, not %r" % args["dropout_prob"])
+        if args["dropout_implementation"] not in ("downgrade_in_infer", "upscale_in_train"):
+            raise EnforceNotMet("dropout_implementation is downgrade_in_infer or upscale_in_train, not %r" % (args["dropout_implementation"],))
+
+
+def normalized(name, args):
+    """The arguments of a layer, in forms that the core knows."""
+    _check(name, args)
+    changed = {}
+    dtype = args.get("dtype")
+    if dtype is not None:
+        plain = plain_dtype(dtype)
+        if isinstance(plain, str) and plain not in VarDesc.VarType.by_numpy and name not in ("data", "fluid.data"):
+            raise ValueError("dtype must be any of [%s], but received %s" % (", ".join(VarDesc.VarType.by_numpy), dtype))
+        if plain is not dtype:
+            changed["dtype"] = plain
+    if name in _PADDED:
+        flat = _paired_padding(name, args)
+        if flat is not None:
+            changed[_PADDED[name][0]] = flat
+    return dict(args, **changed) if changed else args
+
+
+def _new(dtype, name):
+    block = default_main_program().current_block()
+    return block.create_var(name=unique_name.generate(name + ".tmp"), dtype=dtype)
+
+
+def _append(op_type, inputs, outputs, attrs):
+    default_main_program().current_block().append_op(type=op_type, inputs=inputs, outputs=outputs, attrs=attrs)
+
+
+def _number(value):
+    """A number as a variable of one int32."""
+    if isinstance(value, Variable):
+        value.stop_gradient = True
+        return value
+    out = _new("int32", "fill_constant")
+    _append("fill_constant", {}, {"Out": [out]}, {"shape": [1], "dtype": int(VarDesc.VarType.INT32), "value": float(value), "force_cpu": True})
+    return out
+
+
+def _has_variable(value):
+    return isinstance(value, (list, tuple)) and any(isinstance(each, Variable) for each in value)
+
+
+def _concat(args):
+    axis = args["axis"]
+    if not isinstance(axis, Variable):
+        return None
+    axis.stop_gradient = True
+    given = args["input"] if isinstance(args["input"], (list, tuple)) else [args["input"]]
+    out = _new(given[0].dtype, "concat")
+    _append("concat", {"X": list(given), "AxisTensor": [axis]}, {"Out": [out]}, {})
+    return out
+
+
+def _unsqueeze(args):
+    axes = args["axes"]
+    if not isinstance(axes, Variable) and not _has_variable(axes):
+        return None
+    x = args["input"]
+    out, shape = _new(x.dtype, "unsqueeze2"), _new(x.dtype, "unsqueeze2")
+    given = {"AxesTensor": [axes]} if isinstance(axes, Variable) else {"AxesTensorList": [_number(axis) for axis in axes]}
+    _append("unsqueeze2", dict(given, X=[x]), {"Out": [out], "XShape": [shape]}, {})
+    return out
+
+
+def _fill_constant(args):
+    value, out = args["value"], args.get("out")
+    if not isinstance(value, Variable):
+        return None
+    dtype = args["dtype"]
+    kind = dtype if isinstance(dtype, VarDesc.VarType) else VarDesc.VarType.by_numpy[np.dtype(dtype).name]
+    out = _new(dtype, "fill_constant") if out is None else out
+    shape, inputs, attrs = args["shape"], {"ValueTensor": [value]}, {"dtype": int(kind), "value": 0.0}
+    if isinstance(shape, Variable):
+        inputs["ShapeTensor"] = [shape]
+    elif _has_variable(shape):
+        inputs["ShapeTensorList"] = [_number(size) for size in shape]
+    else:
+        attrs["shape"] = [int(size) for size in shape]
+    _append("fill_constant", inputs, {"Out": [out]}, attrs)
+    out.stop_gradient = True
+    return out
+
+
+def _reshape(args):
+    shape, x = args["shape"], args["x"]
+    # The core knows lists with Variables, but not beside a size that it has to find.
+    if not _has_variable(shape) or -1 not in [size for size in shape if not isinstance(size, Variable)]:
+        return None
+    out, kept = _new(x.dtype, "reshape2"), _new(x.dtype, "reshape2")
+    _append("reshape2", {"X": [x], "ShapeTensor": [_number(size) for size in shape]}, {"Out": [out], "XShape": [kept]},
+            {"shape": [-1 if isinstance(size, Variable) else int(size) for size in shape]})
+    if not args.get("act"):
+        return out
+    made = _new(x.dtype, args["act"])
+    _append(args["act"], {"X": [out]}, {"Out": [made]}, {})
+    return made
+
+
+def _split(args):
+    parts, dim, x = args["num_or_sections"], args["dim"], args["input"]
+    if not isinstance(dim, Variable) and not _has_variable(parts):
+        return None
+    inputs, attrs = {"X": [x]}, {}
+    if isinstance(dim, Variable):
+        dim.stop_gradient = True
+        inputs["AxisTensor"] = [dim]
+    else:
+        attrs["axis"] = int(dim) % len(x.shape)
+    if _has_variable(parts):
+        inputs["SectionsTensorList"] = [_number(size) for size in parts]
+        attrs["sections"] = [-1 if isinstance(size, Variable) else int(size) for size in parts]
+    elif isinstance(parts, (list, tuple)):
+        attrs["sections"] = [int(size) for size in parts]
+    else:
+        attrs["num"] = int(parts)
+    count = len(parts) if isinstance(parts, (list, tuple)) else int(parts)
+    outs = [_new(x.dtype, "split") for _ in range(count)]
+    _append("split", inputs, {"Out": outs}, attrs)
+    return outs
+
+
+def _one_hot(op_type):
+    def build(args):
+        depth = args["depth"]
+        if not isinstance(depth, Variable):
+            return None
+        depth.stop_gradient = True
+        out = _new("float32", op_type)
+        _append(op_type, {"X": [args["input"]], "depth_tensor": [depth]}, {"Out": [out]},
+                {"allow_out_of_range": bool(args.get("allow_out_of_range", False)), "dtype": int(VarDesc.VarType.FP32)})
+        out.stop_gradient = True
+        return out
+
+    return build
+
+
+def _linspace(args):
+    if not any(isinstance(args[name], Variable) for name in ("start", "stop", "num")):
+        return None
+    from .tensor import fill_constant
+
+    as_variable = lambda value, dtype: value if isinstance(value, Variable) else fill_constant([1], dtype, value)
+    start, stop = (as_variable(args[name], args["dtype"]) for name in ("start", "stop"))
+    out = _new(start.dtype, "linspace")
+    _append("linspace", {"Start": [start], "Stop": [stop], "Num": [as_variable(args["num"], "int32")]}, {"Out": [out]}, {})
+    out.stop_gradient = True
+    return out
+
+
+# By layer: builds it if an argument is a Variable that the core does not take there; None otherwise.
+WITH_VARIABLES = {
+    "concat": _concat, "fill_constant": _fill_constant, "fluid.one_hot": _one_hot("one_hot_v2"), "linspace": _linspace,
+    "one_hot": _one_hot("one_hot"), "reshape": _reshape, "split": _split, "unsqueeze": _unsqueeze,
+}
