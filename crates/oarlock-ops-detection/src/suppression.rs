@@ -11,6 +11,13 @@ pub(crate) struct Threshold<T> {
     pub(crate) eta: T,
 }
 
+impl Threshold<f32> {
+    /// In the type of the boxes.
+    pub(crate) fn of<T: Float>(self) -> Threshold<T> {
+        Threshold { overlap: T::of(self.overlap.into()), eta: T::of(self.eta.into()) }
+    }
+}
+
 /// The boxes of `order`, best first, that overlap none of the kept ones by more than the threshold allows.
 pub(crate) fn suppress<T: Float>(
     order: impl IntoIterator<Item = usize>,

@@ -2,6 +2,10 @@
 
 use oarlock_ir::OpDef;
 
+pub(crate) mod convolution;
+pub(crate) mod deformable_conv;
+pub(crate) mod deformable_conv_v1;
+pub(crate) mod sampling;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[deformable_conv::OPS, deformable_conv_v1::OPS];

@@ -59,13 +59,6 @@ pub(crate) fn top(attrs: &AttrView<'_>, name: &str) -> Result<Option<usize>> {
     }
 }
 
-impl Threshold<f32> {
-    /// In the type of the boxes.
-    pub(crate) fn of<T: Float>(self) -> Threshold<T> {
-        Threshold { overlap: T::of(self.overlap.into()), eta: T::of(self.eta.into()) }
-    }
-}
-
 /// Checks boxes [images, m, size] and scores [images, classes, m] when the program is built; returns the size of boxes.
 pub(crate) fn infer_shared(cx: &Infer<'_>, box_sizes: &[usize]) -> Result<Dim> {
     let (boxes, scores) = (cx.float("BBoxes")?, cx.float("Scores")?);

@@ -2,6 +2,22 @@
 
 use oarlock_ir::OpDef;
 
+pub(crate) mod anchor_targets;
+pub(crate) mod collect_fpn_proposals;
+pub(crate) mod distribute_fpn_proposals;
+pub(crate) mod generate_mask_labels;
+pub(crate) mod generate_proposal_labels;
+pub(crate) mod generate_proposals;
+pub(crate) mod polygon_mask;
+pub(crate) mod rpn_target_assign;
+pub(crate) mod sampling;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    collect_fpn_proposals::OPS,
+    distribute_fpn_proposals::OPS,
+    generate_mask_labels::OPS,
+    generate_proposal_labels::OPS,
+    generate_proposals::OPS,
+    rpn_target_assign::OPS,
+];

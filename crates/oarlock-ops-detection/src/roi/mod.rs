@@ -2,6 +2,21 @@
 
 use oarlock_ir::OpDef;
 
+pub(crate) mod deformable_psroi_pooling;
+pub(crate) mod prroi_pool;
+pub(crate) mod psroi_pool;
+pub(crate) mod regions;
+pub(crate) mod roi_align;
+pub(crate) mod roi_perspective_transform;
+pub(crate) mod roi_pool;
+pub(crate) mod separable;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    deformable_psroi_pooling::OPS,
+    prroi_pool::OPS,
+    psroi_pool::OPS,
+    roi_align::OPS,
+    roi_perspective_transform::OPS,
+    roi_pool::OPS,
+];
