@@ -63,12 +63,7 @@ pub(crate) fn counted<'t, T: Element>(io: &Io<'_>, input: In, t: &'t Tensor, cou
 }
 
 /// Height, width and scale of each image.
-pub(crate) fn image_infos<'t, T: Float>(
-    io: &Io<'_>,
-    input: In,
-    t: &'t Tensor,
-    images: usize,
-) -> Result<&'t [[T; 3]]> {
+pub(crate) fn image_infos<'t, T: Float>(io: &Io<'_>, input: In, t: &'t Tensor, images: usize) -> Result<&'t [[T; 3]]> {
     let what = format_args!("[{images}, 3]: height, width and scale of each image");
     ensure(io, input, t, t.dims()[..] == [images, 3], what)?;
     Ok(io.data::<T>(input, t)?.as_chunks::<3>().0)

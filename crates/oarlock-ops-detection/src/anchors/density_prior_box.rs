@@ -71,7 +71,10 @@ impl Density {
         let (sizes, densities) = (grid::positive(attrs, "fixed_sizes")?, attrs.ints("densities")?);
         if sizes.len() != densities.len() {
             let (sizes, densities) = (sizes.len(), densities.len());
-            fail!(Kind::Argument, "`density_prior_box` needs one of `densities` ({densities}) for each of `fixed_sizes` ({sizes})")
+            fail!(
+                Kind::Argument,
+                "`density_prior_box` needs one of `densities` ({densities}) for each of `fixed_sizes` ({sizes})"
+            )
         }
         // A cell of more boxes than this fits no memory.
         if densities.iter().any(|d| !(1..=1 << 12).contains(d)) {

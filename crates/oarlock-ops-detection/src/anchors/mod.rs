@@ -8,8 +8,4 @@ pub(crate) mod grid;
 pub(crate) mod prior_box;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[
-    anchor_generator::OPS,
-    density_prior_box::OPS,
-    prior_box::OPS,
-];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[anchor_generator::OPS, density_prior_box::OPS, prior_box::OPS];

@@ -66,7 +66,10 @@ fn boxes(attrs: &AttrView<'_>) -> Result<Vec<[f64; 2]>> {
         fail!(Kind::Argument, "`prior_box` needs as many of `max_sizes` ({max}) as of `min_sizes` ({min}), or none")
     }
     if let Some((min, max)) = min_sizes.iter().zip(&max_sizes).find(|(min, max)| *max <= *min) {
-        fail!(Kind::Argument, "`prior_box` needs `max_sizes` larger than `min_sizes`, but {max} is not larger than {min}")
+        fail!(
+            Kind::Argument,
+            "`prior_box` needs `max_sizes` larger than `min_sizes`, but {max} is not larger than {min}"
+        )
     }
     let ratios = ratios(&grid::positive(attrs, "aspect_ratios")?, attrs.bool("flip")?);
     let squares_first = attrs.bool("min_max_aspect_ratios_order")?;
@@ -139,9 +142,8 @@ mod tests {
 
     #[test]
     fn boxes_stand_around_their_cells() {
-        let boxes = [
-            0.125, 0.25, 0.375, 0.75, 0.0, 0.375, 0.5, 0.625, 0.625, 0.25, 0.875, 0.75, 0.5, 0.375, 1.0, 0.625,
-        ];
+        let boxes =
+            [0.125, 0.25, 0.375, 0.75, 0.0, 0.375, 0.5, 0.625, 0.625, 0.25, 0.875, 0.75, 0.5, 0.375, 1.0, 0.625];
         let variances: Vec<f32> = [0.1f32, 0.1, 0.2, 0.2].repeat(4);
         case()
             .output("Boxes", tensor([1, 2, 2, 4], &boxes))

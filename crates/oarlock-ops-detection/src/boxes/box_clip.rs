@@ -14,15 +14,23 @@ struct BoxClip;
 impl OpDef for BoxClip {
     fn sig(&self) -> Sig {
         Sig::new("box_clip", "Output = the boxes of Input, their sides brought into the image they belong to")
-            .input("Input", "[n, ..., 4] with a sequence per image, f32 or f64: left, top, right and bottom of each box")
-            .input("ImInfo", "[images, 3]: height and width as the network saw the image, and the scale from the original")
+            .input(
+                "Input",
+                "[n, ..., 4] with a sequence per image, f32 or f64: left, top, right and bottom of each box",
+            )
+            .input(
+                "ImInfo",
+                "[images, 3]: height and width as the network saw the image, and the scale from the original",
+            )
             .output("Output", "like `Input`, in pixels of the original images")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let boxes = cx.float("Input")?;
         if !boxes.shape.last().is_some_and(|d| d.fits(oarlock_ir::Dim::Is(4))) {
-            return Err(cx.shape_error(format_args!("needs boxes, with 4 as the last size, in {}", cx.describe("Input"))));
+            return Err(
+                cx.shape_error(format_args!("needs boxes, with 4 as the last size, in {}", cx.describe("Input")))
+            );
         }
         sizes::float(cx, "ImInfo", &[None, Some(3)], "[images, 3]")?;
         cx.set("Output", boxes);
@@ -76,7 +84,10 @@ mod tests {
     fn every_image_has_its_info() {
         let boxes = with_lod(noise([2, 4], 1), &[&[0, 1, 2]]);
         let e = check("box_clip").input("Input", boxes).input("ImInfo", noise([3, 3], 2)).any_output("Output").error();
-        assert!(e.contains("input `ImInfo` = `ImInfo.0` is [3, 3], but must be [2, 3]: height, width and scale"), "{e}");
+        assert!(
+            e.contains("input `ImInfo` = `ImInfo.0` is [3, 3], but must be [2, 3]: height, width and scale"),
+            "{e}"
+        );
         let e = check("box_clip").input("Input", noise([2, 4], 1)).input("ImInfo", noise([2, 3], 2));
         assert!(e.any_output("Output").error().contains("has no LoD"));
     }

@@ -1,7 +1,8 @@
 //! `box_coder`: boxes as differences from prior boxes, and back.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
+    kernel,
 };
 use oarlock_tensor::{Dims, Float, Tensor};
 
@@ -134,10 +135,8 @@ fn run<T: Float>(io: &Io<'_>, slots: &Slots, coding: &Coding) -> Result<()> {
     let [priors, _] = sizes::dims(io, slots.prior, &prior_tensor, sizes::BOXES)?;
     let dims = out_dims(io, slots.target, &target_tensor, priors, coding)?;
     let target = sizes::boxes_of::<T>(io, slots.target, &target_tensor)?;
-    let prior: Vec<_> = sizes::boxes_of::<T>(io, slots.prior, &prior_tensor)?
-        .iter()
-        .map(|b| centred(b, coding.normalized))
-        .collect();
+    let prior: Vec<_> =
+        sizes::boxes_of::<T>(io, slots.prior, &prior_tensor)?.iter().map(|b| centred(b, coding.normalized)).collect();
     let variance_tensor = slots.variances.map(|v| io.dense(v)).transpose()?;
     let variances = match (slots.variances, &variance_tensor) {
         (Some(v), Some(t)) => {
@@ -208,16 +207,7 @@ mod tests {
         let priors = tensor([2, 4], &[0.1, 0.1, 0.5, 0.4, 0.2, 0.3, 0.9, 0.7]);
         let target = [0.15f32, 0.2, 0.55, 0.6];
         let ln = |v: f32| v.ln();
-        let codes = [
-            0.125,
-            0.5,
-            0.0,
-            ln(0.4 / 0.3),
-            -0.2 / 0.7,
-            -0.25,
-            ln(0.4 / 0.7),
-            0.0,
-        ];
+        let codes = [0.125, 0.5, 0.0, ln(0.4 / 0.3), -0.2 / 0.7, -0.25, ln(0.4 / 0.7), 0.0];
         let codes = tensor([1, 2, 4], &codes);
         check("box_coder")
             .input("PriorBox", priors.clone())

@@ -12,11 +12,14 @@ struct IouSimilarity;
 
 impl OpDef for IouSimilarity {
     fn sig(&self) -> Sig {
-        Sig::new("iou_similarity", "Out[i, j] = the area common to the boxes X[i] and Y[j] over the area that either covers")
-            .input("X", "[n, 4], f32 or f64: left, top, right and bottom of each box; its LoD becomes that of `Out`")
-            .input("Y", "[m, 4]: boxes")
-            .output("Out", "[n, m]")
-            .attr("box_normalized", true, "false for boxes of pixels, which include their right and bottom pixels")
+        Sig::new(
+            "iou_similarity",
+            "Out[i, j] = the area common to the boxes X[i] and Y[j] over the area that either covers",
+        )
+        .input("X", "[n, 4], f32 or f64: left, top, right and bottom of each box; its LoD becomes that of `Out`")
+        .input("Y", "[m, 4]: boxes")
+        .output("Out", "[n, m]")
+        .attr("box_normalized", true, "false for boxes of pixels, which include their right and bottom pixels")
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

@@ -9,10 +9,5 @@ pub(crate) mod iou_similarity;
 pub(crate) mod polygon_box_transform;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[
-    box_clip::OPS,
-    box_coder::OPS,
-    box_decoder_and_assign::OPS,
-    iou_similarity::OPS,
-    polygon_box_transform::OPS,
-];
+pub(crate) const ALL: &[&[&dyn OpDef]] =
+    &[box_clip::OPS, box_coder::OPS, box_decoder_and_assign::OPS, iou_similarity::OPS, polygon_box_transform::OPS];

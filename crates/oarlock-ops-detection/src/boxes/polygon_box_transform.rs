@@ -15,7 +15,10 @@ impl OpDef for PolygonBoxTransform {
             "polygon_box_transform",
             "Output[n, c, y, x] = 4 x - Input[n, c, y, x] for even n * channels + c, 4 y - Input[n, c, y, x] for odd",
         )
-        .input("Input", "[n, channels, height, width], f32 or f64: how far corners lie from each pixel, x and y in turn")
+        .input(
+            "Input",
+            "[n, channels, height, width], f32 or f64: how far corners lie from each pixel, x and y in turn",
+        )
         .output("Output", "like `Input`: the corners, in pixels of an image four times as large")
     }
 

@@ -1,8 +1,8 @@
 //! The kernels of `deformable_conv` and `deformable_conv_v1`, with and without factors of the points.
 
 use oarlock_ir::{In, Io, Kernel, Out, Prepare, Result, by_float, kernel};
-use oarlock_tensor::gemm::GemmElem;
 use oarlock_tensor::Dims;
+use oarlock_tensor::gemm::GemmElem;
 
 use super::sampling::{Batch, ImageGrads, Inputs, Params, Tensors};
 use crate::sizes;
@@ -77,8 +77,11 @@ impl Grads {
             to.fill(T::ZERO);
             (0..batch.images).for_each(|i| batch.add_filter_grad(i, image_d(i), to));
         }
-        let mut tensors =
-            [sized(self.input, Some(slots.input))?, sized(self.offset, Some(slots.offset))?, sized(self.mask, slots.mask)?];
+        let mut tensors = [
+            sized(self.input, Some(slots.input))?,
+            sized(self.offset, Some(slots.offset))?,
+            sized(self.mask, slots.mask)?,
+        ];
         if tensors.iter().all(Option::is_none) || batch.images == 0 {
             return Ok(());
         }
@@ -94,7 +97,9 @@ impl Grads {
             parts.push(data.chunks_mut(len.max(1)).map(Some).collect());
         }
         let mut parts = parts.into_iter().map(Vec::into_iter);
-        let [Some(inputs), Some(offsets), Some(masks)] = [parts.next(), parts.next(), parts.next()] else { return Ok(()) };
+        let [Some(inputs), Some(offsets), Some(masks)] = [parts.next(), parts.next(), parts.next()] else {
+            return Ok(());
+        };
         let images = inputs.zip(offsets).zip(masks).enumerate();
         io.pool().each(batch.images, images, |(i, ((input, offset), mask))| {
             batch.backward(i, image_d(i), ImageGrads { input, offset, mask });

@@ -104,7 +104,10 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let e = case().input("Offset", noise([2, 8, 3, 3], 1)).any_output("Output").error();
-        assert!(e.contains("needs [n, 2 * deformable_groups * window, as many rows and columns as `Output`] in `Offset`"), "{e}");
+        assert!(
+            e.contains("needs [n, 2 * deformable_groups * window, as many rows and columns as `Output`] in `Offset`"),
+            "{e}"
+        );
         let e = case().attr("groups", 3).any_output("Output").error();
         assert!(e.contains("into 3 groups and 1 deformable groups"), "{e}");
         let e = case().attr("dilations", vec![9, 9]).any_output("Output").error();

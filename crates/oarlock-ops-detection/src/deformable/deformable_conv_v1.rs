@@ -62,6 +62,13 @@ fn offsets_of_half_a_pixel_average() {
         .input("Offset", tensor([1, 2, 1, 3], &[0.0, 0.0, 0.0, 0.5, 0.5, 0.5]))
         .input("Filter", tensor([1, 1, 1, 1], &[2.0]))
         .output("Output", tensor([1, 1, 1, 3], &[3.0, 6.0, 4.0]))
+        .run();
+    // Away from pixels, where gradients jump.
+    check("deformable_conv_v1")
+        .input("Input", tensor([1, 1, 1, 3], &[1.0, 2.0, 4.0]))
+        .input("Offset", tensor([1, 2, 1, 3], &[0.3, -0.4, 0.2, 0.5, 0.4, -0.3]))
+        .input("Filter", tensor([1, 1, 1, 1], &[2.0]))
+        .any_output("Output")
         .grad(&["Input", "Offset", "Filter"])
         .run();
     let e = check("deformable_conv_v1")

@@ -70,8 +70,11 @@ impl Params {
             _ => true,
         };
         if !fits {
-            let what = format_args!("cannot divide {} and {} into {groups} groups and {shared} deformable groups",
-                cx.describe("Input"), cx.describe("Filter"));
+            let what = format_args!(
+                "cannot divide {} and {} into {groups} groups and {shared} deformable groups",
+                cx.describe("Input"),
+                cx.describe("Filter")
+            );
             return Err(cx.shape_error(what));
         }
         let mut outs = [None; 2];
@@ -87,7 +90,12 @@ impl Params {
         let what = "[n, 2 * deformable_groups * window, as many rows and columns as `Output`]";
         sizes::float(cx, "Offset", &expected(2), what)?;
         if masked {
-            sizes::float(cx, "Mask", &expected(1), "[n, deformable_groups * window, as many rows and columns as `Output`]")?;
+            sizes::float(
+                cx,
+                "Mask",
+                &expected(1),
+                "[n, deformable_groups * window, as many rows and columns as `Output`]",
+            )?;
         }
         let out = |axis: usize| outs[axis].map_or(Dim::Any, Dim::Is);
         Ok(VarType::tensor(input.dtype, vec![input.shape[0], filter.shape[0], out(0), out(1)]))
@@ -147,13 +155,18 @@ impl<'t, T: GemmElem> Batch<'t, T> {
     /// Of the inputs of a run.
     pub(crate) fn new(io: &Io<'_>, slots: &Inputs, t: &Tensors<'t>, params: Params) -> Result<Batch<'t, T>> {
         let [images, channels, height, width] = sizes::dims(io, slots.input, t.input, sizes::IMAGES)?;
-        let [filters, per_group, kh, kw] = sizes::dims(io, slots.filter, t.filter, "[filters, channels, height, width]")?;
+        let [filters, per_group, kh, kw] =
+            sizes::dims(io, slots.filter, t.filter, "[filters, channels, height, width]")?;
         let (groups, shared) = (params.groups, params.deformable_groups);
         let divides = channels == per_group * groups && filters % groups == 0 && channels % shared == 0;
         let what = format_args!("filters for {channels} channels in {groups} groups and {shared} deformable groups");
         sizes::ensure(io, slots.filter, t.filter, divides, what)?;
         let Some((h, w)) = params.out(0, height, kh).zip(params.out(1, width, kw)) else {
-            return Err(io.error(Kind::Shape, slots.input, format_args!("is {}, smaller than a window", t.input.dims())));
+            return Err(io.error(
+                Kind::Shape,
+                slots.input,
+                format_args!("is {}, smaller than a window", t.input.dims()),
+            ));
         };
         let window = shared * kh * kw;
         expect_dims(io, slots.offset, t.offset, &[images, 2 * window, h, w], "two offsets per point of a window")?;

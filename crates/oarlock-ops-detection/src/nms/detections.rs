@@ -165,11 +165,7 @@ pub(crate) fn overlap<T: Float>(a: &[T], b: &[T], normalized: bool) -> T {
 }
 
 /// The boxes of an image, class by class, cut to the `keep` with the highest scores.
-pub(crate) fn keep_best<T: Float>(
-    by_class: &mut [Vec<usize>],
-    keep: Option<usize>,
-    score: impl Fn(usize, usize) -> T,
-) {
+pub(crate) fn keep_best<T: Float>(by_class: &mut [Vec<usize>], keep: Option<usize>, score: impl Fn(usize, usize) -> T) {
     let found: usize = by_class.iter().map(Vec::len).sum();
     let Some(keep) = keep.filter(|keep| found > *keep) else { return };
     let all = by_class.iter().enumerate().flat_map(|(c, boxes)| boxes.iter().map(move |&i| (c, i)));

@@ -3,7 +3,9 @@
 use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
 use oarlock_tensor::Float;
 
-use super::detections::{BOX_SIZES, Batch, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs};
+use super::detections::{
+    BOX_SIZES, Batch, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs,
+};
 use crate::suppression::{descending, suppress};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&LocalityAwareNms];

@@ -10,9 +10,5 @@ pub(crate) mod multiclass_nms;
 pub(crate) mod multiclass_nms2;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[
-    locality_aware_nms::OPS,
-    matrix_nms::OPS,
-    multiclass_nms::OPS,
-    multiclass_nms2::OPS,
-];
+pub(crate) const ALL: &[&[&dyn OpDef]] =
+    &[locality_aware_nms::OPS, matrix_nms::OPS, multiclass_nms::OPS, multiclass_nms2::OPS];

@@ -4,15 +4,20 @@ use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, Prepare, Result, Sig, by_floa
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Float, Tensor};
 
-use super::detections::{BOX_SIZES, Batch, Layout, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs};
+use super::detections::{
+    BOX_SIZES, Batch, Layout, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs,
+};
 use crate::sizes;
 use crate::suppression::{ranked, suppress};
 
 /// The signature without outputs.
 pub(crate) fn sig(op_type: &'static str, doc: &'static str) -> Sig {
     let sig = Sig::new(op_type, doc)
-        .input("BBoxes", "[images, m, 4, 8, 16, 24 or 32], f32 or f64: boxes, or corners of polygons; or [m, classes, 4] with \
-                          a sequence per image")
+        .input(
+            "BBoxes",
+            "[images, m, 4, 8, 16, 24 or 32], f32 or f64: boxes, or corners of polygons; or [m, classes, 4] with \
+                          a sequence per image",
+        )
         .input("Scores", "[images, classes, m]; or [m, classes] if each class has its own boxes");
     with_attrs(sig, 0)
 }
@@ -48,11 +53,7 @@ pub(crate) fn prepare(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
     }))
 }
 
-fn batch<'t, T: Float>(
-    io: &Io<'_>,
-    boxes: (In, &'t Tensor),
-    scores: (In, &'t Tensor),
-) -> Result<Batch<'t, T>> {
+fn batch<'t, T: Float>(io: &Io<'_>, boxes: (In, &'t Tensor), scores: (In, &'t Tensor)) -> Result<Batch<'t, T>> {
     if scores.1.dims().rank() != 2 {
         return Batch::shared(io, boxes, scores, &BOX_SIZES);
     }

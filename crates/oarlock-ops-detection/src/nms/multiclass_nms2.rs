@@ -13,7 +13,10 @@ impl OpDef for MulticlassNms2 {
         let doc = "Out = class, score and box of the boxes that stay, as in `multiclass_nms`; Index = their numbers in the batch";
         multiclass::sig("multiclass_nms2", doc)
             .output("Out", "[n, 2 + values of a box], with a sequence per image")
-            .optional_output("Index", "[n, 1], i32: image * m + box, or box * classes + class if each class has its own boxes")
+            .optional_output(
+                "Index",
+                "[n, 1], i32: image * m + box, or box * classes + class if each class has its own boxes",
+            )
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {

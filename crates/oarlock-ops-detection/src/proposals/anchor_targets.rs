@@ -11,11 +11,14 @@ use crate::sizes;
 
 /// Adds the outputs that both operators have.
 pub(crate) fn with_outputs(sig: Sig) -> Sig {
-    sig.output("LocationIndex", "[places], i32, with a sequence per image: anchors whose place is learned, in the batch's order")
-        .output("ScoreIndex", "[samples], i32, with a sequence per image: anchors whose class is learned, objects first")
-        .output("TargetBBox", "[places, 4]: how the box differs from the anchor")
-        .output("TargetLabel", "[samples, 1], i32: the class of each of `ScoreIndex`, 0 for the background")
-        .output("BBoxInsideWeight", "[places, 4]: 1, or 0 for anchors that only fill up")
+    sig.output(
+        "LocationIndex",
+        "[places], i32, with a sequence per image: anchors whose place is learned, in the batch's order",
+    )
+    .output("ScoreIndex", "[samples], i32, with a sequence per image: anchors whose class is learned, objects first")
+    .output("TargetBBox", "[places, 4]: how the box differs from the anchor")
+    .output("TargetLabel", "[samples, 1], i32: the class of each of `ScoreIndex`, 0 for the background")
+    .output("BBoxInsideWeight", "[places, 4]: 1, or 0 for anchors that only fill up")
 }
 
 /// Checks inputs and sets the types of these outputs.
@@ -28,9 +31,7 @@ pub(crate) fn infer(cx: &mut Infer<'_>) -> Result<()> {
     if crowd.shape.rank() != 1 {
         sizes::expect(cx, "IsCrowd", &crowd, &per_box, "a number per row of `GtBoxes`")?;
     }
-    let rows = |dtype: DType, width: &[Dim]| {
-        VarType::tensor(dtype, [&[Dim::Any], width].concat()).with_lod(1)
-    };
+    let rows = |dtype: DType, width: &[Dim]| VarType::tensor(dtype, [&[Dim::Any], width].concat()).with_lod(1);
     cx.set("LocationIndex", rows(DType::I32, &[]));
     cx.set("ScoreIndex", rows(DType::I32, &[]));
     cx.set("TargetBBox", rows(anchor.dtype, &[Dim::Is(4)]));
@@ -119,7 +120,8 @@ pub(crate) fn run<T: Float>(io: &Io<'_>, slots: &Slots, choice: &Choice) -> Resu
     let engine = choice.random.then(|| MinStd::new(io.runtime().fresh_seed()));
     let mut images = Vec::new();
     for (i, info) in infos.iter().enumerate() {
-        let real: Vec<usize> = crowd.of(i).iter().enumerate().filter(|(_, crowd)| **crowd == 0).map(|(i, _)| i).collect();
+        let real: Vec<usize> =
+            crowd.of(i).iter().enumerate().filter(|(_, crowd)| **crowd == 0).map(|(i, _)| i).collect();
         let image = Image {
             choice,
             anchors,

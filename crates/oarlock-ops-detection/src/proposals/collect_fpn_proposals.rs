@@ -1,6 +1,8 @@
 //! `collect_fpn_proposals`: the best regions of all levels of a feature pyramid.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel};
+use oarlock_ir::{
+    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+};
 use oarlock_ops_support::lod_rows::{self, lod_of};
 use oarlock_tensor::{Dims, Float, Lod};
 
@@ -43,7 +45,12 @@ impl OpDef for CollectFpnProposals {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (rois, scores) = (p.inputs("MultiLevelRois")?, p.inputs("MultiLevelScores")?);
         if rois.len() != scores.len() {
-            fail!(Kind::Argument, "`collect_fpn_proposals` has regions of {} levels, but scores of {}", rois.len(), scores.len())
+            fail!(
+                Kind::Argument,
+                "`collect_fpn_proposals` has regions of {} levels, but scores of {}",
+                rois.len(),
+                scores.len()
+            )
         }
         let levels: Vec<(In, In)> = rois.into_iter().zip(scores).collect();
         let (out, top) = (p.output("FpnRois")?, p.attrs().count("post_nms_topN")?);

@@ -1,7 +1,8 @@
 //! `distribute_fpn_proposals`: regions to the levels of a feature pyramid that fit their sizes.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
+    kernel,
 };
 use oarlock_ops_support::lod_rows::{self, lod_of};
 use oarlock_tensor::{DType, Dims, Float, Lod};
@@ -84,7 +85,10 @@ impl Levels {
             return Ok(());
         }
         let levels = self.count();
-        fail!(Kind::Argument, "`distribute_fpn_proposals` has {outputs} variables in `MultiFpnRois`, but {levels} levels")
+        fail!(
+            Kind::Argument,
+            "`distribute_fpn_proposals` has {outputs} variables in `MultiFpnRois`, but {levels} levels"
+        )
     }
 
     /// The level of a region, counted from the first.
@@ -142,6 +146,7 @@ fn large_regions_go_to_high_levels() {
         .run();
     let e = case().any_output("MultiFpnRois").any_output("RestoreIndex").error();
     assert!(e.contains("has 1 variables in `MultiFpnRois`, but 2 levels"), "{e}");
-    let outs = |case: Check| case.outputs("MultiFpnRois", vec![Value::Empty, Value::Empty]).any_output("RestoreIndex").error();
+    let outs =
+        |case: Check| case.outputs("MultiFpnRois", vec![Value::Empty, Value::Empty]).any_output("RestoreIndex").error();
     assert!(outs(case().input("FpnRois", noise([2, 4], 1))).contains("input `FpnRois` = `FpnRois.0` has no LoD"));
 }

@@ -1,6 +1,8 @@
 //! `generate_mask_labels`: the masks of sampled regions, from which the head of Mask R-CNN learns.
 
-use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel};
+use oarlock_ir::{
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
+};
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{DType, Dims, Lod, Tensor};
 
@@ -167,7 +169,8 @@ impl Slots {
         if shown.is_empty() {
             // A run must learn from something: the first region stands for all of the background.
             let background = labels.iter().position(|label| *label == 0);
-            let region = |i: usize| Masked { region: back(regions[0].map(|v| v / scale)), number: i as i32, mask: None };
+            let region =
+                |i: usize| Masked { region: back(regions[0].map(|v| v / scale)), number: i as i32, mask: None };
             return Ok(background.map(region).into_iter().collect());
         }
         if let Some(&i) = shown.iter().find(|&&i| labels[i] as usize >= shape.classes) {

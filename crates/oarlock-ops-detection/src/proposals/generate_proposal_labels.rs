@@ -1,7 +1,8 @@
 //! `generate_proposal_labels`: regions from which the head of a detector learns.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
+    kernel,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::rng::MinStd;

@@ -1,6 +1,8 @@
 //! `generate_proposals`: the regions that a region proposal network finds.
 
-use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{
+    AttrView, Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+};
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{DType, Dims, Float, Lod};
 
@@ -43,7 +45,9 @@ impl OpDef for GenerateProposals {
         for slot in ["Anchors", "Variances"] {
             let ty = cx.float(slot)?;
             if !ty.shape.last().is_some_and(|d| d.fits(Dim::Is(4))) {
-                return Err(cx.shape_error(format_args!("needs boxes, with 4 as the last size, in {}", cx.describe(slot))));
+                return Err(
+                    cx.shape_error(format_args!("needs boxes, with 4 as the last size, in {}", cx.describe(slot)))
+                );
             }
         }
         let dtype = cx.float("Anchors")?.dtype;

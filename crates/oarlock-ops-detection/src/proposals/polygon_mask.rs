@@ -66,5 +66,7 @@ fn square_fills_its_pixels() {
     let rows: Vec<Vec<u8>> = mask.chunks(4).map(|row| row.iter().map(|b| u8::from(*b)).collect()).collect();
     assert_eq!(rows, [[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0]]);
     assert_eq!(polygon_mask(&[], 2), [false; 4]);
-    assert!(polygon_mask(&[[-1e30, -1e30], [1e30, -1e30], [1e30, 1e30], [-1e30, 1e30]], 2).iter().all(|inside| *inside));
+    assert!(
+        polygon_mask(&[[-1e30, -1e30], [1e30, -1e30], [1e30, 1e30], [-1e30, 1e30]], 2).iter().all(|inside| *inside)
+    );
 }

@@ -21,7 +21,10 @@ impl OpDef for RpnTargetAssign {
         .input("ImInfo", "[images, 3]: height, width and scale of each image");
         anchor_targets::with_outputs(sig)
             .attr("rpn_batch_size_per_im", 256, "how many anchors of an image are sampled")
-            .required_attr("rpn_straddle_thresh", "anchors that reach out of the image by more are left out; below 0 for none")
+            .required_attr(
+                "rpn_straddle_thresh",
+                "anchors that reach out of the image by more are left out; below 0 for none",
+            )
             .attr("rpn_positive_overlap", 0.7f32, "the least overlap of an object")
             .attr("rpn_negative_overlap", 0.3f32, "the overlap below which an anchor shows the background")
             .attr("rpn_fg_fraction", 0.25f32, "the largest part of objects among the samples")

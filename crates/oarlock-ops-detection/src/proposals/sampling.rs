@@ -14,7 +14,13 @@ pub(crate) struct PerImage<'t, T> {
 
 impl<'t, T: Element> PerImage<'t, T> {
     /// Of an input with `width` values in a row; `images` is how many images there must be, if that is known.
-    pub(crate) fn new(io: &Io<'_>, input: In, t: &'t Tensor, width: usize, images: Option<usize>) -> Result<PerImage<'t, T>> {
+    pub(crate) fn new(
+        io: &Io<'_>,
+        input: In,
+        t: &'t Tensor,
+        width: usize,
+        images: Option<usize>,
+    ) -> Result<PerImage<'t, T>> {
         let offsets = lod_rows::offsets(io, input, t)?;
         if images.is_some_and(|images| offsets.len() != images + 1) {
             let (found, images) = (offsets.len() - 1, images.unwrap_or(0));
@@ -44,7 +50,10 @@ pub(crate) fn expect_same_rows<A: Element, B: Element>(
     if rows.offsets == other.offsets {
         return Ok(());
     }
-    let what = format_args!("divides its rows at {:?}, but the boxes of images are divided at {:?}", rows.offsets, other.offsets);
+    let what = format_args!(
+        "divides its rows at {:?}, but the boxes of images are divided at {:?}",
+        rows.offsets, other.offsets
+    );
     Err(io.error(Kind::Lod, input, what))
 }
 

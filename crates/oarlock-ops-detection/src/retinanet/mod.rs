@@ -7,8 +7,5 @@ pub(crate) mod retinanet_target_assign;
 pub(crate) mod sigmoid_focal_loss;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[
-    retinanet_detection_output::OPS,
-    retinanet_target_assign::OPS,
-    sigmoid_focal_loss::OPS,
-];
+pub(crate) const ALL: &[&[&dyn OpDef]] =
+    &[retinanet_detection_output::OPS, retinanet_target_assign::OPS, sigmoid_focal_loss::OPS];

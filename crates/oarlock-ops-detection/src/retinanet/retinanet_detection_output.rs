@@ -1,6 +1,9 @@
 //! `retinanet_detection_output`: boxes from the predictions of RetinaNet on all levels of a feature pyramid.
 
-use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel};
+use oarlock_ir::{
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
+    kernel,
+};
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{Dims, Float, Lod, Tensor};
 
@@ -44,7 +47,13 @@ impl OpDef for RetinanetDetectionOutput {
             sizes::expect(cx, "BBoxes", boxes, &[None, None, Some(4)], "[n, anchors, 4] of each level")?;
             let per_anchor = [boxes.shape[0].known(), boxes.shape[1].known(), None];
             sizes::expect(cx, "Scores", scores, &per_anchor, "scores for each of `BBoxes`")?;
-            sizes::expect(cx, "Anchors", anchors, &[boxes.shape[1].known(), Some(4)], "an anchor for each of `BBoxes`")?;
+            sizes::expect(
+                cx,
+                "Anchors",
+                anchors,
+                &[boxes.shape[1].known(), Some(4)],
+                "an anchor for each of `BBoxes`",
+            )?;
         }
         sizes::float(cx, "ImInfo", &[boxes[0].shape[0].known(), Some(3)], "[n, 3]")?;
         cx.set("Out", VarType::tensor(scores[0].dtype, vec![Dim::Any, Dim::Is(6)]).with_lod(1));
@@ -54,7 +63,10 @@ impl OpDef for RetinanetDetectionOutput {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (boxes, scores, anchors) = (p.inputs("BBoxes")?, p.inputs("Scores")?, p.inputs("Anchors")?);
         if boxes.len() != scores.len() || boxes.len() != anchors.len() {
-            fail!(Kind::Argument, "`retinanet_detection_output` needs `BBoxes`, `Scores` and `Anchors` of as many levels")
+            fail!(
+                Kind::Argument,
+                "`retinanet_detection_output` needs `BBoxes`, `Scores` and `Anchors` of as many levels"
+            )
         }
         let levels = boxes.into_iter().zip(scores).zip(anchors).map(|((b, s), a)| [b, s, a]).collect::<Vec<_>>();
         let (info, out, limits) = (p.input("ImInfo")?, p.output("Out")?, Limits::new(&p.attrs())?);
@@ -128,7 +140,13 @@ fn run<T: Float>(io: &Io<'_>, slots: &[[In; 3]], info: In, out: Out, limits: &Li
     Ok(())
 }
 
-fn detect<T: Float>(levels: &[Level<'_, T>], image: usize, classes: usize, info: &[T; 3], limits: &Limits) -> Vec<Found<T>> {
+fn detect<T: Float>(
+    levels: &[Level<'_, T>],
+    image: usize,
+    classes: usize,
+    info: &[T; 3],
+    limits: &Limits,
+) -> Vec<Found<T>> {
     let [height, width, scale] = *info;
     let (right, bottom) = ((width / scale).round() - T::ONE, (height / scale).round() - T::ONE);
     let mut by_class: Vec<Vec<(T, Box4<T>)>> = vec![Vec::new(); classes];
@@ -163,7 +181,13 @@ fn best_boxes_of_all_levels() {
         check("retinanet_detection_output")
             .inputs("BBoxes", vec![tensor([1, 2, 4], &[0.0; 8]), tensor([1, 1, 4], &[0.0; 4])])
             .inputs("Scores", vec![tensor([1, 2, 1], &[0.9, 0.2]), tensor([1, 1, 1], &[0.1])])
-            .inputs("Anchors", vec![tensor([2, 4], &[0.0, 0.0, 9.0, 9.0, 2.0, 2.0, 5.0, 5.0]), tensor([1, 4], &[20.0, 20.0, 39.0, 39.0])])
+            .inputs(
+                "Anchors",
+                vec![
+                    tensor([2, 4], &[0.0, 0.0, 9.0, 9.0, 2.0, 2.0, 5.0, 5.0]),
+                    tensor([1, 4], &[20.0, 20.0, 39.0, 39.0]),
+                ],
+            )
             .input("ImInfo", tensor([1, 3], &[30.0, 30.0, 1.0]))
             .attr("score_threshold", 0.5f32)
             .attr("nms_top_k", 10)

@@ -41,7 +41,11 @@ impl OpDef for DeformablePsroiPooling {
         let input = sizes::images(cx, "Input")?;
         let rois = sizes::boxes(cx, "ROIs")?;
         if input.shape[1].known().is_some_and(|channels| channels < pooling.channels()) {
-            let what = format_args!("needs {} channels, one per output and group, in {}", pooling.channels(), cx.describe("Input"));
+            let what = format_args!(
+                "needs {} channels, one per output and group, in {}",
+                pooling.channels(),
+                cx.describe("Input")
+            );
             return Err(cx.shape_error(what));
         }
         let parts = pooling.parts.map(|n| (!pooling.no_trans).then_some(n));
@@ -49,7 +53,11 @@ impl OpDef for DeformablePsroiPooling {
         let trans = sizes::float(cx, "Trans", &[rois.shape[0].known(), None, parts[0], parts[1]], what)?;
         if let Some(channels) = trans.shape[1].known().filter(|_| !pooling.no_trans) {
             if channels == 0 || channels % 2 != 0 || pooling.outputs % (channels / 2) != 0 {
-                let what = format_args!("needs two moves for each class of {} outputs in {}", pooling.outputs, cx.describe("Trans"));
+                let what = format_args!(
+                    "needs two moves for each class of {} outputs in {}",
+                    pooling.outputs,
+                    cx.describe("Trans")
+                );
                 return Err(cx.shape_error(what));
             }
         }
@@ -148,7 +156,12 @@ impl Slots {
     }
 
     /// Gives `run` the checked inputs.
-    fn with<T: Float>(&self, io: &Io<'_>, pooling: &Pooling, run: impl FnOnce(&Batch<'_, T>) -> Result<()>) -> Result<()> {
+    fn with<T: Float>(
+        &self,
+        io: &Io<'_>,
+        pooling: &Pooling,
+        run: impl FnOnce(&Batch<'_, T>) -> Result<()>,
+    ) -> Result<()> {
         let (input, rois, trans) = (io.dense(self.input)?, io.dense(self.rois)?, io.dense(self.trans)?);
         let [n, channels, height, width] = sizes::dims(io, self.input, &input, sizes::IMAGES)?;
         let what = format_args!("[n, {} or more, h, w]", pooling.channels());
@@ -338,10 +351,16 @@ impl OpDef for DeformablePsroiPoolingGrad {
     }
 }
 
-fn backward<T: Float>(io: &Io<'_>, batch: &Batch<'_, T>, dout: In, (dinput, dtrans): (Option<Out>, Option<Out>)) -> Result<()> {
+fn backward<T: Float>(
+    io: &Io<'_>,
+    batch: &Batch<'_, T>,
+    dout: In,
+    (dinput, dtrans): (Option<Out>, Option<Out>),
+) -> Result<()> {
     let dout_tensor = io.dense(dout)?;
     let d = sizes::counted::<T>(io, dout, &dout_tensor, batch.images.len() * batch.outputs())?;
-    let share = |r: usize, at: usize, points: &[Point<T>]| d[r * batch.outputs() + at] / T::of(points.len().max(1) as f64);
+    let share =
+        |r: usize, at: usize, points: &[Point<T>]| d[r * batch.outputs() + at] / T::of(points.len().max(1) as f64);
     let image_len = batch.channels * batch.plane();
     if let Some(dinput) = dinput {
         let mut t = io.out_sized(dinput, T::DTYPE, batch.dims.0)?;
@@ -390,7 +409,10 @@ mod tests {
     fn case() -> Check {
         check("deformable_psroi_pooling")
             .input("Input", noise([2, 4, 4, 5], 1))
-            .input("ROIs", with_lod(tensor([3, 4], &[0.0, 0.0, 3.0, 2.0, 1.0, 1.0, 4.0, 3.0, 1.0, 0.0, 2.0, 3.0]), &[&[0, 1, 3]]))
+            .input(
+                "ROIs",
+                with_lod(tensor([3, 4], &[0.0, 0.0, 3.0, 2.0, 1.0, 1.0, 4.0, 3.0, 1.0, 0.0, 2.0, 3.0]), &[&[0, 1, 3]]),
+            )
             .input("Trans", noise([3, 2, 2, 2], 2))
             .attr("no_trans", false)
             .attr("spatial_scale", 0.9f32)

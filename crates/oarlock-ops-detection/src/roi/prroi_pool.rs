@@ -226,7 +226,14 @@ impl Exact {
     }
 
     /// Adds the share of one bin of one channel.
-    fn add_bin<T: Float>(&self, plane: &Plane<'_, T>, sides: &[Side<T>; 2], bin: usize, (mean, d): (T, T), to: &mut Box4<T>) {
+    fn add_bin<T: Float>(
+        &self,
+        plane: &Plane<'_, T>,
+        sides: &[Side<T>; 2],
+        bin: usize,
+        (mean, d): (T, T),
+        to: &mut Box4<T>,
+    ) {
         let (i, j) = (bin / self.0.width, bin % self.0.width);
         let [down, across] = sides;
         let (rows, columns) = (down.bin(i), across.bin(j));
@@ -237,8 +244,10 @@ impl Exact {
         let bottom = (plane.across(rows.1, columns) - across.bin * mean) * factor;
         // A bin's sides lie between the region's, so they move by a share of what those move.
         let share = |k: usize, n: usize| T::of(k as f64) / T::of(n as f64);
-        let ((j0, j1), (i0, i1)) =
-            ((share(j, self.0.width), share(j + 1, self.0.width)), (share(i, self.0.height), share(i + 1, self.0.height)));
+        let ((j0, j1), (i0, i1)) = (
+            (share(j, self.0.width), share(j + 1, self.0.width)),
+            (share(i, self.0.height), share(i + 1, self.0.height)),
+        );
         to[0] += left * (T::ONE - j0) + right * (T::ONE - j1);
         to[1] += top * (T::ONE - i0) + bottom * (T::ONE - i1);
         to[2] += left * j0 + right * j1;
@@ -264,7 +273,8 @@ mod tests {
     #[test]
     fn gradients_of_map_and_regions() {
         let rois = tensor([3, 4], &[0.3, 0.2, 3.1, 2.2, -1.2, 0.4, 2.3, 7.4, 1.2, 1.3, 1.6, 1.7]);
-        let case = || check("prroi_pool").input("X", noise([2, 2, 3, 4], 1)).attr("pooled_height", 2).attr("pooled_width", 3);
+        let case =
+            || check("prroi_pool").input("X", noise([2, 2, 3, 4], 1)).attr("pooled_height", 2).attr("pooled_width", 3);
         let regions = with_lod(rois.clone(), &[&[0, 1, 3]]);
         case().input("ROIs", regions).any_output("Out").grad(&["X", "ROIs"]).run();
         let counts = tensor_of([2], &[2i64, 1]);

@@ -31,7 +31,11 @@ impl OpDef for PsroiPool {
         let attrs = Parts::new(&cx.attrs())?;
         let ty = attrs.pooled.infer(cx, "X", 4, |_| Dim::Is(attrs.channels))?;
         if !cx.input("X")?.shape[1].fits(Dim::Is(attrs.planes())) {
-            let what = format_args!("needs {} channels, one for each channel and bin, in {}", attrs.planes(), cx.describe("X"));
+            let what = format_args!(
+                "needs {} channels, one for each channel and bin, in {}",
+                attrs.planes(),
+                cx.describe("X")
+            );
             return Err(cx.shape_error(what));
         }
         cx.set("Out", ty);
@@ -107,7 +111,10 @@ impl Parts {
             for (p, out) in out.iter_mut().enumerate() {
                 let plane = &data[(images[i] * self.planes() + p) * plane..][..plane];
                 let [rows, columns] = windows[p % windows.len()];
-                let sum: T = (rows.0..rows.1).flat_map(|y| &plane[y * map[1]..][columns.0..columns.1.max(columns.0)]).copied().sum();
+                let sum: T = (rows.0..rows.1)
+                    .flat_map(|y| &plane[y * map[1]..][columns.0..columns.1.max(columns.0)])
+                    .copied()
+                    .sum();
                 *out = area::<T>(&[rows, columns]).map_or(T::ZERO, |area| sum / area);
             }
         });

@@ -51,7 +51,13 @@ impl Pooled {
     }
 
     /// The type of the pooled regions: [regions, channels, height, width].
-    pub(crate) fn infer(&self, cx: &Infer<'_>, x: &str, values: usize, channels: impl Fn(Dim) -> Dim) -> Result<VarType> {
+    pub(crate) fn infer(
+        &self,
+        cx: &Infer<'_>,
+        x: &str,
+        values: usize,
+        channels: impl Fn(Dim) -> Dim,
+    ) -> Result<VarType> {
         let images = sizes::images(cx, x)?;
         let what = format!("[regions, {values}]");
         let rois = sizes::float(cx, "ROIs", &[None, Some(values)], &what)?;

@@ -166,7 +166,8 @@ mod tests {
     #[test]
     fn gradient_is_that_of_the_mean() {
         let rois = tensor([3, 4], &[0.3, 0.2, 3.1, 2.2, -1.0, 0.0, 2.0, 7.0, 1.0, 1.0, 1.5, 1.5]);
-        let case = check("roi_align").input("X", noise([2, 3, 3, 4], 1)).attr("pooled_height", 2).attr("pooled_width", 3);
+        let case =
+            check("roi_align").input("X", noise([2, 3, 3, 4], 1)).attr("pooled_height", 2).attr("pooled_width", 3);
         let with_lod_level = with_lod(rois.clone(), &[&[0, 1, 3]]);
         case.input("ROIs", with_lod_level).attr("spatial_scale", 0.9f32).any_output("Out").grad(&["X"]).run();
         let case = check("roi_align").input("X", noise([2, 3, 3, 4], 1)).input("ROIs", rois);
@@ -178,7 +179,10 @@ mod tests {
         let e = case().attr("pooled_width", 0).any_output("Out").error();
         assert!(e.contains("attribute `pooled_width` is 0; it must be above 0"), "{e}");
         let e = case().input("ROIs", with_lod(noise([2, 4], 1), &[&[0, 1, 2]])).any_output("Out").error();
-        assert!(e.contains("input `ROIs` = `ROIs.0` divides 2 regions at [0, 1, 2], which does not fit 1 images"), "{e}");
+        assert!(
+            e.contains("input `ROIs` = `ROIs.0` divides 2 regions at [0, 1, 2], which does not fit 1 images"),
+            "{e}"
+        );
         let e = case().input("RoisLod", tensor_of([2], &[0i64, 7])).any_output("Out").error();
         assert!(e.contains("input `RoisLod` = `RoisLod.0` divides 1 regions at [0, 7]"), "{e}");
         let huge = with_lod(tensor([1, 4], &[0.0, 0.0, 1e12, 1.0]), &[&[0, 1]]);

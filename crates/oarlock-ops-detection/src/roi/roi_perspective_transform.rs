@@ -102,9 +102,8 @@ impl Quad {
         if self.edges().any(on_edge) {
             return true;
         }
-        let crosses = |e: &[f32; 4]| {
-            !level(e) && !at_least(e[1].min(e[3]), y) && y - e[1].max(e[3]) <= NEAR && cut(e) - x > NEAR
-        };
+        let crosses =
+            |e: &[f32; 4]| !level(e) && !at_least(e[1].min(e[3]), y) && y - e[1].max(e[3]) <= NEAR && cut(e) - x > NEAR;
         self.edges().filter(crosses).count() % 2 == 1
     }
 }
@@ -142,7 +141,12 @@ fn around(x: f32, y: f32, [h, w]: [usize; 2]) -> Option<[(usize, f32); 4]> {
     };
     let ((x0, x1, across), (y0, y1, down)) = (split(x, w), split(y, h));
     let (left, up) = (1.0 - across, 1.0 - down);
-    Some([(y0 * w + x0, left * up), (y1 * w + x0, left * down), (y1 * w + x1, across * down), (y0 * w + x1, across * up)])
+    Some([
+        (y0 * w + x0, left * up),
+        (y1 * w + x0, left * down),
+        (y1 * w + x1, across * down),
+        (y0 * w + x1, across * up),
+    ])
 }
 
 /// What each pixel of a transformed region reads.
@@ -223,7 +227,9 @@ fn backward(io: &Io<'_>, (x, rois, dout): (In, In, In), dx: Out, pooled: &Pooled
         for r in regions.of_image(image) {
             let quad = Quad::new(&quads[r], pooled.scale(), pooled);
             for (i, taps) in taps(&quad, pooled, [h, w]).enumerate() {
-                for (c, (at, weight)) in taps.into_iter().flat_map(|taps| (0..channels).flat_map(move |c| taps.map(|tap| (c, tap)))) {
+                for (c, (at, weight)) in
+                    taps.into_iter().flat_map(|taps| (0..channels).flat_map(move |c| taps.map(|tap| (c, tap))))
+                {
                     dx[c * plane + at] += d[(r * channels + c) * bins + i] * weight;
                 }
             }

@@ -182,7 +182,8 @@ mod tests {
             .output("Out", tensor([2, 1, 1, 1], &[5.0, 0.0]))
             .output("Argmax", tensor_of([2, 1, 1, 1], &[1i64, -1]))
             .run();
-        let case = check("roi_pool").input("X", noise([2, 2, 4, 4], 3)).attr("pooled_height", 2).attr("pooled_width", 2);
+        let case =
+            check("roi_pool").input("X", noise([2, 2, 4, 4], 3)).attr("pooled_height", 2).attr("pooled_width", 2);
         let rois = tensor([3, 4], &[0.0, 0.0, 3.0, 2.0, 1.0, 1.0, 3.0, 3.0, 2.0, 0.0, 2.0, 5.0]);
         let case = case.input("ROIs", with_lod(rois, &[&[0, 1, 3]])).any_output("Out").any_output("Argmax");
         case.counting(&["Out"]).grad(&["X"]).run();

@@ -1,7 +1,8 @@
 //! `bipartite_match`: pairs of rows and columns that go together best.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
+    kernel,
 };
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, Float};
@@ -63,7 +64,11 @@ fn run<T: Float>(io: &Io<'_>, dist: In, (indices, values): (Out, Out), extra: Op
     let tensor = io.dense(dist)?;
     let [rows, columns] = sizes::dims(io, dist, &tensor, "[rows, columns]")?;
     if tensor.lod().len() > 1 {
-        return Err(io.error(Kind::Lod, dist, "has more than one level of LoD; one sequence of rows per image is needed"));
+        return Err(io.error(
+            Kind::Lod,
+            dist,
+            "has more than one level of LoD; one sequence of rows per image is needed",
+        ));
     }
     let whole = [0, rows];
     let offsets = if tensor.lod().is_empty() { &whole } else { lod_rows::offsets(io, dist, &tensor)? };
@@ -163,7 +168,8 @@ impl<T: Float> Image<'_, T> {
             if self.indices[column] != -1 {
                 continue;
             }
-            if let Some(row) = self.best_row(column, &all).filter(|row| self.dist[row * self.columns + column] >= least) {
+            if let Some(row) = self.best_row(column, &all).filter(|row| self.dist[row * self.columns + column] >= least)
+            {
                 self.set(column, row);
             }
         }

@@ -1,7 +1,8 @@
 //! `mine_hard_examples`: the negative examples that cost most.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
+    kernel,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{DType, Dims, Float, Lod};

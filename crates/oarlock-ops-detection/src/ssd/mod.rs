@@ -7,8 +7,4 @@ pub(crate) mod mine_hard_examples;
 pub(crate) mod target_assign;
 
 /// The operators of every file, in the order of the files.
-pub(crate) const ALL: &[&[&dyn OpDef]] = &[
-    bipartite_match::OPS,
-    mine_hard_examples::OPS,
-    target_assign::OPS,
-];
+pub(crate) const ALL: &[&[&dyn OpDef]] = &[bipartite_match::OPS, mine_hard_examples::OPS, target_assign::OPS];

@@ -1,6 +1,8 @@
 //! `yolo_box`: boxes and scores from the predictions of YOLO.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel, product};
+use oarlock_ir::{
+    Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel, product,
+};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::{Dims, Float};
 
@@ -94,10 +96,8 @@ fn run<T: Float>(
                 frame.place(at % w, value(0)) * width / frame.cells,
                 frame.place(at / w, value(1)) * height / frame.cells,
             ];
-            let sides = [
-                value(2).exp() * anchor_w * width / frame.input,
-                value(3).exp() * anchor_h * height / frame.input,
-            ];
+            let sides =
+                [value(2).exp() * anchor_w * width / frame.input, value(3).exp() * anchor_h * height / frame.input];
             *out = corners(centre, sides, clip.then_some([width - T::ONE, height - T::ONE]));
             scores.iter_mut().enumerate().for_each(|(c, score)| *score = objectness * sigmoid(value(FIXED + c)));
         }

@@ -83,9 +83,12 @@ impl LossAttrs {
         let known = |a: &i64| usize::try_from(*a).ok().filter(|a| *a < cells.anchors.len());
         let mask: Option<Vec<usize>> = given.iter().map(known).collect();
         match mask.filter(|mask| !mask.is_empty()) {
-            Some(mask) => {
-                Ok(LossAttrs { cells, mask, ignore: attrs.f32("ignore_thresh")?, smooth: attrs.bool("use_label_smooth")? })
-            }
+            Some(mask) => Ok(LossAttrs {
+                cells,
+                mask,
+                ignore: attrs.f32("ignore_thresh")?,
+                smooth: attrs.bool("use_label_smooth")?,
+            }),
             None => fail!(
                 Kind::Argument,
                 "attribute `anchor_mask` is {given:?}; it needs numbers of anchors, of which there are {}",
@@ -171,7 +174,8 @@ fn with_batch<T: Float, R>(
         let (row, column) = batch.cell(b);
         if batch.index(row, column).is_none() {
             let (image, i) = (i / count, i % count);
-            let what = format!("has box {i} of image {image} centred at ({:?}, {:?}), outside of the image", b[0], b[1]);
+            let what =
+                format!("has box {i} of image {image} centred at ({:?}, {:?}), outside of the image", b[0], b[1]);
             return Err(io
                 .error(Kind::Range, inputs.boxes, what)
                 .help("give centres as fractions of the image, at least 0 and below 1"));
@@ -377,7 +381,12 @@ impl<T: Float> Batch<'_, T> {
     }
 }
 
-fn forward<T: Float>(io: &Io<'_>, inputs: &Inputs, (loss, mask, matches): (Out, Out, Out), attrs: &LossAttrs) -> Result<()> {
+fn forward<T: Float>(
+    io: &Io<'_>,
+    inputs: &Inputs,
+    (loss, mask, matches): (Out, Out, Out),
+    attrs: &LossAttrs,
+) -> Result<()> {
     with_batch::<T, ()>(io, inputs, attrs, |batch, n| {
         let (masked, plane) = (attrs.mask.len(), batch.plane());
         let mut loss_tensor = io.out_sized(loss, T::DTYPE, Dims::from([n]))?;
@@ -390,9 +399,10 @@ fn forward<T: Float>(io: &Io<'_>, inputs: &Inputs, (loss, mask, matches): (Out, 
         io.pool().pieces(mask, plane, |task, mask| batch.mark_ignored(task / masked, task % masked, mask));
         let mut masks = mask.chunks_mut((masked * plane).max(1));
         let mut matches = matches.chunks_mut(batch.count.max(1));
-        let images = loss.iter_mut().enumerate().map(|(i, loss)| {
-            (i, loss, masks.next().unwrap_or_default(), matches.next().unwrap_or_default())
-        });
+        let images = loss
+            .iter_mut()
+            .enumerate()
+            .map(|(i, loss)| (i, loss, masks.next().unwrap_or_default(), matches.next().unwrap_or_default()));
         io.pool().each(n, images, |(i, loss, mask, matches)| *loss = batch.image_loss(i, mask, matches));
         Ok(())
     })
@@ -447,7 +457,10 @@ mod tests {
     fn case() -> Check {
         check("yolov3_loss")
             .input("X", noise([2, 12, 2, 2], 1))
-            .input("GTBox", tensor([2, 2, 4], &[0.3, 0.3, 0.4, 0.3, 0.8, 0.7, 0.1, 0.2, 0.6, 0.2, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0]))
+            .input(
+                "GTBox",
+                tensor([2, 2, 4], &[0.3, 0.3, 0.4, 0.3, 0.8, 0.7, 0.1, 0.2, 0.6, 0.2, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0]),
+            )
             .input("GTLabel", tensor_of([2, 2], &[0, 0, 0, 0]))
             .attr("anchors", vec![10, 13, 16, 30, 33, 23])
             .attr("anchor_mask", vec![0, 2])
