@@ -76,10 +76,17 @@ class Recorder:
             for slot in grads:
                 found = fluid.gradients([target], slots[slot], target_gradients=[var])
                 fetches += [("grad", slot, i, grad) for i, grad in enumerate(found)]
-        for (section, slot, i, _), value in zip(fetches, self.run(program, feed, [f[3] for f in fetches])):
-            spec = self.tensor("%s/%s/%s/%d" % (base, section, slot, i), np.array(value), value.lod())
+        for (section, slot, i, var), value in zip(fetches, self.run(program, feed, [f[3] for f in fetches])):
+            spec = self.tensor("%s/%s/%s/%d" % (base, section, slot, i), self.array(value, var, inputs), value.lod())
             case[section].setdefault(slot, []).append(spec)
         cases[name] = case
+
+    def array(self, value, var, inputs):
+        if 0 not in value.shape():
+            return np.array(value)
+        # Fetching a tensor without elements loses its type and all sizes but the first.
+        declared = fluid.data_feeder.convert_dtype(var.dtype)
+        return np.zeros((0,) + tuple(var.shape[1:]), self.float_of(inputs) if declared == "float32" else declared)
 
     @staticmethod
     def float_of(inputs):

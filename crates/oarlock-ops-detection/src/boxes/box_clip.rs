@@ -81,6 +81,16 @@ mod tests {
     }
 
     #[test]
+    fn image_may_have_no_boxes() {
+        let lod: &[&[usize]] = &[&[0, 0, 1]];
+        check("box_clip")
+            .input("Input", with_lod(tensor([1, 4], &[-3.0, 2.0, 30.0, 7.0]), lod))
+            .input("ImInfo", tensor([2, 3], &[10.0, 20.0, 1.0, 10.0, 20.0, 1.0]))
+            .output("Output", with_lod(tensor([1, 4], &[0.0, 2.0, 19.0, 7.0]), lod))
+            .run();
+    }
+
+    #[test]
     fn every_image_has_its_info() {
         let boxes = with_lod(noise([2, 4], 1), &[&[0, 1, 2]]);
         let e = check("box_clip").input("Input", boxes).input("ImInfo", noise([3, 3], 2)).any_output("Output").error();

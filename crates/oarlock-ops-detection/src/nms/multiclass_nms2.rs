@@ -33,6 +33,22 @@ impl OpDef for MulticlassNms2 {
 }
 
 #[test]
+fn image_may_have_no_boxes() {
+    use crate::testing::{check, tensor, tensor_of, with_lod};
+    let lod: &[&[usize]] = &[&[0, 0, 1]];
+    let boxes = [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0];
+    check("multiclass_nms2")
+        .input("BBoxes", with_lod(tensor([1, 2, 4], &boxes), lod))
+        .input("Scores", with_lod(tensor([1, 2], &[0.9, 0.5]), lod))
+        .attr("score_threshold", 0.1f32)
+        .attr("nms_top_k", -1)
+        .attr("keep_top_k", -1)
+        .output("Out", with_lod(tensor([1, 6], &[1.0, 0.5, 2.0, 2.0, 3.0, 3.0]), lod))
+        .output("Index", with_lod(tensor_of([1, 1], &[1]), lod))
+        .run();
+}
+
+#[test]
 fn kept_boxes_are_numbered_across_images() {
     use crate::testing::{check, tensor, tensor_of, with_lod};
     let boxes = [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0];

@@ -199,6 +199,15 @@ mod tests {
     }
 
     #[test]
+    fn image_without_rows_matches_nothing() {
+        check("bipartite_match")
+            .input("DistMat", with_lod(tensor([1, 2], &[0.3, 0.4]), &[&[0, 0, 1]]))
+            .output("ColToRowMatchIndices", tensor_of([2, 2], &[-1, -1, -1, 0]))
+            .output("ColToRowMatchDist", tensor([2, 2], &[0.0, 0.0, 0.0, 0.4]))
+            .run();
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let outs = |case: Check| case.any_output("ColToRowMatchIndices").any_output("ColToRowMatchDist");
         let e = outs(case().attr("match_type", "best")).error();
