@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Families of operators do not need each other.
     ("oarlock-ops-array", FAMILY),
     ("oarlock-ops-control", FAMILY),
+    ("oarlock-ops-detection", FAMILY),
     ("oarlock-ops-image", FAMILY),
     ("oarlock-ops-math", FAMILY),
     ("oarlock-ops-sequence", FAMILY),
@@ -26,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "oarlock-ops-array",
             "oarlock-ops-control",
+            "oarlock-ops-detection",
             "oarlock-ops-image",
             "oarlock-ops-math",
             "oarlock-ops-sequence",

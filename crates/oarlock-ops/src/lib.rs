@@ -16,6 +16,7 @@ pub fn ops() -> impl Iterator<Item = &'static dyn OpDef> {
     oarlock_ops_math::ops()
         .chain(oarlock_ops_array::ops())
         .chain(oarlock_ops_control::ops())
+        .chain(oarlock_ops_detection::ops())
         .chain(oarlock_ops_image::ops())
         .chain(oarlock_ops_sequence::ops())
         .chain(oarlock_ops_training::ops())

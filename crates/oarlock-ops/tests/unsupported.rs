@@ -36,10 +36,10 @@ fn every_fluid_operator_is_defined_or_unsupported() {
 #[test]
 fn error_about_an_unsupported_operator_gives_the_reason() {
     let registry = Registry::new(oarlock_ops::ops(), []).with_unsupported(oarlock_ops::unsupported());
-    let Err(e) = registry.entry("multiclass_nms") else { panic!("it is unsupported") };
+    let Err(e) = registry.entry("py_func") else { panic!("it is unsupported") };
     assert_eq!(
         e.to_string(),
-        "error[unsupported]: operator `multiclass_nms` is not supported: object detection (boxes, anchors, regions of \
-         interest) is not supported yet\n  help: docs/ops.md lists the operators of this version"
+        "error[unsupported]: operator `py_func` is not supported: it calls Python, so only the Python package has it\n  \
+         help: docs/ops.md lists the operators of this version"
     );
 }
