@@ -1,11 +1,6 @@
 """Clicks from dense features and sparse slots of any length: embeddings summed by slot, then a deep network."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import numpy as np
 import paddle

@@ -1,11 +1,6 @@
 """Small colour images with VGG or ResNet blocks: ``image_classification.py vgg|resnet``."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import sys
 

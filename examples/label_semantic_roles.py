@@ -1,11 +1,6 @@
 """Semantic roles of words with a conditional random field over a bidirectional recurrent network."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import numpy as np
 import paddle

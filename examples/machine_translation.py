@@ -1,11 +1,6 @@
 """Translation with an encoder and a decoder; the decoder of inference is a beam search in a While loop."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import numpy as np
 import paddle

@@ -4,12 +4,7 @@ OARLOCK_MNIST=directory with t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyt
 real digits and tests on the other 2,000; without it, on made digits of the same shape.
 """
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import gzip
 import os

@@ -1,11 +1,6 @@
 """Ratings of films from features of the viewer and of the film: two towers and their cosine."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import numpy as np
 import paddle

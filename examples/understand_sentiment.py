@@ -1,11 +1,6 @@
 """Sentiment of texts of any length: ``understand_sentiment.py conv|stacked_lstm``."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import sys
 

@@ -1,11 +1,6 @@
 """Clicks with a wide linear part over ids and a deep network over their embeddings."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import numpy as np
 import paddle.fluid as fluid

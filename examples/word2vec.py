@@ -1,11 +1,6 @@
 """Word vectors from an n-gram model: four words predict the fifth, all through one embedding table."""
 
-try:
-    import oarlock
-
-    oarlock.install_as_paddle()  # `paddle` is Oarlock; without these lines it is PaddlePaddle
-except ImportError:
-    pass
+import as_paddle  # `paddle` is Oarlock where it is installed
 
 import numpy as np
 import paddle.fluid as fluid

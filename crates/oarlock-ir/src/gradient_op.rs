@@ -46,7 +46,7 @@ impl GradOp {
         GradOp { doc, ..self }
     }
 
-    /// The forward operator leaves `@EMPTY@` for gradients nobody wants, because their positions in a slot matter.
+    /// The forward operator leaves `@EMPTY@` for gradients that are not needed, because their positions in a slot matter.
     pub const fn positional(self) -> GradOp {
         GradOp { positional: true, ..self }
     }

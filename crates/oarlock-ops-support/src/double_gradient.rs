@@ -5,10 +5,8 @@
 
 use std::marker::PhantomData;
 
-use oarlock_ir::{
-    AttrView, EMPTY, Grad, In, Infer, Io, Kernel, Op, OpDef, Out, Prepare, Result, Sig, VarKind, by_float, grad_name,
-    kernel,
-};
+use oarlock_ir::{AttrView, EMPTY, Grad, In, Infer, Io, Kernel, Op, OpDef, Out, Prepare, Result, Sig, VarKind};
+use oarlock_ir::{by_float, grad_name, kernel};
 use oarlock_tensor::{Dims, Float, Tensor};
 
 use crate::broadcast::{Spread, spread};

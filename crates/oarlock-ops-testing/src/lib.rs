@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
-use oarlock_ir::{
-    Attr, Dim, Fusion, Grad, Name, Op, OpDef, Program, Registry, Shape, Var, VarKind, VarType, append_op, grad_name,
-};
+use oarlock_ir::{Attr, Dim, Fusion, Grad, Name, Op, OpDef, Program, Registry, Shape, Var, VarKind, VarType};
+use oarlock_ir::{append_op, grad_name};
 use oarlock_tensor::{DType, Dims, Lod, SelectedRows, Tensor, Value};
 use oarlock_testkit::{Tolerance, close};
 

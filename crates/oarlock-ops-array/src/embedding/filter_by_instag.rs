@@ -1,9 +1,8 @@
 //! `filter_by_instag`: keeps the instances that carry one of some tags.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarKind, VarType, sig, slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarKind, VarType};
 use oarlock_ir::{by_float, kernel};
+use oarlock_ir::{sig, slots};
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, Element, Float, Lod, Tensor, by_element};
 

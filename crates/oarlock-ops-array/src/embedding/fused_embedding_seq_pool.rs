@@ -1,8 +1,7 @@
 //! `fused_embedding_seq_pool`: looks ids up and sums the rows of each sequence.
 
-use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{Dims, Float, SelectedRows, Tensor, simd};

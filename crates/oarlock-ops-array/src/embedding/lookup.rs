@@ -6,9 +6,8 @@
 use std::cell::RefMut;
 use std::collections::HashMap;
 
-use oarlock_ir::{
-    Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType, by_float, kernel,
-};
+use oarlock_ir::{Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType};
+use oarlock_ir::{by_float, kernel};
 use oarlock_tensor::table::TableVar;
 use oarlock_tensor::{DType, Dims, Element, Float, MAX_RANK, SelectedRows, Tensor, Value, simd};
 

@@ -1,8 +1,7 @@
 //! `assign_value`: a tensor whose elements stand in the program.
 
-use oarlock_ir::{
-    Attr, AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType, fail, kernel, sig,
-};
+use oarlock_ir::{Attr, AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType};
+use oarlock_ir::{fail, kernel, sig};
 use oarlock_tensor::{B8, DType, Dims, Element, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&AssignValue];

@@ -1,8 +1,7 @@
 //! `scatter`: rows replaced, or summed up, by index.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::int_list::read_indices;
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::Element;

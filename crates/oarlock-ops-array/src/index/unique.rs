@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
-};
+use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{fail, kernel};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{DType, Dims, Element};
 

@@ -1,8 +1,7 @@
 //! `dropout`: sets random elements to 0 while training.
 
-use oarlock_ir::{
-    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_tensor::rng::MinStd;
 use oarlock_tensor::{DType, Float};
 

@@ -1,8 +1,7 @@
 //! `meshgrid`: the coordinates of a grid.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_tensor::{Dims, Element};
 
 use crate::fill::shape_source::checked_dims;

@@ -1,8 +1,7 @@
 //! `trace`: the sum of a diagonal.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element};
 

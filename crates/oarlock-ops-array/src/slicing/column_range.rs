@@ -1,8 +1,7 @@
 //! The same columns of several matrices; shared by `partial_concat` and `partial_sum`.
 
-use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType, fail, kernel,
-};
+use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{fail, kernel};
 use oarlock_tensor::Dims;
 
 /// Adds the attributes that name the columns.

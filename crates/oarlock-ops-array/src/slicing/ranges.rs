@@ -1,8 +1,7 @@
 //! Which elements along each axis, and what shape they make; shared by `slice` and `strided_slice`.
 
-use oarlock_ir::{
-    Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel,
-};
+use oarlock_ir::kernel;
+use oarlock_ir::{Dim, Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
 use oarlock_ops_support::double_gradient::{Places, emit_from};
 use oarlock_ops_support::int_list::IntList;
 use oarlock_ops_support::strided_view::View;

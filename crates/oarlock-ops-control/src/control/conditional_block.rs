@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 
-use oarlock_ir::{
-    Attr, BlockRef, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, fail, grad_name,
-    kernel,
-};
+use oarlock_ir::{Attr, BlockRef, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
+use oarlock_ir::{fail, grad_name, kernel};
 use oarlock_tensor::Value;
 
 use crate::control::block_steps::{self, StepSlots, Steps};

@@ -236,14 +236,18 @@ fn put_row(from: &Tensor, row: usize, rows: usize, first: bool, to: &mut Tensor)
     Ok(())
 }
 
-const RECURRENT_GRAD: GradOp = GradOp::of(&Recurrent, "recurrent_grad(inputs, initial_states, parameters, outputs?, outputs@GRAD?, step_scopes, step_scopes@GRAD?) -> inputs@GRAD, initial_states@GRAD, parameters@GRAD")
-    .doc("runs the gradients of the block for each step, last step first")
-    .traits(Traits::NONE.maybe_empty(&["outputs@GRAD"]))
-    .kernel(|p| {
-        let mut backward = Backward::new(p)?;
-        let steps = p.input("step_scopes")?;
-        kernel(move |io| Steps::replay(io, steps, |steps| backward.run(io, steps)))
-    });
+const RECURRENT_GRAD: GradOp = GradOp::of(
+    &Recurrent,
+    "recurrent_grad(inputs, initial_states, parameters, outputs?, outputs@GRAD?, step_scopes, \
+     step_scopes@GRAD?) -> inputs@GRAD, initial_states@GRAD, parameters@GRAD",
+)
+.doc("runs the gradients of the block for each step, last step first")
+.traits(Traits::NONE.maybe_empty(&["outputs@GRAD"]))
+.kernel(|p| {
+    let mut backward = Backward::new(p)?;
+    let steps = p.input("step_scopes")?;
+    kernel(move |io| Steps::replay(io, steps, |steps| backward.run(io, steps)))
+});
 
 struct Backward {
     block: BlockRef,

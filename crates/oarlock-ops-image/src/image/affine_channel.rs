@@ -1,8 +1,7 @@
 //! `affine_channel`: every channel times a number plus a number.
 
-use oarlock_ir::{
-    AttrView, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig,
-};
+use oarlock_ir::{AttrView, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::sliding_window::Format;
 use oarlock_tensor::{Dims, Float};
 

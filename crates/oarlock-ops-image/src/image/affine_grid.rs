@@ -1,8 +1,7 @@
 //! `affine_grid`: where an affine map leads the points of an image.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType};
+use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::int_list::IntList;
 use oarlock_tensor::{Dims, Float};
 

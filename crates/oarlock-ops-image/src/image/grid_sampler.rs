@@ -1,8 +1,7 @@
 //! `grid_sampler`: pixels of an image at given points.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_tensor::{Dims, Float, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&GridSampler, &GRAD];

@@ -1,9 +1,7 @@
 //! Images and volumes made larger or smaller: what `nearest_interp`, `bilinear_interp` and `trilinear_interp` share.
 
-use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    kernel,
-};
+use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::sliding_window::{Axes, Format};
 use oarlock_tensor::{Dims, Float};

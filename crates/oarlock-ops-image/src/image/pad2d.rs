@@ -1,9 +1,9 @@
 //! `pad2d`: images with a value, their mirror image or their edges around them.
 
 use oarlock_ir::{
-    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType,
 };
+use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::int_list::IntList;
 use oarlock_ops_support::sliding_window::{Axes, Format};
 use oarlock_tensor::{Dims, Element, Float, Tensor, by_element};

@@ -1,8 +1,7 @@
 //! `similarity_focus`: marks the largest elements of chosen planes, each row and column once.
 
-use oarlock_ir::{
-    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_tensor::{Dims, Float};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&SimilarityFocus];

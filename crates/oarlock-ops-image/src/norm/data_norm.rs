@@ -1,9 +1,10 @@
 //! `data_norm`: normalisation by statistics collected over all data, not over the batch.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType, sig, slots,
+    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarKind, VarType,
 };
 use oarlock_ir::{by_float, kernel};
+use oarlock_ir::{sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_tensor::{Dims, Float, Tensor};
 

@@ -1,8 +1,7 @@
 //! `instance_norm`: every channel of every example moved and scaled to mean 0 and variance 1.
 
-use oarlock_ir::{
-    GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, product, sig,
-};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType};
+use oarlock_ir::{by_float, kernel, product, sig};
 use oarlock_ops_support::double_gradient::{Places, emit_from};
 use oarlock_tensor::{Dims, Float, simd};
 

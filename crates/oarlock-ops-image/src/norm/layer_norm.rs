@@ -1,9 +1,7 @@
 //! `layer_norm`: every row moved and scaled to mean 0 and variance 1, then to a learned mean and scale per column.
 
-use oarlock_ir::{
-    Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
-    product, sig, slots,
-};
+use oarlock_ir::{Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{by_float, kernel, product, sig, slots};
 use oarlock_tensor::{Dims, Float, simd};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&LayerNorm, &GRAD];

@@ -1,8 +1,7 @@
 //! `lrn`: every element divided by the size of its neighbours in other channels.
 
-use oarlock_ir::{
-    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::sliding_window::{Axes, Format};
 use oarlock_tensor::{Dims, Float};
 

@@ -1,8 +1,7 @@
 //! Maxima of windows together with where they are: `max_pool2d_with_index`, `max_pool3d_with_index`.
 
-use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel,
-};
+use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
+use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::sliding_window::{Axes, Format, Padding};
 use oarlock_tensor::{DType, Float};
 

@@ -1,8 +1,7 @@
 //! Pooling of images and volumes: what `pool2d`, `pool3d` and the pools with indices share.
 
-use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel,
-};
+use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType};
+use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::sliding_window::{Axes, Format, Padding, met};
 use oarlock_tensor::{Dims, Float, Pool, simd};
 

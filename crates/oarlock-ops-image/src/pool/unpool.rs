@@ -1,9 +1,7 @@
 //! `unpool`: maxima put back to where they were.
 
-use oarlock_ir::{
-    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail,
-    kernel, sig,
-};
+use oarlock_ir::{AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::sliding_window::{Axes, sizes};
 use oarlock_tensor::{Dims, Element, Float};

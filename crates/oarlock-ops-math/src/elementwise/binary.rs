@@ -4,9 +4,8 @@
 
 use std::marker::PhantomData;
 
-use oarlock_ir::{
-    Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
-};
+use oarlock_ir::{Error, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::broadcast::{self, HOW_TO_FIT, Spread, spread};
 use oarlock_ops_support::number::{self, Number, by_number};
 use oarlock_tensor::{Float, Tensor, Value, simd};

@@ -1,8 +1,7 @@
 //! `fused_elemwise_activation`: a sum or product and a function of one number, one inside the other.
 
-use oarlock_ir::{
-    AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel, sig, slots,
-};
+use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig};
+use oarlock_ir::{by_float, fail, kernel, sig, slots};
 use oarlock_ops_support::broadcast::Spread;
 use oarlock_ops_support::broadcast::spread;
 use oarlock_ops_support::checks::sized;

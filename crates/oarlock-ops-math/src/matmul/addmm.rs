@@ -1,8 +1,7 @@
 //! `addmm`: a matrix product added to a matrix.
 
-use oarlock_ir::{
-    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig,
-};
+use oarlock_ir::{AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::broadcast;
 use oarlock_ops_support::broadcast::spread;
 use oarlock_ops_support::checks::sized;

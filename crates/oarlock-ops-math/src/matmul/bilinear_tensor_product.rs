@@ -1,8 +1,7 @@
 //! `bilinear_tensor_product`: bilinear forms of two rows.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::{Dims, Tensor, simd};

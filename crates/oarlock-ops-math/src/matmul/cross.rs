@@ -1,8 +1,7 @@
 //! `cross`: the vector product in space.
 
-use oarlock_ir::{
-    Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element, Float};

@@ -1,8 +1,7 @@
 //! `kron`: Kronecker's product.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Dims, Element};
 

@@ -1,8 +1,7 @@
 //! `matmul`: products of the matrices in the last two axes, with transposes and a factor.
 
-use oarlock_ir::{
-    AttrView, Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, by_float, kernel, product, sig,
-};
+use oarlock_ir::{AttrView, Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result};
+use oarlock_ir::{by_float, kernel, product, sig};
 use oarlock_ops_support::checks::sized;
 use oarlock_tensor::{Dims, Element, Float};
 

@@ -1,8 +1,7 @@
 //! `mul`: the product of two tensors seen as matrices; the heart of every fully connected layer.
 
-use oarlock_ir::{
-    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, by_float, kernel, product, sig,
-};
+use oarlock_ir::{AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{by_float, kernel, product, sig};
 use oarlock_ops_support::checks::sized;
 use oarlock_ops_support::double_gradient::{Places, emit_from};
 use oarlock_tensor::{Dims, Element, Float, MAX_RANK};

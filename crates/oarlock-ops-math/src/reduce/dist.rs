@@ -1,8 +1,7 @@
 //! `dist`: the distance of two tensors.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, VarType, by_float, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, VarType};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::broadcast::spread;
 use oarlock_ops_support::broadcast::{self, Spread};
 use oarlock_tensor::{Dims, Element, Float};

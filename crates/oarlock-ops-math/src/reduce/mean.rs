@@ -1,8 +1,7 @@
 //! `mean`: the mean of all elements.
 
-use oarlock_ir::{
-    Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType, by_float, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Shape, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_tensor::{Dims, Element, Float, simd};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Mean, &GRAD];

@@ -1,8 +1,7 @@
 //! `p_norm`: the norm along an axis.
 
-use oarlock_ir::{
-    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType, by_float, fail, kernel,
-};
+use oarlock_ir::{AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, VarType};
+use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::int_list::axis_of;
 use oarlock_tensor::{Dims, Element, Float};
 

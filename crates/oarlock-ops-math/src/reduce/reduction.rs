@@ -4,10 +4,8 @@
 
 use std::marker::PhantomData;
 
-use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float,
-    fail, kernel,
-};
+use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::broadcast::Spread;
 use oarlock_ops_support::double_gradient::{Places, emit_from};
 use oarlock_ops_support::number::{Number, by_number, fold};

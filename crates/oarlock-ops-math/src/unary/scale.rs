@@ -1,8 +1,7 @@
 //! `scale`: a factor and a summand for every element.
 
-use oarlock_ir::{
-    Attr, Grad, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Traits, checked_kernel, fail, sig, slots,
-};
+use oarlock_ir::{Attr, Grad, Infer, Io, Kernel, Kind, Op, OpDef, Prepare, Result, Traits};
+use oarlock_ir::{checked_kernel, fail, sig, slots};
 use oarlock_ops_support::number::{Number, by_number};
 use oarlock_tensor::{Tensor, Value};
 

@@ -1,8 +1,7 @@
 //! `beam_search`: one step of a beam search: the best continuations of the branches of every source.
 
-use oarlock_ir::{
-    Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Dims, Float, Lod, Tensor};
 

@@ -1,8 +1,7 @@
 //! `beam_search_decode`: whole sentences out of the steps of a beam search.
 
-use oarlock_ir::{
-    Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_tensor::{DType, Dims, Float, Lod, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&BeamSearchDecode];

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Dims, Float, Lod, simd};
@@ -208,16 +207,20 @@ fn normalize<T: Float>(x: &mut [T]) -> T {
     sum
 }
 
-const GRAD: GradOp = GradOp::of(&LinearChainCrf, "linear_chain_crf_grad(Alpha, Emission, EmissionExps, Label, Length, LogLikelihood@GRAD, Transition, TransitionExps) -> Emission@GRAD, Transition@GRAD")
-    .doc("what is expected under the model less what the labels say, times the gradient of the cost")
-    .kernel(|p| {
-        let backward = Backward::new(p)?;
-        let mut sequences = Vec::new();
-        by_float!(p.float("Emission")?, T => {
-            let mut scratch = Scratch::<T>::default();
-            kernel(move |io| backward.run(io, &mut sequences, &mut scratch))
-        })
-    });
+const GRAD: GradOp = GradOp::of(
+    &LinearChainCrf,
+    "linear_chain_crf_grad(Alpha, Emission, EmissionExps, Label, Length, LogLikelihood@GRAD, Transition, \
+     TransitionExps) -> Emission@GRAD, Transition@GRAD",
+)
+.doc("what is expected under the model less what the labels say, times the gradient of the cost")
+.kernel(|p| {
+    let backward = Backward::new(p)?;
+    let mut sequences = Vec::new();
+    by_float!(p.float("Emission")?, T => {
+        let mut scratch = Scratch::<T>::default();
+        kernel(move |io| backward.run(io, &mut sequences, &mut scratch))
+    })
+});
 
 slots! {
     struct Backward(p) {

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::lod_rows;

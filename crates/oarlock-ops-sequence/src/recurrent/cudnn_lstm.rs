@@ -4,10 +4,9 @@
 //! input, forget, candidate and output gates, then those from its hidden state, each a row per element of the state. Behind all
 //! matrices, in the same order: the biases that go with the input, then those that go with the hidden state.
 
-use oarlock_ir::{
-    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarKind, sig, slots,
-};
+use oarlock_ir::{AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarKind};
 use oarlock_ir::{by_float, fail, kernel};
+use oarlock_ir::{sig, slots};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
 use oarlock_tensor::rng::{Uniform, fill_uniform};
@@ -359,23 +358,27 @@ fn take_columns<T: Math>(to: &mut [T], from: &[T], steps: &Steps, (width, left):
     }
 }
 
-const CUDNN_LSTM_GRAD: GradOp = GradOp::of(&CudnnLstm, "cudnn_lstm_grad(Input, InitH, InitC, W, Cache, Out?, Out@GRAD?, last_h@GRAD?, last_c@GRAD?) -> Input@GRAD, InitH@GRAD, InitC@GRAD, W@GRAD")
-    .doc("gradients of `cudnn_lstm`, which is computed again first")
-    .traits(Traits::NONE.maybe_empty(&["Cache"]).shape_only(&["Out"]))
-    .infer(|cx| {
-        for slot in ["Input", "InitH", "InitC", "W"] {
-            let ty = cx.input(slot)?.with_kind(VarKind::Tensor);
-            cx.set(&format!("{slot}@GRAD"), ty);
-        }
-        Ok(())
+const CUDNN_LSTM_GRAD: GradOp = GradOp::of(
+    &CudnnLstm,
+    "cudnn_lstm_grad(Input, InitH, InitC, W, Cache, Out?, Out@GRAD?, last_h@GRAD?, last_c@GRAD?) -> Input@GRAD, \
+     InitH@GRAD, InitC@GRAD, W@GRAD",
+)
+.doc("gradients of `cudnn_lstm`, which is computed again first")
+.traits(Traits::NONE.maybe_empty(&["Cache"]).shape_only(&["Out"]))
+.infer(|cx| {
+    for slot in ["Input", "InitH", "InitC", "W"] {
+        let ty = cx.input(slot)?.with_kind(VarKind::Tensor);
+        cx.set(&format!("{slot}@GRAD"), ty);
+    }
+    Ok(())
+})
+.kernel(|p| {
+    let grad = Grads::new(p)?;
+    by_float!(p.float("Input")?, T => {
+        let (mut memory, mut back) = (Memory::<T>::default(), Back::<T>::default());
+        kernel(move |io| grad.run(io, &mut memory, &mut back))
     })
-    .kernel(|p| {
-        let grad = Grads::new(p)?;
-        by_float!(p.float("Input")?, T => {
-            let (mut memory, mut back) = (Memory::<T>::default(), Back::<T>::default());
-            kernel(move |io| grad.run(io, &mut memory, &mut back))
-        })
-    });
+});
 
 slots! {
     #[derive(Clone, Copy)]

@@ -1,8 +1,7 @@
 //! `gru`: a gated recurrent unit over sequences; the products of its input with a weight are computed before it.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::{GemmElem, Mat};
@@ -160,16 +159,20 @@ fn rows_of<T>(of: &[T], rows: std::ops::Range<usize>, width: usize) -> &[T] {
     &of[rows.start * width..rows.end * width]
 }
 
-const GRAD: GradOp = GradOp::of(&Gru, "gru_grad(Input, H0, Weight, Bias, BatchGate, BatchResetHiddenPrev, BatchHidden, Hidden, Hidden@GRAD) -> Input@GRAD, H0@GRAD, Weight@GRAD, Bias@GRAD")
-    .doc("gradients of `gru`, from the last step to the first")
-    .traits(Traits::NONE.shape_only(&["Input", "Bias", "Hidden"]))
-    .kernel(|p| {
-        let grad = Grads::new(p)?;
-        by_float!(p.float("Input")?, T => {
-            let mut scratch = Scratch::<T>::default();
-            kernel(move |io| grad.run(io, &mut scratch))
-        })
-    });
+const GRAD: GradOp = GradOp::of(
+    &Gru,
+    "gru_grad(Input, H0, Weight, Bias, BatchGate, BatchResetHiddenPrev, BatchHidden, Hidden, \
+     Hidden@GRAD) -> Input@GRAD, H0@GRAD, Weight@GRAD, Bias@GRAD",
+)
+.doc("gradients of `gru`, from the last step to the first")
+.traits(Traits::NONE.shape_only(&["Input", "Bias", "Hidden"]))
+.kernel(|p| {
+    let grad = Grads::new(p)?;
+    by_float!(p.float("Input")?, T => {
+        let mut scratch = Scratch::<T>::default();
+        kernel(move |io| grad.run(io, &mut scratch))
+    })
+});
 
 slots! {
     #[derive(Clone, Copy)]

@@ -156,16 +156,20 @@ impl Unit {
     }
 }
 
-const GRAD: GradOp = GradOp::of(&GruUnit, "gru_unit_grad(Input, HiddenPrev, Weight, Bias, Gate, ResetHiddenPrev, Hidden@GRAD) -> Input@GRAD, HiddenPrev@GRAD, Weight@GRAD, Bias@GRAD")
-    .doc("gradients of `gru_unit`")
-    .traits(Traits::NONE.shape_only(&["Input", "Bias"]))
-    .kernel(|p| {
-        let grad = UnitGrad::new(p)?;
-        by_float!(p.float("Input")?, T => {
-            let mut scratch = Scratch::<T>::default();
-            kernel(move |io| grad.run(io, &mut scratch))
-        })
-    });
+const GRAD: GradOp = GradOp::of(
+    &GruUnit,
+    "gru_unit_grad(Input, HiddenPrev, Weight, Bias, Gate, ResetHiddenPrev, Hidden@GRAD) -> Input@GRAD, \
+     HiddenPrev@GRAD, Weight@GRAD, Bias@GRAD",
+)
+.doc("gradients of `gru_unit`")
+.traits(Traits::NONE.shape_only(&["Input", "Bias"]))
+.kernel(|p| {
+    let grad = UnitGrad::new(p)?;
+    by_float!(p.float("Input")?, T => {
+        let mut scratch = Scratch::<T>::default();
+        kernel(move |io| grad.run(io, &mut scratch))
+    })
+});
 
 slots! {
     #[derive(Clone, Copy)]

@@ -1,9 +1,7 @@
 //! `lstm`: a long short-term memory over sequences; the products of its input with a weight are computed before it.
 
-use oarlock_ir::{
-    Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel, sig,
-    slots,
-};
+use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits};
+use oarlock_ir::{by_float, fail, kernel, sig, slots};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::{GemmElem, Mat};

@@ -1,8 +1,7 @@
 //! `lstmp`: a long short-term memory whose hidden state is projected to fewer numbers before the next step sees it.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, by_float, fail, kernel, slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig};
+use oarlock_ir::{by_float, fail, kernel, slots};
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::gemm::{GemmElem, Mat, gemm};
@@ -226,19 +225,23 @@ impl Inputs {
     }
 }
 
-const GRAD: GradOp = GradOp::of(&Lstmp, "lstmp_grad(H0, C0, Weight, ProjWeight, Bias, Projection, Cell, BatchGate, BatchCellPreAct, BatchHidden, Projection@GRAD) -> Input@GRAD, H0@GRAD, C0@GRAD, Weight@GRAD, ProjWeight@GRAD, Bias@GRAD")
-    .doc("gradients of `lstmp`, from the last step to the first")
-    .infer(|cx| {
-        cx.grads_of(&["H0", "C0", "Weight", "ProjWeight", "Bias"])?;
-        cx.same("Input@GRAD", "BatchGate")
+const GRAD: GradOp = GradOp::of(
+    &Lstmp,
+    "lstmp_grad(H0, C0, Weight, ProjWeight, Bias, Projection, Cell, BatchGate, BatchCellPreAct, BatchHidden, \
+     Projection@GRAD) -> Input@GRAD, H0@GRAD, C0@GRAD, Weight@GRAD, ProjWeight@GRAD, Bias@GRAD",
+)
+.doc("gradients of `lstmp`, from the last step to the first")
+.infer(|cx| {
+    cx.grads_of(&["H0", "C0", "Weight", "ProjWeight", "Bias"])?;
+    cx.same("Input@GRAD", "BatchGate")
+})
+.kernel(|p| {
+    let grad = Grads::new(p)?;
+    by_float!(p.float("BatchGate")?, T => {
+        let mut scratch = Scratch::<T>::default();
+        kernel(move |io| grad.run(io, &mut scratch))
     })
-    .kernel(|p| {
-        let grad = Grads::new(p)?;
-        by_float!(p.float("BatchGate")?, T => {
-            let mut scratch = Scratch::<T>::default();
-            kernel(move |io| grad.run(io, &mut scratch))
-        })
-    });
+});
 
 slots! {
     #[derive(Clone, Copy)]

@@ -1,8 +1,7 @@
 //! `sequence_conv`: a convolution along each sequence.
 
-use oarlock_ir::{
-    Attr, AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, slots,
-};
+use oarlock_ir::slots;
+use oarlock_ir::{Attr, AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;

@@ -1,8 +1,7 @@
 //! `sequence_pad`: sequences as a batch of equal lengths.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, MAX_RANK, Tensor};

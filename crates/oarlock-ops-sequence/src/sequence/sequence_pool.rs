@@ -1,8 +1,7 @@
 //! `sequence_pool`: one row out of each sequence.
 
-use oarlock_ir::{
-    Attr, AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, sig,
-};
+use oarlock_ir::sig;
+use oarlock_ir::{Attr, AttrView, Dim, Grad, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits};
 use oarlock_ir::{by_float, fail, kernel};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::lod_rows;

@@ -1,8 +1,7 @@
 //! `center_loss`: the distance of each example to the centre of its class; centres move towards their examples.
 
-use oarlock_ir::{
-    Dim, GradOp, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, GradOp, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::class_axis::Labels;
 use oarlock_ops_support::equal_sizes;

@@ -1,8 +1,7 @@
 //! `cos_sim`: the cosine of the angle between each row and the same row, or the only one, of another tensor.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, by_float, kernel, product, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result};
+use oarlock_ir::{by_float, kernel, product, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Float, simd};

@@ -1,8 +1,7 @@
 //! `cross_entropy2`: `cross_entropy` of class numbers that keeps what its gradient needs, so that `X` can be freed.
 
-use oarlock_ir::{
-    GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits, by_float, kernel, sig,
-};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes, Labels, bounded_ln};
 use oarlock_tensor::{Dims, Float, MAX_RANK};
 

@@ -1,8 +1,7 @@
 //! `kldiv_loss`: the divergence of a distribution from a target; `X` holds logarithms.
 
-use oarlock_ir::{
-    AttrView, Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{AttrView, Dim, GradOp, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::equal_sizes::{self, Together};
 use oarlock_tensor::{Dims, Float};
 

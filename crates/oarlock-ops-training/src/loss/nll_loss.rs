@@ -1,9 +1,7 @@
 //! `nll_loss`: the negative log-likelihood of classes, from log-probabilities.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel, sig,
-    slots,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::class_axis::{Classes, Labels};
 use oarlock_ops_support::equal_sizes;

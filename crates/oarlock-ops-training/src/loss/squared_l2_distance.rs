@@ -1,8 +1,7 @@
 //! `squared_l2_distance`: the squared distance of each row from the same row, or the only one, of another tensor.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, product, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits};
+use oarlock_ir::{by_float, kernel, product, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Dims, Float, simd};

@@ -1,8 +1,7 @@
 //! `auc`: the area under the ROC curve, over all batches so far or a window of the last ones, of the samples of all replicas.
 
-use oarlock_ir::{
-    Dim, Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, fail, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, Error, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{fail, kernel, sig, slots};
 use oarlock_tensor::{DType, Dims, Tensor};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Auc];

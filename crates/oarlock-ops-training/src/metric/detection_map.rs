@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel,
-    sig, slots,
-};
+use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig, slots};
 use oarlock_ops_support::lod_rows::offsets;
 use oarlock_tensor::{DType, Dims, Float, Lod};
 

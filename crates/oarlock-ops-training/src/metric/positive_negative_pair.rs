@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
-};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;

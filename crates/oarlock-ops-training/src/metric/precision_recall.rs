@@ -1,8 +1,7 @@
 //! `precision_recall`: precision, recall and F1 of classes, of a batch and of all so far.
 
-use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
-};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType};
+use oarlock_ir::{by_float, kernel, sig, slots};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::ints::Ints;
 use oarlock_tensor::{DType, Dims, Float};

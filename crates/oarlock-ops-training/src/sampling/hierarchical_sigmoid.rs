@@ -1,9 +1,9 @@
 //! `hierarchical_sigmoid`: a softmax over many classes as a walk through a binary tree.
 
 use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType, by_float,
-    kernel, slots,
+    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarKind, VarType,
 };
+use oarlock_ir::{by_float, kernel, slots};
 use oarlock_ops_support::checks;
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::{Dims, Float, Tensor, simd};

@@ -268,23 +268,29 @@ fn score<T: Float>(
     Ok(())
 }
 
-const GRAD: GradOp = GradOp::of(&Nce, "nce_grad(Bias, Cost@GRAD, CustomDistAlias, CustomDistAliasProbs, CustomDistProbs, Input, Label, SampleLabels, SampleLogits, SampleWeight, Weight) -> Bias@GRAD, Input@GRAD, Weight@GRAD")
-    .doc("the derivative by each logit is (o - 1) b / (o + b) for true classes and o (1 - o) / (o + b) for drawn ones, \
-             times SampleWeight and Cost@GRAD")
-    .infer(|cx| {
-        cx.grads_of(&["Bias", "Input"])?;
-        let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
-        let weight = cx.input("Weight")?;
-        cx.set("Weight@GRAD", weight.with_kind(kind));
-        Ok(())
+const GRAD: GradOp = GradOp::of(
+    &Nce,
+    "nce_grad(Bias, Cost@GRAD, CustomDistAlias, CustomDistAliasProbs, CustomDistProbs, Input, Label, \
+     SampleLabels, SampleLogits, SampleWeight, Weight) -> Bias@GRAD, Input@GRAD, Weight@GRAD",
+)
+.doc(
+    "the derivative by each logit is (o - 1) b / (o + b) for true classes and o (1 - o) / (o + b) for drawn ones, \
+             times SampleWeight and Cost@GRAD",
+)
+.infer(|cx| {
+    cx.grads_of(&["Bias", "Input"])?;
+    let kind = if cx.attrs().bool("is_sparse")? { VarKind::SelectedRows } else { VarKind::Tensor };
+    let weight = cx.input("Weight")?;
+    cx.set("Weight@GRAD", weight.with_kind(kind));
+    Ok(())
+})
+.kernel(|p| {
+    let backward = Backward::new(p)?;
+    by_float!(p.float("Input")?, T => {
+        let mut scratch = Vec::<T>::new();
+        kernel(move |io| backward.run(io, &mut scratch))
     })
-    .kernel(|p| {
-        let backward = Backward::new(p)?;
-        by_float!(p.float("Input")?, T => {
-            let mut scratch = Vec::<T>::new();
-            kernel(move |io| backward.run(io, &mut scratch))
-        })
-    });
+});
 
 slots! {
     struct Backward(p) {

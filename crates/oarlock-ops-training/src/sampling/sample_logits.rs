@@ -1,9 +1,7 @@
 //! `sample_logits`: the logits of the true classes and of some drawn ones, corrected for how probably they were drawn.
 
-use oarlock_ir::{
-    Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits, VarType, by_float, fail,
-    kernel, sig,
-};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits, VarType};
+use oarlock_ir::{by_float, fail, kernel, sig};
 use oarlock_ops_support::checks;
 use oarlock_tensor::{DType, Dims, Float, MAX_RANK};
 

@@ -3,9 +3,8 @@
 //! Saves the passes over the output in each direction: bias and activation are applied to a product while it is being written, and so
 //! is the gradient of the activation below to the gradient of a layer's input. The arithmetic and its order are the same, so the bits are.
 
-use oarlock_ir::{
-    Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result, by_float, kernel, sig,
-};
+use oarlock_ir::{Dim, FuseBlock, Fusion, Infer, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_tensor::gemm::{Mat, Then, gemm_then};
 use oarlock_tensor::{Dims, simd};
 

@@ -5,9 +5,8 @@
 //! a cache holds, so [`FuseProducts`] lets the table's update multiply, after `lookup_sgd` has made one operator of it, or the sum of its
 //! gradients, after `lookup_sum` has; then [`FuseLookup`] does without the copy of the rows.
 
-use oarlock_ir::{
-    Attr, Dim, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig, kernel,
-};
+use oarlock_ir::kernel;
+use oarlock_ir::{Attr, Dim, FuseBlock, Fusion, In, Infer, Io, Kernel, Kind, Name, Op, OpDef, Prepare, Result, Sig};
 use oarlock_tensor::simd::{self, Named};
 use oarlock_tensor::{DType, Dims, Tensor};
 

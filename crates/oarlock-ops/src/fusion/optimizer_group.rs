@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use oarlock_ir::{
-    FuseBlock, Fusion, Infer, Io, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, VarKind, by_float,
-    checked_kernel,
-};
+use oarlock_ir::{FuseBlock, Fusion, Infer, Io, Kernel, Name, Op, OpDef, Prepare, Result, Sig, Traits, VarKind};
+use oarlock_ir::{by_float, checked_kernel};
 use oarlock_ops_training::optimizer::adam::{Adam, AdamStep};
 use oarlock_ops_training::optimizer::momentum::{Momentum, MomentumStep};
 use oarlock_ops_training::optimizer::row_rule::{RowRule, Slices, Step, Update};

@@ -4,10 +4,8 @@
 //! That gradient has one element per row that is not zero, so the sum over the row in `softmax_grad` is a single product:
 //! the same value, since adding zeros is exact.
 
-use oarlock_ir::{
-    Attr, FuseBlock, Fusion, In, Infer, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result, Traits, by_float,
-    kernel, sig,
-};
+use oarlock_ir::{Attr, FuseBlock, Fusion, In, Infer, Kernel, Kind, Name, Op, OpDef, Pattern, Prepare, Result, Traits};
+use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::class_axis::Classes;
 use oarlock_ops_training::loss::cross_entropy2;
 use oarlock_tensor::Element;
