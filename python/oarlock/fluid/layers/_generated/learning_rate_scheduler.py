@@ -13,34 +13,53 @@ __all__ = [
 
 
 def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) -> Variable:
-    """Half a cosine over ``epochs``; the rate changes once per epoch.
+    """Computes a rate that falls by half a cosine: ``learning_rate * 0.5 * (cos(epoch * pi / epochs) + 1)``.
+
+    The rate changes once per epoch, ``epoch = step // step_each_epoch``. Steps are counted by
+    ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program. The first step is 0.
 
     Args:
-        learning_rate (float): the first learning rate.
-        step_each_epoch (float): steps per epoch.
-        epochs (float): epochs until the rate is 0.
+        learning_rate (float): the rate of the first step.
+        step_each_epoch (float): the number of steps in an epoch.
+        epochs (float): the number of epochs until the rate is 0.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Example:
+        >>> rate = fluid.layers.cosine_decay(0.1, step_each_epoch=1, epochs=4)
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.1, 0.0854, 0.05, 0.0146, 0.0]
     """
     return layer("cosine_decay", locals())
 
 
 def exponential_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
-    """``learning_rate * decay_rate ** (step / decay_steps)``; with ``staircase`` the exponent is rounded down.
+    """Computes a rate that falls exponentially: ``learning_rate * decay_rate ** (step / decay_steps)``.
+
+    Steps are counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program.
+    The first step is 0.
 
     Args:
-        learning_rate (float): the first learning rate.
-        decay_steps (float): steps per decay.
+        learning_rate (float): the rate of the first step.
+        decay_steps (float): the number of steps to which ``decay_rate`` belongs.
         decay_rate (float): the factor per ``decay_steps`` steps.
-        staircase (bool): decay once per ``decay_steps`` steps instead of a little in every step.
+        staircase (bool): change the rate once per ``decay_steps`` steps, by rounding ``step / decay_steps`` down,
+            instead of a little in every step.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
 
     Example:
-        >>> rate = fluid.layers.exponential_decay(0.1, decay_steps=1000, decay_rate=0.9, staircase=True)
-        >>> optimizer = fluid.optimizer.SGD(rate)
+        >>> rate = fluid.layers.exponential_decay(0.1, decay_steps=2, decay_rate=0.5, staircase=True)
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.1, 0.1, 0.05, 0.05, 0.025]
     """
     return layer("exponential_decay", locals())
 
@@ -48,16 +67,29 @@ def exponential_decay(learning_rate: float, decay_steps: float, decay_rate: floa
 def inverse_time_decay(
     learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False,
 ) -> Variable:
-    """`rate / (1 + decay_rate * step / decay_steps)`.
+    """Computes a rate that falls with the inverse of the time:
+    ``learning_rate / (1 + decay_rate * step / decay_steps)``.
+
+    Steps are counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program.
+    The first step is 0.
 
     Args:
-        learning_rate (float): the first learning rate.
-        decay_steps (float): steps per decay.
-        decay_rate (float): the factor per ``decay_steps`` steps.
-        staircase (bool): decay once per ``decay_steps`` steps instead of a little in every step.
+        learning_rate (float): the rate of the first step.
+        decay_steps (float): the number of steps to which ``decay_rate`` belongs.
+        decay_rate (float): how fast the rate falls.
+        staircase (bool): change the rate once per ``decay_steps`` steps, by rounding ``step / decay_steps`` down,
+            instead of a little in every step.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Example:
+        >>> rate = fluid.layers.inverse_time_decay(0.1, decay_steps=2, decay_rate=0.5)
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.1, 0.08, 0.0667, 0.0571, 0.05]
     """
     return layer("inverse_time_decay", locals())
 
@@ -65,58 +97,110 @@ def inverse_time_decay(
 def linear_lr_warmup(
     learning_rate: Union[Variable, float], warmup_steps: float, start_lr: float, end_lr: float,
 ) -> Variable:
-    """From `start_lr` to `end_lr` in `warmup_steps`, then `learning_rate`, which may be another schedule.
+    """Raises the rate linearly from ``start_lr`` towards ``end_lr`` in the first ``warmup_steps`` steps; then
+    ``learning_rate`` counts.
+
+    In the warm-up the rate is ``start_lr + (end_lr - start_lr) * step / warmup_steps``. Steps are counted by
+    ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program. The first step is 0.
 
     Args:
-        learning_rate (Variable or float): the rate after the warm-up: a number or a schedule.
-        warmup_steps (float): steps in which the rate grows.
+        learning_rate (Variable or float): the rate after the warm-up: a number, or another schedule.
+        warmup_steps (float): the number of steps in the warm-up.
         start_lr (float): the rate of the first step.
-        end_lr (float): the rate at the end of the warm-up.
+        end_lr (float): the rate that the warm-up approaches, usually ``learning_rate``.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Example:
+        >>> rate = fluid.layers.linear_lr_warmup(0.1, warmup_steps=4, start_lr=0.0, end_lr=0.1)
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.0, 0.025, 0.05, 0.075, 0.1]
     """
     return layer("linear_lr_warmup", locals())
 
 
 def natural_exp_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
-    """`rate * exp(-decay_rate * step / decay_steps)`.
+    """Computes a rate that falls exponentially: ``learning_rate * exp(-decay_rate * step / decay_steps)``.
+
+    Steps are counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program.
+    The first step is 0.
 
     Args:
-        learning_rate (float): the first learning rate.
-        decay_steps (float): steps per decay.
-        decay_rate (float): the factor per ``decay_steps`` steps.
-        staircase (bool): decay once per ``decay_steps`` steps instead of a little in every step.
+        learning_rate (float): the rate of the first step.
+        decay_steps (float): the number of steps to which ``decay_rate`` belongs.
+        decay_rate (float): the exponent per ``decay_steps`` steps.
+        staircase (bool): change the rate once per ``decay_steps`` steps, by rounding ``step / decay_steps`` down,
+            instead of a little in every step.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Example:
+        >>> rate = fluid.layers.natural_exp_decay(0.1, decay_steps=2, decay_rate=0.5)
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.1, 0.0779, 0.0607, 0.0472, 0.0368]
     """
     return layer("natural_exp_decay", locals())
 
 
 def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) -> Variable:
-    """The schedule of the Transformer: grows linearly for ``warmup_steps``, then falls with the square root of the step.
+    """Computes the schedule of the Transformer:
+    ``learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5)``.
+
+    The rate grows linearly for ``warmup_steps`` steps and then falls with the square root of the step. Steps are
+    counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program. The first
+    step is 1.
 
     Args:
         d_model (float): the width of the model.
-        warmup_steps (float): steps in which the rate grows.
-        learning_rate (float): a factor.
+        warmup_steps (float): the steps in which the rate grows.
+        learning_rate (float): a factor of the rate.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Example:
+        >>> rate = fluid.layers.noam_decay(d_model=1, warmup_steps=4)
+        >>> optimizer = fluid.optimizer.Adam(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.125, 0.25, 0.375, 0.5, 0.4472]
     """
     return layer("noam_decay", locals())
 
 
-def piecewise_decay(boundaries: Sequence[Any], values: Sequence[Any]) -> Variable:
-    """``values[i]`` up to step ``boundaries[i]``, and the last value afterwards.
+def piecewise_decay(boundaries: Union[Sequence[Any]], values: Union[Sequence[Any]]) -> Variable:
+    """Takes a rate from a list by the number of the step: ``values[i]`` before step ``boundaries[i]``, and the last
+    value from the last boundary on.
+
+    Steps are counted by ``@LR_DECAY_COUNTER@``, a persistable variable that grows by 1 in every run of the program.
+    The first step is 0.
 
     Args:
-        boundaries (list): steps at which the rate changes.
-        values (list): the rates, one more than boundaries.
+        boundaries (list or tuple): the steps at which the rate changes, in increasing order.
+        values (list or tuple): the rates, one more than boundaries.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Raises:
+        ValueError: ``values`` does not have one element more than ``boundaries``.
+
+    Example:
+        >>> rate = fluid.layers.piecewise_decay(boundaries=[2, 3], values=[1.0, 0.5, 0.1])
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [1.0, 1.0, 0.5, 0.1, 0.1]
     """
     return layer("piecewise_decay", locals())
 
@@ -125,17 +209,29 @@ def polynomial_decay(
     learning_rate: float, decay_steps: float, end_learning_rate: float = 0.0001, power: float = 1.0,
     cycle: bool = False,
 ) -> Variable:
-    """Falls from ``learning_rate`` to ``end_learning_rate`` in ``decay_steps`` by a polynomial; with ``cycle`` it starts
-    again over longer periods.
+    """Computes a rate that falls by a polynomial:
+    ``(learning_rate - end_learning_rate) * (1 - step / decay_steps) ** power + end_learning_rate``.
+
+    After ``decay_steps`` steps it stays at ``end_learning_rate``. Steps are counted by ``@LR_DECAY_COUNTER@``, a
+    persistable variable that grows by 1 in every run of the program. The first step is 0.
 
     Args:
-        learning_rate (float): the first learning rate.
-        decay_steps (float): steps per decay.
-        end_learning_rate (float): the last learning rate.
-        power (float): the exponent.
-        cycle (bool): begin anew after ``decay_steps`` steps, with longer periods.
+        learning_rate (float): the rate of the first step.
+        decay_steps (float): the number of steps in which the rate falls.
+        end_learning_rate (float): the last rate.
+        power (float): the exponent; 1: a straight line.
+        cycle (bool): begin again after ``decay_steps`` steps: the rate jumps up to the same polynomial over twice
+            the steps, then three times, and so on.
 
     Returns:
-        Variable: the result.
+        Variable: float32 ``[1]``; pass it to an optimizer as ``learning_rate``.
+
+    Example:
+        >>> rate = fluid.layers.polynomial_decay(0.1, decay_steps=4, end_learning_rate=0.02)
+        >>> optimizer = fluid.optimizer.SGD(learning_rate=rate)
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print([round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(5)])
+        [0.1, 0.08, 0.06, 0.04, 0.02]
     """
     return layer("polynomial_decay", locals())
