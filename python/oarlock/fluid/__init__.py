@@ -1,11 +1,9 @@
 """The API of Fluid 1.8: programs, layers, optimizers, executors."""
 
 from . import (
-    annotations, average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
+    average, backward, clip, communicator, compiler, contrib, core, data_feeder, dataset, executor, flags, framework, incubate, initializer, input, io,
     layer_helper, layer_helper_base, layers, lod_tensor, metrics, nets, optimizer, parallel_executor, param_attr, profiler, reader, recordio_writer, regularizer, transpiler, unique_name,
 )
-from . import data_feed_desc, dataloader, debugger, default_scope_funcs, device_worker, evaluator, graphviz, log_helper, net_drawer  # noqa: F401
-from . import trainer_desc, trainer_factory, wrapped_decorator  # noqa: F401
 from .._arguments import suggest as _suggest
 
 # Before names are taken out of them.
@@ -17,7 +15,6 @@ _suggest(
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope
-from .data_feed_desc import DataFeedDesc
 from .data_feeder import DataFeeder
 from .dataset import DatasetFactory
 from .executor import Executor, global_scope, scope_guard
@@ -57,17 +54,26 @@ __all__ = [
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
     "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
     "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz", "log_helper",
-    "net_drawer", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
+    "net_drawer", "proto", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
 ]
 
 _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")
 
 
-def __getattr__(name):
-    if name == "install_check":
-        import importlib
+# Modules that few scripts need: they are loaded when a script asks for them.
+_LATER = (
+    "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz",
+    "install_check", "log_helper", "net_drawer", "proto", "trainer_desc", "trainer_factory", "wrapped_decorator",
+)
 
+
+def __getattr__(name):
+    import importlib
+
+    if name in _LATER:
         return importlib.import_module("." + name, __name__)
+    if name == "DataFeedDesc":
+        return importlib.import_module(".data_feed_desc", __name__).DataFeedDesc
     if name in _EAGER:
         raise NotImplementedError("fluid.%s belongs to eager mode (dygraph), which Oarlock does not have yet" % name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -54,7 +54,7 @@ def value(name):
     return _parse(name, os.environ[name]) if name in os.environ else default
 
 
-# Flags of Fluid that only the environment sets.
+# Flags of Fluid that only the environment and ``fluid.core.globals()`` set.
 _PRIVATE = ("FLAGS_free_idle_chunk", "FLAGS_free_when_no_cache_hit", "FLAGS_use_mkldnn")
 
 
@@ -78,6 +78,10 @@ def set_flags(flags):
     if not isinstance(flags, dict):
         raise TypeError("flags in set_flags should be a dict")
     _check_public(flags, "set")
+    _set(flags)
+
+
+def _set(flags):
     global is_set
     new = {name: _parse(name, v) for name, v in flags.items()}
     for name, v in new.items():
@@ -93,7 +97,8 @@ class Flags:
         return value(name)
 
     def __setitem__(self, name, v):
-        set_flags({name: v})
+        # As in Fluid, private flags can be set here.
+        _set({name: v})
 
     def __contains__(self, name):
         return name in options.defaults("flag")

@@ -81,6 +81,14 @@ class _Chance:
         np.random.set_state((name, np.array(keys, "uint32"), position, has_gauss, cached))
 
 
+def _without_servers(environment):
+    """Do the variables of a launcher name workers and no servers? The handbook's are ``PADDLE_TRAINER_IPS`` and
+    ``PADDLE_PSERVER_PORT``, later ones ``PADDLE_TRAINER_ENDPOINTS``."""
+    servers = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_IPS", "PADDLE_PSERVERS")
+    workers = ("PADDLE_TRAINER_IPS", "PADDLE_TRAINER_ENDPOINTS")
+    return any(environment.get(name) for name in workers) and not any(environment.get(name) for name in servers)
+
+
 class Trainer:
     """Trains the network that ``train_func`` builds.
 
@@ -90,7 +98,8 @@ class Trainer:
     those of each.
 
     The environment of a launcher says what a process does: in a job with parameter servers, a server serves inside ``train``, and
-    the workers finish every step together; checkpoints are then those of the whole job, in a folder that all processes see.
+    the workers finish every step together; checkpoints are then those of the whole job, in a folder that all processes see. In a
+    job of workers only, they sum their gradients in every step.
     """
 
     def __init__(self, train_func, optimizer_func, param_path=None, place=None, parallel=False, checkpoint_config=None):
@@ -101,12 +110,14 @@ class Trainer:
         self.place = CPUPlace() if place is None else place
         self.checkpoint_cfg = checkpoint_config
         self.scope = Scope()
-        self._place, workers = _core.find_fleet_place(dict(os.environ), False)
+        self._place, workers = _core.find_fleet_place(dict(os.environ), _without_servers(os.environ))
         self._job = None
         self._build(train_func, optimizer_func)
         self.exe = Executor(self.place)
         if self._place[3]:
             self._join()
+        elif len(workers) > 1:
+            self._join_workers(workers)
         self._start(param_path)
         self._resume = self._recover()
 
@@ -127,6 +138,17 @@ class Trainer:
             self._job.get_trainer_program()
             # Saving and testing after training need the servers: the trainer leaves them when the process ends.
             runtime().end_quietly()
+
+    def _join_workers(self, workers):
+        """Makes the program of this process in a job of collective workers: gradients are summed in every step."""
+        from .transpiler import DistributeTranspiler, DistributeTranspilerConfig
+
+        config, rank = DistributeTranspilerConfig(), self._place[1]
+        config.mode = "nccl2"
+        job = DistributeTranspiler(config)
+        job.transpile(rank, self.train_program, trainers=",".join(workers), startup_program=self.startup_program,
+                      current_endpoint=workers[rank])
+        job.get_trainer_program()
 
     def _build(self, train_func, optimizer_func):
         self.startup_program, self.train_program = Program(), Program()

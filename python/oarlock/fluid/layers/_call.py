@@ -19,10 +19,11 @@ def _checked(name):
 
 def layer(name, args):
     """Calls a layer of the core with its arguments by name."""
-    for argument, key in _checked(name):
+    unread = _checked(name)
+    for argument, key in unread:
         if argument in args:
             options.check("layer argument", key, args[argument])
-    args = normalized(name, args)
+    args = normalized(name, args, [argument for argument, _ in unread])
     made = WITH_VARIABLES[name](args) if name in WITH_VARIABLES else None
     if made is not None:
         return made

@@ -7,6 +7,7 @@ from ..core import EnforceNotMet, VarDesc
 from ..framework import Variable, default_main_program
 from .. import unique_name
 
+_KNOWN = list(VarDesc.VarType.by_numpy) + ["bfloat16"]
 _NAMES = {"double": "float64", "float": "float64", "half": "float16", "int": "int64"}
 
 
@@ -49,7 +50,7 @@ def _check(name, args):
     for key in _MUST_BE_LISTS.get(name, ()):
         if not isinstance(args.get(key), _LISTS):
             raise TypeError("The type of '%s' in %s must be a list or a tuple, but received %r" % (key, name, type(args.get(key))))
-    if args.get("use_cudnn") is not None and not isinstance(args["use_cudnn"], bool):
+    if name in _PADDED and not isinstance(args.get("use_cudnn", True), bool):
         raise ValueError("Attr(use_cudnn) should be True or False. Received Attr(use_cudnn): %r." % (args["use_cudnn"],))
     if name == "dropout":
         if isinstance(args["dropout_prob"], (int, float)) and not 0 <= args["dropout_prob"] <= 1:
@@ -58,15 +59,15 @@ def _check(name, args):
             raise EnforceNotMet("dropout_implementation is downgrade_in_infer or upscale_in_train, not %r" % (args["dropout_implementation"],))
 
 
-def normalized(name, args):
-    """The arguments of a layer, in forms that the core knows."""
+def normalized(name, args, unread=()):
+    """The arguments of a layer, in forms that the core knows; ``unread`` are those that it does not look at."""
     _check(name, args)
     changed = {}
     dtype = args.get("dtype")
-    if dtype is not None:
+    if dtype is not None and "dtype" not in unread:
         plain = plain_dtype(dtype)
-        if isinstance(plain, str) and plain not in VarDesc.VarType.by_numpy and name not in ("data", "fluid.data"):
-            raise ValueError("dtype must be any of [%s], but received %s" % (", ".join(VarDesc.VarType.by_numpy), dtype))
+        if isinstance(plain, str) and plain not in _KNOWN and name not in ("data", "fluid.data"):
+            raise ValueError("dtype must be any of [%s], but received %s" % (", ".join(_KNOWN), dtype))
         if plain is not dtype:
             changed["dtype"] = plain
     if name in _PADDED:
