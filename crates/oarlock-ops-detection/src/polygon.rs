@@ -41,8 +41,7 @@ fn common_area(a: &[Point], b: &[Point]) -> f64 {
     };
     for of in [(|p| p.0) as fn(&Point) -> f64, |p| p.1] {
         let ((a_low, a_high), (b_low, b_high)) = (span(a, of), span(b, of));
-        // Also true of NaN, which no sum survives.
-        if !(a_low.max(b_low) < a_high.min(b_high)) {
+        if a_low.max(b_low) >= a_high.min(b_high) {
             return 0.0;
         }
     }
@@ -61,7 +60,7 @@ fn crossing((a, b): (Point, Point), (c, d): (Point, Point)) -> Option<f64> {
     let cross = ab.0 * cd.1 - ab.1 * cd.0;
     let t = ((c.0 - a.0) * cd.1 - (c.1 - a.1) * cd.0) / cross;
     let u = ((c.0 - a.0) * ab.1 - (c.1 - a.1) * ab.0) / cross;
-    ((0.0..=1.0).contains(&t) && (0.0..=1.0).contains(&u)).then(|| a.1 + t * ab.1)
+    ((0.0..=1.0).contains(&t) && (0.0..=1.0).contains(&u)).then_some(a.1 + t * ab.1)
 }
 
 /// How much of the horizontal line at `y` lies inside both polygons.

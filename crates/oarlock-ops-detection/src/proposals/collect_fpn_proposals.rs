@@ -62,8 +62,12 @@ impl OpDef for CollectFpnProposals {
     }
 }
 
+/// A region with its image and score.
+type Scored<T> = (usize, T, Box4<T>);
+
 fn run<T: Float>(io: &Io<'_>, levels: &[(In, In)], out: Out, top: usize) -> Result<()> {
-    let (mut all, mut images): (Vec<(usize, T, Box4<T>)>, Option<usize>) = (Vec::new(), None);
+    let mut all: Vec<Scored<T>> = Vec::new();
+    let mut images = None;
     for &(rois, scores) in levels {
         let (roi_tensor, score_tensor) = (io.dense(rois)?, io.dense(scores)?);
         let boxes = sizes::boxes_of::<T>(io, rois, &roi_tensor)?;

@@ -208,7 +208,7 @@ impl<T: Float> Image<'_, T> {
         let min_size = T::of(limits.min_size.into());
         let regions = order.into_iter().map(|i| (self.region(i), self.score(i)));
         let regions: Vec<(Box4<T>, T)> = regions.filter(|(b, _)| self.counts(b, min_size)).collect();
-        if !(limits.threshold.overlap > 0.0) {
+        if limits.threshold.overlap <= 0.0 {
             return regions;
         }
         // They are sorted by now.

@@ -51,15 +51,10 @@ impl OpDef for DeformablePsroiPooling {
         let parts = pooling.parts.map(|n| (!pooling.no_trans).then_some(n));
         let what = "[regions, 2 * classes, part h, part w]";
         let trans = sizes::float(cx, "Trans", &[rois.shape[0].known(), None, parts[0], parts[1]], what)?;
-        if let Some(channels) = trans.shape[1].known().filter(|_| !pooling.no_trans) {
-            if channels == 0 || channels % 2 != 0 || pooling.outputs % (channels / 2) != 0 {
-                let what = format_args!(
-                    "needs two moves for each class of {} outputs in {}",
-                    pooling.outputs,
-                    cx.describe("Trans")
-                );
-                return Err(cx.shape_error(what));
-            }
+        if trans.shape[1].known().is_some_and(|channels| pooling.classes(channels).is_none()) {
+            let outputs = pooling.outputs;
+            let what = format_args!("needs two moves for each class of {outputs} outputs in {}", cx.describe("Trans"));
+            return Err(cx.shape_error(what));
         }
         let [rows, columns] = pooling.pooled;
         let shape = vec![rois.shape[0], Dim::Is(pooling.outputs), Dim::Is(rows), Dim::Is(columns)];
@@ -117,6 +112,15 @@ impl Pooling {
             samples: positive("sample_per_part")?,
             factor: attrs.f32("trans_std")?,
         })
+    }
+
+    /// How many classes have these channels of moves; `None` if they do not divide the outputs.
+    fn classes(&self, channels: usize) -> Option<usize> {
+        if self.no_trans {
+            return Some(1);
+        }
+        let classes = channels / 2;
+        (channels.is_multiple_of(2) && classes > 0 && self.outputs.is_multiple_of(classes)).then_some(classes)
     }
 
     /// Channels of the map that are read.
@@ -185,14 +189,14 @@ impl Slots {
     /// How many classes have moves of their own.
     fn classes(&self, io: &Io<'_>, trans: &Tensor, pooling: &Pooling, regions: usize) -> Result<usize> {
         if pooling.no_trans {
+            // The moves are not read, so their sizes do not matter.
             return Ok(1);
         }
         let [rows, channels, h, w] = sizes::dims(io, self.trans, trans, "[regions, 2 * classes, part h, part w]")?;
-        let fits = rows == regions && [h, w] == pooling.parts && channels > 0 && channels % 2 == 0;
-        let fits = fits && pooling.outputs % (channels / 2) == 0;
+        let classes = pooling.classes(channels).filter(|_| rows == regions && [h, w] == pooling.parts);
         let what = format_args!("[{regions}, 2 * classes, {}, {}]", pooling.parts[0], pooling.parts[1]);
-        sizes::ensure(io, self.trans, trans, fits, what)?;
-        Ok(channels / 2)
+        sizes::ensure(io, self.trans, trans, classes.is_some(), what)?;
+        Ok(classes.unwrap_or(1))
     }
 }
 

@@ -212,7 +212,7 @@ impl Exact {
         io.pool().pieces(drois, 1, |r, sums| {
             let sides = self.sides(&boxes[r]);
             sums[0] = [T::ZERO; 4];
-            if !(sides[0].bin * sides[1].bin > T::ZERO) {
+            if sides[0].bin * sides[1].bin <= T::ZERO {
                 return;
             }
             for i in 0..channels * bins {

@@ -34,8 +34,7 @@ impl Pooled {
             n => Ok(n),
         };
         let scale = attrs.f32("spatial_scale")?;
-        // Also false for NaN.
-        if !(scale > 0.0) {
+        if scale <= 0.0 || scale.is_nan() {
             fail!(Kind::Argument, "attribute `spatial_scale` is {scale}; it must be above 0")
         }
         Ok(Pooled { height: size(height)?, width: size(width)?, scale })

@@ -144,7 +144,7 @@ impl<T: Float> Image<'_, T> {
     /// The free row with the largest value in a column, the first of equal ones.
     fn best_row(&self, column: usize, free: &[bool]) -> Option<usize> {
         let value = |row: usize| self.dist[row * self.columns + column];
-        let usable = |row: &usize| free[*row] && !(value(*row) < T::of(LEAST)) && value(*row) > -T::ONE;
+        let usable = |row: &usize| free[*row] && value(*row) >= T::of(LEAST);
         (0..self.rows()).filter(usable).reduce(|a, b| if value(b) > value(a) { b } else { a })
     }
 

@@ -186,9 +186,9 @@ fn with_batch<T: Float, R>(
 
 /// Is there a box at all?
 fn is_there<T: Float>(b: &Object<T>) -> bool {
-    let least = T::of(1e-6);
-    // Also true of NaN, as in Fluid.
-    !(b[2] < least) && !(b[3] < least)
+    // A size of NaN is there, and so is the loss of NaN that it causes.
+    let is_missing = |size: T| size < T::of(1e-6);
+    !is_missing(b[2]) && !is_missing(b[3])
 }
 
 /// Intersection over union of boxes by centre and sides.
@@ -303,10 +303,9 @@ impl<T: Float> Batch<'_, T> {
     fn image_loss(&self, image: usize, mask: &mut [T], matches: &mut [i32]) -> T {
         let plane = self.plane();
         let mut loss = T::ZERO;
-        for i in 0..self.count {
-            let b = &self.image_boxes(image)[i];
+        for (i, (b, matched)) in self.image_boxes(image).iter().zip(matches).enumerate() {
             let masked = if is_there(b) { self.masked_anchor(b) } else { None };
-            matches[i] = masked.map_or(-1, |masked| masked as i32);
+            *matched = masked.map_or(-1, |masked| masked as i32);
             let Some((found, cell)) = masked.and_then(|masked| self.matched(image, i, masked)) else { continue };
             let value = |entry: usize| self.x[found.at + entry * plane];
             loss += entropy(value(0), found.targets[0]) * found.weight;
