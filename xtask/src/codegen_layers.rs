@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn arguments_and_documentation_must_agree() {
-        let error = |text: &str| format!("{:#}", generated(text).err().expect("it is wrong"));
+        let error = |text: &str| format!("{:#}", generated(text).expect_err("it is wrong"));
         assert!(error("nn.f(x)\n Text.\n\x0c").contains("argument `x` is not documented"));
         assert!(
             error("nn.f()\n Text.\n\n Args:\n     x (int): a.\n\x0c")

@@ -11,6 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -207,12 +208,16 @@ fn devices_and_backends_that_are_not_there_are_named() {
     ended.says(&["there is no mpirun on this machine", "openmpi-bin"]);
 }
 
+/// Held by the test that runs `mpirun`: Open MPI fails when two jobs make their common directory at the same time.
+static MPIRUN: Mutex<()> = Mutex::new(());
+
 #[test]
 fn mpirun_starts_the_workers_of_its_backend() {
     if Command::new("mpirun").arg("--version").output().is_err() {
         println!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
         return;
     }
+    let _alone = MPIRUN.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new("mpi");
     let script = "echo $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM is $OMPI_COMM_WORLD_RANK over $OARLOCK_BACKEND";
     let ended = place.run("--nproc_per_node 2 --backend mpi", script);
@@ -232,6 +237,7 @@ fn launchers_that_mpirun_starts_start_one_worker_each() {
         println!("skipped: there is no mpirun (Debian's openmpi-bin has it)");
         return;
     }
+    let _alone = MPIRUN.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new("inside-mpi");
     let script = place.script("echo $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM is $OMPI_COMM_WORLD_RANK $PMIX_RANK");
     let mpirun = |flags: &[&str]| {

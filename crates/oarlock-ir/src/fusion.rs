@@ -27,6 +27,9 @@ pub trait Fusion: Sync {
     fn apply(&self, g: &mut FuseBlock<'_>) -> Result<()>;
 }
 
+/// The operators that go, the place of the one that replaces them, and that operator.
+pub type Replacement = (Vec<usize>, usize, Op);
+
 /// A fusion that replaces every occurrence of a pattern by one operator.
 pub struct Pattern {
     /// See [`Fusion::name`].
@@ -37,7 +40,7 @@ pub struct Pattern {
     pub ops: &'static [&'static dyn OpDef],
     /// The occurrence that the operator at a position begins or ends: the positions that disappear, where the fused operator stands
     /// (one of them), and that operator.
-    pub find: fn(&FuseBlock<'_>, usize) -> Option<(Vec<usize>, usize, Op)>,
+    pub find: fn(&FuseBlock<'_>, usize) -> Option<Replacement>,
 }
 
 impl Fusion for Pattern {

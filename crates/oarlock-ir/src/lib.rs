@@ -38,7 +38,7 @@ pub use def::{AttrSig, COMMON_ATTRS, OpDef, Port, Sig, SlotSig, SparseUpdate, Tr
 pub use diff::diff;
 pub use error::{Error, Kind, Place, Report, Result};
 pub use frame::{Cell, Frame, SharedVar, Vars};
-pub use fusion::{FuseBlock, Fusion, Pattern};
+pub use fusion::{FuseBlock, Fusion, Pattern, Replacement};
 pub use grad::{GRAD, Grad, grad_name};
 pub use gradient_op::GradOp;
 pub use infer::Infer;

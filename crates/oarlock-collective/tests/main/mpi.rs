@@ -25,7 +25,12 @@ fn try_mpirun(count: usize, test: &str, vars: &[(&str, &str)]) -> Option<(Option
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &count.to_string()]);
     command.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]).envs(vars.iter().copied());
-    Some(output(Process(start(&mut command).unwrap())))
+    // Open MPI fails when two jobs make their common directory at the same time, so every job has one of its own.
+    let dir = std::env::temp_dir().join(format!("oarlock-{}-{count}-{}", std::process::id(), test.replace("::", "-")));
+    std::fs::create_dir_all(&dir).unwrap();
+    let ended = output(Process(start(command.env("TMPDIR", &dir)).unwrap()));
+    std::fs::remove_dir_all(&dir).ok();
+    Some(ended)
 }
 
 fn numbers(rank: usize, len: usize) -> Vec<f32> {

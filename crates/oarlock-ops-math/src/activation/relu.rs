@@ -46,7 +46,7 @@ const GRAD: GradOp = GradOp::of(&Relu, "relu_grad(Out, Out@GRAD) -> X@GRAD")
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0")
     .traits(Traits::NONE.in_place(&[("Out@GRAD", "X@GRAD")]))
     .infer(|cx| cx.same("X@GRAD", "Out"))
-    .grad(|g| double_gradient::emit::<Relu>(g))
+    .grad(double_gradient::emit::<Relu>)
     .kernel(|p| {
         let grad = |y: f32, d: f32| if y > 0.0 { d } else { 0.0 };
         pointwise::grad_kernel(p, "Out", grad, |y, d| if y > 0.0 { d } else { 0.0 })
