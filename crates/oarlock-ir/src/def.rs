@@ -445,7 +445,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Writes [`OpDef::sig`] as a table, a row per slot or attribute:
 ///
-/// ```ignore
+/// ```text
 /// sig! {
 ///     "scale": "Out = scale * X + bias";
 ///     in "X": "a tensor";

@@ -8,7 +8,7 @@ use crate::kernel::{Kernel, Prepare};
 
 /// A gradient operator. The registry makes it the gradient of its forward operator, unless that defines [`OpDef::grad`].
 ///
-/// ```ignore
+/// ```text
 /// const GRAD: GradOp = GradOp::of(&Relu, "relu_grad(Out, Out@GRAD) -> X@GRAD")
 ///     .doc("X@GRAD = Out@GRAD where Out > 0, else 0")
 ///     .infer(|cx| cx.same("X@GRAD", "Out"))

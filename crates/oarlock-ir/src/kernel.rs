@@ -504,7 +504,7 @@ macro_rules! by_float {
 /// holds (`input`, `maybe_input`, `inputs`, `output`, `maybe_output`, `outputs`; `bool`, `count`, `f32`, `int`), or gives a type
 /// and a value:
 ///
-/// ```ignore
+/// ```text
 /// slots! {
 ///     struct Search(p) {
 ///         ids: maybe_input "ids",

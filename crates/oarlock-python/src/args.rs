@@ -140,7 +140,7 @@ fn object_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
         }
     }
     if let Ok(rule) = value.getattr("_to_attr") {
-        return Ok(Arg::Str(rule.call0()?.extract()?));
+        return Ok(Arg::Rule(rule.call0()?.extract()?));
     }
     if let Ok(number) = value.extract::<f64>() {
         return Ok(Arg::Float(number));

@@ -337,7 +337,7 @@ def test_ids_enter_a_table_as_its_entry_says():
     for make in wrong:
         with pytest.raises(ValueError):
             make()
-    with pytest.raises(TypeError, match="entry is one of the classes of paddle.distributed"):
+    with pytest.raises(TypeError, match="one of the classes of paddle.distributed as `entry`"):
         text(entry="count_filter_entry:3")
 
 

@@ -32,6 +32,8 @@ pub enum Arg {
     Param(Box<ParamAttr>),
     /// A first value.
     Initializer(Box<Initializer>),
+    /// A rule of a hashed table, as programs say it.
+    Rule(String),
     /// A function that decides by the name of a parameter.
     Predicate(Predicate),
     /// A value that no layer takes, as its type and text.
@@ -124,6 +126,7 @@ impl Arg {
             Arg::DType(_) => "dtype",
             Arg::Param(_) => "ParamAttr",
             Arg::Initializer(_) => "Initializer",
+            Arg::Rule(_) => "rule",
             Arg::Predicate(_) => "function",
             Arg::Other(name, _) => name,
         }
@@ -174,6 +177,7 @@ impl fmt::Display for Arg {
             Arg::DType(d) => write!(f, "{}", d.name()),
             Arg::Param(_) => write!(f, "a ParamAttr"),
             Arg::Initializer(_) => write!(f, "an initializer"),
+            Arg::Rule(rule) => write!(f, "{rule}"),
             Arg::Predicate(_) => write!(f, "a function"),
             Arg::Other(_, shown) => write!(f, "{shown}"),
         }

@@ -301,6 +301,15 @@ impl Args {
         })
     }
 
+    /// A rule of a hashed table that may be left out; the empty text without one.
+    pub fn rule(&self, name: &str) -> Result<String> {
+        match self.get(name) {
+            None => Ok(String::new()),
+            Some(Arg::Rule(rule)) => Ok(rule.clone()),
+            Some(other) => Err(self.wrong(name, "one of the classes of paddle.distributed", other)),
+        }
+    }
+
     /// A function of the name of a parameter, that may be left out.
     pub fn opt_predicate(&self, name: &str) -> Result<Option<Predicate>> {
         self.opt(name, |args, name| {

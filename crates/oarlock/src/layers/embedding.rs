@@ -342,11 +342,8 @@ fn embedding(a: &Args) -> Result<Embedding> {
         .is_sparse(a.bool("is_sparse")?)
         .is_distributed(a.bool("is_distributed")?)
         .padding_idx(a.opt("padding_idx", Args::i64)?)
-        .entry(Entry::parse(&a.opt("entry", Args::str)?.unwrap_or_default())?)
-        .evict(
-            Retention::parse(&a.opt("evict", Args::str)?.unwrap_or_default())
-                .map_err(|e| Error::new(Kind::Argument, e))?,
-        )
+        .entry(Entry::parse(&a.rule("entry")?)?)
+        .evict(Retention::parse(&a.rule("evict")?).map_err(|e| Error::new(Kind::Argument, e))?)
         .param_attr(a.param("param_attr")?)
         .dtype(a.dtype("dtype")?))
 }
