@@ -7,16 +7,74 @@ use std::cell::RefCell;
 
 use crate::simd::blocked::product;
 use crate::simd::dots::{Rows, Target, dots};
+use crate::simd::lookups::{self, Named};
 use crate::simd::packed;
+use crate::simd::shifted::{self, Pairs, Shifted};
 use crate::simd::sums::{Elems, sums};
 use crate::simd::vector::Registers;
 use crate::{Buf, Float, Pool, simd};
 
 /// The elements of a product: f32 and f64.
-pub trait GemmElem: Float + Registers {}
+pub trait GemmElem: Float + Registers + Products {}
 
 impl GemmElem for f32 {}
 impl GemmElem for f64 {}
+
+/// The products of one element type.
+///
+/// The public functions are generic and would be compiled again in every crate that calls them, for every CPU that kernels are made
+/// for: more than half of the code of the operators. They call these methods, which are compiled here once.
+#[doc(hidden)]
+#[allow(missing_docs, reason = "each is the public function of its name")]
+pub trait Products: Sized {
+    fn gemm(pool: &Pool, c: &mut [Self], a: Mat<'_, Self>, b: Mat<'_, Self>, factors: (Self, Self));
+    fn gemm_then(pool: &Pool, c: &mut [Self], a: Mat<'_, Self>, b: Mat<'_, Self>, then: Then<'_, Self>);
+    fn gemm_packed(pool: &Pool, c: &mut [Self], a: Mat<'_, Self>, b: Packed<'_, Self>);
+    fn pack(to: &mut [Self], from: Mat<'_, Self>);
+    fn shifted_product(out: &mut [Self], left: &[Self], right: Shifted<'_, Self>);
+    fn shifted_dots(out: &mut [Self], rows: usize, pairs: Pairs<'_, Self>, right: Shifted<'_, Self>);
+    fn lookup_dots(out: &mut [Self], x: &[Self], named: Named<'_, Self>);
+    fn lookup_sums(out: &mut [Self], factors: &[Self], named: Named<'_, Self>);
+}
+
+macro_rules! products {
+    ($($ty:ty)*) => {$(
+        impl Products for $ty {
+            fn gemm(pool: &Pool, c: &mut [$ty], a: Mat<'_, $ty>, b: Mat<'_, $ty>, factors: ($ty, $ty)) {
+                gemm_of(pool, c, a, b, factors.0, factors.1);
+            }
+
+            fn gemm_then(pool: &Pool, c: &mut [$ty], a: Mat<'_, $ty>, b: Mat<'_, $ty>, then: Then<'_, $ty>) {
+                gemm_then_of(pool, c, a, b, then);
+            }
+
+            fn gemm_packed(pool: &Pool, c: &mut [$ty], a: Mat<'_, $ty>, b: Packed<'_, $ty>) {
+                gemm_packed_of(pool, c, a, b);
+            }
+
+            fn pack(to: &mut [$ty], from: Mat<'_, $ty>) {
+                packed::pack(to, from);
+            }
+
+            fn shifted_product(out: &mut [$ty], left: &[$ty], right: Shifted<'_, $ty>) {
+                shifted::product(out, left, right);
+            }
+
+            fn shifted_dots(out: &mut [$ty], rows: usize, pairs: Pairs<'_, $ty>, right: Shifted<'_, $ty>) {
+                shifted::dots(out, rows, pairs, right);
+            }
+
+            fn lookup_dots(out: &mut [$ty], x: &[$ty], named: Named<'_, $ty>) {
+                lookups::dots(out, x, named);
+            }
+
+            fn lookup_sums(out: &mut [$ty], factors: &[$ty], named: Named<'_, $ty>) {
+                lookups::sums(out, factors, named);
+            }
+        }
+    )*};
+}
+products! { f32 f64 }
 
 /// A matrix read in place: any slice with a distance between rows and one between columns.
 #[derive(Debug, Clone, Copy)]
@@ -176,6 +234,10 @@ fn check_sizes(a: (usize, usize), b: (usize, usize), len: usize) {
 ///
 /// Panics if the shapes do not fit: operators check theirs when a program is built.
 pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
+    T::gemm(pool, c, a, b, (alpha, beta));
+}
+
+fn gemm_of<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, alpha: T, beta: T) {
     check_sizes((a.rows, a.cols), (b.rows, b.cols), c.len());
     let (m, n, k) = (a.rows, b.cols, a.cols);
     if m == 0 || n == 0 {
@@ -200,10 +262,14 @@ pub fn gemm<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>,
 
 /// `c = a b`, finished by `then`: the bits of the product and of what follows one after the other. Panics if the shapes do not fit.
 pub fn gemm_then<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, then: Then<'_, T>) {
+    T::gemm_then(pool, c, a, b, then);
+}
+
+fn gemm_then_of<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Mat<'_, T>, then: Then<'_, T>) {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     assert!(then.fits(m, n), "{then:?} does not fit {m} x {n}");
     if [m, n, k].contains(&0) || thin_kernel(a, b).is_some() {
-        gemm(pool, c, a, b, T::ONE, T::ZERO);
+        gemm_of(pool, c, a, b, T::ONE, T::ZERO);
         return then.finish(c);
     }
     assert!(b.rows == k && c.len() == m * n, "cannot put {m} x {k} times {} x {n} into {} elements", b.rows, c.len());
@@ -238,7 +304,7 @@ impl<'a, T: GemmElem> Packed<'a, T> {
 
     /// Packs a matrix into `to`, which must have [`Packed::len`] elements.
     pub fn pack(to: &'a mut [T], from: Mat<'_, T>) -> Packed<'a, T> {
-        packed::pack(to, from);
+        T::pack(to, from);
         Packed { data: to, rows: from.rows, cols: from.cols }
     }
 
@@ -251,6 +317,10 @@ impl<'a, T: GemmElem> Packed<'a, T> {
 
 /// `c = a b` for a packed `b`, `c` stored row after row. Panics if the shapes do not fit.
 pub fn gemm_packed<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Packed<'_, T>) {
+    T::gemm_packed(pool, c, a, b);
+}
+
+fn gemm_packed_of<T: GemmElem>(pool: &Pool, c: &mut [T], a: Mat<'_, T>, b: Packed<'_, T>) {
     check_sizes((a.rows, a.cols), (b.rows, b.cols), c.len());
     if b.rows == 0 {
         return c.fill(T::ZERO);

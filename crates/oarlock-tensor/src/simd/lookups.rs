@@ -46,6 +46,10 @@ impl<'a, T> Named<'a, T> {
 ///
 /// Panics if they do not come out even.
 pub fn lookup_dots<T: GemmElem>(out: &mut [T], x: &[T], named: Named<'_, T>) {
+    T::lookup_dots(out, x, named);
+}
+
+pub(crate) fn dots<T: GemmElem>(out: &mut [T], x: &[T], named: Named<'_, T>) {
     assert!(out.len() == named.ids.len(), "{} sums of {} rows", out.len(), named.ids.len());
     let count = share(x, &named);
     vector::run(Dots { out, x, named, count });
@@ -122,6 +126,10 @@ unsafe fn dots_of<V: Vector, const R: usize>(x: [&[V::Elem]; R], y: [&[V::Elem];
 ///
 /// Panics if they do not come out even.
 pub fn lookup_sums<T: GemmElem>(out: &mut [T], factors: &[T], named: Named<'_, T>) {
+    T::lookup_sums(out, factors, named);
+}
+
+pub(crate) fn sums<T: GemmElem>(out: &mut [T], factors: &[T], named: Named<'_, T>) {
     assert!(factors.len() == named.ids.len(), "{} factors of {} rows", factors.len(), named.ids.len());
     let count = share(out, &named);
     vector::run(Sums { out, factors, named, count });

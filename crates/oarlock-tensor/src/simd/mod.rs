@@ -7,14 +7,14 @@
 pub(crate) mod blocked;
 pub(crate) mod dots;
 mod elementwise;
-mod lookups;
+pub(crate) mod lookups;
 mod math;
 mod normalize;
 mod pack;
 pub(crate) mod packed;
 mod prefetch;
 mod reduce;
-mod shifted;
+pub(crate) mod shifted;
 pub(crate) mod sums;
 pub(crate) mod tiles;
 mod update;

@@ -24,6 +24,10 @@ impl<'a, T> Shifted<'a, T> {
 
 /// `out = left right`: `left` has a column per row of `right`, `out` a row of `right`'s length per row of `left`.
 pub fn shifted_product<T: GemmElem>(out: &mut [T], left: &[T], right: Shifted<'_, T>) {
+    T::shifted_product(out, left, right);
+}
+
+pub(crate) fn product<T: GemmElem>(out: &mut [T], left: &[T], right: Shifted<'_, T>) {
     let (terms, len) = (right.starts.len(), right.len);
     if out.is_empty() {
         return;
@@ -146,6 +150,10 @@ pub struct Pairs<'a, T> {
 ///
 /// Sums over all pairs are kept in registers; a large number of short rows therefore costs no more than one long one.
 pub fn shifted_dots<T: GemmElem>(out: &mut [T], rows: usize, pairs: Pairs<'_, T>, right: Shifted<'_, T>) {
+    T::shifted_dots(out, rows, pairs, right);
+}
+
+pub(crate) fn dots<T: GemmElem>(out: &mut [T], rows: usize, pairs: Pairs<'_, T>, right: Shifted<'_, T>) {
     let (terms, len) = (right.starts.len(), right.len);
     assert_eq!(out.len(), rows * terms, "the result does not fit the rows");
     if pairs.count == 0 || out.is_empty() {
