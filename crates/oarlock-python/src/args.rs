@@ -7,7 +7,7 @@ use numpy::PyUntypedArray;
 use oarlock::declare::{Arg, Args, Predicate};
 use oarlock::prelude::*;
 use oarlock::tensor::DType;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -80,6 +80,16 @@ impl Deref for PyArgs<'_> {
 
 /// A Python object as an argument of a layer.
 fn arg_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+    arg_at(value, 0)
+}
+
+/// The deepest list that is read; one that contains itself has no end.
+const DEEPEST: usize = 32;
+
+fn arg_at(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
+    if depth > DEEPEST {
+        return Err(PyValueError::new_err(format!("an argument of a layer has lists more than {DEEPEST} deep")));
+    }
     if value.is_none() {
         return Ok(Arg::None);
     }
@@ -96,7 +106,7 @@ fn arg_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
         return Ok(Arg::Float(number.value()));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        return list_of(value);
+        return list_of(value, depth);
     }
     if value.is_instance_of::<PyUntypedArray>() || value.is_instance_of::<LoDTensor>() {
         return Ok(Arg::Tensor(tensor_of(value, None)?));
@@ -104,11 +114,11 @@ fn arg_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
     if let Some(number) = int_of(value) {
         return Ok(Arg::Int(number));
     }
-    object_of(value)
+    object_of(value, depth)
 }
 
-fn list_of(items: &Bound<'_, PyAny>) -> PyResult<Arg> {
-    items.try_iter()?.map(|item| arg_of(&item?)).collect::<PyResult<_>>().map(Arg::List)
+fn list_of(items: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
+    items.try_iter()?.map(|item| arg_at(&item?, depth + 1)).collect::<PyResult<_>>().map(Arg::List)
 }
 
 /// A Python predicate of a parameter, called with something that has its name; one that fails counts as false.
@@ -131,7 +141,7 @@ pub(crate) fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sy
 }
 
 /// An object of another class: settings of ours, a number or an element type of numpy, or something to iterate.
-fn object_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
+fn object_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
     if let Some(kind) = kind_of(value) {
         match kind.as_str() {
             kind @ ("param_attr" | "weight_norm_param_attr") => return param_of(value, kind).map(Arg::from),
@@ -149,7 +159,7 @@ fn object_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
         return Ok(Arg::DType(dtype));
     }
     if value.try_iter().is_ok() {
-        return list_of(value);
+        return list_of(value, depth);
     }
     if value.is_callable() {
         return Ok(Arg::Predicate(Predicate(Arc::new(by_name(value.clone().unbind())))));

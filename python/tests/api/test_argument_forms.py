@@ -299,3 +299,10 @@ def test_an_average_is_an_optimizer_and_appends_gradients():
 
 def test_flags_of_the_environment_are_not_public():
     assert not core.globals().is_public("FLAGS_use_mkldnn") and core.globals().is_public("FLAGS_check_nan_inf")
+
+
+def test_a_list_that_contains_itself_is_an_error():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="lists more than 32 deep"):
+        fluid.layers.fill_constant(endless, "float32", 0.0)
