@@ -29,8 +29,6 @@ REASONS = {
     "paddle.fluid.disable_imperative": EAGER,
     "paddle.fluid.contrib.slim": SLIM,
     "paddle.fluid.contrib.Compressor": SLIM,
-    "paddle.fluid.contrib.quantize": "training for int8 inference; its operators do not exist here yet",
-    "paddle.fluid.contrib.QuantizeTranspiler": "training for int8 inference; its operators do not exist here yet",
     "paddle.fluid.contrib.mixed_precision": "mixed precision does not exist here yet; parameters and products are float32",
     "paddle.fluid.incubate.fleet.parameter_server.pslib": PSLIB,
     "paddle.fluid.distributed": PSLIB,
@@ -44,11 +42,6 @@ REASONS = {
     "paddle.fluid.layers.layer_function_generator": "needs the signatures of operators in Python, which the core does not show yet",
     "paddle.fluid.layers": OPERATOR,
     "paddle.fluid.contrib.layers": OPERATOR,
-    "paddle.fluid.contrib.match_matrix_tensor": OPERATOR,
-    "paddle.fluid.contrib.rank_attention": "its operator needs a GPU",
-    "paddle.fluid.contrib.search_pyramid_hash": OPERATOR,
-    "paddle.fluid.contrib.tree_conv": OPERATOR,
-    "paddle.fluid.contrib.var_conv_2d": OPERATOR,
 }
 
 # Names that can be reached, because scripts look at them, but whose call is refused with one sentence.

@@ -68,14 +68,15 @@ class Recorder:
             target = outs[outputs[0].partition(":")[0]][0]
             shape = self.run(program, feed, [target])[0].shape()
             gradient = np.random.RandomState(7).uniform(-1, 1, shape).astype(str(self.float_of(inputs)))
-            var = block.create_var(name="target", shape=shape, dtype=str(gradient.dtype), is_data=True)
+            var = block.create_var(name="target", shape=target.shape, dtype=str(gradient.dtype), is_data=True)
             feed["target"] = gradient
             case["grad"] = {}
             case["outgrad"] = {target.name.split(".")[0]: [self.tensor(
                 "%s/outgrad/%s/0" % (base, target.name.split(".")[0]), gradient, [])]}
-            for slot in grads:
-                found = fluid.gradients([target], slots[slot], target_gradients=[var])
-                fetches += [("grad", slot, i, grad) for i, grad in enumerate(found)]
+            wanted = [(slot, i, of) for slot in grads for i, of in enumerate(slots[slot])]
+            # All at once: some gradient operators want all their outputs.
+            found = fluid.gradients([target], [of for _, _, of in wanted], target_gradients=[var])
+            fetches += [("grad", slot, i, grad) for (slot, i, _), grad in zip(wanted, found)]
         for (section, slot, i, var), value in zip(fetches, self.run(program, feed, [f[3] for f in fetches])):
             spec = self.tensor("%s/%s/%s/%d" % (base, section, slot, i), self.array(value, var, inputs), value.lod())
             case[section].setdefault(slot, []).append(spec)

@@ -30,14 +30,9 @@ pub const UNSUPPORTED: &[Unsupported] = &[
             "distributed_lookup_table",
             "fake_init",
             "fetch_barrier",
-            "fl_listen_and_serv",
             "listen_and_serv",
             "lookup_sparse_table",
             "prefetch",
-            "pull_box_sparse",
-            "pull_sparse",
-            "pull_sparse_v2",
-            "push_dense",
             "recv",
             "recv_save",
             "ref_by_trainer_id",
@@ -51,40 +46,24 @@ pub const UNSUPPORTED: &[Unsupported] = &[
     },
     Unsupported { reason: "it calls Python, so only the Python package has it", ops: &["py_func"] },
     Unsupported { reason: "it calls Python from inside a program", ops: &["run_program"] },
-    Unsupported { reason: "it needs a GPU, or lays out memory for one", ops: &["get_places", "inplace_abn"] },
     Unsupported {
-        reason: "passes of Fluid put it into inference programs, where this library has fusions of its own; \
-                 save the program without such passes",
-        ops: &["attention_lstm", "dequantize", "fused_embedding_fc_lstm", "quantize", "requantize"],
+        reason: "its rows lie in tables of the library pslib, to which this version does not speak; use `embedding` with \
+                 is_distributed=True, whose rows lie in hashed tables of its own servers",
+        ops: &["pull_sparse", "pull_sparse_v2"],
     },
     Unsupported {
-        reason: "training with simulated or stored quantization is not supported yet",
-        ops: &[
-            "dequantize_abs_max",
-            "dequantize_log",
-            "fake_channel_wise_dequantize_max_abs",
-            "fake_channel_wise_quantize_abs_max",
-            "fake_dequantize_max_abs",
-            "fake_quantize_abs_max",
-            "fake_quantize_dequantize_moving_average_abs_max",
-            "fake_quantize_moving_average_abs_max",
-            "fake_quantize_range_abs_max",
-            "lookup_table_dequant",
-            "moving_average_abs_max_scale",
-        ],
+        reason: "it sends gradients to tables of the library pslib, to which this version does not speak; transpile the program, \
+                 and `send` does it",
+        ops: &["push_dense"],
     },
     Unsupported {
-        reason: "it serves one model family and is not supported yet",
-        ops: &[
-            "bicubic_interp",
-            "match_matrix_tensor",
-            "pyramid_hash",
-            "random_crop",
-            "rank_attention",
-            "spp",
-            "tree_conv",
-            "var_conv_2d",
-        ],
+        reason: "its rows lie in the GPU caches of the library BoxPS; use `embedding` with is_distributed=True",
+        ops: &["pull_box_extended_sparse", "pull_box_sparse"],
+    },
+    Unsupported {
+        reason: "it is the server of federated learning, which Fluid 1.8 began and did not document; the server of this version is \
+                 `listen_and_serv`",
+        ops: &["fl_listen_and_serv"],
     },
 ];
 

@@ -39,8 +39,8 @@ struct Golden {
     arrays: Box<dyn Fn(&str) -> Npz>,
 }
 
-fn golden() -> [Golden; 2] {
-    [operators(), kept("detection")]
+fn golden() -> [Golden; 3] {
+    [operators(), kept("detection"), kept("rest")]
 }
 
 fn read(p: PathBuf) -> Json {

@@ -13,7 +13,9 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 56] = [
+const DECLARED_OTHERWISE: [(&str, &str); 57] = [
+    // One number, but declared without sizes.
+    ("random_crop", "SeedOut"),
     // f32 and sequences, but declared as f64 without LoD.
     ("filter_by_instag", "LossWeight"),
     // Three numbers per row and sequences, but declared with two and without LoD.

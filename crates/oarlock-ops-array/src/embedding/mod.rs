@@ -2,6 +2,7 @@
 
 use oarlock_ir::OpDef;
 
+pub(crate) mod bloom_filter;
 pub(crate) mod cvm;
 pub(crate) mod filter_by_instag;
 pub(crate) mod fused_embedding_seq_pool;
@@ -10,9 +11,11 @@ pub(crate) mod hash;
 pub(crate) mod hashed_table;
 pub mod lookup;
 pub(crate) mod lookup_table;
+pub(crate) mod lookup_table_dequant;
 pub(crate) mod lookup_table_v2;
 pub(crate) mod merge_ids;
 pub(crate) mod merge_selected_rows;
+pub(crate) mod pyramid_hash;
 pub(crate) mod row_selection;
 pub(crate) mod show_click;
 pub(crate) mod split_ids;
@@ -26,9 +29,11 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     get_tensor_from_selected_rows::OPS,
     hash::OPS,
     lookup_table::OPS,
+    lookup_table_dequant::OPS,
     lookup_table_v2::OPS,
     merge_ids::OPS,
     merge_selected_rows::OPS,
+    pyramid_hash::OPS,
     show_click::OPS,
     split_ids::OPS,
     split_selected_rows::OPS,

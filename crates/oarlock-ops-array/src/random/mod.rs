@@ -7,6 +7,7 @@ pub(crate) mod dropout;
 pub(crate) mod gaussian_random;
 pub(crate) mod gaussian_random_batch_size_like;
 pub(crate) mod randint;
+pub(crate) mod random_crop;
 pub(crate) mod randperm;
 pub(crate) mod sampling_id;
 pub(crate) mod seed;
@@ -21,6 +22,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     gaussian_random::OPS,
     gaussian_random_batch_size_like::OPS,
     randint::OPS,
+    random_crop::OPS,
     randperm::OPS,
     sampling_id::OPS,
     seed::OPS,

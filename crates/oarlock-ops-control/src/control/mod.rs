@@ -8,6 +8,7 @@ pub(crate) mod conditional_block;
 pub(crate) mod delete_var;
 pub(crate) mod feed;
 pub(crate) mod fetch;
+pub(crate) mod get_places;
 pub(crate) mod lod_array_length;
 pub(crate) mod lod_rank_table;
 pub(crate) mod lod_tensor_to_array;
@@ -34,6 +35,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     delete_var::OPS,
     feed::OPS,
     fetch::OPS,
+    get_places::OPS,
     lod_array_length::OPS,
     lod_rank_table::OPS,
     lod_tensor_to_array::OPS,

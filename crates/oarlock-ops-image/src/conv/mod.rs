@@ -15,6 +15,7 @@ pub(crate) mod double_gradient;
 pub(crate) mod product;
 pub(crate) mod shifts;
 pub(crate) mod transposed;
+pub(crate) mod tree_conv;
 pub(crate) mod unfold;
 pub(crate) mod unfolding;
 
@@ -26,5 +27,6 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     conv3d_transpose::OPS,
     depthwise_conv2d::OPS,
     depthwise_conv2d_transpose::OPS,
+    tree_conv::OPS,
     unfold::OPS,
 ];

@@ -1,4 +1,4 @@
-//! Images and volumes made larger or smaller: what `nearest_interp`, `bilinear_interp` and `trilinear_interp` share.
+//! Images and volumes made larger or smaller: what the operators `..._interp` share.
 
 use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType};
 use oarlock_ir::{by_float, kernel};
@@ -28,6 +28,8 @@ pub(crate) enum Method {
     Nearest,
     /// Each lies between two along every axis.
     Linear,
+    /// Each comes from four along every axis, by a curve of third degree.
+    Cubic,
 }
 
 fn with_sizes(sig: Sig) -> Sig {
@@ -62,7 +64,7 @@ impl Params {
         Ok(Params { axes: variant.axes, method: variant.method, corners, centres, format })
     }
 
-    /// The two pixels that pixel `i` of `out` lies between, of an axis with `n`, and the weight of the second.
+    /// The pixels that pixel `i` of `out` comes from, of an axis with `n`, and their weights.
     fn tap<T: Float>(&self, i: usize, n: usize, out: usize) -> Tap<T> {
         let ratio = match (out, self.corners) {
             (0 | 1, _) => T::ZERO,
@@ -75,27 +77,57 @@ impl Params {
             Method::Nearest => return Tap::at((ratio * i).f64() as usize, n),
             Method::Linear if self.centres => (ratio * (i + half) - half).max(T::ZERO),
             Method::Linear => ratio * i,
+            Method::Cubic if self.corners => return Tap::cubic(ratio * i, n),
+            Method::Cubic => return Tap::cubic(ratio * (i + half) - half, n),
         };
-        let first = (place.f64() as usize).min(n - 1);
-        Tap { at: [first, (first + 1).min(n - 1)], second: place - T::of(first as f64) }
+        Tap::linear(place, n)
     }
 }
 
+/// The pixels that a pixel of the result comes from.
 #[derive(Debug, Clone, Copy)]
 struct Tap<T> {
-    at: [usize; 2],
-    second: T,
+    /// With their weights.
+    pixels: [(usize, T); 4],
+    /// How many there are.
+    count: usize,
 }
 
 impl<T: Float> Tap<T> {
     fn at(place: usize, n: usize) -> Tap<T> {
-        Tap { at: [place.min(n - 1); 2], second: T::ZERO }
+        Tap { pixels: [(place.min(n - 1), T::ONE); 4], count: 1 }
+    }
+
+    /// The one or two pixels around a place.
+    fn linear(place: T, n: usize) -> Tap<T> {
+        let first = (place.f64() as usize).min(n - 1);
+        let second = place - T::of(first as f64);
+        let mut tap = Tap::at(first, n);
+        if second != T::ZERO {
+            tap.pixels[0].1 = T::ONE - second;
+            tap.pixels[1] = ((first + 1).min(n - 1), second);
+            tap.count = 2;
+        }
+        tap
+    }
+
+    /// The four pixels around a place, those beyond the border replaced by the ones on it.
+    fn cubic(place: T, n: usize) -> Tap<T> {
+        // Steepness of the curve at the pixels.
+        const A: f64 = -0.75;
+        let near = |x: T| (T::of(A + 2.0) * x - T::of(A + 3.0)) * x * x + T::ONE;
+        let far = |x: T| ((T::of(A) * x - T::of(5.0 * A)) * x + T::of(8.0 * A)) * x - T::of(4.0 * A);
+        let (first, x) = (place.floor(), place - place.floor());
+        let pixel = |step: i64| (first.f64() as i64 + step).clamp(0, n as i64 - 1) as usize;
+        let y = T::ONE - x;
+        let pixels =
+            [(pixel(-1), far(x + T::ONE)), (pixel(0), near(x)), (pixel(1), near(y)), (pixel(2), far(y + T::ONE))];
+        Tap { pixels, count: 4 }
     }
 
     /// The pixels that count, with their weights.
     fn parts(&self) -> impl Iterator<Item = (usize, T)> + use<T> {
-        let both = [(self.at[0], T::ONE - self.second), (self.at[1], self.second)];
-        both.into_iter().take(if self.second == T::ZERO { 1 } else { 2 })
+        self.pixels.into_iter().take(self.count)
     }
 }
 

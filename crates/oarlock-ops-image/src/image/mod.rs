@@ -4,6 +4,7 @@ use oarlock_ir::OpDef;
 
 pub(crate) mod affine_channel;
 pub(crate) mod affine_grid;
+pub(crate) mod bicubic_interp;
 pub(crate) mod bilinear_interp;
 pub(crate) mod grid_sampler;
 pub(crate) mod im2sequence;
@@ -22,6 +23,7 @@ pub(crate) mod trilinear_interp;
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     affine_channel::OPS,
     affine_grid::OPS,
+    bicubic_interp::OPS,
     bilinear_interp::OPS,
     grid_sampler::OPS,
     im2sequence::OPS,

@@ -5,21 +5,21 @@ use oarlock_ir::{
     by_float, fail, kernel, slots,
 };
 use oarlock_ops_support::sliding_window::Format;
-use oarlock_tensor::{Dims, Float, Pool, simd};
+use oarlock_tensor::{Dims, Float, Pool, Tensor, simd};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&BatchNorm(&VARIANT), &BatchNormGrad(&VARIANT)];
 
 #[derive(Debug, Clone, Copy)]
-struct Params {
+pub(super) struct Params {
     momentum: f32,
     epsilon: f32,
     format: Format,
     /// Use the running statistics.
-    global: bool,
+    pub(super) global: bool,
 }
 
 impl Params {
-    fn new(attrs: &AttrView<'_>) -> Result<Params> {
+    pub(super) fn new(attrs: &AttrView<'_>) -> Result<Params> {
         if attrs.bool("fuse_with_relu")? {
             fail!(
                 Kind::Argument,
@@ -42,18 +42,25 @@ impl Params {
             Format::ChannelsLast => rank - 1,
         }
     }
+
+    /// 1 / sqrt(variance + epsilon), which is what the batch's statistics hold already.
+    pub(super) fn inverse<T: Float>(&self, variance: &[T], inverse: &mut Vec<T>) {
+        let epsilon = T::of(self.epsilon.into());
+        inverse.clear();
+        inverse.extend(variance.iter().map(|&v| if self.global { T::ONE / (v + epsilon).sqrt() } else { v }));
+    }
 }
 
 /// A tensor seen as `[outer, channels, inner]`.
 #[derive(Debug, Clone, Copy)]
-struct Layout {
+pub(super) struct Layout {
     outer: usize,
-    channels: usize,
-    inner: usize,
+    pub(super) channels: usize,
+    pub(super) inner: usize,
 }
 
 impl Layout {
-    fn new(io: &Io<'_>, x: In, params: &Params, dims: &Dims) -> Result<Layout> {
+    pub(super) fn new(io: &Io<'_>, x: In, params: &Params, dims: &Dims) -> Result<Layout> {
         if !(2..=5).contains(&dims.rank()) {
             return Err(io.error(Kind::Shape, x, format_args!("has sizes {dims}; two to five are needed")));
         }
@@ -194,7 +201,7 @@ impl OpDef for BatchNorm {
 }
 
 slots! {
-    struct Slots(p) {
+    pub(super) struct Slots(p) {
         x: input "X",
         scale: input "Scale",
         bias: input "Bias",
@@ -202,13 +209,11 @@ slots! {
         /// Mean and variance.
         running: [(In, Out); 2] = [(p.input("Mean")?, p.output("MeanOut")?), (p.input("Variance")?, p.output("VarianceOut")?)],
         saved: [Option<Out>; 2] = [p.maybe_output("SavedMean")?, p.maybe_output("SavedVariance")?],
-        y: output "Y",
+        pub(super) y: output "Y",
     }
 }
 
-impl Slots {}
-
-fn forward<T: Float>(
+pub(super) fn forward<T: Float>(
     io: &Io<'_>,
     s: &Slots,
     params: Params,
@@ -265,7 +270,7 @@ fn forward<T: Float>(
     Ok(())
 }
 
-fn per_channel(io: &Io<'_>, channels: usize, sizes: &[(In, usize)]) -> Result<()> {
+pub(super) fn per_channel(io: &Io<'_>, channels: usize, sizes: &[(In, usize)]) -> Result<()> {
     match sizes.iter().find(|(_, len)| *len != channels) {
         Some((input, len)) => {
             Err(io.error(Kind::Shape, *input, format_args!("has {len} elements, but there are {channels} channels")))
@@ -375,9 +380,7 @@ impl OpDef for BatchNormGrad {
             scale: p.input("Scale")?,
             statistics: [p.input(statistics[0])?, p.input(statistics[1])?],
             dy: p.input("Y@GRAD")?,
-            dx: p.maybe_output("X@GRAD")?,
-            dscale: p.maybe_output("Scale@GRAD")?,
-            dbias: p.maybe_output("Bias@GRAD")?,
+            outs: GradOuts::new(p)?,
         };
         by_float!(p.float("X")?, T => {
             let mut scratch = [const { Vec::<T>::new() }; 3];
@@ -396,13 +399,41 @@ struct GradSlots {
     /// Mean, and 1 / sqrt(variance + epsilon) or the running variance.
     statistics: [In; 2],
     dy: In,
+    outs: GradOuts,
+}
+
+/// The gradients that are wanted.
+#[derive(Clone, Copy)]
+pub(super) struct GradOuts {
     dx: Option<Out>,
     dscale: Option<Out>,
     dbias: Option<Out>,
 }
 
+impl GradOuts {
+    pub(super) fn new(p: &Prepare<'_>) -> Result<GradOuts> {
+        Ok(GradOuts {
+            dx: p.maybe_output("X@GRAD")?,
+            dscale: p.maybe_output("Scale@GRAD")?,
+            dbias: p.maybe_output("Bias@GRAD")?,
+        })
+    }
+}
+
+/// The values that gradients are computed from.
+pub(super) struct Given<'t, T> {
+    /// A tensor with the sizes and the LoD of `x`.
+    pub(super) like: &'t Tensor,
+    pub(super) x: &'t [T],
+    /// The gradient of the normalised and scaled `x`.
+    pub(super) d: &'t [T],
+    pub(super) scale: &'t [T],
+    pub(super) mean: &'t [T],
+    /// 1 / sqrt(variance + epsilon)
+    pub(super) inverse: &'t [T],
+}
+
 fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: Params, sync: bool, scratch: &mut [Vec<T>; 3]) -> Result<()> {
-    let replica = io.runtime().replica().filter(|_| sync && !params.global);
     let (x_tensor, scale_tensor, dy_tensor) = (io.dense(s.x)?, io.dense(s.scale)?, io.dense(s.dy)?);
     let [mean_tensor, variance_tensor] = [io.dense(s.statistics[0])?, io.dense(s.statistics[1])?];
     let layout = Layout::new(io, s.x, &params, x_tensor.dims())?;
@@ -413,26 +444,38 @@ fn backward<T: Float>(io: &Io<'_>, s: &GradSlots, params: Params, sync: bool, sc
     let sizes = [(s.scale, scale.len()), (s.statistics[0], mean.len()), (s.statistics[1], variance.len())];
     per_channel(io, layout.channels, &sizes)?;
     oarlock_ops_support::class_axis::same_count(io, s.x, s.dy, x.len(), d.len())?;
-    let [inverse, dscale, dbias] = scratch;
-    inverse.clear();
-    let epsilon = T::of(params.epsilon.into());
-    inverse.extend(variance.iter().map(|&v| if params.global { T::ONE / (v + epsilon).sqrt() } else { v }));
+    let [inverse, sums @ ..] = scratch;
+    params.inverse(variance, inverse);
+    let given = Given { like: &x_tensor, x, d, scale, mean, inverse };
+    gradients(io, (params, layout, sync), &given, s.outs, sums)
+}
+
+/// Writes the gradients.
+pub(super) fn gradients<T: Float>(
+    io: &Io<'_>,
+    (params, layout, sync): (Params, Layout, bool),
+    given: &Given<'_, T>,
+    outs: GradOuts,
+    [dscale, dbias]: &mut [Vec<T>; 2],
+) -> Result<()> {
+    let &Given { like, x, d, scale, mean, inverse } = given;
+    let replica = io.runtime().replica().filter(|_| sync && !params.global);
     gradient_sums(layout, io.pool(), x, d, mean, dscale, dbias);
-    dscale.iter_mut().zip(&*inverse).for_each(|(d, i)| *d *= *i);
+    dscale.iter_mut().zip(inverse).for_each(|(d, i)| *d *= *i);
     let passed_through = !params.global && layout.count() <= 1 && replica.is_none();
     if passed_through {
         dscale.fill(T::ZERO);
         dbias.fill(T::ZERO);
     }
-    for (out, values) in [(s.dscale, &*dscale), (s.dbias, &*dbias)] {
+    for (out, values) in [(outs.dscale, &*dscale), (outs.dbias, &*dbias)] {
         if let Some(out) = out {
-            let mut t = io.out_sized(out, T::DTYPE, *scale_tensor.dims())?;
+            let mut t = io.out_sized(out, T::DTYPE, Dims::from([layout.channels]))?;
             io.data_mut::<T>(out, &mut t)?.copy_from_slice(values);
         }
     }
-    let Some(dx) = s.dx else { return Ok(()) };
-    let mut t = io.out_sized(dx, T::DTYPE, *x_tensor.dims())?;
-    t.set_lod(x_tensor.lod().clone());
+    let Some(dx) = outs.dx else { return Ok(()) };
+    let mut t = io.out_sized(dx, T::DTYPE, *like.dims())?;
+    t.set_lod(like.lod().clone());
     let dx = io.data_mut::<T>(dx, &mut t)?;
     if passed_through {
         dx.copy_from_slice(d);

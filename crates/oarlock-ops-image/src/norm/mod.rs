@@ -5,6 +5,7 @@ use oarlock_ir::OpDef;
 pub(crate) mod batch_norm;
 pub(crate) mod data_norm;
 pub(crate) mod group_norm;
+pub(crate) mod inplace_abn;
 pub(crate) mod instance_norm;
 pub(crate) mod layer_norm;
 pub(crate) mod lrn;
@@ -16,6 +17,7 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     batch_norm::OPS,
     data_norm::OPS,
     group_norm::OPS,
+    inplace_abn::OPS,
     instance_norm::OPS,
     layer_norm::OPS,
     lrn::OPS,

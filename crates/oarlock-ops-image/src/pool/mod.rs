@@ -8,8 +8,9 @@ pub(crate) mod max_pool3d_with_index;
 pub(crate) mod pool2d;
 pub(crate) mod pool3d;
 pub(crate) mod pooling;
+pub(crate) mod spp;
 pub(crate) mod unpool;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] =
-    &[max_pool2d_with_index::OPS, max_pool3d_with_index::OPS, pool2d::OPS, pool3d::OPS, unpool::OPS];
+    &[max_pool2d_with_index::OPS, max_pool3d_with_index::OPS, pool2d::OPS, pool3d::OPS, spp::OPS, unpool::OPS];

@@ -13,6 +13,7 @@ pub(crate) mod kron;
 pub(crate) mod matmul;
 pub(crate) mod mul;
 pub(crate) mod product;
+pub(crate) mod rank_attention;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
@@ -26,4 +27,5 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     kron::OPS,
     matmul::OPS,
     mul::OPS,
+    rank_attention::OPS,
 ];

@@ -2,8 +2,10 @@
 
 use oarlock_ir::OpDef;
 
+pub(crate) mod attention_lstm;
 pub(crate) mod fc;
 pub(crate) mod fully_connected;
+pub(crate) mod fused_embedding_fc_lstm;
 pub(crate) mod fusion_gru;
 pub(crate) mod fusion_lstm;
 pub(crate) mod fusion_repeated_fc_relu;
@@ -17,7 +19,9 @@ pub(crate) mod sequence_sums;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
+    attention_lstm::OPS,
     fc::OPS,
+    fused_embedding_fc_lstm::OPS,
     fusion_gru::OPS,
     fusion_lstm::OPS,
     fusion_repeated_fc_relu::OPS,

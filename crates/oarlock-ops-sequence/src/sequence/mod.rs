@@ -4,6 +4,7 @@ use oarlock_ir::OpDef;
 
 pub(crate) mod add_position_encoding;
 pub(crate) mod lod_reset;
+pub(crate) mod match_matrix_tensor;
 pub(crate) mod row_conv;
 pub(crate) mod sequence_concat;
 pub(crate) mod sequence_conv;
@@ -21,11 +22,13 @@ pub(crate) mod sequence_slice;
 pub(crate) mod sequence_softmax;
 pub(crate) mod sequence_topk_avg_pooling;
 pub(crate) mod sequence_unpad;
+pub(crate) mod var_conv_2d;
 
 /// The operators of every file, in the order of the files.
 pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     add_position_encoding::OPS,
     lod_reset::OPS,
+    match_matrix_tensor::OPS,
     row_conv::OPS,
     sequence_concat::OPS,
     sequence_conv::OPS,
@@ -43,4 +46,5 @@ pub(crate) const ALL: &[&[&dyn OpDef]] = &[
     sequence_softmax::OPS,
     sequence_topk_avg_pooling::OPS,
     sequence_unpad::OPS,
+    var_conv_2d::OPS,
 ];

@@ -1,11 +1,12 @@
 //! Images and volumes made larger or smaller, cropped, sampled and put in another order.
 
-use oarlock_ir::{Kind, Op, Result, fail};
+use oarlock_ir::{Kind, Op, Result, Shape, Var, VarType, fail};
+use oarlock_tensor::{DType, rng};
 
 use super::Operand;
 use super::conv::{Layout, Spatial};
 use crate::declare::{Args, declare};
-use crate::ints::{Ints, Style};
+use crate::ints::{IntOrVar, Ints, Style};
 use crate::layer::known;
 use crate::options::options;
 use crate::{Initializer, Net, ParamAttr, VarRef};
@@ -75,14 +76,21 @@ impl Net {
         self.resize("trilinear", input, 3, &options)
     }
 
-    /// `image_resize`, with `resample` one of BILINEAR, NEAREST and TRILINEAR.
+    /// Images made larger or smaller, on curves of third degree through the pixels.
+    #[track_caller]
+    pub fn resize_bicubic(&mut self, input: &VarRef, options: Resize) -> Result<VarRef> {
+        self.resize("bicubic", input, 2, &options)
+    }
+
+    /// `image_resize`, with `resample` one of BILINEAR, BICUBIC, NEAREST and TRILINEAR.
     #[track_caller]
     pub fn image_resize(&mut self, input: &VarRef, resample: &str, options: Resize) -> Result<VarRef> {
         match resample {
             "BILINEAR" => self.resize_bilinear(input, options),
+            "BICUBIC" => self.resize_bicubic(input, options),
             "NEAREST" => self.resize_nearest(input, options),
             "TRILINEAR" => self.resize_trilinear(input, options),
-            other => fail!(Kind::Argument, "resample must be BILINEAR, NEAREST or TRILINEAR, not {other:?}"),
+            other => fail!(Kind::Argument, "resample must be BILINEAR, BICUBIC, NEAREST or TRILINEAR, not {other:?}"),
         }
     }
 
@@ -139,6 +147,30 @@ impl Net {
             // 1.8 writes the word of images for volumes, too.
             .attr("data_layout", options.data_format.word(2));
         layer.out(dtype, op)
+    }
+
+    /// `random_crop(x, shape, seed=None)`: a part of each example, at a place that is another one in every step. `shape` is that of
+    /// the last dimensions. `seed` is a number, or a variable that holds the state; `None`: one that follows from the program's
+    /// `random_seed` if that is set.
+    #[track_caller]
+    pub fn random_crop(&mut self, x: &VarRef, shape: &[i32], seed: Option<IntOrVar>) -> Result<VarRef> {
+        let mut layer = self.layer("random_crop");
+        let dtype = layer.dtype(x)?;
+        let program_seed = Some(i64::from(layer.main.random_seed)).filter(|&seed| seed != 0);
+        let seed = seed.or(program_seed.map(IntOrVar::Int));
+        let seed = seed.unwrap_or_else(|| IntOrVar::Int((rng::fresh_seed() % (1 << 17)) as i64 - (1 << 16)));
+        let mut op = Op::new("random_crop").input("X", [x]).attr("shape", shape.to_vec());
+        let state = match seed {
+            IntOrVar::Var(state) => state,
+            IntOrVar::Int(number) => {
+                op = op.attr("startup_seed", number as i32);
+                let name = layer.names.generate("random_crop_seed");
+                let mut var = Var::new(name, VarType::tensor(DType::I64, Shape::default()));
+                var.persistable = true;
+                layer.declare(var)
+            }
+        };
+        layer.out(dtype, op.input("Seed", [&state]).output("SeedOut", [&state]))
     }
 
     /// Images with more pixels around them.
@@ -351,8 +383,9 @@ declare! {
 
     /// Resizes images to ``out_shape`` or by the factor ``scale``.
     ///
-    /// ``BILINEAR`` interpolates between four pixels, ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes.
-    /// ``resize_bilinear``, ``resize_nearest`` and ``resize_trilinear`` are the same with a fixed ``resample``.
+    /// ``BILINEAR`` interpolates between four pixels, ``BICUBIC`` on curves of third degree through sixteen pixels,
+    /// ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes. ``resize_bilinear``, ``resize_nearest`` and
+    /// ``resize_trilinear`` are the same with a fixed ``resample``.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``; for ``TRILINEAR``
@@ -362,14 +395,14 @@ declare! {
     ///         ``[1]``. ``None``: ``scale`` counts.
     ///     scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
     ///         ``None``; a Variable is float32 ``[1]``.
-    ///     resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
+    ///     resample (str): ``BILINEAR``, ``BICUBIC``, ``NEAREST`` or ``TRILINEAR``.
     ///     actual_shape (Variable): int32 ``[2]``: the size of the result at run time, which replaces the others;
     ///         ``None``: not used.
     ///     align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
     ///         of the images do.
     ///     align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
     ///         ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
-    ///         that of the result.
+    ///         that of the result; ``BICUBIC`` does as with 0.
     ///     data_format (str): ``NCHW`` or ``NHWC``, for ``TRILINEAR`` ``NCDHW`` or ``NDHWC``: where the channels are.
     ///
     /// Returns:
@@ -384,6 +417,10 @@ declare! {
     ///     >>> out = fluid.layers.image_resize(image, out_shape=[3, 3])
     ///     >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
     ///     [[[[1.0, 1.5, 2.0], [2.0, 2.5, 3.0], [3.0, 3.5, 4.0]]]]
+    ///     >>> curve = fluid.layers.assign(np.array([0, 0, 1, 0, 0], "float32").reshape(1, 1, 1, 5))
+    ///     >>> out = fluid.layers.image_resize(curve, out_shape=[1, 9], resample="BICUBIC")
+    ///     >>> fluid.Executor().run(fetch_list=[out])[0].ravel().tolist()
+    ///     [0.0, -0.09375, 0.0, 0.59375, 1.0, 0.59375, 0.0, -0.09375, 0.0]
     "nn.image_resize(input, out_shape=None, scale=None, name=None, resample='BILINEAR', actual_shape=None, \
      align_corners=True, align_mode=1, data_format='NCHW')"
         => |net, a| net.image_resize(&a.var("input")?, &a.str("resample")?, resize(a)?);
@@ -505,6 +542,32 @@ declare! {
     "nn.resize_trilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, \
      align_mode=1, data_format='NCDHW')"
         => |net, a| net.resize_trilinear(&a.var("input")?, resize(a)?);
+
+    /// Takes a part of each sample, at a random place, which is another one in every step.
+    ///
+    /// Args:
+    ///     x (Variable): float32, float64, int32, int16 or uint8; the first dimensions, all but those of ``shape``, number
+    ///         the samples.
+    ///     shape (list): the sizes of a part: those of the last dimensions of the result. Each is at most that of ``x``.
+    ///     seed (int or Variable): the first seed; each step derives the next one from it. A Variable is int64 ``[1]`` and
+    ///         holds the state. ``None``: a seed is drawn, or follows from ``Program.random_seed`` if that is set.
+    ///
+    /// Returns:
+    ///     Variable: the sizes of ``x``, with ``shape`` for the last ones. No gradient flows through it.
+    ///
+    /// Raises:
+    ///     fluid.core.EnforceNotMet: ``shape`` has as many sizes as ``x``, or a part is larger than a sample.
+    ///
+    /// Example:
+    ///     >>> image = fluid.data("image", [None, 3, 256, 256])
+    ///     >>> fluid.layers.random_crop(image, shape=[3, 224, 224]).shape
+    ///     (-1, 3, 224, 224)
+    ///     >>> numbers = fluid.layers.assign(np.arange(12, dtype="int32").reshape(1, 3, 4))
+    ///     >>> out = fluid.layers.random_crop(numbers, shape=[2, 2], seed=7)
+    ///     >>> fluid.Executor().run(feed={"image": np.zeros([1, 3, 256, 256], "float32")}, fetch_list=[out])[0].tolist()
+    ///     [[[1, 2], [5, 6]]]
+    "nn.random_crop(x, shape, seed=None)"
+        => |net, a| net.random_crop(&a.var("x")?, &a.i32s("shape")?, a.opt("seed", Args::int_or_var)?);
 
     /// Adds pixels at the four sides of images.
     ///

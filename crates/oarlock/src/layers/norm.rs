@@ -109,32 +109,33 @@ impl Net {
     #[track_caller]
     pub fn batch_norm(&mut self, input: &VarRef, options: BatchNorm) -> Result<VarRef> {
         let mut layer = self.layer("batch_norm");
+        let op = layer.normalized("batch_norm", input, &options)?;
         let dtype = layer.dtype(input)?;
-        let channels = layer.channel_count("batch_norm", input, options.data_layout)?;
-        let (scale, bias) = layer.scale_and_bias(&options.param_attr, &options.bias_attr, &channels, dtype)?;
-        let average = options.do_model_average_for_mean_and_var;
-        let mean = layer.statistic(options.moving_mean_name, 0.0, &channels, dtype, average)?;
-        let variance = layer.statistic(options.moving_variance_name, 1.0, &channels, dtype, average)?;
-        let (saved_mean, saved_variance) = (layer.temp_without_gradient(dtype), layer.temp_without_gradient(dtype));
         let out = if options.in_place { input.clone() } else { layer.temp(dtype) };
-        let op = Op::new("batch_norm")
-            .input("X", [input])
-            .input("Scale", [&scale])
-            .input("Bias", [&bias])
-            .input("Mean", [&mean])
-            .input("Variance", [&variance])
-            .output("Y", [&out])
-            .output("MeanOut", [&mean])
-            .output("VarianceOut", [&variance])
-            .output("SavedMean", [&saved_mean])
-            .output("SavedVariance", [&saved_variance])
-            .attr("momentum", options.momentum)
-            .attr("epsilon", options.epsilon)
-            .attr("is_test", options.is_test)
-            .attr("data_layout", options.data_layout.word(2))
-            .attr("use_global_stats", options.use_global_stats);
+        let op = op.output("Y", [&out]);
         layer.append_op(op)?;
         layer.activate(out, &options.act)
+    }
+
+    /// `batch_norm` with an activation (identity, leaky_relu or elu, whose alpha is `alpha`) written over its input, so that no
+    /// second tensor is kept for the gradient.
+    #[track_caller]
+    pub fn inplace_abn(
+        &mut self,
+        input: &VarRef,
+        activation: Option<&str>,
+        alpha: f32,
+        options: BatchNorm,
+    ) -> Result<VarRef> {
+        if !matches!(activation, None | Some("identity" | "leaky_relu" | "elu")) {
+            let act = activation.unwrap_or_default();
+            fail!(Kind::Argument, "`inplace_abn` takes the activations identity, leaky_relu and elu, not {act:?}");
+        }
+        let mut layer = self.layer("inplace_abn");
+        let op = layer.normalized("inplace_abn", input, &options)?.output("Y", [input]).attr("alpha", alpha);
+        let op = activation.iter().fold(op, |op, act| op.attr("activation", *act));
+        layer.append_op(op)?;
+        Ok(input.clone())
     }
 
     /// Normalises each example.
@@ -277,6 +278,32 @@ impl Net {
 }
 
 impl Layer<'_> {
+    /// The operator of a batch norm with its parameters and statistics, but for its output `Y`.
+    fn normalized(&mut self, op_type: &str, input: &VarRef, options: &BatchNorm) -> Result<Op> {
+        let dtype = self.dtype(input)?;
+        let channels = self.channel_count(op_type, input, options.data_layout)?;
+        let (scale, bias) = self.scale_and_bias(&options.param_attr, &options.bias_attr, &channels, dtype)?;
+        let average = options.do_model_average_for_mean_and_var;
+        let mean = self.statistic(options.moving_mean_name.clone(), 0.0, &channels, dtype, average)?;
+        let variance = self.statistic(options.moving_variance_name.clone(), 1.0, &channels, dtype, average)?;
+        let (saved_mean, saved_variance) = (self.temp_without_gradient(dtype), self.temp_without_gradient(dtype));
+        Ok(Op::new(op_type)
+            .input("X", [input])
+            .input("Scale", [&scale])
+            .input("Bias", [&bias])
+            .input("Mean", [&mean])
+            .input("Variance", [&variance])
+            .output("MeanOut", [&mean])
+            .output("VarianceOut", [&variance])
+            .output("SavedMean", [&saved_mean])
+            .output("SavedVariance", [&saved_variance])
+            .attr("momentum", options.momentum)
+            .attr("epsilon", options.epsilon)
+            .attr("is_test", options.is_test)
+            .attr("data_layout", options.data_layout.word(2))
+            .attr("use_global_stats", options.use_global_stats))
+    }
+
     fn channel_count(&self, op_type: &str, input: &VarRef, layout: Layout) -> Result<Vec<usize>> {
         let shape = self.shape(input)?;
         if shape.rank() < 2 {
@@ -366,7 +393,52 @@ declare! {
     "nn.batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None, \
      data_layout='NCHW', in_place=False, name=None, moving_mean_name=None, moving_variance_name=None, \
      do_model_average_for_mean_and_var=True, use_global_stats=False)"
-        => |net, a| net.batch_norm(&a.var("input")?, batch_norm(a)?);
+        => |net, a| net.batch_norm(&a.var("input")?, batch_norm(a)?.in_place(a.bool("in_place")?).act(a.act("act")?));
+
+    /// Normalizes each channel over the batch as ``batch_norm`` does, applies an activation, and writes over its input.
+    ///
+    /// The gradient computes the input again from the result, so a network keeps one tensor instead of two. Layers that
+    /// read ``input`` and stand after this one see the result.
+    ///
+    /// Args:
+    ///     input (Variable): float32 or float64, ``[batch, channels]`` or ``[batch, channels, ...]``, or channels last
+    ///         with ``NHWC``.
+    ///     act (str): ``identity``, ``leaky_relu`` or ``elu``; ``None``: ``identity``.
+    ///     is_test (bool): use the moving mean and variance and do not change them.
+    ///     momentum (float): the share of the old value when the moving mean and variance are updated.
+    ///     epsilon (float): added to the variance, so that the division is finite.
+    ///     param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale; ``None``: ones.
+    ///     bias_attr (ParamAttr): the same of the shift; ``None``: zeros.
+    ///     data_layout (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last.
+    ///     moving_mean_name (str): the name of the moving mean; ``None``: it is generated.
+    ///     moving_variance_name (str): the name of the moving variance; ``None``: it is generated.
+    ///     do_model_average_for_mean_and_var (bool): the moving mean and variance take part in
+    ///         ``fluid.optimizer.ModelAverage``.
+    ///     use_global_stats (bool): normalize by the moving mean and variance in training, too.
+    ///     act_alpha (float): the slope of ``leaky_relu`` below 0, or the bound of ``elu``; not 0.
+    ///
+    /// Returns:
+    ///     Variable: ``input`` itself.
+    ///
+    /// Raises:
+    ///     ValueError: ``act`` is another activation, or ``bias_attr`` is ``False``.
+    ///     fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
+    ///
+    /// Example:
+    ///     >>> x = fluid.data("x", [None, 2])
+    ///     >>> hidden = fluid.layers.scale(x, 1.0)
+    ///     >>> out = fluid.layers.inplace_abn(hidden, act="leaky_relu", act_alpha=0.5)
+    ///     >>> out.name == hidden.name
+    ///     True
+    ///     >>> exe = fluid.Executor()
+    ///     >>> _ = exe.run(fluid.default_startup_program())
+    ///     >>> print(exe.run(feed={"x": np.array([[1, 10], [3, 30]], "float32")}, fetch_list=[out])[0].round(3))
+    ///     [[-0.5 -0.5]
+    ///      [ 1.   1. ]]
+    "nn.inplace_abn(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None, \
+     data_layout='NCHW', name=None, moving_mean_name=None, moving_variance_name=None, \
+     do_model_average_for_mean_and_var=True, use_global_stats=False, act_alpha=1.0)"
+        => |net, a| net.inplace_abn(&a.var("input")?, a.opt_str("act")?.as_deref(), a.f32("act_alpha")?, batch_norm(a)?);
 
     /// Normalizes each sample over the dimensions from ``begin_norm_axis`` on:
     /// ``scale * (x - mean) / sqrt(variance + epsilon) + shift``.
@@ -577,14 +649,12 @@ declare! {
 
 fn batch_norm(a: &Args) -> Result<BatchNorm> {
     Ok(BatchNorm::new()
-        .act(a.act("act")?)
         .is_test(a.bool("is_test")?)
         .momentum(a.f32("momentum")?)
         .epsilon(a.f32("epsilon")?)
         .param_attr(a.param("param_attr")?)
         .bias_attr(a.param("bias_attr")?)
         .data_layout(a.layout("data_layout")?)
-        .in_place(a.bool("in_place")?)
         .moving_mean_name(a.opt_str("moving_mean_name")?)
         .moving_variance_name(a.opt_str("moving_variance_name")?)
         .do_model_average_for_mean_and_var(a.bool("do_model_average_for_mean_and_var")?)

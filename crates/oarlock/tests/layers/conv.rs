@@ -49,6 +49,8 @@ fn convolutions() -> Vec<Case> {
 
 fn norms() -> Vec<Case> {
     cases! {
+        "inplace_abn(img,act='elu',act_alpha=0.5)" [img]
+            |net| net.inplace_abn(&img, Some("elu"), 0.5, BatchNorm::new());
         "batch_norm(img)" [img] |net| net.batch_norm(&img, BatchNorm::new());
         "batch_norm(img,act='relu',is_test=True)" [img]
             |net| net.batch_norm(&img, BatchNorm::new().act("relu").is_test(true));

@@ -13,6 +13,7 @@ fn resized() -> Vec<Case> {
     cases! {
         "image_resize(img,out_shape=[12,12])" [img] |net| net.image_resize(&img, "BILINEAR", Resize::to([12, 12]));
         "image_resize(img,scale=2.0,resample='NEAREST')" [img] |net| net.image_resize(&img, "NEAREST", Resize::by(2.0));
+        "random_crop(img,[3,4,4],seed=7)" [img] |net| net.random_crop(&img, &[3, 4, 4], Some(7.into()));
         "image_resize_short(img83,4)" [img83] |net| net.image_resize_short(&img83, 4, "BILINEAR");
         "resize_bilinear(img,scale=one)" [img one] |net| net.resize_bilinear(&img, Resize::by(&one));
         "resize_bilinear(img,out_shape=[n1,12])" [img n1]

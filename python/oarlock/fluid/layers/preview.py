@@ -242,7 +242,7 @@ def interpolate(input, out_shape=None, scale=None, name=None, resample="BILINEAR
     Args:
         input (Variable): images.
         out_shape (list or Variable), scale (float or Variable), actual_shape (Variable): the new size.
-        resample (str): ``"BILINEAR"``, ``"TRILINEAR"``, ``"NEAREST"``.
+        resample (str): ``"BILINEAR"``, ``"BICUBIC"``, ``"TRILINEAR"``, ``"NEAREST"``.
         align_corners (bool), align_mode (int), data_format (str): as for ``image_resize``.
         name (str): the name of the layer.
 
