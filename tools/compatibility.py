@@ -39,7 +39,6 @@ REASONS = {
     "paddle.fluid.device_worker.Section": "pipelines over devices: use `PipelineOptimizer`",
     "paddle.fluid.trainer_desc.PipelineTrainer": "pipelines over devices: use `PipelineOptimizer`",
     "paddle.fluid.incubate.fleet.base.role_maker.GeneralRoleMaker": "finds its peers through HDFS: `PaddleCloudRoleMaker` reads the same variables",
-    "paddle.fluid.layers.layer_function_generator": "needs the signatures of operators in Python, which the core does not show yet",
     "paddle.fluid.layers": OPERATOR,
     "paddle.fluid.contrib.layers": OPERATOR,
 }

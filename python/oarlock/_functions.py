@@ -3,7 +3,7 @@
 from .fluid import flags as _flags
 from .fluid import framework as _framework
 from .fluid import layers as _layers
-from .fluid.core import CPUPlace, CUDAPlace
+from .fluid.core import CPUPlace, CUDAPlace, gpu_as_cpu
 from .fluid.layers import abs, assign, cast, clip, exp, increment, log, scale, shape, sign, sqrt, square, stack, tanh
 from .fluid.param_attr import ParamAttr
 
@@ -30,8 +30,11 @@ def in_dynamic_mode():
 
 def set_device(device):
     """Where programs run: on the CPU."""
+    if device.startswith("gpu") and gpu_as_cpu("set_device(%r)" % device):
+        return CPUPlace()
     if device != "cpu":
-        raise NotImplementedError("set_device(%r) is not supported: programs run on the CPU" % (device,))
+        raise NotImplementedError("set_device(%r) is not supported: programs run on the CPU; OARLOCK_GPU_AS_CPU=1 in the environment takes "
+                                  "GPUs for it" % (device,))
     return CPUPlace()
 
 

@@ -4,8 +4,9 @@ __all__ = ["full_version", "major", "minor", "mkl", "patch", "rc", "show"]
 
 full_version = "1.8.5"
 major, minor, patch, rc = "1", "8", "5", "0"
-istaged = True
-commit = ""
+istaged = False
+# The release itself.
+commit = "8e1712a71057e3ca06a2927ceec51c18cb171fdc"
 with_mkl = "OFF"
 
 

@@ -3,6 +3,7 @@
 //! A check takes what it needs from a directory that an environment variable names, because the repository holds nothing that
 //! others wrote. Without it the check is skipped, counted, and says how to get it.
 
+mod fluid_tests;
 mod paddlerec;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ struct Check {
     run: fn(&Place) -> Result<Tally>,
 }
 
-const CHECKS: [Check; 1] = [paddlerec::CHECK];
+const CHECKS: [Check; 2] = [paddlerec::CHECK, fluid_tests::CHECK];
 
 /// The interpreter of a real Fluid 1.8.5, to compare with.
 const PEER: &str = "OARLOCK_PEER_FLUID";
@@ -110,5 +111,5 @@ fn run_to_log(command: &Command, limit: Duration, log: &Path) -> Result<Ended> {
 #[test]
 fn an_unknown_check_lists_the_known_ones() {
     let error = run(&["paddelrec".to_string()]).unwrap_err().to_string();
-    assert_eq!(error, "there is no check `paddelrec`; known: paddlerec");
+    assert_eq!(error, "there is no check `paddelrec`; known: paddlerec, fluid-tests");
 }

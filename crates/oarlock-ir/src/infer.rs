@@ -75,11 +75,12 @@ impl<'a> Infer<'a> {
         Ok(self.program.expect_var(self.block, name)?.ty())
     }
 
-    /// The type of an input that must hold f32 or f64.
+    /// The type of an input that must hold f32 or f64. Programs for half precision can be built, as in Fluid: that kernels need casts
+    /// is said when a plan is made.
     pub fn float(&self, slot: &str) -> Result<VarType> {
         let ty = self.input(slot)?;
         match ty.dtype {
-            DType::F32 | DType::F64 => Ok(ty),
+            DType::F16 | DType::F32 | DType::F64 => Ok(ty),
             _ => Err(self.wrong_dtype(slot, &ty, "f32 or f64")),
         }
     }

@@ -9,6 +9,8 @@ use pyo3::exceptions::{
     PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
 
 // The module is the one that users import them from; tracebacks show it.
 create_exception!(
@@ -24,10 +26,50 @@ create_exception!(
     "A reader has no more data: the usual end of a pass."
 );
 
+/// Mistakes that are found below Python. Scripts written for Fluid catch `EnforceNotMet` for them, users of Python the usual class:
+/// each is both.
+struct Both {
+    argument: Py<PyType>,
+    kind: Py<PyType>,
+    range: Py<PyType>,
+    unsupported: Py<PyType>,
+}
+
+static BOTH: PyOnceLock<Both> = PyOnceLock::new();
+
 /// Adds the exception classes to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add("EnforceNotMet", m.py().get_type::<EnforceNotMet>())?;
-    m.add("EOFException", m.py().get_type::<EOFException>())
+    let py = m.py();
+    let both = |name: &str, base: Bound<'_, PyType>, doc: &str| -> PyResult<Py<PyType>> {
+        let fields = PyDict::new(py);
+        fields.set_item("__module__", "oarlock.fluid.core")?;
+        fields.set_item("__doc__", doc)?;
+        let made = py.get_type::<PyType>().call1((name, (py.get_type::<EnforceNotMet>(), base), fields))?;
+        m.add(name, &made)?;
+        Ok(made.cast_into::<PyType>()?.unbind())
+    };
+    let classes = Both {
+        argument: both("InvalidArgument", py.get_type::<PyValueError>(), "A value that cannot be used.")?,
+        kind: both("InvalidType", py.get_type::<PyTypeError>(), "A type or an element type that cannot be used.")?,
+        range: both("OutOfRange", py.get_type::<PyIndexError>(), "An index beyond the end.")?,
+        unsupported: both(
+            "Unsupported",
+            py.get_type::<PyNotImplementedError>(),
+            "Something this version does not do.",
+        )?,
+    };
+    // Only a second import of the module finds them set, and those are as good.
+    let _ = BOTH.set(py, classes);
+    m.add("EnforceNotMet", py.get_type::<EnforceNotMet>())?;
+    m.add("EOFException", py.get_type::<EOFException>())
+}
+
+/// An error of one of the classes that are two.
+fn of_both(class: impl FnOnce(&Both) -> &Py<PyType>, text: String) -> PyErr {
+    Python::attach(|py| match BOTH.get(py) {
+        Some(both) => PyErr::from_type(class(both).bind(py).clone(), text),
+        None => EnforceNotMet::new_err(text),
+    })
 }
 
 /// Turns one of our errors into an exception. An exception that a function of the user raised comes back as it was, with its
@@ -43,16 +85,18 @@ pub(crate) fn raise(e: oarlock::Error) -> PyErr {
         });
     }
     match e.kind() {
-        Kind::Argument => PyValueError::new_err(text),
-        Kind::DType | Kind::Type => PyTypeError::new_err(text),
-        Kind::Range => PyIndexError::new_err(text),
+        Kind::Argument | Kind::Lod | Kind::Missing | Kind::Shape | Kind::Unknown => {
+            of_both(|both| &both.argument, text)
+        }
+        Kind::DType | Kind::Type => of_both(|both| &both.kind, text),
+        Kind::Range => of_both(|both| &both.range, text),
         Kind::EndOfData => EOFException::new_err(text),
         Kind::Interrupted => PyKeyboardInterrupt::new_err(text),
         Kind::Io if text.contains("No such file") => PyFileNotFoundError::new_err(text),
         Kind::Io => PyOSError::new_err(text),
         Kind::Network => PyConnectionError::new_err(text),
         Kind::Timeout => PyTimeoutError::new_err(text),
-        Kind::Unsupported => PyNotImplementedError::new_err(text),
+        Kind::Unsupported => of_both(|both| &both.unsupported, text),
         _ => EnforceNotMet::new_err(text),
     }
 }

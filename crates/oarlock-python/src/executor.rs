@@ -20,6 +20,7 @@ use crate::error::{IntoPy, raise};
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::scope::Scope;
+use crate::shared;
 use crate::tensor::{fetched, tensor_of};
 
 /// Runs programs.
@@ -63,7 +64,7 @@ impl Executor {
         let fetches: Vec<std::borrow::Cow<'_, str>> = fetches.iter().map(|f| f.to_cow()).collect::<PyResult<_>>()?;
         let fetches: Vec<&str> = fetches.iter().map(|f| &**f).collect();
         let program = self.derived(program, Derivation { ranks, prune }, Some(feed), &fetches)?;
-        let feeds = feed_of(&program, feed)?;
+        let feeds = keep_persistable(py, &program, scope, feed_of(&program, feed)?)?;
         let feeds = by_name(&feeds);
         let mut values = Vec::new();
         self.compute(py, || self.inner.run_into(&program, &feeds, &fetches, &scope.inner, &mut values))?;
@@ -99,7 +100,7 @@ impl Executor {
         };
         let program = self.derived(program, Derivation { ranks, prune }, first.as_ref(), &names)?;
         let (split, feeds) = match feed.cast::<PyDict>() {
-            Ok(feed) => (true, vec![feed_of(&program, feed)?]),
+            Ok(feed) => (true, vec![keep_persistable(py, &program, scope, feed_of(&program, feed)?)?]),
             Err(_) => {
                 let each = |item: PyResult<Bound<'py, PyAny>>| feed_of(&program, item?.cast::<PyDict>()?);
                 (false, feed.try_iter()?.map(each).collect::<PyResult<_>>()?)
@@ -219,6 +220,23 @@ fn feed_of(program: &oarlock::Program, feed: &Bound<'_, PyDict>) -> PyResult<Vec
         feeds.push((name, tensor_of(&value, dtype)?));
     }
     feeds.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(feeds)
+}
+
+/// Moves what is fed for variables that outlive runs into the scope, where this run and later ones find it.
+fn keep_persistable(
+    py: Python<'_>,
+    program: &oarlock::Program,
+    scope: &Scope,
+    mut feeds: Vec<(String, Tensor)>,
+) -> PyResult<Vec<(String, Tensor)>> {
+    let kept = |name: &str| program.global().var(name).is_some_and(|v| v.persistable);
+    for (name, tensor) in feeds.extract_if(.., |(name, _)| kept(name)) {
+        shared::change(py, &scope.inner.var(&name), |value| {
+            *value = Value::Dense(tensor);
+            Ok(())
+        })?;
+    }
     Ok(feeds)
 }
 

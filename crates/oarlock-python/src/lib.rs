@@ -25,6 +25,7 @@ mod runtime;
 mod scope;
 mod settings;
 mod shared;
+mod signatures;
 mod tensor;
 mod transpiler;
 
@@ -65,5 +66,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(m)?;
     fleet::register(m)?;
     readers::register(m)?;
+    signatures::register(m)?;
     Ok(())
 }

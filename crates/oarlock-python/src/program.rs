@@ -130,10 +130,24 @@ impl Program {
         Ok(())
     }
 
-    #[getter]
     fn num_blocks(&self) -> usize {
         self.get().blocks().len()
     }
+
+    /// The description of a block, as scripts read it: `program.desc.block(0).op(1).type()`.
+    fn block<'py>(slf: Bound<'py, Program>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().check_block(index)?;
+        slf.py().import("oarlock.fluid._desc")?.call_method1("block_of", (&slf, index))
+    }
+
+    /// A new block inside the one with a description; returns its description.
+    fn append_block<'py>(slf: Bound<'py, Program>, parent: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let made = slf.get().add_block(parent.getattr("id")?.extract()?)?;
+        Program::block(slf, made)
+    }
+
+    /// There is one description only: nothing to do.
+    fn flush(&self) {}
 
     /// The block around a block, or -1.
     fn parent(&self, block: usize) -> i64 {
@@ -255,6 +269,10 @@ impl Program {
             "do_model_average" => truth(py, var.meta.do_model_average),
             "is_distributed" => truth(py, var.meta.is_distributed),
             "learning_rate" => var.meta.learning_rate.into_pyobject(py)?.into_any(),
+            "reads" => {
+                let one = |ty: &VarType| (ty.dtype.proto(), ty.shape.to_i64(), ty.lod_level);
+                var.reads.iter().map(one).collect::<Vec<_>>().into_pyobject(py)?.into_any()
+            }
             "text" => format!("{}: {}", var.name, var.ty()).into_pyobject(py)?.into_any(),
             _ => return Err(PyAttributeError::new_err(format!("variables have no `{field}`"))),
         })
@@ -317,6 +335,58 @@ impl Program {
         let ops = &program.block(block).ops;
         let is_it = |op: &ir::Op| op.mark.0 == mark;
         if ops.get(hint).is_some_and(is_it) { Some(hint) } else { ops.iter().position(is_it) }
+    }
+
+    /// Puts an operator without type and slots at a position, for scripts that fill it in; the last argument is its type.
+    fn insert_blank_op(&self, block: usize, position: usize, op_type: &str) -> PyResult<()> {
+        self.check_block(block)?;
+        self.change(|p| {
+            let ops = &mut p.block_mut(block).ops;
+            if position > ops.len() {
+                return Err(no_op(block, position));
+            }
+            ops.insert(position, ir::Op::new(op_type));
+            Ok(())
+        })
+    }
+
+    /// Gives an operator another type.
+    fn set_op_type(&self, block: usize, index: usize, op_type: &str) -> PyResult<()> {
+        self.change(|p| {
+            let op = p.block_mut(block).ops.get_mut(index).ok_or_else(|| no_op(block, index))?;
+            op.op_type = op_type.into();
+            Ok(())
+        })
+    }
+
+    /// Infers the types of the outputs of an operator.
+    fn infer_op(&self, block: usize, index: usize) -> PyResult<()> {
+        let program = self.get();
+        let op = program.block(block).ops.get(index).ok_or_else(|| no_op(block, index))?;
+        let types = ir::infer(&program, block, op, &registry()).py()?;
+        self.change(|p| {
+            for (name, ty) in types {
+                if let Some(var) = p.find_var_mut(block, &name) {
+                    var.set_ty(ty);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Gives attributes of an operator that are not set their defaults.
+    fn set_default_attrs(&self, block: usize, index: usize) -> PyResult<()> {
+        let registry = registry();
+        self.change(|p| {
+            let op = p.block_mut(block).ops.get_mut(index).ok_or_else(|| no_op(block, index))?;
+            let entry = registry.entry(&op.op_type).py()?;
+            for attr in &entry.sig.attrs {
+                if let (None, Some(default)) = (op.attrs.get(attr.name), &attr.default) {
+                    op.attrs.set(attr.name, default.clone());
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The type of an operator.
@@ -427,6 +497,7 @@ fn setter(field: &str, value: &Bound<'_, PyAny>) -> PyResult<Set> {
             Box::new(move |v| v.set_ty(v.ty().with_dtype(dtype)))
         }
         "lod_level" => set(value.extract()?, |v, level| v.lod_level = level),
+        "type" => set(VarKind::from_proto(value.extract()?), |v, kind| v.kind = kind),
         "persistable" => set(truth()?, |v, on| v.persistable = on),
         "need_check_feed" => set(truth()?, |v, on| v.need_check_feed = on),
         "stop_gradient" => set(truth()?, |v, on| v.meta.stop_gradient = on),
@@ -457,7 +528,7 @@ fn truth(py: Python<'_>, value: bool) -> Bound<'_, PyAny> {
     pyo3::types::PyBool::new(py, value).to_owned().into_any()
 }
 
-fn attr_to_py<'py>(py: Python<'py>, attr: &Attr) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn attr_to_py<'py>(py: Python<'py>, attr: &Attr) -> PyResult<Bound<'py, PyAny>> {
     Ok(match attr {
         Attr::Int(v) => v.into_pyobject(py)?.into_any(),
         Attr::Long(v) => v.into_pyobject(py)?.into_any(),

@@ -1,7 +1,8 @@
 //! Scopes: named values that outlive runs.
 
 use oarlock::ir::SharedVar;
-use oarlock::tensor::Value;
+use oarlock::tensor::{Element, Tensor, Value};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::shared;
@@ -72,6 +73,36 @@ impl Variable {
         LoDTensorArray::at(py, &self.0)
     }
 
+    /// Sets it to a whole number.
+    fn set_int(&self, py: Python<'_>, value: i32) -> PyResult<()> {
+        self.set_number(py, Tensor::scalar(value))
+    }
+
+    /// Sets it to a number.
+    fn set_float(&self, py: Python<'_>, value: f32) -> PyResult<()> {
+        self.set_number(py, Tensor::scalar(value))
+    }
+
+    /// The whole number that it holds.
+    fn get_int(&self, py: Python<'_>) -> PyResult<i32> {
+        self.number(py)
+    }
+
+    /// The number that it holds.
+    fn get_float(&self, py: Python<'_>) -> PyResult<f32> {
+        self.number(py)
+    }
+
+    /// Does it hold one whole number?
+    fn is_int(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.number::<i32>(py).is_ok())
+    }
+
+    /// Does it hold one number?
+    fn is_float(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.number::<f32>(py).is_ok())
+    }
+
     /// Has it a value?
     fn is_initialized(&self, py: Python<'_>) -> PyResult<bool> {
         shared::read(py, &self.0, |value| Ok(!matches!(value, Value::Empty)))
@@ -80,5 +111,23 @@ impl Variable {
     /// The kind of value it holds.
     fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         shared::read(py, &self.0, |value| Ok(value.kind()))
+    }
+}
+
+impl Variable {
+    fn set_number(&self, py: Python<'_>, new: Tensor) -> PyResult<()> {
+        shared::change(py, &self.0, |value| {
+            *value.dense_mut() = new;
+            Ok(())
+        })
+    }
+
+    fn number<T: Element + Copy>(&self, py: Python<'_>) -> PyResult<T> {
+        shared::read(py, &self.0, |value| {
+            let found = value.dense().ok().and_then(|t| t.data::<T>().ok()).filter(|data| data.len() == 1);
+            found.map(|data| data[0]).ok_or_else(|| {
+                PyTypeError::new_err(format!("the variable is {}, not one number of type {}", value.kind(), T::DTYPE))
+            })
+        })
     }
 }

@@ -54,6 +54,8 @@ pub(crate) fn tensor_of(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyRes
                 Some(d) => numpy.call_method1("array", (value, d.name()))?,
                 None => default_array(&numpy, value)?,
             };
+            // A number of Python is one element.
+            let made = numpy.call_method1("atleast_1d", (made,))?;
             made.cast_into::<PyUntypedArray>()?
         }
     };
@@ -213,28 +215,154 @@ impl LoDTensor {
     }
 }
 
+impl LoDTensor {
+    fn retype(&self, py: Python<'_>, dtype: DType) -> PyResult<()> {
+        self.change(py, |t| {
+            let (dims, lod) = (*t.dims(), t.lod().clone());
+            t.resize(dtype, dims);
+            t.set_lod(lod);
+            Ok(())
+        })
+    }
+
+    fn element<T: Element>(&self, py: Python<'_>, index: usize) -> PyResult<T> {
+        self.with(py, |t| {
+            let data = t.data::<T>().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+            data.get(index).copied().ok_or_else(|| no_element(index, data.len()))
+        })
+    }
+
+    fn set_element<T: Element>(&self, py: Python<'_>, index: usize, value: T) -> PyResult<()> {
+        self.change(py, |t| {
+            let data = t.data_mut::<T>().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+            let count = data.len();
+            *data.get_mut(index).ok_or_else(|| no_element(index, count))? = value;
+            Ok(())
+        })
+    }
+}
+
+fn no_element(index: usize, count: usize) -> PyErr {
+    pyo3::exceptions::PyIndexError::new_err(format!("there is no element {index} among {count}"))
+}
+
+/// Sequences of a tensor; those of one without values yet are checked when it gets them.
 fn checked_lod(lod: Lod, t: &Tensor) -> PyResult<Lod> {
-    lod.check(t.rows()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let rows = lod.levels().last().and_then(|level| level.last().copied()).unwrap_or(0);
+    lod.check(if t.numel() == 0 { rows } else { t.rows() }).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(lod)
 }
 
 #[pymethods]
 impl LoDTensor {
+    /// An empty tensor, with sequences by their lengths if they are given.
     #[new]
-    fn new() -> LoDTensor {
-        LoDTensor::own(Tensor::zeros(DType::F32, [0]))
+    #[pyo3(signature = (recursive_sequence_lengths = None))]
+    fn new(recursive_sequence_lengths: Option<Vec<Vec<usize>>>) -> PyResult<LoDTensor> {
+        let mut t = Tensor::zeros(DType::F32, [0]);
+        if let Some(lengths) = recursive_sequence_lengths {
+            let lod = checked_lod(Lod::from_lengths(&lengths), &t)?;
+            t.set_lod(lod);
+        }
+        Ok(LoDTensor::own(t))
     }
 
-    /// Takes the values of an array; sequences are forgotten. The place is for compatibility: everything is on the CPU.
+    /// Takes the values of an array; sequences stay if they fit its rows. The place is for compatibility: everything is on the CPU.
     #[pyo3(signature = (array, place = None))]
     fn set(&self, array: &Bound<'_, PyAny>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = place;
         let new = tensor_of(array, None)?;
         self.change(array.py(), |t| {
+            let lod = t.lod().clone();
             t.copy_from(&new);
-            t.set_lod(Lod::NONE);
+            t.set_lod(if lod.check(t.rows()).is_ok() { lod } else { Lod::NONE });
             Ok(())
         })
+    }
+
+    /// A tensor of its own with the same values and sequences.
+    #[pyo3(signature = (place = None))]
+    fn _copy(&self, py: Python<'_>, place: Option<&Bound<'_, PyAny>>) -> PyResult<LoDTensor> {
+        let _ = place;
+        self.with(py, |t| Ok(LoDTensor::own(t.clone())))
+    }
+
+    /// Takes over the values of another tensor.
+    fn _share_data_with(&self, py: Python<'_>, other: &LoDTensor) -> PyResult<()> {
+        let new = other.with(py, |t| Ok(t.clone()))?;
+        self.change(py, |t| {
+            *t = new;
+            Ok(())
+        })
+    }
+
+    /// Makes its elements f32; their values are arbitrary.
+    #[pyo3(signature = (place = None))]
+    fn _alloc_float(&self, py: Python<'_>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = place;
+        self.retype(py, DType::F32)
+    }
+
+    /// Makes its elements f64; their values are arbitrary.
+    #[pyo3(signature = (place = None))]
+    fn _alloc_double(&self, py: Python<'_>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = place;
+        self.retype(py, DType::F64)
+    }
+
+    /// Makes its elements i32; their values are arbitrary.
+    #[pyo3(signature = (place = None))]
+    fn _alloc_int(&self, py: Python<'_>, place: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = place;
+        self.retype(py, DType::I32)
+    }
+
+    /// Gives its elements a type, by its number; returns the address of the first one.
+    fn _mutable_data(&self, py: Python<'_>, place: &Bound<'_, PyAny>, dtype: i32) -> PyResult<usize> {
+        let _ = place;
+        let unknown = || PyValueError::new_err(format!("there is no element type {dtype}"));
+        self.retype(py, DType::from_proto(dtype).ok_or_else(unknown)?)?;
+        self.with(py, |t| Ok(t.bytes().as_ptr() as usize))
+    }
+
+    /// An element of a tensor of f32.
+    fn _get_float_element(&self, py: Python<'_>, index: usize) -> PyResult<f32> {
+        self.element(py, index)
+    }
+
+    /// Sets an element of a tensor of f32.
+    fn _set_float_element(&self, py: Python<'_>, index: usize, value: f32) -> PyResult<()> {
+        self.set_element(py, index, value)
+    }
+
+    /// An element of a tensor of f64.
+    fn _get_double_element(&self, py: Python<'_>, index: usize) -> PyResult<f64> {
+        self.element(py, index)
+    }
+
+    /// Sets an element of a tensor of f64.
+    fn _set_double_element(&self, py: Python<'_>, index: usize, value: f64) -> PyResult<()> {
+        self.set_element(py, index, value)
+    }
+
+    /// Where it is: on the CPU.
+    fn _place<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let core = py.import("oarlock.fluid.core")?;
+        let place = core.getattr("Place")?.call0()?;
+        place.call_method1("set_place", (core.getattr("CPUPlace")?.call0()?,))?;
+        Ok(place)
+    }
+
+    /// The number of its elements.
+    fn _numel(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |t| Ok(t.numel()))
+    }
+
+    /// A part of it, as numpy slices arrays.
+    fn __getitem__(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<LoDTensor> {
+        let part = self.with(py, |t| array_of(py, t))?.get_item(index)?;
+        let part = py.import("numpy")?.call_method1("atleast_1d", (part,))?;
+        Ok(LoDTensor::own(owned_tensor_of(&part)?))
     }
 
     /// Sequences by their offsets.
@@ -449,6 +577,14 @@ impl SelectedRows {
         })
     }
 
+    /// Changes nothing: rows are found without an index.
+    fn sync_index(&self) {}
+
+    /// The number of elements of the listed rows.
+    fn numel(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |r| r.value.numel())
+    }
+
     /// The values of the rows, to read and to set.
     fn get_tensor(&self) -> LoDTensor {
         LoDTensor::at(self.0.clone())
@@ -482,6 +618,7 @@ pub(crate) fn fetched<'py>(py: Python<'py>, value: Value, numpy: bool) -> PyResu
         }
         Value::Dense(t) => LoDTensor::own(t).into_pyobject(py)?.into_any(),
         Value::Rows(r) => SelectedRows::own(r).into_pyobject(py)?.into_any(),
+        Value::Array(_) if !numpy => LoDTensorArray(Arc::new(RwLock::new(value))).into_pyobject(py)?.into_any(),
         Value::Array(a) => {
             let items = a.items().iter().map(|t| fetched(py, Value::Dense(t.clone()), numpy));
             PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()

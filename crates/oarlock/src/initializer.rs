@@ -188,7 +188,9 @@ fn ints(sizes: &[usize]) -> Vec<i32> {
 
 fn assign(var: &Var, value: &Tensor) -> Result<Op> {
     let sizes = known_sizes(var)?;
-    if sizes != **value.dims() {
+    // A column may come as a vector.
+    let large = |sizes: &[usize]| sizes.iter().copied().filter(|&n| n != 1).collect::<Vec<_>>();
+    if large(&sizes) != large(value.dims()) {
         fail!(Kind::Shape, "parameter `{}` has shape {}, but its first value {}", var.name, var.shape, value.dims());
     }
     let (name, values) = assigned_values(value)?;

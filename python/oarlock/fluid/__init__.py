@@ -54,7 +54,7 @@ __all__ = [
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
     "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
     "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz", "log_helper",
-    "net_drawer", "proto", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
+    "net_drawer", "op", "proto", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
 ]
 
 _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")
@@ -63,7 +63,7 @@ _EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "
 # Modules that few scripts need: they are loaded when a script asks for them.
 _LATER = (
     "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz",
-    "install_check", "log_helper", "net_drawer", "proto", "trainer_desc", "trainer_factory", "wrapped_decorator",
+    "install_check", "log_helper", "net_drawer", "op", "proto", "trainer_desc", "trainer_factory", "wrapped_decorator",
 )
 
 

@@ -8,6 +8,15 @@ class VarView:
     def __init__(self, var):
         self._var = var
 
+    def _key(self):
+        return id(self._var.block.program.desc), self._var._block_idx, self._var.name
+
+    def __eq__(self, other):
+        return isinstance(other, VarView) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
     def name(self):
         """Its name."""
         return self._var.name
@@ -38,6 +47,48 @@ class VarView:
         """Must what is fed be as declared?"""
         return self._var.need_check_feed
 
+    def set_type(self, type):
+        """Declares another kind of variable."""
+        self._var._set("type", int(type))
+
+    def _reads(self, number):
+        return [read[number] for read in self._var._get("reads")]
+
+    def _set_reads(self, number, values):
+        """Declares what a reader reads: ``number`` is 0 for element types, 1 for shapes, 2 for LoD levels."""
+        reads = [list(read) for read in self._var._get("reads")][:len(values)]
+        reads += [[5, [], 0] for _ in values[len(reads):]]
+        for read, value in zip(reads, values):
+            read[number] = value
+        program = self._var.block.program
+        program.desc.declare_reader(self._var._block_idx, self._var.name, [tuple(read) for read in reads])
+
+    def shapes(self):
+        """The sizes of what a reader reads."""
+        return [list(shape) for shape in self._reads(1)]
+
+    def dtypes(self):
+        """The element types of what a reader reads."""
+        from .core import VarDesc
+
+        return [VarDesc.VarType(dtype) for dtype in self._reads(0)]
+
+    def lod_levels(self):
+        """The levels of sequences of what a reader reads."""
+        return self._reads(2)
+
+    def set_shapes(self, shapes):
+        """Declares the sizes of what a reader reads."""
+        self._set_reads(1, [list(shape) for shape in shapes])
+
+    def set_dtypes(self, dtypes):
+        """Declares the element types of what a reader reads."""
+        self._set_reads(0, [int(dtype) for dtype in dtypes])
+
+    def set_lod_levels(self, levels):
+        """Declares the levels of sequences of what a reader reads."""
+        self._set_reads(2, list(levels))
+
     def set_shape(self, shape):
         """Declares other sizes."""
         self._var._set("shape", list(shape))
@@ -64,6 +115,42 @@ class OpView:
 
     def __init__(self, op):
         self._op = op
+
+    def __eq__(self, other):
+        return isinstance(other, OpView) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return id(self._op.block.program.desc), self._op.block.idx, self._op._mark
+
+    def set_type(self, type):
+        """Gives it another type."""
+        self._op._desc.set_op_type(self._op.block.idx, self._op.idx, type)
+
+    def copy_from(self, other):
+        """Takes over type, variables and attributes of another operator."""
+        self.set_type(other.type())
+        for is_input, slots in ((True, other.input_names()), (False, other.output_names())):
+            for slot in slots:
+                self._set_slot(is_input, slot, other.input(slot) if is_input else other.output(slot))
+        for name, value in other._attrs().items():
+            self._set_attr(name, value)
+
+    def _attrs(self):
+        return self._op.all_attrs()
+
+    def set_block_attr(self, name, block):
+        """Sets an attribute to a block, by its description."""
+        self._op._set_attr(name, block._block)
+
+    def _block_attr_id(self, name):
+        return self._op._block_attr_id(name)
+
+    def remove_attr(self, name):
+        """Refused: an attribute can be set, but not taken away."""
+        raise NotImplementedError("an attribute cannot be removed: set it to its default")
 
     def type(self):
         """The operator's type."""
@@ -114,12 +201,16 @@ class OpView:
         return BlockView(self._op.block)
 
     def infer_shape(self, block):
-        """Shapes are inferred when an operator is appended: they are right already."""
+        """Infers the types of its outputs."""
+        self._op._desc.infer_op(self._op.block.idx, self._op.idx)
 
-    infer_var_type = infer_shape
+    def infer_var_type(self, block):
+        """Infers the types of its outputs, which is done when an operator is appended, too."""
+        self.infer_shape(block)
 
     def check_attrs(self):
-        """Attributes are checked when an operator is appended."""
+        """Gives attributes that are not set their defaults."""
+        self._op._desc.set_default_attrs(self._op.block.idx, self._op.idx)
 
     def set_input(self, name, args):
         """Sets the names in an input slot."""
@@ -155,6 +246,37 @@ class BlockView:
 
     id = property(lambda self: self._block.idx, doc="Its number.")
     parent = property(lambda self: self._block.parent_idx, doc="The number of the block around it, or -1.")
+
+    def __eq__(self, other):
+        same = lambda view: (id(view._block.program.desc), view._block.idx)
+        return isinstance(other, BlockView) and same(self) == same(other)
+
+    def __hash__(self):
+        return hash((id(self._block.program.desc), self._block.idx))
+
+    def append_op(self):
+        """Appends an operator without type and variables, and returns its description."""
+        return self._insert_op(self.op_size())
+
+    def _prepend_op(self):
+        return self._insert_op(0)
+
+    def _insert_op(self, index):
+        self._block.program.desc.insert_blank_op(self._block.idx, index, "")
+        return self.op(index)
+
+    def _remove_op(self, start, end):
+        self._block.program.desc.remove_ops(self._block.idx, start, end)
+
+    def _remove_var(self, name):
+        self._block._remove_var(_text(name))
+
+    def _rename_var(self, name, new_name):
+        self._block._rename_var(name, new_name)
+
+    def get_forward_block_idx(self):
+        """The number of the block of which it holds the gradients, or -1."""
+        return self._block.forward_block_idx
 
     def op_size(self):
         """How many operators it has."""
@@ -198,6 +320,13 @@ class BlockView:
         return saved.blocks[self._block.idx].SerializeToString()
 
 
+def block_of(program, index):
+    """Returns the description of a block of the core's program."""
+    from .framework import Program
+
+    return BlockView(Program(program).block(index))
+
+
 class ProgramDesc:
     """The description of a program, made of the bytes of a saved one, or empty. ``fluid.Program.parse_from_string`` makes a program that
     can run.
@@ -219,6 +348,95 @@ class ProgramDesc:
         """The description of a block."""
         return BlockView(self._program.block(index))
 
+    def append_block(self, parent):
+        """A new block inside one; returns its description."""
+        return self._program.desc.append_block(parent)
+
     def serialize_to_string(self):
         """The bytes of the saved program."""
         return self._program.serialize_to_string()
+
+    def parse_from_string(self, data):
+        """Takes over a saved program."""
+        self._program = type(self._program).parse_from_string(data)
+
+    def _version(self):
+        return self._program._version()
+
+
+class GradOpView:
+    """The description of an operator of a gradient, before it is part of a program."""
+
+    def __init__(self, op_type, inputs, outputs, attrs):
+        self._type, self._inputs, self._outputs, self._values = op_type, dict(inputs), dict(outputs), attrs
+
+    def type(self):
+        """The operator's type."""
+        return self._type
+
+    def input(self, name):
+        """The names in an input slot."""
+        return self._inputs.get(name, [])
+
+    def output(self, name):
+        """The names in an output slot."""
+        return self._outputs.get(name, [])
+
+    def input_names(self):
+        """The input slots."""
+        return list(self._inputs)
+
+    def output_names(self):
+        """The output slots."""
+        return list(self._outputs)
+
+    def input_arg_names(self):
+        """The names of all inputs."""
+        return [name for names in self._inputs.values() for name in names]
+
+    def output_arg_names(self):
+        """The names of all outputs."""
+        return [name for names in self._outputs.values() for name in names]
+
+    def attr_names(self):
+        """The names of the attributes."""
+        return list(self._values)
+
+    def has_attr(self, name):
+        """Is the attribute set?"""
+        return name in self._values
+
+    def attr(self, name):
+        """An attribute."""
+        return self._values[name]
+
+    def _attrs(self):
+        return self._values
+
+    def infer_shape(self, block):
+        """Infers the types of its outputs in a block that has a copy of it."""
+        for index in reversed(range(block.op_size())):
+            copy = block.op(index)
+            if copy.type() == self._type and copy.output_arg_names() == self.output_arg_names():
+                copy.infer_shape(block)
+                return
+
+    infer_var_type = infer_shape
+
+
+def gradient_of(op, no_grad, grad_blocks):
+    """Returns the descriptions of the operators that compute the gradient of an operator, and the variables of its gradients.
+
+    Args:
+        op (OpView): the operator.
+        no_grad (set): names of gradients that are not needed.
+        grad_blocks (list): the descriptions of blocks of gradients, if the operator has a block.
+    """
+    from .. import _core
+
+    block = grad_blocks[0].id if grad_blocks else None
+    found = _core.gradient_ops(op._op._desc, op._op.block.idx, op._op.idx, set(no_grad), block)
+    made = [GradOpView(*parts) for parts in found]
+    suffix = "@GRAD"
+    names = {name for each in made for name in each.input_arg_names() + each.output_arg_names() if name.endswith(suffix)}
+    return made, {name: name[:-len(suffix)] for name in names}

@@ -43,6 +43,15 @@ class Message:
         """Returns whether a field that is not repeated was set."""
         return self._is_set(name, getattr(self, name))
 
+    def IsInitialized(self):
+        """Returns whether every field that must be set is; messages have defaults for all fields."""
+        return True
+
+    def __eq__(self, other):
+        return type(self) is type(other) and all(getattr(self, name) == getattr(other, name) for name, _ in self.FIELDS)
+
+    __hash__ = None
+
     def _is_set(self, name, value):
         if isinstance(value, list):
             return bool(value)

@@ -1,8 +1,13 @@
 """``fluid.core``: tensors, scopes, places, element types, exceptions."""
 
 import enum
+import os
+import warnings
 
-from .._core import EOFException, EnforceNotMet, LoDTensor, LoDTensorArray, Scope, SelectedRows
+from .. import _core
+from .._core import (
+    EOFException, EnforceNotMet, InvalidArgument, InvalidType, LoDTensor, LoDTensorArray, OutOfRange, Scope, SelectedRows, Unsupported,
+)
 from .inference import (
     AnalysisConfig, AnalysisPredictor, NativeConfig, PaddleBuf, PaddleDType, PaddlePredictor, PaddleTensor, ZeroCopyTensor,
     create_paddle_predictor,
@@ -10,8 +15,8 @@ from .inference import (
 
 __all__ = [
     "AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddlePredictor", "PaddleTensor",
-    "ZeroCopyTensor", "create_paddle_predictor", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "LoDTensor", "LoDTensorArray", "Scope",
-    "SelectedRows", "VarDesc", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
+    "ZeroCopyTensor", "create_paddle_predictor", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "InvalidArgument",
+    "InvalidType", "LoDTensor", "LoDTensorArray", "OutOfRange", "Scope", "SelectedRows", "Unsupported", "VarDesc", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
 ]
 
 Tensor = LoDTensor
@@ -39,6 +44,24 @@ class CPUPlace:
         pass
 
 
+_said_as_cpu = False
+
+
+def gpu_as_cpu(what):
+    """Returns whether a GPU stands for the CPU, because the environment says ``OARLOCK_GPU_AS_CPU=1``; warns the first time.
+
+    Args:
+        what (str): what the script asked for.
+    """
+    global _said_as_cpu
+    if os.environ.get("OARLOCK_GPU_AS_CPU", "0") not in ("1", "true"):
+        return False
+    if not _said_as_cpu:
+        _said_as_cpu = True
+        warnings.warn("%s runs on the CPU, because OARLOCK_GPU_AS_CPU is set" % what, stacklevel=3)
+    return True
+
+
 class CUDAPlace:
     """A GPU: can be named, but not used by this build."""
 
@@ -59,9 +82,12 @@ class CUDAPlace:
         return hash(("CUDAPlace", self._id))
 
     def _refuse(self):
+        if gpu_as_cpu(repr(self)):
+            return
         raise RuntimeError(
             "%r cannot be used: this build computes on CPUs. Use fluid.CPUPlace(), "
-            "or choose by fluid.core.is_compiled_with_cuda(), which is False here" % self
+            "or choose by fluid.core.is_compiled_with_cuda(), which is False here; "
+            "with OARLOCK_GPU_AS_CPU=1 in the environment it stands for the CPU" % self
         )
 
 
@@ -282,6 +308,99 @@ def _set_eager_deletion_mode(threshold, fraction, use_multi_lib):
     """Changes nothing: every temporary is freed, or used again, as soon as nothing needs it."""
 
 
+def get_all_op_protos():
+    """Returns the signatures of all operators, as bytes.
+
+    Example:
+        >>> proto = fluid.proto.framework_pb2.OpProto.FromString(fluid.core.get_all_op_protos()[0])
+        >>> proto.type
+        'abs'
+    """
+    from . import _op_protos
+
+    return [proto.SerializeToString() for proto in _op_protos.all_protos()]
+
+
+def get_grad_op_desc(op_desc, no_grad_set, grad_sub_block_list):
+    """Returns the descriptions of the operators that compute a gradient, and the variables of its gradients by their names.
+
+    Args:
+        op_desc (description): the operator, ``op.desc``.
+        no_grad_set (set): names of gradients that are not needed.
+        grad_sub_block_list (list): descriptions of the blocks of gradients, for operators with a block.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.data("x", [None, 4]))
+        >>> found, names = fluid.core.get_grad_op_desc(y.op.desc, set(), [])
+        >>> found[0].type(), names["x@GRAD"]
+        ('relu_grad', 'x')
+    """
+    from ._desc import gradient_of
+
+    return gradient_of(op_desc, no_grad_set, grad_sub_block_list)
+
+
+def has_grad_op_maker(op_type):
+    """Returns whether a gradient flows through an operator of a type."""
+    return _core.has_gradient(op_type)
+
+
+def has_infer_inplace(op_type):
+    """Returns whether an output of an operator may overwrite an input."""
+    return _core.op_signature(op_type)["in_place"]
+
+
+def get_op_attrs_default_value(op_type):
+    """Returns the defaults of the attributes of an operator, by name.
+
+    Example:
+        >>> fluid.core.get_op_attrs_default_value("scale")["bias"]
+        0.0
+    """
+    op_type = op_type.decode() if isinstance(op_type, bytes) else op_type
+    return {name: default for name, _, _, default in _core.op_signature(op_type)["attrs"] if default is not None}
+
+
+def _get_all_register_op_kernels():
+    """Returns all types of operators, with the places on which they run."""
+    return {op_type: ["CPUPlace"] for op_type in _core.op_types()}
+
+
+def infer_no_need_buffer_slots(op_type, inputs, outputs, attrs):
+    """Returns the input slots of an operator of which only sizes are read."""
+    return set(_core.op_signature(op_type)["shape_only"])
+
+
+def __unittest_throw_exception__():
+    """Raises EnforceNotMet, for tests."""
+    raise EnforceNotMet("This is a test exception")
+
+
+def loaded_var_suffix():
+    """Returns the end of the names of parameters that eager mode loads."""
+    return "@LOADED"
+
+
+def is_float16_supported(place):
+    """Returns False: kernels compute in float32 and float64; ``fluid.contrib.mixed_precision`` has the casts."""
+    return False
+
+
+def is_compiled_with_mkldnn():
+    """Returns False: kernels are this build's own."""
+    return False
+
+
+def is_compiled_with_brpc():
+    """Returns False: processes of a job talk by this build's own protocol."""
+    return False
+
+
+def is_compiled_with_dist():
+    """Returns True: this build trains with several processes."""
+    return True
+
+
 def init_glog(name):
     """Changes nothing: messages go to the logger ``oarlock``."""
 
@@ -295,7 +414,4 @@ def __getattr__(name):
         from ._desc import ProgramDesc
 
         return ProgramDesc
-    if name in ("get_all_op_protos", "get_grad_op_desc"):
-        raise NotImplementedError("fluid.core.%s: descriptions of operators are not in Python; docs/ops.md lists them, and "
-                                  "fluid.gradients appends their gradients" % name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -15,7 +15,10 @@ def convert_dtype(dtype):
     """The name of an element type: of a ``VarDesc.VarType``, a numpy type or a name."""
     if isinstance(dtype, VarDesc.VarType):
         return _NUMPY[int(dtype)]
-    name = np.dtype(dtype).name
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
     if name not in _BY_NAME:
         raise ValueError("dtype must be one of %s, not %s" % (", ".join(_BY_NAME), name))
     return name

@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import _core
 from . import flags, options
-from .core import CPUPlace, LoDTensor, Scope
+from .core import CPUPlace, LoDTensor, Scope, VarDesc
 from .dataset import DatasetBase
-from .framework import Program, Variable, default_main_program
+from .framework import Operator, Program, Variable, default_main_program
 
 __all__ = ["Executor", "FetchHandler", "as_numpy", "global_scope", "runtime", "scope_guard"]
 
@@ -54,6 +54,48 @@ def as_numpy(tensor):
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
         )
     return np.array(tensor)
+
+
+def _as_lodtensor(data, place, dtype=None):
+    """A tensor of an array or a number, which needs an element type.
+
+    Args:
+        data (numpy.ndarray or number): the values.
+        place (Place): where it is to be.
+        dtype (VarType): the element type of a number.
+    """
+    if isinstance(data, list):
+        raise RuntimeError("Some of your feed data hold LoD information. They can not be completely cast from a list of Python ndarray to "
+                           "LoDTensor. Please convert data to LoDTensor directly before feeding the data.")
+    if not isinstance(data, np.ndarray):
+        if dtype is None:
+            raise AssertionError("The dtype should be given when feed data is not np.ndarray")
+        names = {kind: name for name, kind in VarDesc.VarType.by_numpy.items()}
+        data = np.array([data]).astype(names[dtype] if dtype in names else dtype)
+    place._refuse()
+    tensor = LoDTensor()
+    tensor.set(data, place)
+    return tensor
+
+
+def _fetch_var(name, scope=None, return_numpy=True):
+    """The value of a variable of a scope.
+
+    Args:
+        name (str): its name.
+        scope (Scope): ``None``: the global scope.
+        return_numpy (bool): a numpy array; otherwise the tensor.
+    """
+    if not isinstance(name, str):
+        raise TypeError("The name of a variable must be str, not %r" % type(name))
+    scope = global_scope() if scope is None else scope
+    if not isinstance(scope, Scope):
+        raise TypeError("scope must be a fluid.core.Scope, not %r" % type(scope))
+    var = scope.find_var(name)
+    if var is None:
+        raise AssertionError("Cannot find %s in the scope. Perhaps you need to make it persistable, and run the program" % name)
+    tensor = var.get_tensor()
+    return as_numpy(tensor) if return_numpy else tensor
 
 
 class _Number(np.ndarray):
@@ -343,6 +385,9 @@ def _fetch_names(fetch_list):
             names.append(item)
         elif isinstance(item, (list, tuple)):
             names.extend(_fetch_names(item))
+        elif isinstance(item, Operator):
+            # What minimize returns: its operators run in any case.
+            continue
         else:
             raise TypeError("fetch_list takes Variables and names, not %r" % (item,))
     return names

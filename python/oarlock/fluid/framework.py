@@ -22,6 +22,8 @@ __all__ = [
 GRAD_VAR_SUFFIX = "@GRAD"
 EMPTY_VAR_NAME = "@EMPTY@"
 TEMP_VAR_NAME = "@TEMP@"
+ZERO_VAR_SUFFIX = "@ZERO"
+CONTROL_DEP_VAR_PREFIX = "@DEPENDENCY@"
 
 
 def grad_var_name(var_name):
@@ -68,6 +70,72 @@ def in_dygraph_mode():
 def is_compiled_with_cuda():
     """Always False: this build computes on CPUs."""
     return False
+
+
+def get_all_op_protos():
+    """Returns the signatures of all operators.
+
+    Example:
+        >>> len(fluid.framework.get_all_op_protos()) > 400
+        True
+    """
+    from . import _op_protos
+
+    return _op_protos.all_protos()
+
+
+class OpProtoHolder:
+    """The signatures of operators, by type.
+
+    Example:
+        >>> proto = fluid.framework.OpProtoHolder.instance().get_op_proto("sum")
+        >>> proto.inputs[0].name, proto.inputs[0].duplicable
+        ('X', True)
+    """
+
+    _instance = None
+
+    @classmethod
+    def instance(cls):
+        """Returns the one holder."""
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    @property
+    def op_proto_map(self):
+        """All signatures by type."""
+        return {proto.type: proto for proto in get_all_op_protos()}
+
+    def get_op_proto(self, type):
+        """Returns the signature of an operator.
+
+        Args:
+            type (str): its type.
+
+        Raises:
+            ValueError: there is no such operator.
+        """
+        from . import _op_protos
+
+        if not self.has_op_proto(type):
+            raise ValueError('Operator "%s" has not been registered.' % type)
+        return _op_protos.proto(type)
+
+    def has_op_proto(self, type):
+        """Returns whether there is an operator of a type."""
+        return type in _core.op_types()
+
+    def update_op_proto(self):
+        """Returns the types of operators that were loaded since: none, operators are part of this build."""
+        return []
+
+    @staticmethod
+    def generated_op_attr_names():
+        """Returns the names of the attributes that every operator has."""
+        from . import _op_protos
+
+        return set(_op_protos.GENERATED)
 
 
 class ComplexVariable:
@@ -659,6 +727,8 @@ class Block:
         name = name or _state.builder.generate("_generated_var")
         if not self.has_var(name):
             kind = int(VarDesc.VarType.LOD_TENSOR if type is None else type)
+            if isinstance(dtype, str):
+                dtype = _NUMPY_NAMES.get(dtype, dtype)
             self.program.desc.declare(
                 self.idx, name, kind, dtype, [-1 if d is None else int(d) for d in shape or ()], lod_level or 0, bool(persistable)
             )
@@ -679,6 +749,8 @@ class Block:
         """Declares a parameter in the program's first block."""
         if not shape or any(int(d) <= 0 for d in shape):
             raise ValueError("a parameter needs positive sizes, not %s" % (shape,))
+        if dtype is None:
+            raise ValueError("The dtype of a parameter must not be None")
         home = self.program.global_block()
         name = name or _state.builder.generate("_generated_var")
         self.program.desc.declare(0, name, int(VarDesc.VarType.LOD_TENSOR), dtype, [int(d) for d in shape], 0, True)
@@ -690,15 +762,21 @@ class Block:
             param.regularizer = regularizer
         if gradient_clip_attr is not None:
             param._set("gradient_clip", gradient_clip_attr)
-        if initializer is not None:
-            initializer(param, home)
+        # A parameter that is declared again keeps its first value.
+        if initializer is not None and not any(name in op.output_arg_names for op in self.ops):
+            initializer(param, self)
         return param
 
     def _insert(self, position, type, inputs, outputs, attrs):
+        from . import _op_protos
+
+        if type is None:
+            raise ValueError("`type` to initialized an Operator can not be None.")
         context = self.program._context()
-        names = lambda slots: [(slot, _names(args)) for slot, args in (slots or {}).items() if args is not None]
-        attrs = {name: _plain_attr(value) for name, value in (attrs or {}).items()}
-        _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), attrs)
+        names = lambda slots, is_input: [(slot, _names(args)) for slot, args in (slots or {}).items()
+                                         if args is not None and _op_protos.takes(type, slot, is_input)]
+        attrs = {name: _plain_attr(value) for name, value in (attrs or {}).items() if _op_protos.takes(type, name, None)}
+        _state.builder.append_op(context, self.idx, position, type, names(inputs, True), names(outputs, False), attrs)
 
     def append_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
         """Appends an operator."""
@@ -761,6 +839,8 @@ class Block:
     def to_string(self, throw_on_error, with_details=False):
         """A readable description."""
         _check_flags(throw_on_error, with_details)
+        if throw_on_error and any(not op.type for op in self.ops):
+            raise ValueError("an operator of block %d has no type yet" % self.idx)
         lines = ["{ // block %d" % self.idx]
         lines += ["    %r" % v for v in self.vars.values()]
         lines += ["    %r" % op for op in self.ops]
@@ -858,7 +938,7 @@ class Program:
     @property
     def num_blocks(self):
         """How many blocks."""
-        return self.desc.num_blocks
+        return self.desc.num_blocks()
 
     @property
     def blocks(self):
@@ -931,6 +1011,10 @@ class Program:
         return self._prune_with_input([], targets)
 
     def _prune_with_input(self, feeded_var_names, targets):
+        feeded_var_names = feeded_var_names if isinstance(feeded_var_names, (list, tuple)) else [feeded_var_names]
+        for name in feeded_var_names:
+            if not isinstance(name, str):
+                raise ValueError("All feeded_var_names of Program._prune_with_input() can only be str, but received %r" % type(name))
         targets = targets if isinstance(targets, (list, tuple)) else [targets]
         return Program(self.desc.prune(list(feeded_var_names), _names(targets)))
 
@@ -949,6 +1033,30 @@ class Program:
                 if op.has_attr("is_test"):
                     op._set_attr("is_test", True)
         return copy
+
+    def _copy_param_info_from(self, other):
+        """Takes over what a program knows of its parameters."""
+        if not isinstance(other, Program):
+            raise TypeError("_copy_param_info_from takes a Program, not %r" % type(other))
+        for param in other.all_parameters():
+            if self.global_block().has_var(param.name):
+                for field in ("is_parameter", "trainable", "do_model_average", "is_distributed", "learning_rate", "stop_gradient"):
+                    self.desc.var_set(0, param.name, field, param._get(field))
+                self._vars.pop((0, param.name), None)
+
+    def _copy_dist_param_info_from(self, other):
+        """Takes over how a program is distributed."""
+        if not isinstance(other, Program):
+            raise TypeError("_copy_dist_param_info_from takes a Program, not %r" % type(other))
+        self._exchanges, self._workers, self._transpiled = other._exchanges, other._workers, other._transpiled
+
+    def _copy_data_info_from(self, other):
+        """Takes over which variables of a program are fed."""
+        if not isinstance(other, Program):
+            raise TypeError("_copy_data_info_from takes a Program, not %r" % type(other))
+        for var in other.list_vars():
+            if var.is_data and self.global_block().has_var(var.name):
+                self.global_block().var(var.name).is_data = True
 
     def _sync_with_cpp(self):
         """There is one description only: nothing to do."""
@@ -982,7 +1090,11 @@ class Program:
     def to_string(self, throw_on_error, with_details=False):
         """The readable form."""
         _check_flags(throw_on_error, with_details)
-        return self.desc.to_text()
+        if throw_on_error and any(not op.type for block in self.blocks for op in block.ops):
+            raise ValueError("an operator of the program has no type yet")
+        if not with_details:
+            return self.desc.to_text()
+        return self.desc.to_text() + "".join("// %s\n" % var.to_string(throw_on_error, True) for var in self.list_vars())
 
     def _version(self):
         """The version of the format in which it is saved."""
@@ -1052,12 +1164,50 @@ def name_scope(prefix=None):
         _state.builder.leave_scope(outer)
 
 
+# The device of operators that are appended now; None outside of device_guard.
+_device = None
+# Operators that start others, and have no device of their own.
+_WITHOUT_DEVICE = ("while", "conditional_block", "recurrent", "py_func", "read", "feed", "fetch")
+
+
 @contextlib.contextmanager
 def device_guard(device=None):
-    """Operators of the block run on a device; here every device is the CPU."""
-    if device not in (None, "cpu") and not str(device).startswith("gpu"):
-        raise ValueError("The Attr(device) should be 'cpu' or 'gpu', not %r" % (device,))
-    yield
+    """Operators of the block are marked for a device; here every device is the CPU.
+
+    Args:
+        device (str): ``"cpu"``, ``"gpu"`` or ``None``.
+
+    Example:
+        >>> with fluid.device_guard("cpu"):
+        ...     x = fluid.layers.fill_constant([1], "float32", 0.5)
+        >>> x.op.attr("op_device")
+        'cpu'
+    """
+    global _device
+    if device not in (None, "cpu", "gpu", ""):
+        raise ValueError("The Attr(device) should be 'cpu' or 'gpu', and it can also be empty string or None when there is no need to "
+                         "specify device, but received %r" % (device,))
+    program = default_main_program()
+    seen = {block.idx: set(program.desc.op_marks(block.idx)) for block in program.blocks}
+    outer, _device = _device, device
+    try:
+        yield
+    finally:
+        _device = outer
+    for op in (op for block in program.blocks for op in block.ops if op._mark not in seen.get(block.idx, ())):
+        if device and not op.attr("op_device"):
+            _set_device(op, device)
+
+
+def _set_device(op, device):
+    """Marks an operator for a device, and warns where that has no effect."""
+    if op.type in _WITHOUT_DEVICE:
+        warnings.warn("The Op(%s) is not support to set device." % op.type)
+        return
+    if op.has_attr("force_cpu") and (op.type == "less_than" or op.attr("force_cpu")):
+        warnings.warn("The Attr(force_cpu) of Op(%s) will be deprecated in the future, please use 'device_guard' instead. 'device_guard' "
+                      "has higher priority when they are used at the same time." % op.type)
+    op._set_attr("op_device", device)
 
 
 _said_one = False
@@ -1089,13 +1239,15 @@ def cpu_places(device_count=None):
 
 
 def cuda_places(device_ids=None):
-    """This build has no GPUs."""
+    """This build has no GPUs; with ``OARLOCK_GPU_AS_CPU=1`` in the environment, places that stand for the CPU."""
     CUDAPlace(0)._refuse()
+    return [CUDAPlace(number) for number in (range(_cpu_num()) if device_ids is None else device_ids)]
 
 
 def cuda_pinned_places(device_count=None):
-    """This build has no GPUs."""
+    """This build has no GPUs; with ``OARLOCK_GPU_AS_CPU=1`` in the environment, places that stand for the CPU."""
     CUDAPinnedPlace()._refuse()
+    return [CUDAPinnedPlace() for _ in range(1 if device_count is None else device_count)]
 
 
 def load_op_library(lib_filename):
@@ -1122,8 +1274,14 @@ def require_version(min_version, max_version=None):
     Example:
         >>> fluid.require_version("1.6.0")
     """
-    here, low = [1, 8, 5, 0], _parts("min_version", min_version)
+    from .. import version
+
+    here = [int(part) for part in (version.major, version.minor, version.patch, version.rc)]
+    low = _parts("min_version", min_version)
     high = None if max_version is None else _parts("max_version", max_version)
+    if here == [0, 0, 0, 0]:
+        warnings.warn("the version of this build is not known, and is not compared")
+        return
     if high is not None and not low <= here <= high:
         raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs one in [%s, %s]" % (min_version, max_version))
     if here < low:

@@ -50,9 +50,13 @@ class PaddleBuf:
         """The values as a list of integers."""
         return self._data.astype("int32").ravel().tolist()
 
-    def tolist(self):
-        """The values as a list."""
-        return self._data.ravel().tolist()
+    def tolist(self, dtype=None):
+        """The values as a list.
+
+        Args:
+            dtype (str): the element type to read them as; ``None``: as they are.
+        """
+        return (self._data if dtype is None else self._data.astype(dtype)).ravel().tolist()
 
 
 class PaddleTensor:

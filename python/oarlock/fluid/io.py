@@ -48,6 +48,31 @@ def get_program_persistable_vars(program):
     return [v for v in program.list_vars() if is_persistable(v)]
 
 
+def get_parameter_value(para, executor):
+    """The value of a parameter.
+
+    Args:
+        para (Parameter): the parameter.
+        executor (Executor): reads it from the global scope.
+    """
+    if not is_parameter(para):
+        raise AssertionError("%r is not a Parameter" % (para,))
+    program = Program()
+    return executor.run(program, fetch_list=[program.global_block()._clone_variable(para)])[0]
+
+
+def get_parameter_value_by_name(name, executor, program=None):
+    """The value of a parameter, by its name.
+
+    Args:
+        name (str): its name.
+        executor (Executor): reads it from the global scope.
+        program (Program): has the parameter; ``None``: the default main program.
+    """
+    program = default_main_program() if program is None else program
+    return get_parameter_value(program.global_block().var(name), executor)
+
+
 def _job(program):
     """The core's transpiler of a trainer's program; None for other programs."""
     program = program if program is not None else default_main_program()

@@ -207,13 +207,13 @@ class Auc(MetricBase):
             raise ValueError("curve must be 'ROC', not %r" % (curve,))
         self._curve = curve
         self._num_thresholds = num_thresholds
-        self._stat_pos = np.zeros(num_thresholds + 1, "int64")
-        self._stat_neg = np.zeros(num_thresholds + 1, "int64")
+        self.reset()
 
     def reset(self):
         """Starts anew."""
-        self._stat_pos[:] = 0
-        self._stat_neg[:] = 0
+        # Lists, as in Fluid: scripts append to them.
+        self._stat_pos = [0] * (self._num_thresholds + 1)
+        self._stat_neg = [0] * (self._num_thresholds + 1)
 
     def update(self, preds, labels):
         """Counts a batch: probabilities ``[n, 2]`` of both classes, and labels."""
@@ -223,8 +223,8 @@ class Auc(MetricBase):
         steps = (preds[:, 1] * self._num_thresholds).astype("int64")
         if len(steps) and (steps.min() < 0 or steps.max() > self._num_thresholds):
             raise ValueError("probabilities must be between 0 and 1")
-        np.add.at(self._stat_pos, steps[labels], 1)
-        np.add.at(self._stat_neg, steps[~labels], 1)
+        count = lambda before, steps: (np.array(before) + np.bincount(steps, minlength=len(before))).tolist()
+        self._stat_pos, self._stat_neg = count(self._stat_pos, steps[labels]), count(self._stat_neg, steps[~labels])
 
     def eval(self):
         """The area so far; 0 without positives or negatives."""

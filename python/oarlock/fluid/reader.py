@@ -146,7 +146,27 @@ class _Pass:
         self._thread.join()
 
 
-class _Loader:
+class DataLoaderBase:
+    """The base of loaders: iterated, they give batches."""
+
+    def __iter__(self):
+        raise NotImplementedError("a loader is made by DataLoader.from_generator or from_dataset")
+
+    def __next__(self):
+        raise NotImplementedError("a loader is made by DataLoader.from_generator or from_dataset")
+
+
+def keep_data_loader_order(value):
+    """Changes nothing: loaders always give batches in the order in which they are read.
+
+    Args:
+        value (bool): whether the order matters to the script.
+    """
+    if not isinstance(value, bool):
+        raise TypeError("keep_data_loader_order takes True or False, not %r" % (value,))
+
+
+class _Loader(DataLoaderBase):
     """The loader that ``DataLoader.from_generator`` and ``PyReader`` return."""
 
     def __init__(self, feed_list, capacity, iterable, return_list, process=False, drop_last=True):
@@ -285,6 +305,14 @@ class _Loader:
         self._reader.decorate_tensor_provider(self._batches)
         self._reader.start()
 
+    def _reset(self):
+        """Ends a pass early; the next one begins anew."""
+        if self._iterable:
+            self._stop.set()
+            self._stop = threading.Event()
+        else:
+            self.reset()
+
     def reset(self):
         """Ends a pass; for loaders that are not iterated."""
         if self._iterable:
@@ -348,8 +376,15 @@ class _DatasetLoader:
         return iter(self)
 
 
+# The name by which scripts find the class of loaders.
+GeneratorLoader = _Loader
+
+
 class PyReader(_Loader):
     """Feeds a program from a Python generator."""
+
+    # Fluid's holds its loader.
+    _loader = property(lambda self: self)
 
     def __init__(self, feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False):
         super().__init__(feed_list, capacity, iterable, return_list)

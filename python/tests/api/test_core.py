@@ -66,9 +66,7 @@ def test_roles_of_operators_are_named_and_set():
 def test_names_and_settings_of_the_core():
     assert (core.kEmptyVarName(), core.kTempVarName(), core.kGradVarSuffix(), core.grad_var_suffix()) == ("@EMPTY@", "@TEMP@", "@GRAD", "@GRAD")
     assert core._set_eager_deletion_mode(-1, 0.0, True) is None and core.init_glog("a") is None and core.init_devices() is None
-    for name in ("get_all_op_protos", "get_grad_op_desc"):
-        with pytest.raises(NotImplementedError, match="docs/ops.md"):
-            getattr(core, name)
+    assert (core.loaded_var_suffix(), core.is_compiled_with_mkldnn(), core.is_compiled_with_dist()) == ("@LOADED", False, True)
     with pytest.raises(AttributeError):
         core.nothing
 

@@ -357,7 +357,7 @@ def test_flags_of_the_environment():
     assert "print the program" in run(FLAGS_print_sub_graph_dir="/tmp").stderr
     assert "FLAGS_check_nan_inf" in run(FLAGS_check_nan_inf="perhaps").stderr
     done = run(OARLOCK_ON_LOS="wait", FLAGS_dist_threadpool_size="2")
-    assert "ValueError" in done.stderr and "did you mean OARLOCK_ON_LOSS?" in done.stderr
+    assert "InvalidArgument" in done.stderr and "did you mean OARLOCK_ON_LOSS?" in done.stderr
     done = run(OARLOCK_COLOUR_SCHEME="dark", FLAGS_dist_threadpool_size="2", OARLOCK_PORT="tcp://10.0.0.1:80")
     assert done.returncode == 0 and "nothing reads OARLOCK_COLOUR_SCHEME" in done.stderr
     assert "OARLOCK_PORT" not in done.stderr and "nothing reads FLAGS_" not in done.stderr

@@ -41,7 +41,11 @@ pub(crate) fn attrs(sig: Sig) -> Sig {
 
 /// Inference of a lookup; `index_dims` are the sizes that the output keeps of `Ids`.
 pub(crate) fn infer(cx: &mut Infer<'_>, index_dims: Vec<oarlock_ir::Dim>) -> Result<()> {
-    let (w, ids) = (cx.float("W")?, cx.integer("Ids")?);
+    let (mut w, ids) = (cx.input("W")?, cx.integer("Ids")?);
+    // Rows of small integers can be looked up, but not trained.
+    if w.dtype != DType::I8 {
+        w = cx.float("W")?;
+    }
     if w.shape.rank() != 2 {
         return Err(cx.shape_error(format!("needs a table of two dimensions, but has {}", cx.describe("W"))));
     }
@@ -108,7 +112,7 @@ impl Lookup {
     }
 
     /// Copies the rows of `ids` to `out`, which has room for exactly those.
-    fn gather<I: Element, T: Float>(
+    fn gather<I: Element, T: Element>(
         &self,
         io: &Io<'_>,
         ids: &[I],
@@ -123,7 +127,7 @@ impl Lookup {
             }
             let id = id.to_i64();
             if self.padding == Some(id) {
-                out.fill(T::ZERO);
+                out.fill(T::default());
             } else if id as u64 >= rows as u64 {
                 return Err(self.unknown_id(io, id, at, rows));
             } else {
@@ -134,18 +138,18 @@ impl Lookup {
     }
 
     /// The same from a table that holds some rows only; rows it does not hold are zeros.
-    fn gather_held<I: Element, T: Float>(&self, ids: &[I], held: &Held<'_, T>, out: &mut [T]) {
+    fn gather_held<I: Element, T: Element>(&self, ids: &[I], held: &Held<'_, T>, out: &mut [T]) {
         for (id, out) in ids.iter().zip(out.chunks_exact_mut(held.width.max(1))) {
             let id = id.to_i64();
             match held.at.get(&id).filter(|_| self.padding != Some(id)) {
                 Some(&at) => out.copy_from_slice(&held.values[at * held.width..][..held.width]),
-                None => out.fill(T::ZERO),
+                None => out.fill(T::default()),
             }
         }
     }
 
     /// Looks the ids up; `out_dims` makes the output's sizes from those of the ids and the width of the table.
-    fn run<I: Element, T: Float>(
+    fn run<I: Element, T: Element>(
         &self,
         io: &Io<'_>,
         out: Out,
@@ -236,6 +240,12 @@ pub(crate) fn lookup_kernel(p: &Prepare<'_>, out_dims: fn(&Dims, usize) -> Dims)
     }
     let (lookup, out) = (Lookup::new(p)?, p.output("Out")?);
     let mut found = Found { index: HashMap::new(), table: TableLookup::new(p)? };
+    let small_ids = p.dtype("Ids")? == DType::I32;
+    match p.dtype("W")? {
+        DType::I8 if small_ids => return kernel(move |io| lookup.run::<i32, i8>(io, out, &mut found, out_dims)),
+        DType::I8 => return kernel(move |io| lookup.run::<i64, i8>(io, out, &mut found, out_dims)),
+        _ => {}
+    }
     by_float!(p.float("W")?, T => match p.dtype("Ids")? {
         DType::I32 => kernel(move |io| lookup.run::<i32, T>(io, out, &mut found, out_dims)),
         _ => kernel(move |io| lookup.run::<i64, T>(io, out, &mut found, out_dims)),

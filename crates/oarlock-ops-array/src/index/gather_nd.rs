@@ -52,7 +52,7 @@ impl OpDef for GatherNd {
 pub(super) fn slices(io: &Io<'_>, index: In, x: &Dims, at: &mut Vec<usize>) -> Result<(Dims, usize)> {
     let tensor: &Tensor = &*io.dense(index)?;
     let depth = tensor.dims().last().copied().unwrap_or(0);
-    if depth > x.rank() || depth == 0 {
+    if depth > x.rank() || tensor.dims().rank() == 0 {
         let what = format_args!("is {}, which cannot be looked up in {x}", tensor.dims());
         return Err(io.error(Kind::Shape, index, what));
     }
@@ -69,6 +69,11 @@ pub(super) fn slices(io: &Io<'_>, index: In, x: &Dims, at: &mut Vec<usize>) -> R
             at.push(number);
             (axis, number) = (0, 0);
         }
+    }
+    if depth == 0 {
+        // No index at all names the whole of X, once for every row.
+        let rows = tensor.dims()[..tensor.dims().rank() - 1].iter().product();
+        at.resize(rows, 0);
     }
     let all: Vec<usize> = tensor.dims()[..tensor.dims().rank() - 1].iter().chain(&x[depth..]).copied().collect();
     let dims = Dims::try_new(&all).map_err(|e| io.about(index.0, e))?;
@@ -112,6 +117,12 @@ fn gather_nd() {
         .input("X", x())
         .input("Index", tensor_of::<i32>([1, 3], &[1, 1, 0]))
         .output("Out", tensor([1], &[7.0]))
+        .grad(&["X"])
+        .run();
+    check("gather_nd")
+        .input("X", tensor([2], &[1.0, 2.0]))
+        .input("Index", tensor_of::<i32>([2, 0], &[]))
+        .output("Out", tensor([2, 2], &[1.0, 2.0, 1.0, 2.0]))
         .grad(&["X"])
         .run();
     let outside =

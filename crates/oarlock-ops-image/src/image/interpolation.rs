@@ -4,7 +4,7 @@ use oarlock_ir::{AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, P
 use oarlock_ir::{by_float, kernel};
 use oarlock_ops_support::ints::Ints;
 use oarlock_ops_support::sliding_window::{Axes, Format};
-use oarlock_tensor::{Dims, Float};
+use oarlock_tensor::{DType, Dims, Float};
 
 /// One of the operators.
 #[derive(Debug, Clone, Copy)]
@@ -198,7 +198,11 @@ impl OpDef for Interp {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let (x, params) = (cx.float("X")?, Params::new(&self.0, &cx.attrs())?);
+        let (mut x, params) = (cx.input("X")?, Params::new(&self.0, &cx.attrs())?);
+        // Pixels as cameras give them can be resized, but have no gradient.
+        if x.dtype != DType::U8 {
+            x = cx.float("X")?;
+        }
         let Some((c, image)) = params.format.split_shape(params.axes, &x.shape) else {
             let rank = params.axes.rank();
             return Err(cx.shape_error(format_args!("needs {rank} sizes, but has {}", cx.describe("X"))));
@@ -226,6 +230,10 @@ impl OpDef for Interp {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, out, params) = (p.input("X")?, p.output("Out")?, Params::new(&self.0, &p.attrs())?);
         let wanted = Wanted::new(p, params.axes)?;
+        if p.dtype("X")? == DType::U8 {
+            let (mut scratch, mut pixels) = (Scratch::<f32>::default(), [Vec::new(), Vec::new()]);
+            return kernel(move |io| forward_bytes(io, (x, out), &params, &wanted, &mut scratch, &mut pixels));
+        }
         by_float!(p.float("X")?, T => {
             let mut scratch = Scratch::<T>::default();
             kernel(move |io| forward(io, x, out, &params, &wanted, &mut scratch))
@@ -299,6 +307,15 @@ impl Sizes {
         }
     }
 
+    /// Fills the images of `out` from those of `images`, both with channels first.
+    fn resize<T: Float>(&self, taps: &[Vec<Tap<T>>; 3], images: &[T], out: &mut [T]) {
+        let (pixels, len) = self.lens();
+        out.fill(T::ZERO);
+        for (image, out) in images.chunks_exact(pixels).zip(out.chunks_exact_mut(len)) {
+            self.each(taps, |to, from, weight| out[to] += image[from] * weight);
+        }
+    }
+
     fn lens(&self) -> (usize, usize) {
         (self.image.iter().product(), self.out.iter().product())
     }
@@ -318,13 +335,31 @@ fn forward<T: Float>(
     let dims = params.format.dims(params.axes, x_tensor.rows(), sizes.channels, sizes.out);
     let mut t = io.out_sized(out, T::DTYPE, dims)?;
     let images = params.format.channels_first(x_tensor.dims(), io.data::<T>(x, &x_tensor)?, images);
-    let (pixels, len) = sizes.lens();
-    params.format.fill_channels_first(&dims, io.data_mut::<T>(out, &mut t)?, results, |out| {
-        out.fill(T::ZERO);
-        for (image, out) in images.chunks_exact(pixels).zip(out.chunks_exact_mut(len)) {
-            sizes.each(taps, |to, from, weight| out[to] += image[from] * weight);
-        }
-    });
+    let to = io.data_mut::<T>(out, &mut t)?;
+    params.format.fill_channels_first(&dims, to, results, |out| sizes.resize(taps, images, out));
+    Ok(())
+}
+
+/// The same for pixels of one byte: computed in f32, and cut to whole numbers as in Fluid.
+fn forward_bytes(
+    io: &Io<'_>,
+    (x, out): (In, Out),
+    params: &Params,
+    wanted: &Wanted,
+    scratch: &mut Scratch<f32>,
+    [pixels, resized]: &mut [Vec<f32>; 2],
+) -> Result<()> {
+    let x_tensor = io.dense(x)?;
+    let Scratch { taps, moved: [images, results] } = scratch;
+    let sizes = Sizes::new(io, x, x_tensor.dims(), params, wanted, taps)?;
+    let dims = params.format.dims(params.axes, x_tensor.rows(), sizes.channels, sizes.out);
+    let mut t = io.out_sized(out, DType::U8, dims)?;
+    pixels.clear();
+    pixels.extend(io.data::<u8>(x, &x_tensor)?.iter().map(|&v| f32::from(v)));
+    resized.resize(dims.numel(), 0.0);
+    let images = params.format.channels_first(x_tensor.dims(), pixels, images);
+    params.format.fill_channels_first(&dims, resized, results, |out| sizes.resize(taps, images, out));
+    io.data_mut::<u8>(out, &mut t)?.iter_mut().zip(resized).for_each(|(to, v)| *to = *v as u8);
     Ok(())
 }
 

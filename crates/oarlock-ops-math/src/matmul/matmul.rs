@@ -1,10 +1,11 @@
 //! `matmul`: products of the matrices in the last two axes, with transposes and a factor.
 
-use oarlock_ir::{AttrView, Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result};
+use oarlock_ir::{AttrView, Dim, Error, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result};
 use oarlock_ir::{by_float, kernel, product, sig};
 use oarlock_ops_support::checks::sized;
 use oarlock_tensor::{Dims, Element, Float};
 
+use crate::matmul::heads::{self, Heads};
 use crate::matmul::product::Product;
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&Matmul, &GRAD];
@@ -20,7 +21,7 @@ impl OpDef for Matmul {
         attr "transpose_X" = false, "transpose the matrices of `X`";
         attr "transpose_Y" = false, "transpose the matrices of `Y`";
         attr "alpha" = 1.0f32, "a factor";
-        attr "head_number" = 1, "1: other values belong to fused operators of another library";
+        attr "head_number" = 1, "parts of the columns of `X` that are multiplied by parts of `Y`, side by side; without gradient";
         attr "fused_reshape_Out" = Vec::<i32>::new(), "empty: belongs to fused operators of another library";
         attr "fused_transpose_Out" = Vec::<i32>::new(), "empty: belongs to fused operators of another library";
         hints ["Scale_x", "Scale_y", "Scale_out", "force_fp32_output"];
@@ -29,6 +30,17 @@ impl OpDef for Matmul {
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
         let (x, y, how) = (cx.float("X")?, cx.float("Y")?, How::parse(cx.attrs())?);
         let (a, b) = (how.x(&x.shape, Dim::Is(1)), how.y(&y.shape, Dim::Is(1)));
+        if how.heads != 1 {
+            let columns = match Heads::known(how.heads, (a.rows, a.cols), (b.rows, b.cols)) {
+                Some(heads) if !heads.fits() => return Err(cx.shape_error(heads::misfit(&heads).1)),
+                Some(heads) => Dim::Is(heads.columns()),
+                None => Dim::Any,
+            };
+            let mut out = a.batch.or(b.batch).unwrap_or_default().to_vec();
+            out.extend([a.rows, columns]);
+            cx.set("Out", x.clone().with_shape(out));
+            return Ok(());
+        }
         let batches_differ = a.batch.zip(b.batch).is_some_and(|(a, b)| !product(a).fits(product(b)));
         if !a.cols.fits(b.rows) || batches_differ {
             let what = format!("cannot multiply {} by {}", cx.describe("X"), cx.describe("Y"));
@@ -47,6 +59,9 @@ impl OpDef for Matmul {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (x, y, out, how) = (p.input("X")?, p.input("Y")?, p.output("Out")?, How::parse(p.attrs())?);
+        if how.heads != 1 {
+            return by_float!(p.float("X")?, T => kernel(move |io| how.multiply_heads::<T>(io, (x, y), out)));
+        }
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (a, b) = (io.dense(x)?, io.dense(y)?);
             let (product, dims) = how.product(io, x, a.dims(), y, b.dims())?;
@@ -66,6 +81,8 @@ struct How {
     x_turned: bool,
     y_turned: bool,
     alpha: f64,
+    /// Parts of the columns of X.
+    heads: usize,
 }
 
 /// A tensor as a batch of matrices, after transposing.
@@ -102,15 +119,42 @@ fn out_axes<D: Copy + PartialEq>(x: &[D], y: &[D], rows: D, cols: D, one: D, mut
 impl How {
     fn parse(attrs: AttrView<'_>) -> Result<How> {
         let fused = !attrs.ints("fused_reshape_Out")?.is_empty() || !attrs.ints("fused_transpose_Out")?.is_empty();
-        if attrs.int("head_number")? != 1 || fused {
-            let what = "`matmul` with head_number, fused_reshape_Out or fused_transpose_Out is not supported";
+        if fused {
+            let what = "`matmul` with fused_reshape_Out or fused_transpose_Out is not supported";
             return Err(Error::new(Kind::Unsupported, what).help("load the program as it was before that optimisation"));
         }
         Ok(How {
             x_turned: attrs.bool("transpose_X")?,
             y_turned: attrs.bool("transpose_Y")?,
             alpha: attrs.f32("alpha")?.into(),
+            heads: usize::try_from(attrs.int("head_number")?).unwrap_or(0).max(1),
         })
+    }
+
+    fn multiply_heads<T: Float>(&self, io: &Io<'_>, (x, y): (In, In), out: Out) -> Result<()> {
+        let (x_tensor, y_tensor) = (io.dense(x)?, io.dense(y)?);
+        let (a, b) = (self.x(x_tensor.dims(), 1), self.y(y_tensor.dims(), 1));
+        let heads = Heads { count: self.heads, x: (a.rows, a.cols), y: (b.rows, b.cols) };
+        let count = |batch: Option<&[usize]>| batch.map_or(1, |b| b.iter().product::<usize>());
+        let (x_batch, y_batch) = (count(a.batch), count(b.batch));
+        if !heads.fits() || (x_batch != y_batch && x_batch != 1 && y_batch != 1) {
+            let (kind, what) = heads::misfit(&heads);
+            return Err(io.error(kind, x, what));
+        }
+        let dims = heads::dims(io, out, a.batch.or(b.batch).unwrap_or_default(), &heads)?;
+        let mut to = io.out_sized(out, T::DTYPE, dims)?;
+        let (xs, ys) = (io.data::<T>(x, &x_tensor)?, io.data::<T>(y, &y_tensor)?);
+        let at = |turned: bool, (rows, columns): (usize, usize), row: usize, column: usize| {
+            if turned { column * rows + row } else { row * columns + column }
+        };
+        for (i, to) in io.data_mut::<T>(out, &mut to)?.chunks_exact_mut((a.rows * heads.columns()).max(1)).enumerate() {
+            let xs = &xs[if x_batch == 1 { 0 } else { i } * a.rows * a.cols..];
+            let ys = &ys[if y_batch == 1 { 0 } else { i } * b.rows * b.cols..];
+            let read_x = |row, column| xs[at(self.x_turned, heads.x, row, column)];
+            let read_y = |row, column| ys[at(self.y_turned, heads.y, row, column)];
+            heads.multiply(to, T::of(self.alpha), read_x, read_y);
+        }
+        Ok(())
     }
 
     /// X, of which a vector is one row.
@@ -155,6 +199,10 @@ const GRAD: GradOp = GradOp::of(&Matmul, "matmul_grad(X, Y, Out@GRAD) -> X@GRAD,
     .kernel(|p| {
         let (x, y, dout, how) = (p.input("X")?, p.input("Y")?, p.input("Out@GRAD")?, How::parse(p.attrs())?);
         let (dx, dy) = (p.maybe_output("X@GRAD")?, p.maybe_output("Y@GRAD")?);
+        if how.heads != 1 {
+            return Err(Error::new(Kind::Unsupported, "`matmul` with head_number has no gradient")
+                .help("multiply parts of the matrices, and concatenate the results"));
+        }
         by_float!(p.float("X")?, T => kernel(move |io| {
             let (a, b, d) = (io.dense(x)?, io.dense(y)?, io.dense(dout)?);
             let (product, _) = how.product(io, x, a.dims(), y, b.dims())?;

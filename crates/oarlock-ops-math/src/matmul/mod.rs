@@ -9,6 +9,7 @@ pub(crate) mod conv_shift;
 pub(crate) mod cross;
 pub(crate) mod dot;
 pub(crate) mod fsp;
+pub(crate) mod heads;
 pub(crate) mod kron;
 pub(crate) mod matmul;
 pub(crate) mod mul;

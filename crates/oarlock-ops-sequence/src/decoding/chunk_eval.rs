@@ -191,8 +191,8 @@ impl Eval {
         self.inference.find(io, &inference, found_rows)?;
         self.label.find(io, &label, true_rows)?;
         segments::same_number(io, (self.inference.input, found_rows), (self.label.input, true_rows))?;
-        let found = self.tags(io, self.inference, &inference)?;
-        let truth = self.tags(io, self.label, &label)?;
+        let found = self.tags(io, self.inference, &self.rows[0], &inference)?;
+        let truth = self.tags(io, self.label, &self.rows[1], &label)?;
         let mut counts = [0i64; 3];
         for (a, b) in self.rows[0].iter().zip(&self.rows[1]) {
             if a.len() != b.len() {
@@ -213,13 +213,14 @@ impl Eval {
         self.write(io, counts)
     }
 
-    /// The tags of an input, checked.
-    fn tags<'t>(&self, io: &Io<'_>, of: Segments, t: &'t Tensor) -> Result<Ints<'t>> {
+    /// The tags of an input, checked but for those that fill up short sequences.
+    fn tags<'t>(&self, io: &Io<'_>, of: Segments, rows: &[Range<usize>], t: &'t Tensor) -> Result<Ints<'t>> {
         let tags = Ints::of(io, of.input, t)?;
         if tags.len() != t.rows() && of.length.is_none() {
             return Err(io.error(Kind::Shape, of.input, format!("is {}, but one tag per row is needed", t.dims())));
         }
-        match tags.iter().find(|tag| !(0..=self.scheme.outside()).contains(tag)) {
+        let mut used = rows.iter().flat_map(|rows| rows.clone()).map(|row| tags.at(row));
+        match used.find(|tag| !(0..=self.scheme.outside()).contains(tag)) {
             Some(tag) => {
                 let what = format!(
                     "holds tag {tag}, but {} types have tags up to {}",

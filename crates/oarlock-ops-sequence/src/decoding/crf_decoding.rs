@@ -73,11 +73,11 @@ impl Decoder {
         for rows in sequences.iter().filter(|rows| !rows.is_empty()) {
             s.decode(&scores, rows.clone(), path);
         }
-        self.compare(io, path)
+        self.compare(io, sequences, path)
     }
 
-    /// Replaces tags by whether they are those of the labels.
-    fn compare(&self, io: &Io<'_>, path: &mut [i64]) -> Result<()> {
+    /// Replaces tags of sequences by whether they are those of the labels; what fills up a short sequence stays 0.
+    fn compare(&self, io: &Io<'_>, sequences: &[Range<usize>], path: &mut [i64]) -> Result<()> {
         let Some(label) = self.label else { return Ok(()) };
         let labels = io.dense(label)?;
         let labels = io.data::<i64>(label, &labels)?;
@@ -85,7 +85,10 @@ impl Decoder {
             let what = format!("has {} labels for {} rows", labels.len(), path.len());
             return Err(io.error(Kind::Shape, label, what));
         }
-        path.iter_mut().zip(labels).for_each(|(p, l)| *p = i64::from(*p == *l));
+        for rows in sequences {
+            let labels = &labels[rows.clone()];
+            path[rows.clone()].iter_mut().zip(labels).for_each(|(p, l)| *p = i64::from(*p == *l));
+        }
         Ok(())
     }
 }

@@ -26,8 +26,7 @@ impl OpDef for Gru {
         in? "H0": "the hidden state before the first step, a row per sequence; zeros without";
         in "Weight": "3 D D numbers, declared D x 3D: first D x 2D from states to update and reset gates, then D x D";
         in? "Bias": "1 x 3D";
-        out "BatchGate":
-            "for the gradient: update and reset gates, in the order of steps, and behind them the candidates";
+        out "BatchGate": "for the gradient: rows of update gate, reset gate and candidate, in the order of steps";
         out "BatchResetHiddenPrev": "for the gradient: reset states, in the order of steps";
         out "BatchHidden": "for the gradient: hidden states, in the order of steps";
         out "Hidden": "hidden states, with the LoD of `Input`";
@@ -102,6 +101,9 @@ slots! {
 struct Scratch<T> {
     steps: Steps,
     h0: Vec<T>,
+    /// Update and reset gates, as one matrix.
+    gates: Vec<T>,
+    candidates: Vec<T>,
     dhidden: Vec<T>,
     dgates: Vec<T>,
     dcandidates: Vec<T>,
@@ -142,12 +144,22 @@ impl Inputs {
             }
             None => None,
         };
-        let (gates, candidates) = io.data_mut::<T>(outs[1], &mut gate_out)?.split_at_mut(rows * 2 * d);
+        let (gates, candidates) = (&mut scratch.gates, &mut scratch.candidates);
+        gates.resize(rows * 2 * d, T::ZERO);
+        candidates.resize(rows * d, T::ZERO);
         steps.gather_parts(gates, candidates, io.data::<T>(self.input, &input)?, (2 * d, d), bias);
         let cell = GruCell { width: d, kind: self.kind, weight: io.data::<T>(self.weight, &weight)? };
         let reset = io.data_mut::<T>(outs[2], &mut reset_out)?;
         let hidden = io.data_mut::<T>(outs[3], &mut batch_out)?;
         cell.all_steps(io.pool(), steps, h0, Step { before: None, gates, candidates, reset, hidden });
+        for (row, (gates, candidates)) in io
+            .data_mut::<T>(outs[1], &mut gate_out)?
+            .chunks_exact_mut(3 * d)
+            .zip(scratch.gates.chunks_exact(2 * d).zip(scratch.candidates.chunks_exact(d)))
+        {
+            row[..2 * d].copy_from_slice(gates);
+            row[2 * d..].copy_from_slice(candidates);
+        }
         steps.scatter(io.data_mut::<T>(outs[0], &mut hidden_out)?, hidden, d);
         hidden_out.set_lod(input.lod().clone());
         Ok(())
@@ -216,10 +228,16 @@ impl Grads {
         steps.arrange(offsets, of.reverse);
         let h0 = first_state::<T>(io, &h0, offsets.len() - 1, d)?;
         let mut first = std::mem::take(&mut scratch.h0);
-        let (gates, candidates) = io.data::<T>(self.gate, &gate)?.split_at(rows * 2 * d);
+        let (mut gates, mut candidates) = (std::mem::take(&mut scratch.gates), std::mem::take(&mut scratch.candidates));
+        gates.clear();
+        candidates.clear();
+        for row in io.data::<T>(self.gate, &gate)?.chunks_exact(3 * d) {
+            gates.extend_from_slice(&row[..2 * d]);
+            candidates.extend_from_slice(&row[2 * d..]);
+        }
         let forward = Forward {
-            gates,
-            candidates,
+            gates: &gates,
+            candidates: &candidates,
             reset: io.data(self.reset, &reset)?,
             hidden: io.data(self.hidden, &hidden)?,
             h0: h0.map(|h| steps.gather_first(&mut first, h, d)),
@@ -229,6 +247,7 @@ impl Grads {
         let cell = GruCell { width: d, kind: of.kind, weight: io.data::<T>(of.weight, &weight)? };
         backward(io, &steps, cell, &forward, scratch);
         self.write(io, &steps, (&input, &weight), &forward, scratch)?;
+        (scratch.gates, scratch.candidates) = (gates, candidates);
         scratch.steps = steps;
         scratch.h0 = first;
         Ok(())

@@ -59,7 +59,20 @@ impl Activation {
     pub(crate) fn apply<T: Math>(self, x: &mut [T]) {
         match self {
             Activation::Identity => {}
-            Activation::Sigmoid => simd::sigmoid_assign(x),
+            Activation::Sigmoid => {
+                // Fluid's recurrent operators limit what a sigmoid is taken of; gates near 1 show it.
+                let (low, high) = (T::of(-40.0), T::of(13.0));
+                x.iter_mut().for_each(|x| {
+                    *x = if *x > high {
+                        high
+                    } else if *x < low {
+                        low
+                    } else {
+                        *x
+                    }
+                });
+                simd::sigmoid_assign(x);
+            }
             Activation::Tanh => simd::tanh_assign(x),
             Activation::Relu => simd::relu_assign(x),
         }

@@ -1,6 +1,6 @@
 //! `cross_entropy2`: `cross_entropy` of class numbers that keeps what its gradient needs, so that `X` can be freed.
 
-use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Shape, Traits};
 use oarlock_ir::{by_float, kernel, sig};
 use oarlock_ops_support::class_axis::{self, Classes, Labels, bounded_ln};
 use oarlock_tensor::{Dims, Float, MAX_RANK};
@@ -28,8 +28,12 @@ impl OpDef for CrossEntropy2 {
             return Err(cx.shape_error(format_args!("needs classes along the last axis of {}", cx.describe("X"))));
         }
         let loss = class_axis::infer_loss(cx, "X", "Label", x.shape.rank() - 1, false)?;
+        let mut sizes = x.shape.0.clone();
+        sizes.pop();
+        sizes.push(Dim::from_i64(1));
         cx.set("Y", loss.clone());
-        cx.set("MatchX", loss);
+        // One column, also where the label has none.
+        cx.set("MatchX", loss.with_shape(Shape(sizes)));
         cx.set("XShape", class_axis::infer_x_shape(&x));
         Ok(())
     }
@@ -65,7 +69,9 @@ pub fn forward<T: Float>(
     let labels = Labels::new(io, label, &label_tensor, classes.rows(), classes.len, ignore)?;
     let dims = class_axis::loss_dims(&label_tensor, -1, x_tensor.dims().rank());
     let mut y_tensor = io.out_sized(y, T::DTYPE, dims)?;
-    let mut match_tensor = io.out_sized(match_x, T::DTYPE, dims)?;
+    let mut column = Dims::new(&x_tensor.dims()[..x_tensor.dims().rank() - 1]);
+    column.push(1);
+    let mut match_tensor = io.out_sized(match_x, T::DTYPE, column)?;
     y_tensor.set_lod(x_tensor.lod().clone());
     match_tensor.set_lod(x_tensor.lod().clone());
     let p = io.data::<T>(x, &x_tensor)?;

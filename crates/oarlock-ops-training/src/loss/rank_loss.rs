@@ -1,6 +1,6 @@
 //! `rank_loss`: the cross entropy of which of two scores is higher.
 
-use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, sig};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, by_float, kernel, product, sig};
 use oarlock_ops_support::equal_sizes;
 use oarlock_tensor::Float;
 
@@ -26,9 +26,15 @@ impl OpDef for RankLoss {
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
-        let ty = equal_sizes::infer_same(cx, "Label", "Left")?;
-        equal_sizes::infer_same(cx, "Label", "Right")?;
-        cx.set("Out", ty);
+        let label = cx.float("Label")?;
+        for slot in ["Left", "Right"] {
+            let scores = cx.float(slot)?;
+            if !product(&label.shape).fits(product(&scores.shape)) {
+                let what = format_args!("cannot compare {} with {}", cx.describe("Label"), cx.describe(slot));
+                return Err(cx.shape_error(what).help("all need the same number of elements"));
+            }
+        }
+        cx.set("Out", label);
         Ok(())
     }
 
@@ -44,18 +50,22 @@ impl OpDef for RankLoss {
 const GRAD: GradOp = GradOp::of(&RankLoss, "rank_loss_grad(Label, Left, Out@GRAD, Right) -> Left@GRAD, Right@GRAD")
     .doc("Left@GRAD = Out@GRAD * (sigmoid(Left - Right) - Label); Right@GRAD = -Left@GRAD")
     .infer(|cx| {
-        cx.same("Left@GRAD", "Label")?;
-        cx.same("Right@GRAD", "Label")
+        cx.same("Left@GRAD", "Left")?;
+        cx.same("Right@GRAD", "Right")
     })
     .kernel(|p| {
         let inputs = [p.input("Label")?, p.input("Left")?, p.input("Right")?, p.input("Out@GRAD")?];
         let (left_grad, right_grad) = (p.maybe_output("Left@GRAD")?, p.maybe_output("Right@GRAD")?);
         by_float!(p.float("Label")?, T => kernel(move |io| {
+            // The first input gives its sizes to the result.
+            let [label, left, right, d] = inputs;
             if let Some(out) = left_grad {
-                equal_sizes::each(io, inputs, out, |[label, left, right, d]: [T; 4]| d * (sigmoid(left - right) - label))?;
+                let inputs = [left, right, label, d];
+                equal_sizes::each(io, inputs, out, |[left, right, label, d]: [T; 4]| d * (sigmoid(left - right) - label))?;
             }
             if let Some(out) = right_grad {
-                equal_sizes::each(io, inputs, out, |[label, left, right, d]: [T; 4]| -d * (sigmoid(left - right) - label))?;
+                let inputs = [right, left, label, d];
+                equal_sizes::each(io, inputs, out, |[right, left, label, d]: [T; 4]| -d * (sigmoid(left - right) - label))?;
             }
             Ok(())
         }))
@@ -67,6 +77,18 @@ fn rank_loss() {
     check("rank_loss")
         .input("Label", tensor([2, 1], &[1.0, 0.0]))
         .input("Left", tensor([2, 1], &[0.5, 0.5]))
+        .input("Right", tensor([2, 1], &[0.25, 1.5]))
+        .output("Out", tensor([2, 1], &[0.575_939_4, 0.313_261_7]))
+        .grad(&["Left", "Right"])
+        .run();
+}
+
+#[test]
+fn rank_loss_of_columns_and_vectors() {
+    use crate::testing::{check, tensor};
+    check("rank_loss")
+        .input("Label", tensor([2, 1], &[1.0, 0.0]))
+        .input("Left", tensor([2], &[0.5, 0.5]))
         .input("Right", tensor([2, 1], &[0.25, 1.5]))
         .output("Out", tensor([2, 1], &[0.575_939_4, 0.313_261_7]))
         .grad(&["Left", "Right"])

@@ -15,8 +15,8 @@ struct Adadelta;
 impl OpDef for Adadelta {
     sig! {
         "adadelta": "s = rho * s + (1 - rho) * g^2; u = rho * u + (1 - rho) * (u + epsilon) / (s + epsilon) * g^2; \
-             p -= sqrt((u + epsilon) / (s + epsilon)) * g. The step uses the mean of steps that already contains it, \
-             as saved runs expect";
+             p -= sqrt((u + epsilon) / (s + epsilon)) * g. Where `AvgSquaredUpdateOut` is `AvgSquaredUpdate` itself, as optimizers \
+             have it, the step uses the mean of steps that already contains it, else the mean so far";
         in "Param": "the parameter";
         in "Grad": "gradient of `Param`";
         in "AvgSquaredGrad": "running mean of squared gradients, like `Param`";
@@ -36,8 +36,11 @@ impl OpDef for Adadelta {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let update = Update::new(p, [SQUARED_GRAD, SQUARED_UPDATE], Sparse::Unsupported)?;
         let (rho, epsilon) = (p.attrs().f32("rho")?, p.attrs().f32("epsilon")?);
+        // Fluid computes the step once more after the mean was written: only a mean of its own is still the old one then.
+        let (old, new) = (p.op().inputs.get(SQUARED_UPDATE.0).first(), p.op().outputs.get(SQUARED_UPDATE.1).first());
+        let with_new_mean = old == new;
         by_float!(p.float("Param")?, T => update.kernel::<T, _>(move |_| {
-            Ok(AdadeltaRule { rho: T::of(rho as f64), epsilon: T::of(epsilon as f64) })
+            Ok(AdadeltaRule { rho: T::of(rho as f64), epsilon: T::of(epsilon as f64), with_new_mean })
         }))
     }
 }
@@ -46,16 +49,18 @@ impl OpDef for Adadelta {
 struct AdadeltaRule<T> {
     rho: T,
     epsilon: T,
+    with_new_mean: bool,
 }
 
 impl<T: Float> RowRule<T, 2> for AdadeltaRule<T> {
     fn update(&self, param: &mut [T], [squared_grad, squared_update]: [&mut [T]; 2], grad: &[T]) {
-        let AdadeltaRule { rho, epsilon } = *self;
+        let AdadeltaRule { rho, epsilon, with_new_mean } = *self;
         for (((p, s), u), &g) in param.iter_mut().zip(squared_grad).zip(squared_update).zip(grad) {
             *s = rho * *s + (T::ONE - rho) * (g * g);
             let step = |u: T| ((u + epsilon) / (*s + epsilon)).sqrt() * g;
-            *u = rho * *u + (T::ONE - rho) * (step(*u) * step(*u));
-            *p -= step(*u);
+            let old = step(*u);
+            *u = rho * *u + (T::ONE - rho) * (old * old);
+            *p -= if with_new_mean { step(*u) } else { old };
         }
     }
 }
@@ -72,6 +77,6 @@ fn adadelta() {
         .attr("epsilon", 1.0f32)
         .output("AvgSquaredGradOut", tensor([2], &[3.0, 1.0]))
         .output("AvgSquaredUpdateOut", tensor([2], &[0.125, 1.0]))
-        .output("ParamOut", tensor([2], &[1.0 - (1.125f32 / 4.0).sqrt(), 2.0]))
+        .output("ParamOut", tensor([2], &[0.5, 2.0]))
         .run();
 }

@@ -8,6 +8,7 @@ use super::{FLAGS, Setting, Value, on};
 pub(super) const VARIABLES: &[Setting] = &[
     on("OARLOCK_THREADS", Value::None, "compute threads of a process; all cores if not set"),
     on("OARLOCK_VERIFY", Value::Bool(false), "1: verifies a program after every pass of its compilation"),
+    on("OARLOCK_GPU_AS_CPU", Value::Bool(false), "1: programs for `CUDAPlace` run on the CPU, with one warning"),
     on("OARLOCK_PROGRESS", Value::Text("auto"), "progress of `train_from_dataset`: auto, lines or off"),
     on(
         "OARLOCK_LOG",
@@ -66,6 +67,7 @@ pub(super) const VARIABLES: &[Setting] = &[
 const PROJECT: &[&str] = &[
     "OARLOCK_BENCH_",
     "OARLOCK_FAULT_SEED",
+    "OARLOCK_FLUID_TESTS",
     "OARLOCK_FUZZ_",
     "OARLOCK_GOLDEN",
     "OARLOCK_HOUSING",

@@ -5,6 +5,7 @@ import functools
 from .. import _state, options
 from ..framework import Parameter, default_main_program
 from ..param_attr import WeightNormParamAttr
+from . import _accepted
 from ._tensor_arguments import WITH_VARIABLES, normalized
 
 
@@ -19,6 +20,7 @@ def _checked(name):
 
 def layer(name, args):
     """Calls a layer of the core with its arguments by name."""
+    _accepted.check(name, args)
     unread = _checked(name)
     for argument, key in unread:
         if argument in args:

@@ -40,23 +40,84 @@ def _paired_padding(name, args):
     return [int(size) for pair in image for size in pair]
 
 
-_LISTS = (list, tuple, np.ndarray)
-# By layer: arguments that must be lists, as in Fluid.
-_MUST_BE_LISTS = {"create_parameter": ("shape",), "create_global_var": ("shape",), "transpose": ("perm",)}
-
-
 def _check(name, args):
-    """Refuses values of Python types that Fluid refuses, where the core would take them."""
-    for key in _MUST_BE_LISTS.get(name, ()):
-        if not isinstance(args.get(key), _LISTS):
-            raise TypeError("The type of '%s' in %s must be a list or a tuple, but received %r" % (key, name, type(args.get(key))))
+    """Refuses values that Fluid refuses, where the core would take them."""
     if name in _PADDED and not isinstance(args.get("use_cudnn", True), bool):
-        raise ValueError("Attr(use_cudnn) should be True or False. Received Attr(use_cudnn): %r." % (args["use_cudnn"],))
+        kind = TypeError if name.startswith("pool") else ValueError
+        raise kind("Attr(use_cudnn) should be True or False. Received Attr(use_cudnn): %r." % (args["use_cudnn"],))
+    for key, choices in _CHOICES.get(name, {}).items():
+        if args.get(key) not in choices:
+            raise ValueError("%s of %s must be %s, but received %r" % (key, name, " or ".join(map(repr, choices)), args.get(key)))
+    if name in ("conv2d", "conv3d") and len(args["input"].shape) < 2:
+        raise ValueError("the input of %s needs batch and channels, but has shape %s" % (name, tuple(args["input"].shape)))
+    if name in ("expand", "expand_as") and args["x"].dtype == VarDesc.VarType.BOOL and args["x"].stop_gradient:
+        raise ValueError("%s of bool needs x.stop_gradient to be False" % name)
+    if name == "reshape":
+        _check_reshape(args)
+    if name == "crop_tensor":
+        _check_crop(args)
+    if name == "fc":
+        _check_fc(args)
+    if name == "eye":
+        for key in ("num_rows", "num_columns"):
+            if args[key] is not None and (not isinstance(args[key], (int, np.integer)) or args[key] < 0):
+                raise TypeError("%s should be a non-negative int, not %r" % (key, args[key]))
     if name == "dropout":
         if isinstance(args["dropout_prob"], (int, float)) and not 0 <= args["dropout_prob"] <= 1:
             raise EnforceNotMet("dropout_prob must be between 0.0 and 1.0, not %r" % args["dropout_prob"])
         if args["dropout_implementation"] not in ("downgrade_in_infer", "upscale_in_train"):
             raise EnforceNotMet("dropout_implementation is downgrade_in_infer or upscale_in_train, not %r" % (args["dropout_implementation"],))
+
+
+_IMAGES, _VOLUMES = ("NCHW", "NHWC"), ("NCDHW", "NDHWC")
+# By layer: arguments that take few values.
+_CHOICES = {
+    "conv2d": {"data_format": _IMAGES}, "conv2d_transpose": {"data_format": _IMAGES}, "pool2d": {"data_format": _IMAGES},
+    "conv3d": {"data_format": _VOLUMES}, "conv3d_transpose": {"data_format": _VOLUMES}, "pool3d": {"data_format": _VOLUMES},
+    "resize_nearest": {"data_format": _IMAGES}, "resize_bilinear": {"data_format": _IMAGES}, "resize_trilinear": {"data_format": _VOLUMES},
+    "maxout": {"axis": (1, -1, 3)}, "prelu": {"mode": ("all", "channel", "element")},
+}
+
+
+def _numbers(values):
+    return [size for size in values if not isinstance(size, Variable)] if isinstance(values, (list, tuple)) else []
+
+
+def _check_reshape(args):
+    # Fluid asserts these; scripts that catch it catch AssertionError.
+    shape = args["shape"]
+    for at, size in enumerate(shape if isinstance(shape, (list, tuple)) else ()):
+        if isinstance(size, Variable):
+            continue
+        if size == 0 and at >= len(args["x"].shape):
+            raise AssertionError("size %d of reshape is 0, which stands for a size of x, but x has %d" % (at, len(args["x"].shape)))
+        if size < -1:
+            raise AssertionError("size %d of reshape is %d: only -1 may be negative" % (at, size))
+    if sum(size == -1 for size in _numbers(shape)) > 1:
+        raise AssertionError("only one size of reshape may be -1, but shape is %s" % (shape,))
+
+
+def _check_crop(args):
+    for key, low in (("shape", -1), ("offsets", 0)):
+        values = args[key]
+        if values is not None and not isinstance(values, (list, tuple, Variable)):
+            raise TypeError("%s of crop_tensor must be a list, a tuple or a Variable, not %r" % (key, type(values)))
+        for value in _numbers(values):
+            if not isinstance(value, (int, np.integer)):
+                raise TypeError("%s of crop_tensor takes int, not %r" % (key, value))
+            if value < low or (key == "shape" and value == 0):
+                raise ValueError("%s of crop_tensor cannot hold %d" % (key, value))
+
+
+def _check_fc(args):
+    for var in args["input"] if isinstance(args["input"], (list, tuple)) else [args["input"]]:
+        if not isinstance(var, Variable):
+            raise TypeError("The input of fc must be a Variable or a list of Variables, not %r" % type(var))
+        if var.dtype not in (VarDesc.VarType.FP16, VarDesc.VarType.FP32, VarDesc.VarType.FP64, VarDesc.VarType.BF16):
+            raise TypeError("The input of fc must be float16, float32 or float64, not %s" % var.dtype.name)
+    if args["num_flatten_dims"] == -1:
+        first = args["input"][0] if isinstance(args["input"], (list, tuple)) else args["input"]
+        args["num_flatten_dims"] = len(first.shape) - 1
 
 
 def normalized(name, args, unread=()):
@@ -100,8 +161,25 @@ def _has_variable(value):
     return isinstance(value, (list, tuple)) and any(isinstance(each, Variable) for each in value)
 
 
+def _joined_array(array, axis, use_stack):
+    """The tensors of an array as one; None if it is no array."""
+    array = array[0] if isinstance(array, (list, tuple)) and len(array) == 1 else array
+    if not isinstance(array, Variable) or array.type != VarDesc.VarType.LOD_TENSOR_ARRAY:
+        return None
+    out, sizes = _new(array.dtype, "tensor_array_to_tensor"), _new("int32", "tensor_array_to_tensor")
+    _append("tensor_array_to_tensor", {"X": [array]}, {"Out": [out], "OutIndex": [sizes]}, {"axis": int(axis), "use_stack": use_stack})
+    return out
+
+
+def _stack(args):
+    return _joined_array(args["x"], args["axis"], True)
+
+
 def _concat(args):
     axis = args["axis"]
+    joined = None if isinstance(axis, Variable) else _joined_array(args["input"], axis, False)
+    if joined is not None:
+        return joined
     if not isinstance(axis, Variable):
         return None
     axis.stop_gradient = True
@@ -123,13 +201,27 @@ def _unsqueeze(args):
 
 
 def _fill_constant(args):
-    value, out = args["value"], args.get("out")
-    if not isinstance(value, Variable):
+    value, out, shape = args["value"], args.get("out"), args["shape"]
+    if not isinstance(shape, Variable) and not len(shape):
+        raise AssertionError("The size of 'shape' in fill_constant can't be zero.")
+    if out is not None and not isinstance(out, Variable):
+        raise TypeError("The argument 'out' of fill_constant must be a Variable, not %r" % type(out))
+    if out is not None and isinstance(args["dtype"], str) and out.dtype != VarDesc.VarType.by_numpy.get(plain_dtype(args["dtype"])):
+        raise TypeError("'out' of fill_constant is %s, but dtype is %s" % (out.dtype.name, args["dtype"]))
+    for size in shape if isinstance(shape, (list, tuple)) else ():
+        if isinstance(size, Variable) and size.dtype not in (VarDesc.VarType.INT32, VarDesc.VarType.INT64):
+            raise TypeError("a size in 'shape' of fill_constant must be int32 or int64, not %s" % size.dtype.name)
+    fed = isinstance(shape, Variable) and (out is not None or shape.dtype == VarDesc.VarType.INT64)
+    if not isinstance(value, Variable) and not fed:
         return None
     dtype = args["dtype"]
     kind = dtype if isinstance(dtype, VarDesc.VarType) else VarDesc.VarType.by_numpy[np.dtype(dtype).name]
     out = _new(dtype, "fill_constant") if out is None else out
-    shape, inputs, attrs = args["shape"], {"ValueTensor": [value]}, {"dtype": int(kind), "value": 0.0}
+    inputs, attrs = {}, {"dtype": int(kind), "value": 0.0}
+    if isinstance(value, Variable):
+        inputs["ValueTensor"] = [value]
+    else:
+        attrs.update(value=float(value), str_value=str(value))
     if isinstance(shape, Variable):
         inputs["ShapeTensor"] = [shape]
     elif _has_variable(shape):
@@ -210,5 +302,5 @@ def _linspace(args):
 # By layer: builds it if an argument is a Variable that the core does not take there; None otherwise.
 WITH_VARIABLES = {
     "concat": _concat, "fill_constant": _fill_constant, "fluid.one_hot": _one_hot("one_hot_v2"), "linspace": _linspace,
-    "one_hot": _one_hot("one_hot"), "reshape": _reshape, "split": _split, "unsqueeze": _unsqueeze,
+    "one_hot": _one_hot("one_hot"), "reshape": _reshape, "split": _split, "stack": _stack, "unsqueeze": _unsqueeze,
 }

@@ -50,8 +50,12 @@ class _Construct:
 
 
 def _check_bool(cond, what):
-    if isinstance(cond, Variable) and cond.dtype != VarDesc.VarType.BOOL:
+    if not isinstance(cond, Variable):
+        raise TypeError("the condition of %s must be a Variable, not %r" % (what, cond))
+    if cond.dtype != VarDesc.VarType.BOOL:
         raise TypeError("the condition of %s must be one bool, but %s is %s" % (what, cond.name, cond.dtype))
+    if any(size > 1 for size in cond.shape):
+        raise TypeError("the condition of %s must be one bool, but %s has shape %s" % (what, cond.name, tuple(cond.shape)))
 
 
 class While(_Construct):
@@ -234,8 +238,19 @@ def _finish(branches, outs):
     return rebuild(like, iter(outs))
 
 
+def _check_callable(layer, **functions):
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError("The %s in %s must be callable, but received %r" % (name, layer, type(function)))
+
+
 def cond(pred, true_fn=None, false_fn=None, name=None):
     """The results of ``true_fn`` if ``pred`` holds, else those of ``false_fn``; both must return as many."""
+    if not isinstance(pred, Variable):
+        raise TypeError("pred of cond must be a Variable, not %r" % (pred,))
+    if name is not None and not isinstance(name, str):
+        raise TypeError("name of cond must be str, not %r" % (name,))
+    _check_callable("cond", true_fn=true_fn, false_fn=false_fn)
     main = default_main_program()
     branches = [_Flat(true_fn), _Flat(false_fn)]
     outs = _core.cond(_state.builder, main._context(), pred, branches[0], branches[1], main._wrap)
@@ -244,6 +259,13 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
 def case(pred_fn_pairs, default=None, name=None):
     """The results of the first function whose condition holds; without ``default``, the last one needs none."""
+    if not isinstance(pred_fn_pairs, (list, tuple)):
+        raise TypeError("pred_fn_pairs of case must be a list or a tuple, not %r" % type(pred_fn_pairs))
+    for pair in pred_fn_pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], Variable):
+            raise TypeError("pred_fn_pairs of case holds pairs of a boolean Variable and a function, not %r" % (pair,))
+        _check_callable("case", fn=pair[1])
+    _check_callable("case", default=default)
     main = default_main_program()
     pairs = [(pred, _Flat(fn)) for pred, fn in pred_fn_pairs]
     other = None if default is None else _Flat(default)
@@ -263,15 +285,112 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
     if not isinstance(branch_fns, (list, tuple)):
         raise TypeError("branch_fns of switch_case must be a list, a tuple or a dict, not %r" % (branch_fns,))
     numbered = [f if isinstance(f, (list, tuple)) else (i, f) for i, f in enumerate(branch_fns)]
-    for number, _ in numbered:
-        if not isinstance(number, int):
-            raise TypeError("the number of a branch of switch_case must be an int, not %r" % (number,))
+    for pair in numbered:
+        if len(pair) != 2 or not isinstance(pair[0], int):
+            raise TypeError("a branch of switch_case is a function, or an int and a function, not %r" % (pair,))
+        _check_callable("switch_case", fn=pair[1])
+    _check_callable("switch_case", default=default)
     branches = [(number, _Flat(fn)) for number, fn in numbered]
     if len({number for number, _ in branches}) != len(branches):
         raise ValueError("two branches of switch_case have the same number")
     other = None if default is None else _Flat(default)
     outs = _core.switch_case(_state.builder, main._context(), branch_index, branches, other, main._wrap)
     return _finish([b for _, b in branches] + ([other] if other else []), outs)
+
+
+def _helper(name):
+    # Later: helpers need the layers.
+    from ..layer_helper import LayerHelper
+
+    return LayerHelper(name)
+
+
+def split_lod_tensor(input, mask, level=0):
+    """Splits sequences in two by a mask.
+
+    Args:
+        input (Variable): sequences, or rows.
+        mask (Variable): bool ``[sequences, 1]``.
+        level (int): the LoD level whose sequences the mask tells apart.
+
+    Returns:
+        tuple: those where the mask is true, and the others.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[1.0], [2.0], [3.0]], "float32"))
+        >>> mask = fluid.layers.assign(np.array([[True], [False], [True]]))
+        >>> both = fluid.layers.control_flow.split_lod_tensor(x, mask)
+        >>> [v.ravel().tolist() for v in fluid.Executor().run(fetch_list=list(both))]
+        [[1.0, 3.0], [2.0]]
+    """
+    helper = _helper("split_lod_tensor")
+    out_true = helper.create_variable_for_type_inference(dtype=input.dtype)
+    out_false = helper.create_variable_for_type_inference(dtype=input.dtype)
+    helper.append_op(type="split_lod_tensor", inputs={"X": [input], "Mask": [mask]},
+                     outputs={"OutTrue": [out_true], "OutFalse": [out_false]}, attrs={"level": level})
+    return out_true, out_false
+
+
+def merge_lod_tensor(in_true, in_false, x, mask, level=0):
+    """Puts together what `split_lod_tensor` made.
+
+    Args:
+        in_true (Variable): the sequences where the mask is true.
+        in_false (Variable): the others.
+        x (Variable): has the LoD levels above ``level``.
+        mask (Variable): bool ``[sequences, 1]``.
+        level (int): the LoD level whose sequences the mask tells apart.
+
+    Returns:
+        Variable: all sequences.
+    """
+    helper = _helper("merge_lod_tensor")
+    out = helper.create_variable_for_type_inference(dtype=in_true.dtype)
+    helper.append_op(type="merge_lod_tensor", inputs={"X": [x], "Mask": [mask], "InTrue": [in_true], "InFalse": [in_false]},
+                     outputs={"Out": [out]}, attrs={"level": level})
+    return out
+
+
+def _check_mask(layer, mask):
+    if not isinstance(mask, Variable) or mask.dtype != VarDesc.VarType.INT32:
+        raise TypeError("mask of %s must be an int32 Variable, not %r" % (layer, mask))
+
+
+def select_output(input, outputs, mask):
+    """Copies a variable to one of several.
+
+    Args:
+        input (Variable): what to copy.
+        outputs (list): the variables.
+        mask (Variable): one int32: which.
+
+    Returns:
+        list: ``outputs``.
+    """
+    _check_mask("select_output", mask)
+    if not isinstance(input, Variable) or not isinstance(outputs, (list, tuple)) or not all(isinstance(v, Variable) for v in outputs):
+        raise TypeError("select_output takes a Variable and a list of Variables, not %r and %r" % (input, outputs))
+    _helper("select_output").append_op(type="select_output", inputs={"X": [input], "Mask": [mask]}, outputs={"Out": list(outputs)})
+    return outputs
+
+
+def select_input(inputs, mask):
+    """Copies one of several variables.
+
+    Args:
+        inputs (list): the variables.
+        mask (Variable): one int32: which.
+
+    Returns:
+        Variable: the copy.
+    """
+    _check_mask("select_input", mask)
+    if not isinstance(inputs, (list, tuple)) or not all(isinstance(v, Variable) for v in inputs):
+        raise TypeError("select_input takes a list of Variables, not %r" % (inputs,))
+    helper = _helper("select_input")
+    out = helper.create_variable(dtype=inputs[0].dtype, shape=inputs[0].shape, type=inputs[0].type)
+    helper.append_op(type="select_input", inputs={"X": list(inputs), "Mask": [mask]}, outputs={"Out": [out]})
+    return out
 
 
 def while_loop(cond, body, loop_vars, is_test=False, name=None):

@@ -6,7 +6,7 @@ import enum
 from .._protobuf import BinaryMessage
 from ..core import VarDesc as _Core
 
-__all__ = ["AttrType", "BlockDesc", "OpDesc", "ProgramDesc", "VarDesc", "VarType", "Version"]
+__all__ = ["AttrType", "BlockDesc", "OpDesc", "OpProto", "ProgramDesc", "VarDesc", "VarType", "Version"]
 
 
 class AttrType(enum.IntEnum):
@@ -97,6 +97,29 @@ class OpDesc(BinaryMessage):
 
     Attr, Var = _Attr, _Arguments
     FIELDS = (("inputs", [_Arguments]), ("outputs", [_Arguments]), ("type", ""), ("attrs", [_Attr]), ("is_target", False))
+    NUMBERS = (1, 2, 3, 4, 5)
+
+
+class _SlotProto(BinaryMessage):
+    FIELDS = (("name", ""), ("comment", ""), ("duplicable", False), ("intermediate", False), ("dispensable", False))
+    NUMBERS = (1, 2, 3, 4, 5)
+
+
+class _AttrProto(BinaryMessage):
+    FIELDS, NUMBERS = (("name", ""), ("type", AttrType.INT), ("comment", ""), ("generated", False)), (1, 2, 3, 4)
+
+
+class OpProto(BinaryMessage):
+    """The signature of an operator: slots and attributes.
+
+    Example:
+        >>> proto = fluid.framework.OpProtoHolder.instance().get_op_proto("relu")
+        >>> [slot.name for slot in proto.inputs]
+        ['X']
+    """
+
+    Var, Attr = _SlotProto, _AttrProto
+    FIELDS = (("type", ""), ("inputs", [_SlotProto]), ("outputs", [_SlotProto]), ("attrs", [_AttrProto]), ("comment", ""))
     NUMBERS = (1, 2, 3, 4, 5)
 
 

@@ -18,6 +18,39 @@ class DistributedMode:
     GEO = 3
 
 
+def slice_variable(var_list, slice_count, min_block_size):
+    """Cuts variables into blocks of whole rows.
+
+    Args:
+        var_list (list): the variables.
+        slice_count (int): the number of servers, the largest number of blocks of a variable.
+        min_block_size (int): elements that a block should have at least.
+
+    Returns:
+        list: the blocks, as ``name:number:elements``.
+
+    Example:
+        >>> from oarlock.fluid.transpiler.distribute_transpiler import slice_variable
+        >>> w = fluid.default_main_program().global_block().create_var(name="w", shape=[4, 10])
+        >>> slice_variable([w], 2, 10)
+        ['w:0:20', 'w:1:20']
+    """
+    blocks = []
+    for var in var_list:
+        total, row = 1, 1
+        for size in var.shape:
+            total *= size
+        for size in var.shape[1:]:
+            row *= size
+        count = min(slice_count, max(1, total // min_block_size))
+        size = -(-total // count)
+        if len(var.shape) >= 2:
+            size = -(-size // row) * row
+        for number in range(-(-total // size)):
+            blocks.append("%s:%d:%d" % (var.name, number, min(size, total - number * size)))
+    return blocks
+
+
 class DistributeTranspilerConfig:
     """How to transpile; docs/options.md lists the fields."""
 
