@@ -6,13 +6,3 @@ from .nn import *
 from .rnn_impl import *
 
 __all__ = metric_op.__all__ + nn.__all__ + rnn_impl.__all__
-
-# Layers of Fluid that Oarlock does not have, with the reason.
-_NOT_HERE = {
-}
-
-
-def __getattr__(name):
-    if name in _NOT_HERE:
-        raise NotImplementedError("fluid.contrib.layers.%s: %s" % (name, _NOT_HERE[name]))
-    raise AttributeError("module %r has no attribute %r" % (__name__, name))
