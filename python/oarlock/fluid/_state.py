@@ -7,6 +7,11 @@ from .. import _core
 
 builder = _core.Builder()
 
+# The tracer of eager mode; None while layers build programs.
+tracer = None
+# The place of eager mode.
+place = None
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUTSIDE: dict = {}
 
