@@ -1,0 +1,21 @@
+//! Eager mode: operators run when they are called, and gradients follow what was called.
+//!
+//! There is no second set of kernels: a call prepares an operator's own kernel once for each combination of attributes, dtypes and
+//! arguments ([`variant`]), and gradients come from `OpDef::grad`, asked once per combination ([`grad_plan`]). [`Engine`] runs calls
+//! and records them; [`backward`] goes back through the record. Values are shared and never changed while shared ([`memory`]).
+
+mod args;
+mod backward;
+mod engine;
+mod grad_plan;
+mod memory;
+mod node;
+mod tensor;
+mod variant;
+
+pub use args::{Args, Call, Results, SlotResults, Target};
+pub use backward::{BackwardOptions, LeafGradient};
+pub use engine::{Engine, FindSite};
+pub use node::{CustomGradient, Hook};
+pub use tensor::EagerTensor;
+pub use variant::OpHandle;
