@@ -2,7 +2,8 @@
 
 import enum
 
-from .._core import EOFException, EnforceNotMet, LoDTensor, LoDTensorArray, Scope, SelectedRows
+from .._core import EOFException, EnforceNotMet, LoDTensor, LoDTensorArray, Scope, SelectedRows, VarBase
+from ._operators import ops
 from .inference import (
     AnalysisConfig, AnalysisPredictor, NativeConfig, PaddleBuf, PaddleDType, PaddlePredictor, PaddleTensor, ZeroCopyTensor,
     create_paddle_predictor,
@@ -11,7 +12,7 @@ from .inference import (
 __all__ = [
     "AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddlePredictor", "PaddleTensor",
     "ZeroCopyTensor", "create_paddle_predictor", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "LoDTensor", "LoDTensorArray", "Scope",
-    "SelectedRows", "VarDesc", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
+    "SelectedRows", "VarBase", "VarDesc", "ops", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
 ]
 
 Tensor = LoDTensor
@@ -290,7 +291,31 @@ def init_devices(*args):
     """Changes nothing: the CPU is ready."""
 
 
+# Names of eager mode, and the modules that have them.
+_EAGER = {"Layer": "layers", "BackwardStrategy": "backward_strategy", "ParallelStrategy": "parallel", "Tracer": "tracer"}
+
+
+def _is_dygraph_debug_enabled():
+    """Always False: eager mode has no debug mode of its own."""
+    return False
+
+
+def size_of_dtype(dtype):
+    """Returns how many bytes an element has.
+
+    Args:
+        dtype (VarDesc.VarType): the element type.
+    """
+    import numpy as np
+
+    return next(np.dtype(name).itemsize for name, kind in VarDesc.VarType.by_numpy.items() if kind == dtype)
+
+
 def __getattr__(name):
+    if name in _EAGER:
+        import importlib
+
+        return getattr(importlib.import_module(".dygraph." + _EAGER[name], __package__), name)
     if name == "ProgramDesc":
         from ._desc import ProgramDesc
 

@@ -1,0 +1,177 @@
+"""Data parallel training in eager mode: each process trains on its part of the batch, and gradients are summed."""
+
+import os
+
+import numpy as np
+
+from ... import _core
+from .. import framework
+from . import parallel_helper
+from .base import no_grad, to_variable
+from .layers import Layer
+
+__all__ = ["prepare_context", "ParallelEnv", "DataParallel"]
+
+# Gradients travel together up to this many bytes.
+_BUCKET = 25 << 20
+
+
+class ParallelStrategy:
+    """Which processes train together: ``nranks``, ``local_rank``, ``trainer_endpoints`` and ``current_endpoint``."""
+
+    def __init__(self):
+        self.nranks, self.local_rank, self.trainer_endpoints, self.current_endpoint = 1, 0, [], ""
+
+
+class ParallelEnv:
+    """What the launcher told this process.
+
+    Example:
+        >>> env = fluid.dygraph.ParallelEnv()
+        >>> env.nranks, env.local_rank
+        (1, 0)
+    """
+
+    def __init__(self):
+        self._nranks = int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
+        self._local_rank = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+        self._dev_id = int(os.environ.get("FLAGS_selected_gpus", "0"))
+        self._trainer_endpoints = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
+        self._current_endpoint = os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
+
+    nranks = property(lambda self: self._nranks, doc="How many processes train.")
+    local_rank = property(lambda self: self._local_rank, doc="The number of this process.")
+    dev_id = property(lambda self: self._dev_id, doc="The number of the GPU, which this build does not use.")
+    current_endpoint = property(lambda self: self._current_endpoint, doc="The address of this process.")
+    trainer_endpoints = property(lambda self: self._trainer_endpoints, doc="The addresses of all processes.")
+
+
+Env = ParallelEnv
+
+
+def prepare_context(strategy=None):
+    """Joins the other processes that train.
+
+    Args:
+        strategy (ParallelStrategy): which processes; by default those that the launcher says.
+
+    Returns:
+        ParallelStrategy: for ``DataParallel``.
+    """
+    if strategy is None:
+        env, strategy = ParallelEnv(), ParallelStrategy()
+        strategy.nranks, strategy.local_rank = env.nranks, env.local_rank
+        strategy.trainer_endpoints, strategy.current_endpoint = env.trainer_endpoints, env.current_endpoint
+    if strategy.nranks < 2:
+        return strategy
+    if not framework.in_dygraph_mode():
+        raise AssertionError("dygraph.prepare_context should be used with dygraph mode.")
+    from ..executor import runtime
+
+    parallel_helper._set_parallel_ctx(_core.RankGroup(runtime(), strategy.local_rank, list(strategy.trainer_endpoints)))
+    return strategy
+
+
+class DataParallel(Layer):
+    """A layer that trains in several processes. Divide the loss by ``scale_loss``, and sum gradients by ``apply_collective_grads`` after
+    ``backward``. With one process it behaves as the layer itself.
+
+    Args:
+        layers (Layer): the layer.
+        strategy (ParallelStrategy): what ``prepare_context`` returned.
+    """
+
+    def __init__(self, layers, strategy):
+        super().__init__(layers.full_name() + "_data_parallel")
+        self._layers = layers
+        self._strategy = strategy if strategy is not None else prepare_context()
+        self._same_parameters = self._strategy.nranks < 2
+
+    def forward(self, *inputs, **kwargs):
+        """Returns what the layer returns; before the first call all processes take the parameters of the first one.
+
+        Args:
+            inputs, kwargs: arguments of the layer.
+        """
+        if not self._same_parameters:
+            self._same_parameters = True
+            self._take_parameters_of_first()
+        return self._layers(*inputs, **kwargs)
+
+    def _is_data_parallel_mode(self):
+        return self._strategy.nranks > 1
+
+    def _take_parameters_of_first(self):
+        group = parallel_helper._context
+        for param in self._layers.parameters():
+            array = param.numpy()
+            mine = array.tobytes() if self._strategy.local_rank == 0 else b""
+            first = group.gather(mine)[0]
+            if self._strategy.local_rank:
+                param._set(np.frombuffer(first, array.dtype).reshape(array.shape))
+
+    def scale_loss(self, loss):
+        """Returns the loss divided by the number of processes.
+
+        Args:
+            loss (Variable): the mean loss of this process.
+        """
+        if not self._is_data_parallel_mode():
+            return loss
+        return loss / to_variable(np.array([self._strategy.nranks], "float32"))
+
+    @no_grad
+    def apply_collective_grads(self):
+        """Replaces the gradients of parameters by the sums over all processes. A parameter without a gradient counts as zeros."""
+        if not self._is_data_parallel_mode():
+            return
+        bucket, size = [], 0
+        for param in self._layers.parameters():
+            if not param.trainable:
+                continue
+            grad = param._grad_ivar()
+            array = np.zeros(param.shape, param.numpy().dtype) if grad is None else grad.numpy()
+            if bucket and (size + array.nbytes > _BUCKET or bucket[0][1].dtype != array.dtype):
+                self._sum(bucket)
+                bucket, size = [], 0
+            bucket.append((param, array))
+            size += array.nbytes
+        if bucket:
+            self._sum(bucket)
+
+    def _sum(self, bucket):
+        """Sums the gradients of a bucket over all processes, always in their order."""
+        joined = np.concatenate([array.reshape(-1) for _, array in bucket])
+        parts = parallel_helper._context.gather(joined.tobytes())
+        total = np.zeros_like(joined)
+        for part in parts:
+            total += np.frombuffer(part, joined.dtype)
+        start = 0
+        for param, array in bucket:
+            value = total[start : start + array.size].reshape(array.shape)
+            start += array.size
+            param._set_grad_ivar(_core.VarBase(value))
+
+    def state_dict(self, destination=None, include_sublayers=True, structured_name_prefix=""):
+        """Returns the state dict of the layer inside.
+
+        Args:
+            destination (dict), include_sublayers (bool), structured_name_prefix (str): as those of ``Layer.state_dict``.
+        """
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
+
+    def set_dict(self, stat_dict, include_sublayers=True, use_structured_name=True):
+        """Sets the parameters of the layer inside.
+
+        Args:
+            stat_dict (dict), include_sublayers (bool), use_structured_name (bool): as those of ``Layer.set_dict``.
+        """
+        self._layers.set_dict(stat_dict, include_sublayers, use_structured_name)
+
+    def load_dict(self, stat_dict, include_sublayers=True, use_structured_name=True):
+        """The same as ``set_dict``.
+
+        Args:
+            stat_dict (dict), include_sublayers (bool), use_structured_name (bool): as there.
+        """
+        self._layers.load_dict(stat_dict, include_sublayers, use_structured_name)
