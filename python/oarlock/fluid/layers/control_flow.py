@@ -234,8 +234,53 @@ def _finish(branches, outs):
     return rebuild(like, iter(outs))
 
 
+def _check_callable(fn, what):
+    if fn is not None and not callable(fn):
+        raise TypeError("The %s must be callable, but received %s" % (what, type(fn).__name__))
+
+
+def _holds(pred, what):
+    """Whether a condition of eager mode holds."""
+    # Scripts written for Fluid catch AssertionError here.
+    if not isinstance(pred, Variable):
+        raise AssertionError("The pred in %s must be Variable" % what)
+    value = pred.numpy()
+    if value.size != 1:
+        raise AssertionError("condition input's numel should be 1")
+    return bool(value.reshape(-1)[0])
+
+
+def _cond_at_once(pred, true_fn, false_fn):
+    chosen = ("true_fn in cond", true_fn) if _holds(pred, "cond") else ("false_fn in cond", false_fn)
+    _check_callable(chosen[1], chosen[0])
+    return None if chosen[1] is None else chosen[1]()
+
+
+def _case_at_once(pairs, default):
+    for pred, fn in pairs:
+        if _holds(pred, "case"):
+            _check_callable(fn, "fn in case")
+            return fn()
+    # Without a default, the last one is it.
+    fn = pairs[-1][1] if default is None else default
+    _check_callable(fn, "default in case")
+    return fn()
+
+
+def _loop_at_once(cond, body, loop_vars):
+    while _holds(cond(*loop_vars), "while_loop"):
+        made = body(*loop_vars)
+        made = made if isinstance(made, (list, tuple)) else [made]
+        if len(made) != len(loop_vars):
+            raise ValueError("body in while_loop should return the same arity (length and structure) and types as loop_vars")
+        loop_vars = made
+    return loop_vars
+
+
 def cond(pred, true_fn=None, false_fn=None, name=None):
     """The results of ``true_fn`` if ``pred`` holds, else those of ``false_fn``; both must return as many."""
+    if _state.tracer is not None:
+        return _cond_at_once(pred, true_fn, false_fn)
     main = default_main_program()
     branches = [_Flat(true_fn), _Flat(false_fn)]
     outs = _core.cond(_state.builder, main._context(), pred, branches[0], branches[1], main._wrap)
@@ -244,6 +289,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
 def case(pred_fn_pairs, default=None, name=None):
     """The results of the first function whose condition holds; without ``default``, the last one needs none."""
+    if _state.tracer is not None:
+        return _case_at_once(pred_fn_pairs, default)
     main = default_main_program()
     pairs = [(pred, _Flat(fn)) for pred, fn in pred_fn_pairs]
     other = None if default is None else _Flat(default)
@@ -266,9 +313,12 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
     for number, _ in numbered:
         if not isinstance(number, int):
             raise TypeError("the number of a branch of switch_case must be an int, not %r" % (number,))
-    branches = [(number, _Flat(fn)) for number, fn in numbered]
-    if len({number for number, _ in branches}) != len(branches):
+    if len({number for number, _ in numbered}) != len(numbered):
         raise ValueError("two branches of switch_case have the same number")
+    if _state.tracer is not None:
+        other = max(numbered, key=lambda pair: pair[0])[1] if default is None else default
+        return dict(numbered).get(int(branch_index), other)()
+    branches = [(number, _Flat(fn)) for number, fn in numbered]
     other = None if default is None else _Flat(default)
     outs = _core.switch_case(_state.builder, main._context(), branch_index, branches, other, main._wrap)
     return _finish([b for _, b in branches] + ([other] if other else []), outs)
@@ -282,6 +332,8 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
         raise TypeError("loop_vars of while_loop must be a list or a tuple, not %r" % (loop_vars,))
     if not loop_vars:
         raise ValueError("loop_vars of while_loop must not be empty")
+    if _state.tracer is not None:
+        return _loop_at_once(cond, body, loop_vars)
     main = default_main_program()
     flat = flatten(loop_vars)
 
