@@ -15,9 +15,10 @@ use super::grad_plan::{GradPlan, Source};
 use super::memory::{FreeLists, Held};
 use super::node::{CustomGradient, Edge, Links, Node, Saved, Work};
 use super::tensor::EagerTensor;
+use super::trace::{Calls, Traced};
 use super::variant::{NoBlocks, OpHandle, Values, Variant, check_counts, clear};
 use crate::instance::not_finite;
-use crate::profile::Recorder;
+use crate::profile::{Profile, Recorder};
 
 /// Tells the line of the user's program that is running.
 pub type FindSite = Arc<dyn Fn() -> Option<Name> + Send + Sync>;
@@ -34,6 +35,9 @@ pub struct Engine {
     next_number: AtomicU64,
     recorder: RwLock<Option<Arc<Recorder>>>,
     find_site: Mutex<Option<FindSite>>,
+    /// Is a trace on? Asked in every call.
+    traces: AtomicBool,
+    calls: Mutex<Calls>,
 }
 
 impl Engine {
@@ -49,6 +53,8 @@ impl Engine {
             next_number: AtomicU64::new(0),
             recorder: RwLock::default(),
             find_site: Mutex::default(),
+            traces: AtomicBool::new(false),
+            calls: Mutex::default(),
         }
     }
 
@@ -77,9 +83,15 @@ impl Engine {
         self.check_nan_inf.store(check, Ordering::Relaxed);
     }
 
-    /// Records the time of every operator into an executor's profile, or stops.
-    pub(crate) fn set_recorder(&self, recorder: Option<Arc<Recorder>>) {
-        *self.recorder.write() = recorder;
+    /// Records the time of every operator from now on.
+    pub fn start_profile(&self) {
+        *self.recorder.write() = Some(Arc::new(Recorder::new()));
+    }
+
+    /// Ends the recording and returns it.
+    pub fn stop_profile(&self) -> Option<Profile> {
+        let recorder = self.recorder.write().take()?;
+        Arc::into_inner(recorder).map(Recorder::finish)
     }
 
     /// Asks this function for the user's line where an operator without gradient is recorded.
@@ -134,8 +146,29 @@ impl Engine {
     }
 
     /// Runs an operator, and records it if an input needs a gradient.
-    pub fn call(&self, handle: &OpHandle, args: Args<'_>) -> Result<Results> {
-        self.call_and(handle, args, self.records())
+    pub fn call(&self, handle: &Arc<OpHandle>, args: Args<'_>) -> Result<Results> {
+        let results = self.call_and(handle, args, self.records())?;
+        if self.traces.load(Ordering::Relaxed) {
+            self.calls.lock().push(handle, args, &results);
+        }
+        Ok(results)
+    }
+
+    /// Calls `work` and makes a program of the operators it calls. `named` names inputs and outputs, when `work` is done.
+    pub fn trace<T>(
+        &self,
+        work: impl FnOnce() -> Result<T>,
+        named: impl FnOnce(&T) -> Vec<(Name, EagerTensor)>,
+    ) -> Result<(T, Traced)> {
+        if self.traces.swap(true, Ordering::Relaxed) {
+            return Err(Error::new(Kind::Argument, "a trace is on already: traces cannot be nested"));
+        }
+        let result = work();
+        self.traces.store(false, Ordering::Relaxed);
+        let calls = std::mem::take(&mut *self.calls.lock());
+        let result = result?;
+        let traced = calls.into_program(&named(&result), &self.registry)?;
+        Ok((result, traced))
     }
 
     /// Runs an operator, and records it on request.

@@ -11,6 +11,7 @@ mod grad_plan;
 mod memory;
 mod node;
 mod tensor;
+mod trace;
 mod variant;
 
 pub use args::{Args, Call, Results, SlotResults, Target};
@@ -18,4 +19,5 @@ pub use backward::{BackwardOptions, LeafGradient};
 pub use engine::{Engine, FindSite};
 pub use node::{CustomGradient, Hook};
 pub use tensor::EagerTensor;
+pub use trace::Traced;
 pub use variant::OpHandle;

@@ -18,6 +18,7 @@ use super::{engine, start};
 use crate::args::{PyArgs, attr_value, initializer_of};
 use crate::builder::{Builder, Context};
 use crate::error::IntoPy;
+use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::tensor::owned_tensor_of;
 
@@ -52,6 +53,17 @@ impl Eager {
     fn check_nan_inf(&self, check: bool) -> PyResult<()> {
         engine()?.set_check_nan_inf(check);
         Ok(())
+    }
+
+    /// Records the time of every operator from now on.
+    fn start_profile(&self) -> PyResult<()> {
+        engine()?.start_profile();
+        Ok(())
+    }
+
+    /// Ends the recording; returns the table and the trace for a browser.
+    fn stop_profile(&self) -> PyResult<Option<(String, String)>> {
+        Ok(engine()?.stop_profile().map(|p| (p.to_string(), p.chrome_trace())))
     }
 
     /// Runs an operator. `outputs` gives for each wanted slot a list: a tensor to write into, or None for a new one. Returns the
@@ -167,6 +179,35 @@ impl Eager {
         }
         let made = engine()?.record_custom(name, &tensors(&inputs), held, Arc::new(PythonGradient(backward)));
         Ok(made.into_iter().map(VarBase::of).collect())
+    }
+
+    /// Calls a function and makes a program of the operators it calls. `named` gives for its result a list of (name, tensor):
+    /// inputs and outputs. Returns the result, the program, and the other tensors it needs by name.
+    fn trace<'py>(
+        &self,
+        work: &Bound<'py, PyAny>,
+        named: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Program, Vec<(String, VarBase)>)> {
+        let because = |e: PyErr| Error::new(Kind::Argument, "the traced function failed").because(e);
+        let names =
+            |result: &Bound<'py, PyAny>| -> PyResult<Vec<(String, VarBase)>> { named.call1((result,))?.extract() };
+        let mut failed = None;
+        let traced = engine()?.trace(
+            || work.call0().map_err(because),
+            |result| {
+                let list = names(result).unwrap_or_else(|e| {
+                    failed = Some(e);
+                    Vec::new()
+                });
+                list.into_iter().map(|(name, v)| (name.as_str().into(), v.tensor)).collect()
+            },
+        );
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        let (result, traced) = traced.py()?;
+        let values = traced.values.into_iter().map(|(name, t)| (name.to_string(), VarBase::of(t))).collect();
+        Ok((result, Program::of(traced.program), values))
     }
 
     /// The first value of a parameter.

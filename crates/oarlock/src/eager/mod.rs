@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 pub use oarlock_exec::eager::{
     Args, BackwardOptions, Call, CustomGradient, EagerTensor, Engine, FindSite, Hook, LeafGradient, OpHandle, Results,
-    SlotResults, Target,
+    SlotResults, Target, Traced,
 };
 
 pub use layer::{Made, argument, call_layer, run_program_once};
