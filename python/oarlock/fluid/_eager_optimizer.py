@@ -47,6 +47,7 @@ class EagerUpdates:
         self.rate = rate
         # The rate of the last step.
         self.last_rate = None
+        self._decays = settings.get("regularization") is not None
         self._core = _core.EagerOptimizer(rule, dict(settings, learning_rate=0.0))
 
     def step(self, pairs):
@@ -57,10 +58,13 @@ class EagerUpdates:
         """
         rate = self.rate() if is_decay(self.rate) else self.rate
         self.last_rate = np.float32(_number(rate))
-        self._core.step(float(self.last_rate), [
-            (param, grad, float(param.optimize_attr["learning_rate"]), param.regularizer, param.gradient_clip_attr)
-            for param, grad in pairs if grad is not None and param.trainable
-        ])
+        given = []
+        for param, grad in pairs:
+            if grad is not None and param.trainable:
+                # Weight decay is added to the gradient: to a copy of the one that users see.
+                grad = grad.detach() if self._decays or param.regularizer is not None else grad
+                given.append((param, grad, float(param.optimize_attr["learning_rate"]), param.regularizer, param.gradient_clip_attr))
+        self._core.step(float(self.last_rate), given)
 
     def current_rate(self):
         """Returns the rate of the last step, before the first one that of the first."""

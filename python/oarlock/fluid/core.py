@@ -291,8 +291,20 @@ def init_devices(*args):
     """Changes nothing: the CPU is ready."""
 
 
+class Layer:
+    """The base of ``fluid.dygraph.Layer``, which computes nothing."""
+
+    def forward(self, *inputs):
+        """Returns no outputs.
+
+        Args:
+            inputs: not looked at.
+        """
+        return []
+
+
 # Names of eager mode, and the modules that have them.
-_EAGER = {"Layer": "layers", "BackwardStrategy": "backward_strategy", "ParallelStrategy": "parallel", "Tracer": "tracer"}
+_EAGER = {"BackwardStrategy": "backward_strategy", "ParallelStrategy": "parallel", "Tracer": "tracer"}
 
 
 def _is_dygraph_debug_enabled():

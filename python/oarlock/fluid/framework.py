@@ -517,6 +517,24 @@ class _DeclaredTensor(_core.VarBase):
             return self._declared_type
         return VarDesc.VarType.SELECTED_ROWS if self._is_rows() else VarDesc.VarType.LOD_TENSOR
 
+    def _check_value(self):
+        if not self._has_value():
+            raise _core.EnforceNotMet("tensor %s has no value yet: no operator has written it" % self.name)
+
+    def numpy(self):
+        """Returns the values."""
+        self._check_value()
+        return super().numpy()
+
+    def backward(self, backward_strategy=None, retain_graph=False):
+        """Computes gradients.
+
+        Args:
+            backward_strategy (BackwardStrategy), retain_graph (bool): as those of every tensor.
+        """
+        self._check_value()
+        super().backward(backward_strategy, retain_graph)
+
 
 def _as_var_type(dtype):
     if dtype is None:

@@ -230,6 +230,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if each is None and not allow_unused:
             raise _core.EnforceNotMet(
                 "inputs[%d] (%s) has no influence on the outputs: pass allow_unused=True to get None for it" % (number, inputs[number].name))
+        if each is not None and create_graph:
+            each.stop_gradient = False
     return found
 
 

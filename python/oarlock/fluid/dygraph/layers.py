@@ -10,6 +10,7 @@ import numpy as np
 from ..._core import VarBase
 from .. import _state, unique_name
 from ..core import CPUPlace, VarDesc
+from ..core import Layer as _CoreLayer
 from ..framework import Parameter
 from .layer_object_helper import LayerObjectHelper
 
@@ -41,7 +42,7 @@ def _set_value(param, value):
     global_scope().var(param.name).get_tensor().set(np.asarray(value), CPUPlace())
 
 
-class Layer:
+class Layer(_CoreLayer):
     """The base of layers that are objects. Derived classes write ``forward``, and make parameters in ``__init__``, or in ``_build_once`` if
     they depend on the first input. Parameters and layers that are assigned to attributes belong to the layer.
 
