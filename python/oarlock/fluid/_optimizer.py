@@ -23,6 +23,9 @@ def _is_scheduler(rate):
 _NO_STATE = ("Param", "Grad", "LearningRate")
 
 
+_COMMON = ("learning_rate", "parameter_list", "regularization", "grad_clip", "name")
+
+
 class _NoLoss(AssertionError, TypeError):
     """A loss that is no Variable: Fluid raises AssertionError."""
 
@@ -53,6 +56,10 @@ class Optimizer:
         rate = settings.get("learning_rate")
         if rate is None:
             raise AssertionError("an optimizer needs a learning_rate")
+        # Under the names that Fluid's optimizers have, such as `_beta1`.
+        for name, value in settings.items():
+            if name not in _COMMON:
+                setattr(self, "_" + name, value)
         if _state.tracer is not None:
             self._begin_eagerly(rate, settings)
             return

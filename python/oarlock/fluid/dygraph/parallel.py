@@ -6,6 +6,8 @@ import numpy as np
 
 from ... import _core
 from .. import framework
+from ..core import size_of_dtype
+from ..layers import nn, tensor
 from . import parallel_helper
 from .base import no_grad, to_variable
 from .layers import Layer
@@ -125,32 +127,52 @@ class DataParallel(Layer):
         """Replaces the gradients of parameters by the sums over all processes. A parameter without a gradient counts as zeros."""
         if not self._is_data_parallel_mode():
             return
-        bucket, size = [], 0
+        groups, size = {0: []}, 0
         for param in self._layers.parameters():
             if not param.trainable:
                 continue
             grad = param._grad_ivar()
-            array = np.zeros(param.shape, param.numpy().dtype) if grad is None else grad.numpy()
-            if bucket and (size + array.nbytes > _BUCKET or bucket[0][1].dtype != array.dtype):
-                self._sum(bucket)
-                bucket, size = [], 0
-            bucket.append((param, array))
-            size += array.nbytes
-        if bucket:
-            self._sum(bucket)
+            if grad is None or grad._is_rows():
+                grad = _core.VarBase(np.zeros(param.shape, param.numpy().dtype) if grad is None else grad.numpy())
+                param._set_grad_ivar(grad)
+            last = groups[len(groups) - 1]
+            bytes_of = int(np.prod(grad.shape)) * size_of_dtype(grad.dtype)
+            if last and (size + bytes_of > _BUCKET or last[0].dtype != grad.dtype):
+                last, size = groups.setdefault(len(groups), []), 0
+            last.append(grad)
+            size += bytes_of
+        coalesced = self._coalesce_tensors({at: grads for at, grads in groups.items() if grads})
+        for joined, _, _ in coalesced:
+            self._sum(joined)
+        self._split_tensors(coalesced)
 
-    def _sum(self, bucket):
-        """Sums the gradients of a bucket over all processes, always in their order."""
-        joined = np.concatenate([array.reshape(-1) for _, array in bucket])
-        parts = parallel_helper._context.gather(joined.tobytes())
-        total = np.zeros_like(joined)
-        for part in parts:
-            total += np.frombuffer(part, joined.dtype)
-        start = 0
-        for param, array in bucket:
-            value = total[start : start + array.size].reshape(array.shape)
-            start += array.size
-            param._set_grad_ivar(_core.VarBase(value))
+    def _sum(self, joined):
+        """Sums a tensor over all processes, always in their order."""
+        mine = joined.numpy()
+        total = np.zeros_like(mine)
+        for part in parallel_helper._context.gather(mine.tobytes()):
+            total += np.frombuffer(part, mine.dtype).reshape(mine.shape)
+        joined._set(total)
+
+    def _coalesce_tensors(self, var_groups):
+        """Each group of gradients as one flat tensor, with the gradients and their shapes."""
+        found = []
+        for grads in var_groups.values():
+            flat = [nn.reshape(grad, [int(np.prod(grad.shape))]) for grad in grads]
+            found.append([tensor.concat(flat), grads, [list(grad.shape) for grad in grads]])
+        return found
+
+    def _reshape_inplace(self, x, shape):
+        x._set(x.numpy().reshape(shape))
+
+    def _split_tensors(self, coalesced_grads_and_grad_vars):
+        """Gives gradients their parts of flat tensors."""
+        for joined, grads, shapes in coalesced_grads_and_grad_vars:
+            array, start = joined.numpy(), 0
+            for grad, shape in zip(grads, shapes):
+                count = int(np.prod(shape))
+                grad._set(array[start : start + count].reshape(shape))
+                start += count
 
     def state_dict(self, destination=None, include_sublayers=True, structured_name_prefix=""):
         """Returns the state dict of the layer inside.
