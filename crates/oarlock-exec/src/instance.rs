@@ -276,6 +276,13 @@ impl Instance {
         }
     }
 
+    /// Copies some of what is fetched into `fetched`.
+    pub(crate) fn fetch_some(&self, range: Range<usize>, fetched: &mut Vec<Value>) -> Result<()> {
+        fetched.resize_with(range.len(), Value::default);
+        let mut all = self.plan.fetches[range].iter().zip(fetched);
+        all.try_for_each(|((name, slot), to)| copy_fetched(&self.frame, name, *slot, to))
+    }
+
     /// Copies what is fetched into `fetched`.
     pub(crate) fn fetch(&self, fetched: &mut Vec<Value>) -> Result<()> {
         fetched.resize_with(self.plan.fetches.len(), Value::default);

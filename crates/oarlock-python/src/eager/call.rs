@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::grad::{PythonGradient, options, tensors, with_grads};
+use super::grad::{self, PythonGradient, options, tensors, with_grads};
 use super::tensor::{VarBase, tensor_arg};
 use super::{engine, start};
 use crate::args::{PyArgs, attr_value, initializer_of};
@@ -210,6 +210,23 @@ impl Eager {
         Ok((result, Program::of(traced.program), values))
     }
 
+    /// A program that is called like one operator.
+    fn program_function(
+        &self,
+        program: &Program,
+        inputs: Vec<String>,
+        parameters: Vec<String>,
+        fetches: Vec<String>,
+    ) -> PyResult<ProgramFunction> {
+        fn texts(list: &[String]) -> Vec<&str> {
+            list.iter().map(String::as_str).collect()
+        }
+        let program = program.get().as_ref().clone();
+        let made =
+            eager::ProgramFunction::new(engine()?, program, &texts(&inputs), &texts(&parameters), &texts(&fetches));
+        Ok(ProgramFunction(Arc::new(made)))
+    }
+
     /// The first value of a parameter.
     fn initial_value(
         &self,
@@ -236,6 +253,20 @@ impl Eager {
             Ok(eager::run_program_once(engine, &program, &["p"]).py()?.remove(0))
         })?;
         Ok(VarBase::of(tensor))
+    }
+}
+
+/// A program that is called like one operator.
+#[pyclass(frozen)]
+pub(crate) struct ProgramFunction(Arc<eager::ProgramFunction>);
+
+#[pymethods]
+impl ProgramFunction {
+    /// Runs the program on tensors: its inputs, then its parameters.
+    fn __call__(&self, py: Python<'_>, tensors: Vec<VarBase>) -> PyResult<Vec<VarBase>> {
+        let (engine, given) = (engine()?, grad::tensors(&tensors));
+        let made = py.detach(|| self.0.call(engine, &given)).py()?;
+        Ok(made.into_iter().map(VarBase::of).collect())
     }
 }
 

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::builder::registry;
 use crate::runtime::Runtime;
 
-pub(crate) use call::Eager;
+pub(crate) use call::{Eager, ProgramFunction};
 pub(crate) use optimizer::EagerOptimizer;
 pub(crate) use tensor::{VarBase, tensor_arg};
 
@@ -38,5 +38,6 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<VarBase>()?;
     m.add_class::<Eager>()?;
     m.add_class::<EagerOptimizer>()?;
+    m.add_class::<ProgramFunction>()?;
     m.add_class::<grad::HookHandle>()
 }

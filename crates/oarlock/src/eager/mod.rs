@@ -25,8 +25,8 @@ mod optimizer;
 use std::sync::Arc;
 
 pub use oarlock_exec::eager::{
-    Args, BackwardOptions, Call, CustomGradient, EagerTensor, Engine, FindSite, Hook, LeafGradient, OpHandle, Results,
-    SlotResults, Target, Traced,
+    Args, BackwardOptions, Call, CustomGradient, EagerTensor, Engine, FindSite, Hook, LeafGradient, OpHandle,
+    ProgramFunction, Results, SlotResults, Target, Traced,
 };
 
 pub use layer::{Made, argument, call_layer, run_program_once};

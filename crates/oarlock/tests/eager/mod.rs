@@ -2,6 +2,7 @@
 
 mod graph;
 mod optimizers;
+mod programs;
 
 use oarlock::eager::{self, EagerTensor, Engine};
 use oarlock::prelude::*;
