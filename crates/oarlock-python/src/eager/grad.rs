@@ -15,7 +15,8 @@ pub(super) fn options(retain_graph: bool, create_graph: bool, accumulate: bool) 
     BackwardOptions { retain_graph: retain_graph || create_graph, create_graph, leaves }
 }
 
-pub(super) fn tensors(list: &[VarBase]) -> Vec<EagerTensor> {
+/// The tensors behind those of Python.
+pub(crate) fn tensors(list: &[VarBase]) -> Vec<EagerTensor> {
     list.iter().map(|v| v.tensor.clone()).collect()
 }
 

@@ -16,6 +16,7 @@ use crate::builder::registry;
 use crate::runtime::Runtime;
 
 pub(crate) use call::{Eager, ProgramFunction};
+pub(crate) use grad::tensors;
 pub(crate) use optimizer::EagerOptimizer;
 pub(crate) use tensor::{VarBase, tensor_arg};
 

@@ -21,6 +21,7 @@
 
 mod layer;
 mod optimizer;
+mod parallel;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub use oarlock_exec::eager::{
 
 pub use layer::{Made, argument, call_layer, run_program_once};
 pub use optimizer::{EagerOptimizer, MakeOptimizer, ParamGrad};
+pub use parallel::{all_reduce_tensors, broadcast_tensors};
 
 /// An engine with all operators, of `threads` compute threads.
 pub fn engine(threads: usize) -> Engine {
