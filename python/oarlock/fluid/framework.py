@@ -204,6 +204,8 @@ def _call(layer, args):
     main = default_main_program()
     if _state.tracer is not None:
         return _state.tracer.layer(_state.builder, main._context(), layer, args)
+    if _state.tracing is not None:
+        args = _state.captured(args)
     return _state.builder.layer(layer, args, main._context(), main._wrap)
 
 
@@ -931,6 +933,8 @@ class Block:
         if _state.tracer is not None:
             return _state.tracer.trace_op(type, inputs or {}, outputs or {}, attrs or {}, bool(kwargs.get("stop_gradient")))
         _nothing_else("append_op", kwargs)
+        if _state.tracing is not None:
+            inputs = _state.captured(inputs)
         self._insert(None, type, inputs, outputs, attrs)
         return self.ops[-1]
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import sys
 
 import numpy as np
@@ -154,6 +155,7 @@ def no_grad(func=None):
         finally:
             tracer._has_grad = outer
 
+    call.__signature__ = inspect.signature(func)
     return call
 
 
