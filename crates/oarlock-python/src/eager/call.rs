@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oarlock::declare;
-use oarlock::eager::{self, Args as CallArgs, EagerTensor, Made, Target};
+use oarlock::eager::{self, Args as CallArgs, EagerTensor, LayerCalls, Made, Target};
 use oarlock::ir::{Attrs, Program as IrProgram, SlotSig};
 use oarlock::tensor::Value;
 use oarlock::{Error, Kind};
@@ -27,14 +27,16 @@ const DETACH: usize = 1 << 14;
 
 /// The tracer of eager mode: runs operators and layers, and records them.
 #[pyclass(frozen, subclass)]
-pub(crate) struct Eager {}
+pub(crate) struct Eager {
+    layers: LayerCalls,
+}
 
 #[pymethods]
 impl Eager {
     #[new]
     fn new(runtime: &Runtime) -> Eager {
         start(runtime);
-        Eager {}
+        Eager { layers: LayerCalls::default() }
     }
 
     /// Are operators recorded for gradients?
@@ -121,7 +123,7 @@ impl Eager {
         let mut tensors = Vec::new();
         let args = PyArgs::with_tensors(name, args, &mut tensors)?;
         let engine = engine()?;
-        let made = builder.within(&at, |net| eager::call_layer(engine, net, layer, &args, &tensors).py())?;
+        let made = builder.within(&at, |net| self.layers.call(engine, net, layer, &args, &tensors).py())?;
         wrap(py, made)
     }
 

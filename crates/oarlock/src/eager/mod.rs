@@ -30,7 +30,7 @@ pub use oarlock_exec::eager::{
     ProgramFunction, Results, SlotResults, Target, Traced,
 };
 
-pub use layer::{Made, argument, call_layer, run_program_once};
+pub use layer::{LayerCalls, Made, argument, run_program_once};
 pub use optimizer::{EagerOptimizer, MakeOptimizer, ParamGrad};
 pub use parallel::{all_reduce_tensors, broadcast_tensors};
 
