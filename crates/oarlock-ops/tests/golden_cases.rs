@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use oarlock_exec::eager::{BackwardOptions, EagerTensor, Engine, Target};
+use oarlock_exec::eager::{BackwardOptions, EagerEngine, EagerTensor, Target};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{
     Attr, EMPTY, Entry, Grad, Name, Op, Program, Registry, Runtime, Shape, Var, VarKind, VarType, append_op, grad_name,
@@ -205,7 +205,7 @@ impl Case<'_> {
 
     /// The same on eager tensors.
     fn run_eagerly(&self) -> Outcome<()> {
-        let engine = Engine::new(self.registry.clone(), Arc::new(Runtime::new(1)));
+        let engine = EagerEngine::new(self.registry.clone(), Arc::new(Runtime::new(1)));
         let mut op = Op::new(self.op);
         self.set_attrs(&mut op)?;
         let wanted = self.values("grad");

@@ -3,7 +3,7 @@
 use oarlock_ir::{Attrs, Error, Kind, Op, Result, Sig, SlotSig, fail};
 use smallvec::SmallVec;
 
-use super::engine::Engine;
+use super::eager_engine::EagerEngine;
 use super::tensor::EagerTensor;
 
 /// Where an output goes.
@@ -35,7 +35,7 @@ pub type Results = SmallVec<[Option<EagerTensor>; 2]>;
 
 /// A call that names its slots: `engine.build("relu").input("X", &x).run()?`.
 pub struct Call<'e> {
-    engine: &'e Engine,
+    engine: &'e EagerEngine,
     op: Op,
     inputs: Vec<(String, Vec<Option<EagerTensor>>)>,
     outputs: Vec<(String, Vec<Target>)>,
@@ -45,7 +45,7 @@ pub struct Call<'e> {
 pub struct SlotResults(Vec<(&'static str, Vec<Option<EagerTensor>>)>);
 
 impl<'e> Call<'e> {
-    pub(crate) fn new(engine: &'e Engine, op_type: &str) -> Call<'e> {
+    pub(crate) fn new(engine: &'e EagerEngine, op_type: &str) -> Call<'e> {
         Call { engine, op: Op::new(op_type), inputs: Vec::new(), outputs: Vec::new() }
     }
 

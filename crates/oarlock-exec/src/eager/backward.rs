@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::args::{Args, Target};
-use super::engine::{Engine, filled_like};
+use super::eager_engine::{EagerEngine, filled_like};
 use super::grad_plan::{GradPlan, Of};
 use super::memory::Held;
 use super::node::{Edge, Links, Node, Saved, Work};
@@ -49,7 +49,7 @@ type Grads = SmallVec<[Option<EagerTensor>; 2]>;
 
 /// A pass under way.
 struct Pass<'a> {
-    engine: &'a Engine,
+    engine: &'a EagerEngine,
     options: BackwardOptions,
     /// Operators whose outputs have gradients, by number.
     ready: BTreeMap<u64, (Arc<Node>, Grads)>,
@@ -72,7 +72,7 @@ struct Only {
     found: Vec<Option<EagerTensor>>,
 }
 
-impl Engine {
+impl EagerEngine {
     /// Computes the gradients of `roots` and leaves them in the tensors they depend on. A root comes with its gradient; ones if it
     /// has none.
     pub fn backward(&self, roots: &[(EagerTensor, Option<EagerTensor>)], options: BackwardOptions) -> Result<()> {
@@ -108,7 +108,7 @@ impl Engine {
 }
 
 /// The gradient that a pass begins with.
-fn seed(engine: &Engine, root: &EagerTensor, grad: Option<&EagerTensor>) -> Result<EagerTensor> {
+fn seed(engine: &EagerEngine, root: &EagerTensor, grad: Option<&EagerTensor>) -> Result<EagerTensor> {
     let (dtype, dims) = (root.dtype()?, root.dims()?);
     match grad {
         Some(grad) if grad.dims()? != dims => {
@@ -120,7 +120,7 @@ fn seed(engine: &Engine, root: &EagerTensor, grad: Option<&EagerTensor>) -> Resu
 }
 
 impl<'a> Pass<'a> {
-    fn new(engine: &'a Engine, options: BackwardOptions, only: Option<Only>) -> Pass<'a> {
+    fn new(engine: &'a EagerEngine, options: BackwardOptions, only: Option<Only>) -> Pass<'a> {
         Pass { engine, options, ready: BTreeMap::new(), leaves: Vec::new(), leaf_at: FxHashMap::default(), only }
     }
 
@@ -361,7 +361,7 @@ impl Only {
         self.needed.contains(&number) || self.outputs.contains_key(&(number, at))
     }
 
-    fn add(&mut self, engine: &Engine, at: usize, grad: EagerTensor, create_graph: bool) -> Result<()> {
+    fn add(&mut self, engine: &EagerEngine, at: usize, grad: EagerTensor, create_graph: bool) -> Result<()> {
         let sum = match self.found[at].take() {
             Some(before) => add(engine, before, grad, create_graph)?,
             None => grad,
@@ -389,7 +389,7 @@ fn with_hooks(node: &Node, mut grads: Grads) -> Result<Grads> {
 }
 
 /// The sum of two gradients, in the memory of the first if nothing else holds it.
-fn add(engine: &Engine, a: EagerTensor, b: EagerTensor, create_graph: bool) -> Result<EagerTensor> {
+fn add(engine: &EagerEngine, a: EagerTensor, b: EagerTensor, create_graph: bool) -> Result<EagerTensor> {
     if !create_graph && Arc::strong_count(&a.0) == 1 {
         let other = b.held()?;
         let fits = {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use oarlock_ir::{EMPTY, Error, GRAD, Name, Op, Result, Slots};
 
-use super::engine::{Engine, bit};
+use super::eager_engine::{EagerEngine, bit};
 use super::variant::OpHandle;
 
 /// The gradient operators of a call, over registers.
@@ -70,7 +70,7 @@ impl GradPlan {
     }
 
     /// Of the operators that `OpDef::grad` made for `forward`; `None` if there are none.
-    pub(crate) fn new(engine: &Engine, forward: &Op, ops: Vec<Op>) -> Result<Option<GradPlan>> {
+    pub(crate) fn new(engine: &EagerEngine, forward: &Op, ops: Vec<Op>) -> Result<Option<GradPlan>> {
         let mut builder = Builder::default();
         let mut calls = Vec::new();
         for op in ops {
@@ -88,7 +88,7 @@ impl GradPlan {
 }
 
 impl Builder {
-    fn call(&mut self, engine: &Engine, op: Op) -> Result<GradCall> {
+    fn call(&mut self, engine: &EagerEngine, op: Op) -> Result<GradCall> {
         let handle = engine.op(&op.op_type, op.attrs)?;
         let (mut inputs, mut input_counts) = (Vec::new(), Vec::new());
         let shape_only = engine.registry().traits(&op.op_type).shape_only;

@@ -9,7 +9,7 @@ use oarlock_ir::{Error, GradientTargets, Kind, Name, Program, Result, Runtime, V
 use oarlock_tensor::{DType, Dims, Tensor, Value};
 use parking_lot::Mutex;
 
-use super::engine::Engine;
+use super::eager_engine::EagerEngine;
 use super::node::CustomGradient;
 use super::tensor::EagerTensor;
 use crate::executor::ExecOptions;
@@ -44,7 +44,7 @@ struct Compiled {
 impl ProgramFunction {
     /// Of a program. `inputs` are fed; `parameters` are its persistable variables, in the order in which calls give them.
     pub fn new(
-        engine: &Engine,
+        engine: &EagerEngine,
         program: Program,
         inputs: &[&str],
         parameters: &[&str],
@@ -70,7 +70,7 @@ impl ProgramFunction {
     }
 
     /// Runs the program on tensors: its inputs, then its parameters. The results are part of the graph.
-    pub fn call(self: &Arc<Self>, engine: &Arc<Engine>, tensors: &[EagerTensor]) -> Result<Vec<EagerTensor>> {
+    pub fn call(self: &Arc<Self>, engine: &Arc<EagerEngine>, tensors: &[EagerTensor]) -> Result<Vec<EagerTensor>> {
         if tensors.len() != self.inputs.len() + self.parameters.len() {
             let expected = self.inputs.len() + self.parameters.len();
             fail!(Kind::Argument, "the program takes {expected} tensors, not {}", tensors.len());
@@ -116,7 +116,7 @@ impl ProgramFunction {
     /// Calls `work` with a scope that holds the values of the parameters, which go back afterwards.
     fn with_parameters<T>(
         &self,
-        engine: &Engine,
+        engine: &EagerEngine,
         parameters: &[EagerTensor],
         work: impl FnOnce(&Scope) -> Result<T>,
     ) -> Result<T> {
@@ -237,7 +237,7 @@ struct ProgramGradient {
     /// The sizes of the results, for gradients that are zero.
     sizes: Vec<(DType, Dims)>,
     waiting: Mutex<Option<Instance>>,
-    engine: Arc<Engine>,
+    engine: Arc<EagerEngine>,
 }
 
 impl CustomGradient for ProgramGradient {

@@ -7,7 +7,7 @@ mod tensor;
 
 use std::sync::{Arc, OnceLock};
 
-use oarlock::eager::Engine;
+use oarlock::eager::EagerEngine;
 use oarlock::ir;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -20,18 +20,18 @@ pub(crate) use grad::tensors;
 pub(crate) use optimizer::EagerOptimizer;
 pub(crate) use tensor::{VarBase, tensor_arg};
 
-static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
+static ENGINE: OnceLock<Arc<EagerEngine>> = OnceLock::new();
 
 /// The engine of this process.
-pub(crate) fn engine() -> PyResult<&'static Arc<Engine>> {
+pub(crate) fn engine() -> PyResult<&'static Arc<EagerEngine>> {
     ENGINE.get().ok_or_else(|| PyRuntimeError::new_err("eager mode has not begun: import oarlock.fluid.dygraph first"))
 }
 
 /// Makes the engine, on the threads of the process's runtime.
-fn start(runtime: &Runtime) -> &'static Arc<Engine> {
+fn start(runtime: &Runtime) -> &'static Arc<EagerEngine> {
     ENGINE.get_or_init(|| {
         let inner: Arc<ir::Runtime> = runtime.inner.clone();
-        Arc::new(Engine::new(registry(), inner))
+        Arc::new(EagerEngine::new(registry(), inner))
     })
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use oarlock_exec::eager::{Args as CallArgs, EagerTensor, Engine, OpHandle, Target};
+use oarlock_exec::eager::{Args as CallArgs, EagerEngine, EagerTensor, OpHandle, Target};
 use oarlock_ir::{EMPTY, Error, Kind, Name, Op, Program, Result, SlotSig, Slots, Var};
 use parking_lot::Mutex;
 
@@ -46,7 +46,7 @@ impl LayerCalls {
     #[track_caller]
     pub fn call(
         &self,
-        engine: &Engine,
+        engine: &EagerEngine,
         net: &mut Net,
         layer: &Declaration,
         args: &Args,
@@ -88,7 +88,7 @@ fn key_of(layer: &Declaration, args: &Args, inputs: &[EagerTensor]) -> Result<Op
 /// Builds a layer; returns its operators, and the parameters it made, with their first values.
 #[track_caller]
 fn build(
-    engine: &Engine,
+    engine: &EagerEngine,
     net: &mut Net,
     layer: &Declaration,
     args: &Args,
@@ -127,7 +127,7 @@ fn build(
 }
 
 /// Runs the operators of block 0 of a program once, without recording them; returns the variables `wanted`.
-pub fn run_program_once(engine: &Engine, program: &Program, wanted: &[&str]) -> Result<Vec<EagerTensor>> {
+pub fn run_program_once(engine: &EagerEngine, program: &Program, wanted: &[&str]) -> Result<Vec<EagerTensor>> {
     let mut registers = Registers::default();
     let mut recipe = Recipe::of(engine, program, &mut registers)?;
     recipe.made = Place::List(wanted.iter().map(|&name| registers.find(name)).collect::<Result<_>>()?);
@@ -200,7 +200,7 @@ impl Registers {
 
 impl Recipe {
     /// Of the operators of block 0 of a program.
-    fn of(engine: &Engine, program: &Program, registers: &mut Registers) -> Result<Recipe> {
+    fn of(engine: &EagerEngine, program: &Program, registers: &mut Registers) -> Result<Recipe> {
         let mut steps = Vec::new();
         for (at, op) in program.global().ops.iter().enumerate() {
             let step = Step::new(engine, program, op, at, registers).map_err(|e| e.at(|| op.place(0, at)))?;
@@ -209,7 +209,7 @@ impl Recipe {
         Ok(Recipe { steps, registers: registers.names.len(), made: Place::Nothing })
     }
 
-    fn run(&self, engine: &Engine, inputs: Vec<EagerTensor>) -> Result<Made> {
+    fn run(&self, engine: &EagerEngine, inputs: Vec<EagerTensor>) -> Result<Made> {
         let mut registers: Vec<Option<EagerTensor>> = inputs.into_iter().map(Some).collect();
         registers.resize(self.registers, None);
         for step in &self.steps {
@@ -220,7 +220,7 @@ impl Recipe {
 }
 
 impl Step {
-    fn new(engine: &Engine, program: &Program, op: &Op, at: usize, registers: &mut Registers) -> Result<Step> {
+    fn new(engine: &EagerEngine, program: &Program, op: &Op, at: usize, registers: &mut Registers) -> Result<Step> {
         let mut attrs = op.attrs.clone();
         for common in oarlock_ir::COMMON_ATTRS {
             attrs.remove(common);
@@ -235,7 +235,7 @@ impl Step {
         Ok(Step { inputs, input_counts, outputs, output_counts, stops, place: op.place(0, at), op: handle })
     }
 
-    fn run(&self, engine: &Engine, registers: &mut [Option<EagerTensor>]) -> Result<()> {
+    fn run(&self, engine: &EagerEngine, registers: &mut [Option<EagerTensor>]) -> Result<()> {
         let inputs: Vec<Option<EagerTensor>> =
             self.inputs.iter().map(|r| r.and_then(|r| registers[r].clone())).collect();
         let target = |r: &Option<usize>| match r {

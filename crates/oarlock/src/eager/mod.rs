@@ -26,7 +26,7 @@ mod parallel;
 use std::sync::Arc;
 
 pub use oarlock_exec::eager::{
-    Args, BackwardOptions, Call, CustomGradient, EagerTensor, Engine, FindSite, Hook, LeafGradient, OpHandle,
+    Args, BackwardOptions, Call, CustomGradient, EagerEngine, EagerTensor, FindSite, Hook, LeafGradient, OpHandle,
     ProgramFunction, Results, SlotResults, Target, Traced,
 };
 
@@ -35,6 +35,6 @@ pub use optimizer::{EagerOptimizer, MakeOptimizer, ParamGrad};
 pub use parallel::{all_reduce_tensors, broadcast_tensors};
 
 /// An engine with all operators, of `threads` compute threads.
-pub fn engine(threads: usize) -> Engine {
-    Engine::new(Arc::new(crate::registry()), Arc::new(oarlock_ir::Runtime::new(threads)))
+pub fn engine(threads: usize) -> EagerEngine {
+    EagerEngine::new(Arc::new(crate::registry()), Arc::new(oarlock_ir::Runtime::new(threads)))
 }

@@ -3,7 +3,7 @@
 //! The updates of a set of parameters are a program, made by the optimizer that programs use and compiled once: decay, limits and
 //! fusions are the same. For a step the values of parameters and gradients move into the variables of the program and back.
 
-use oarlock_exec::eager::{EagerTensor, Engine};
+use oarlock_exec::eager::{EagerEngine, EagerTensor};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Error, Kind, Name, Program, Result, Var, VarKind, VarMeta, fail, grad_name};
 use oarlock_tensor::{Tensor, Value};
@@ -47,7 +47,7 @@ struct Updates {
 
 impl EagerOptimizer {
     /// An optimizer that `make` describes, with a learning rate.
-    pub fn new(engine: &Engine, make: MakeOptimizer, rate: f64) -> EagerOptimizer {
+    pub fn new(engine: &EagerEngine, make: MakeOptimizer, rate: f64) -> EagerOptimizer {
         let options = ExecOptions {
             registry: engine.registry().clone(),
             threads: 1,
@@ -66,7 +66,7 @@ impl EagerOptimizer {
     }
 
     /// Updates parameters by their gradients.
-    pub fn step(&mut self, engine: &Engine, pairs: &[ParamGrad]) -> Result<()> {
+    pub fn step(&mut self, engine: &EagerEngine, pairs: &[ParamGrad]) -> Result<()> {
         if pairs.is_empty() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl EagerOptimizer {
         result
     }
 
-    fn move_in(&self, engine: &Engine, pair: &ParamGrad, param: &Name, grad: &Name) -> Result<()> {
+    fn move_in(&self, engine: &EagerEngine, pair: &ParamGrad, param: &Name, grad: &Name) -> Result<()> {
         let gradient = engine.take_value(&pair.grad)?;
         match engine.take_value(&pair.param) {
             Ok(value) => *self.scope.var(param).write() = value,

@@ -1,7 +1,7 @@
 //! Gradients and parameters of several ranks.
 
 use oarlock_collective::{Group, Reduce};
-use oarlock_exec::eager::{EagerTensor, Engine};
+use oarlock_exec::eager::{EagerEngine, EagerTensor};
 use oarlock_ir::{Error, Kind, Result, fail};
 use oarlock_tensor::{DType, SelectedRows, Tensor, Value};
 
@@ -10,7 +10,7 @@ const BUCKET: usize = 25 << 20;
 
 /// Replaces each tensor by its sum over all ranks, which must give the same tensors in the same order. Rows of sparse gradients are
 /// gathered, not made dense.
-pub fn all_reduce_tensors(engine: &Engine, group: &Group, tensors: &[EagerTensor]) -> Result<()> {
+pub fn all_reduce_tensors(engine: &EagerEngine, group: &Group, tensors: &[EagerTensor]) -> Result<()> {
     let mut start = 0;
     while start < tensors.len() {
         if tensors[start].with_value(|v| matches!(v, Value::Rows(_)))? {
@@ -35,7 +35,7 @@ pub fn all_reduce_tensors(engine: &Engine, group: &Group, tensors: &[EagerTensor
 }
 
 /// Gives each tensor the value that it has on the rank `root`.
-pub fn broadcast_tensors(engine: &Engine, group: &Group, tensors: &[EagerTensor], root: usize) -> Result<()> {
+pub fn broadcast_tensors(engine: &EagerEngine, group: &Group, tensors: &[EagerTensor], root: usize) -> Result<()> {
     for tensor in tensors {
         let mut value = tensor.with_dense(Tensor::clone)?;
         match group.broadcast::<u8>(value.bytes_mut(), root) {
@@ -46,7 +46,13 @@ pub fn broadcast_tensors(engine: &Engine, group: &Group, tensors: &[EagerTensor]
     Ok(())
 }
 
-fn reduce_bucket(engine: &Engine, group: &Group, dtype: DType, bytes: usize, tensors: &[EagerTensor]) -> Result<()> {
+fn reduce_bucket(
+    engine: &EagerEngine,
+    group: &Group,
+    dtype: DType,
+    bytes: usize,
+    tensors: &[EagerTensor],
+) -> Result<()> {
     let mut joined = Tensor::zeros(dtype, [bytes / dtype.size()]);
     let mut rest = joined.bytes_mut();
     for tensor in tensors {
@@ -79,7 +85,7 @@ fn data<T: oarlock_tensor::Element>(t: &mut Tensor) -> Result<&mut [T]> {
 }
 
 /// Gives a sparse gradient the rows of all ranks, in the order of ranks.
-fn gather_rows(engine: &Engine, group: &Group, tensor: &EagerTensor) -> Result<()> {
+fn gather_rows(engine: &EagerEngine, group: &Group, tensor: &EagerTensor) -> Result<()> {
     let Value::Rows(mine) = engine.take_value(tensor)? else { return Ok(()) };
     let indices: Vec<u8> = mine.rows.iter().flat_map(|row| row.to_le_bytes()).collect();
     let gathered = group.gather(&indices).and_then(|rows| Ok((rows, group.gather(mine.value.bytes())?)));

@@ -4,15 +4,15 @@ mod graph;
 mod optimizers;
 mod programs;
 
-use oarlock::eager::{self, EagerTensor, Engine};
+use oarlock::eager::{self, EagerEngine, EagerTensor};
 use oarlock::prelude::*;
 
-fn engine() -> Engine {
+fn engine() -> EagerEngine {
     eager::engine(1)
 }
 
 /// A vector to which gradients flow.
-fn leaf(engine: &Engine, values: &[f32]) -> EagerTensor {
+fn leaf(engine: &EagerEngine, values: &[f32]) -> EagerTensor {
     let tensor = engine.tensor(Tensor::from_slice([values.len()], values).unwrap());
     tensor.set_stop_gradient(false);
     tensor
@@ -26,10 +26,10 @@ fn grad(tensor: &EagerTensor) -> Vec<f64> {
     values(&tensor.grad().expect("a gradient"))
 }
 
-fn unary(engine: &Engine, op: &str, x: &EagerTensor) -> EagerTensor {
+fn unary(engine: &EagerEngine, op: &str, x: &EagerTensor) -> EagerTensor {
     engine.build(op).input("X", x).get("Out").unwrap()
 }
 
-fn binary(engine: &Engine, op: &str, x: &EagerTensor, y: &EagerTensor) -> EagerTensor {
+fn binary(engine: &EagerEngine, op: &str, x: &EagerTensor, y: &EagerTensor) -> EagerTensor {
     engine.build(op).input("X", x).input("Y", y).get("Out").unwrap()
 }

@@ -6,16 +6,11 @@ import numpy as np
 
 from ... import _core
 from .. import framework
-from ..core import size_of_dtype
-from ..layers import nn, tensor
 from . import parallel_helper
 from .base import no_grad, to_variable
 from .layers import Layer
 
 __all__ = ["prepare_context", "ParallelEnv", "DataParallel"]
-
-# Gradients travel together up to this many bytes.
-_BUCKET = 25 << 20
 
 
 class ParallelStrategy:
@@ -104,13 +99,7 @@ class DataParallel(Layer):
         return self._strategy.nranks > 1
 
     def _take_parameters_of_first(self):
-        group = parallel_helper._context
-        for param in self._layers.parameters():
-            array = param.numpy()
-            mine = array.tobytes() if self._strategy.local_rank == 0 else b""
-            first = group.gather(mine)[0]
-            if self._strategy.local_rank:
-                param._set(np.frombuffer(first, array.dtype).reshape(array.shape))
+        parallel_helper._context.broadcast_tensors(self._layers.parameters(), 0)
 
     def scale_loss(self, loss):
         """Returns the loss divided by the number of processes.
@@ -127,52 +116,14 @@ class DataParallel(Layer):
         """Replaces the gradients of parameters by the sums over all processes. A parameter without a gradient counts as zeros."""
         if not self._is_data_parallel_mode():
             return
-        groups, size = {0: []}, 0
+        grads = []
         for param in self._layers.parameters():
-            if not param.trainable:
-                continue
-            grad = param._grad_ivar()
-            if grad is None or grad._is_rows():
-                grad = _core.VarBase(np.zeros(param.shape, param.numpy().dtype) if grad is None else grad.numpy())
-                param._set_grad_ivar(grad)
-            last = groups[len(groups) - 1]
-            bytes_of = int(np.prod(grad.shape)) * size_of_dtype(grad.dtype)
-            if last and (size + bytes_of > _BUCKET or last[0].dtype != grad.dtype):
-                last, size = groups.setdefault(len(groups), []), 0
-            last.append(grad)
-            size += bytes_of
-        coalesced = self._coalesce_tensors({at: grads for at, grads in groups.items() if grads})
-        for joined, _, _ in coalesced:
-            self._sum(joined)
-        self._split_tensors(coalesced)
-
-    def _sum(self, joined):
-        """Sums a tensor over all processes, always in their order."""
-        mine = joined.numpy()
-        total = np.zeros_like(mine)
-        for part in parallel_helper._context.gather(mine.tobytes()):
-            total += np.frombuffer(part, mine.dtype).reshape(mine.shape)
-        joined._set(total)
-
-    def _coalesce_tensors(self, var_groups):
-        """Each group of gradients as one flat tensor, with the gradients and their shapes."""
-        found = []
-        for grads in var_groups.values():
-            flat = [nn.reshape(grad, [int(np.prod(grad.shape))]) for grad in grads]
-            found.append([tensor.concat(flat), grads, [list(grad.shape) for grad in grads]])
-        return found
-
-    def _reshape_inplace(self, x, shape):
-        x._set(x.numpy().reshape(shape))
-
-    def _split_tensors(self, coalesced_grads_and_grad_vars):
-        """Gives gradients their parts of flat tensors."""
-        for joined, grads, shapes in coalesced_grads_and_grad_vars:
-            array, start = joined.numpy(), 0
-            for grad, shape in zip(grads, shapes):
-                count = int(np.prod(shape))
-                grad._set(array[start : start + count].reshape(shape))
-                start += count
+            if param.trainable:
+                if param._grad_ivar() is None:
+                    param._set_grad_ivar(_core.VarBase(np.zeros_like(param.numpy())))
+                grads.append(param._grad_ivar())
+        # All processes have the same parameters in the same order; values travel in buckets, rows of sparse gradients as rows.
+        parallel_helper._context.sum_tensors(grads)
 
     def state_dict(self, destination=None, include_sublayers=True, structured_name_prefix=""):
         """Returns the state dict of the layer inside.

@@ -24,7 +24,7 @@ use crate::profile::{Profile, Recorder};
 pub type FindSite = Arc<dyn Fn() -> Option<Name> + Send + Sync>;
 
 /// Eager mode: operators run when they are called, on the same kernels as programs.
-pub struct Engine {
+pub struct EagerEngine {
     registry: Arc<Registry>,
     runtime: Arc<Runtime>,
     pub(crate) free: Arc<FreeLists>,
@@ -40,10 +40,10 @@ pub struct Engine {
     calls: Mutex<Calls>,
 }
 
-impl Engine {
+impl EagerEngine {
     /// An engine of these operators.
-    pub fn new(registry: Arc<Registry>, runtime: Arc<Runtime>) -> Engine {
-        Engine {
+    pub fn new(registry: Arc<Registry>, runtime: Arc<Runtime>) -> EagerEngine {
+        EagerEngine {
             registry,
             runtime,
             free: Arc::new(FreeLists::new()),
@@ -123,7 +123,7 @@ impl Engine {
         tensor.put(self.hold(value.into()));
     }
 
-    /// Takes the value of a tensor out, to be changed elsewhere; [`Engine::exchange_value`] gives it back.
+    /// Takes the value of a tensor out, to be changed elsewhere; [`EagerEngine::exchange_value`] gives it back.
     pub fn take_value(&self, tensor: &EagerTensor) -> Result<Value> {
         tensor.take()
     }
@@ -454,7 +454,7 @@ fn hash_attr(value: &Attr, to: &mut impl Hasher) {
 
 /// The value of a tensor of ones like another.
 pub(crate) fn filled_like(
-    engine: &Engine,
+    engine: &EagerEngine,
     of: (oarlock_tensor::DType, oarlock_tensor::Dims),
     value: f64,
 ) -> Result<EagerTensor> {
