@@ -9,22 +9,10 @@ builder = _core.Builder()
 
 # The tracer of eager mode; None while layers build programs.
 tracer = None
-# While layers build the program of a layer of eager mode: makes a variable of the program of an eager tensor.
-tracing = None
 # The place of eager mode.
 place = None
-
-
-
-def captured(structure):
-    """While a layer of eager mode is made a program: the same with variables of the program in the place of eager tensors."""
-    if isinstance(structure, _core.VarBase):
-        return tracing(structure)
-    if isinstance(structure, dict):
-        return {key: captured(value) for key, value in structure.items()}
-    if type(structure) in (list, tuple):
-        return type(structure)(captured(value) for value in structure)
-    return structure
+# Takes tensors of eager mode that a program uses while it is built of a function; None otherwise.
+capture = None
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -204,8 +204,8 @@ def _call(layer, args):
     main = default_main_program()
     if _state.tracer is not None:
         return _state.tracer.layer(_state.builder, main._context(), layer, args)
-    if _state.tracing is not None:
-        args = _state.captured(args)
+    if _state.capture is not None:
+        args = _state.capture.arguments(args)
     return _state.builder.layer(layer, args, main._context(), main._wrap)
 
 
@@ -544,18 +544,20 @@ def _as_var_type(dtype):
     return dtype if isinstance(dtype, VarDesc.VarType) else convert_np_dtype_to_dtype_(_NUMPY_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
 
 
-def _varbase_creator(type=None, name=None, shape=None, dtype=None, persistable=None, **kwargs):
+def _varbase_creator(type=None, name=None, shape=None, dtype=None, persistable=None, stop_gradient=False, **kwargs):
     """An eager tensor without a value; the operator that writes it gives it one.
 
     Args:
         type (VarType): the kind of variable.
         name (str), shape (list), dtype: of the tensor.
         persistable (bool): whether it belongs to a layer.
+        stop_gradient (bool): whether no gradient flows to it, even if the operator has one.
 
     Returns:
         VarBase: the tensor.
     """
     made = _DeclaredTensor.__new__(_DeclaredTensor)
+    made.stop_gradient = stop_gradient
     made._declared_dtype = _as_var_type(dtype)
     if type is not None:
         made._declared_type = type
@@ -873,7 +875,7 @@ class Block:
                    error_clip=None, belong_to_optimizer=False):
         """Declares a variable; one of this name that exists already is returned. In eager mode: a new tensor."""
         if _state.tracer is not None:
-            made = _varbase_creator(type, name, shape, dtype, persistable)
+            made = _varbase_creator(type, name, shape, dtype, persistable, stop_gradient)
             if initializer is not None:
                 initializer(made, self)
             return made
@@ -924,6 +926,8 @@ class Block:
 
     def _insert(self, position, type, inputs, outputs, attrs):
         context = self.program._context()
+        if _state.capture is not None:
+            inputs, outputs = _state.capture.arguments(inputs), _state.capture.arguments(outputs)
         names = lambda slots: [(slot, _names(args)) for slot, args in (slots or {}).items() if args is not None]
         attrs = {name: _plain_attr(value) for name, value in (attrs or {}).items()}
         _state.builder.append_op(context, self.idx, position, type, names(inputs), names(outputs), attrs)
@@ -933,8 +937,6 @@ class Block:
         if _state.tracer is not None:
             return _state.tracer.trace_op(type, inputs or {}, outputs or {}, attrs or {}, bool(kwargs.get("stop_gradient")))
         _nothing_else("append_op", kwargs)
-        if _state.tracing is not None:
-            inputs = _state.captured(inputs)
         self._insert(None, type, inputs, outputs, attrs)
         return self.ops[-1]
 

@@ -95,7 +95,7 @@ class LayerHelperBase:
     def create_variable_for_type_inference(self, dtype, stop_gradient=False):
         """A variable for what an operator computes; the operator says its shape when it is appended."""
         if _state.tracer is not None:
-            return self.main_program.current_block().create_var(dtype=dtype)
+            return self.main_program.current_block().create_var(dtype=dtype, stop_gradient=stop_gradient)
         name = unique_name.generate_with_ignorable_key(".".join([self.name, "tmp"]))
         return self.main_program.current_block().create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
 

@@ -84,7 +84,7 @@ class Dropout(Layer):
         if not self._seed and program_seed:
             self._seed = program_seed
         attrs = {
-            "dropout_prob": float(self._dropout_prob), "is_test": not self.training if in_dygraph_mode() or _state.tracing is not None else self._is_test,
+            "dropout_prob": float(self._dropout_prob), "is_test": not self.training if in_dygraph_mode() else self._is_test,
             "fix_seed": self._seed is not None, "seed": self._seed or 0, "dropout_implementation": self._dropout_implementation,
         }
         if _state.tracer is not None:

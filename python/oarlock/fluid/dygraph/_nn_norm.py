@@ -100,7 +100,7 @@ class BatchNorm(Layer):
         """
         eager = _state.tracer is not None
         attrs = {
-            "momentum": self._momentum, "epsilon": self._epsilon, "is_test": not self.training if eager or _state.tracing is not None else self._is_test,
+            "momentum": self._momentum, "epsilon": self._epsilon, "is_test": not self.training if eager else self._is_test,
             "data_layout": self._data_layout, "use_global_stats": self._use_global_stats,
             "trainable_statistics": self._trainable_statistics,
         }

@@ -5,7 +5,7 @@ import numpy as np
 from ... import _core
 from .. import _state
 from ..core import CPUPlace, VarDesc
-from ..framework import _call, default_main_program, dygraph_only
+from ..framework import default_main_program, dygraph_only
 from . import _items
 
 __all__: list = []
@@ -78,8 +78,6 @@ def operate(layer, x, y):
     Returns:
         VarBase: of the element type of ``x``; ``NotImplemented`` for something else on the other side.
     """
-    if _state.tracing is not None and isinstance(y, _core.VarHandle):
-        return _call(layer, {"x": _state.tracing(x), "y": y})
     op_type, reverse = _OPERATORS[layer]
     by_scale = _AS_SCALE.get(layer)
     if by_scale is not None and isinstance(y, (int, float)):

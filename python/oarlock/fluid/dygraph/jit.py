@@ -1,19 +1,53 @@
 """Programs of layers that run eagerly: for inference without Python."""
 
-import contextlib
-
-from .. import _state, unique_name
+from .. import _state
 from ..._core import VarBase
 from ..compiler import CompiledProgram
 from ..executor import Executor, scope_guard
 from ..core import Scope
-from ..framework import (
-    Program, Variable, _current_expected_place, _dygraph_guard, dygraph_only, in_dygraph_mode, program_guard,
-)
+from ..framework import Program, Variable, _current_expected_place, dygraph_only, in_dygraph_mode
 from .base import switch_to_static_graph
+from .dygraph_to_static.program_translator import declared
 from .layers import Layer
 
-__all__ = ["TracedLayer"]
+__all__ = ["TracedLayer", "declarative", "dygraph_to_static_func"]
+
+
+def declarative(function):
+    """Lets a function run as a program: it is built at the first call with tensors of these sizes and types, with branches and loops over
+    tensors, and then runs like one operator, also backward. Outside eager mode the function builds into the current program.
+
+    Args:
+        function (callable): a function, or a method of a Layer.
+
+    Returns:
+        callable: the decorated function.
+
+    Example:
+        >>> with fluid.dygraph.guard():
+        ...     layer = fluid.dygraph.Linear(4, 2)
+        ...     forward = fluid.dygraph.declarative(lambda x: layer(x))
+        ...     forward(fluid.layers.ones([3, 4], "float32")).shape
+        [3, 2]
+    """
+    return declared(function, in_eager=True)
+
+
+def dygraph_to_static_func(function):
+    """Lets a function build what it computes into the current program, with branches and loops over tensors. In eager mode it runs as it is
+    written.
+
+    Args:
+        function (callable): the function.
+
+    Returns:
+        callable: the decorated function.
+    """
+    return declared(function, in_eager=False)
+
+
+# The name that it had before Fluid 1.8.
+dygraph_to_static_output = declarative
 
 
 def extract_vars(inputs):
@@ -27,80 +61,15 @@ def extract_vars(inputs):
     return [inputs] if isinstance(inputs, (Variable, VarBase)) else []
 
 
-class _Tensors:
-    """Makes variables of a program of eager tensors; remembers the tensors by the names of the variables."""
-
-    def __init__(self, block):
-        self.block, self.found = block, {}
-
-    def __call__(self, tensor):
-        name, block = tensor.name, self.block
-        if name not in self.found:
-            self.found[name] = tensor
-            if getattr(tensor, "trainable", None) is None:
-                block.create_var(name=name, shape=tensor.shape, dtype=tensor.dtype, persistable=True, stop_gradient=True)
-            else:
-                made = block.create_parameter(name=name, shape=tensor.shape, dtype=tensor.dtype, trainable=tensor.trainable)
-                made.stop_gradient = tensor.stop_gradient
-        return block.var(name)
-
-
-@contextlib.contextmanager
-def _parameters_of(layer, tensors):
-    """Inside the block, parameters and buffers of a layer are variables of a program."""
-    replaced = []
-    for each in [layer] + layer.sublayers():
-        for owned in (each._parameters, each._buffers):
-            for name, tensor in list(owned.items()):
-                if isinstance(tensor, VarBase):
-                    replaced.append((owned, name, tensor))
-                    owned[name] = tensors(tensor)
-    outer, _state.tracing = _state.tracing, tensors
-    try:
-        yield
-    finally:
-        _state.tracing = outer
-        for owned, name, tensor in replaced:
-            owned[name] = tensor
-
-
-def _as_static(structure, feeds):
-    """The structure with a variable of the program in the place of every tensor; ``feeds`` gets them."""
-    if isinstance(structure, (list, tuple)):
-        return type(structure)(_as_static(each, feeds) for each in structure)
-    if not isinstance(structure, VarBase):
-        return structure
-    from ..layers.io import data
-
-    made = data("feed_%d" % len(feeds), list(structure.shape), dtype=structure.dtype, append_batch_size=False)
-    made.stop_gradient = structure.stop_gradient
-    feeds.append(made)
-    return made
-
-
-def _build(layer, inputs):
-    """The program of a layer: its main and startup program, feeds, fetches, and tensors by name."""
-    main, startup, feeds = Program(), Program(), []
-    tensors = _Tensors(main.global_block())
-    with _dygraph_guard(None), program_guard(main, startup), unique_name.guard():
-        with _parameters_of(layer, tensors):
-            outputs = layer(*_as_static(list(inputs), feeds))
-        fetches = [v.name for v in extract_vars(outputs if isinstance(outputs, (list, tuple)) else [outputs])]
-    return main, startup, [v.name for v in feeds], fetches, tensors.found
-
-
 class TracedLayer:
     """The program of a layer, made by ``TracedLayer.trace``. It computes with the parameters of the layer."""
 
-    def __init__(self, program, startup, parameters, feed_names, fetch_names):
+    def __init__(self, program, parameters, feed_names, fetch_names):
         self._program, self._params = program, parameters
         self._feed_names, self._fetch_names = feed_names, fetch_names
         self._place, self._scope = _current_expected_place(), Scope()
         self._exe = Executor(self._place)
         self._compiled_program, self._build_strategy, self._exec_strategy = None, None, None
-        with _dygraph_guard(None), scope_guard(self._scope):
-            # First values of parameters that the layer made while it was called.
-            self._exe.run(startup)
 
     @property
     def program(self):
@@ -110,12 +79,11 @@ class TracedLayer:
     @staticmethod
     @dygraph_only
     def trace(layer, inputs):
-        """Calls a layer, and makes its program by calling it a second time with variables of a program. A ``forward`` that looks at the
-        values of tensors (``numpy()``, ``if x > 0``) cannot be made one.
+        """Calls a layer and makes a program of the operators that run. What ``forward`` decides by the values of tensors stays decided.
 
         Args:
             layer (Layer): the layer.
-            inputs (Variable or list): its inputs; the program takes inputs of their sizes.
+            inputs (Variable or list): its inputs.
 
         Returns:
             tuple: the results of the layer, and the TracedLayer.
@@ -131,9 +99,11 @@ class TracedLayer:
         if not isinstance(layer, Layer):
             raise AssertionError("TracedLayer.trace takes a Layer, not %r" % (layer,))
         inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-        outputs = layer(*inputs)
-        main, startup, feeds, fetches, tensors = _build(layer, inputs)
-        return outputs, TracedLayer(main, startup, tensors, feeds, fetches)
+        feeds = [("feed_%d" % at, tensor) for at, tensor in enumerate(extract_vars(inputs))]
+        fetched = lambda result: [("fetch_%d" % at, tensor) for at, tensor in enumerate(extract_vars([result]))]
+        outputs, program, values = _state.tracer.trace(lambda: layer(*inputs), lambda result: feeds + fetched(result))
+        names = [name for name, _ in feeds], [name for name, _ in fetched(outputs)]
+        return outputs, TracedLayer(Program(program), dict(values), *names)
 
     def set_strategy(self, build_strategy=None, exec_strategy=None):
         """Sets how the program is built and run; before the first call.

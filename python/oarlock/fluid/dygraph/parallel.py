@@ -125,6 +125,28 @@ class DataParallel(Layer):
         # All processes have the same parameters in the same order; values travel in buckets, rows of sparse gradients as rows.
         parallel_helper._context.sum_tensors(grads)
 
+    def _coalesce_tensors(self, var_groups):
+        """Each group of tensors as one flat tensor, with the tensors and their shapes."""
+        from ..layers import nn, tensor
+
+        found = []
+        for grads in var_groups.values():
+            flat = [nn.reshape(grad, [int(np.prod(grad.shape))]) for grad in grads]
+            found.append([tensor.concat(flat), grads, [list(grad.shape) for grad in grads]])
+        return found
+
+    def _reshape_inplace(self, x, shape):
+        x._set(x.numpy().reshape(shape))
+
+    def _split_tensors(self, coalesced_grads_and_grad_vars):
+        """Gives tensors their parts of flat ones."""
+        for joined, grads, shapes in coalesced_grads_and_grad_vars:
+            array, start = joined.numpy(), 0
+            for grad, shape in zip(grads, shapes):
+                count = int(np.prod(shape))
+                grad._set(array[start : start + count].reshape(shape))
+                start += count
+
     def state_dict(self, destination=None, include_sublayers=True, structured_name_prefix=""):
         """Returns the state dict of the layer inside.
 

@@ -5,8 +5,6 @@ from ..executor import runtime
 
 __all__ = ["Tracer"]
 
-_VarBase = _core.VarBase
-
 
 class Tracer(_core.Eager):
     """Runs operators of eager mode. ``fluid.dygraph.guard`` makes one; scripts rarely need it."""
@@ -65,28 +63,17 @@ class Tracer(_core.Eager):
             if tensors and tensors[0] is not None:
                 given[slot] = tensors if isinstance(tensors, list) else list(tensors)
         for slot, tensors in outputs.items():
-            if tensors is None:
-                continue
-            into = []
-            for at, tensor in enumerate(tensors if isinstance(tensors, (list, tuple)) else [tensors]):
-                has_value = tensor._has_value()
-                into.append(tensor if has_value else None)
-                if not has_value:
-                    fresh.append((slot, at, tensor))
-            if into:
-                targets[slot] = into
+            if tensors is not None:
+                targets[slot] = into = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+                fresh += [tensor for tensor in into if not tensor._has_value() and not tensor.stop_gradient]
         recorded = self._has_grad
         if stop_gradient:
             self._has_grad = False
         try:
-            made = self.call(type, given, targets, attrs)
+            self.call(type, given, targets, attrs)
         finally:
             self._has_grad = recorded
-        for slot, at, tensor in fresh:
-            result = made[slot][at]
-            if result is not None:
-                tensor._become(result)
-
-    def trace(self, type, inputs, outputs, attrs, place=None, trace_backward=True):
-        """``trace_op`` that records for gradients if ``trace_backward`` says so."""
-        self.trace_op(type, inputs, outputs, attrs, not trace_backward)
+        for tensor in fresh:
+            # No gradient flows to what was computed of inputs that need none.
+            if tensor.is_leaf:
+                tensor.stop_gradient = True

@@ -1,10 +1,14 @@
 """Layers in eager mode: most run as they are; here are those that are something else there, such as arrays, which are lists."""
 
+import numpy as np
+
 from ..._core import VarBase
 from .. import _state
+from ..core import VarDesc
 from ..framework import Variable, _varbase_creator, default_main_program
 from ..param_attr import ParamAttr
 
+_NUMPY = {kind: name for name, kind in VarDesc.VarType.by_numpy.items()}
 # Arguments that name what a layer writes into.
 _TARGETS = ("out", "output", "cond")
 
@@ -25,13 +29,21 @@ def at_once(name, args):
     for key in _TARGETS:
         target = args.get(key)
         if isinstance(target, VarBase):
-            if target._has_value():
-                _state.tracer.layer(_state.builder, context, name, args)
-            else:
-                # A tensor without a value cannot be declared: the layer makes another one, whose place it takes.
-                target._become(_state.tracer.layer(_state.builder, context, name, dict(args, **{key: None})))
+            _write(target, context, name, args)
             return target
     return _state.tracer.layer(_state.builder, context, name, args)
+
+
+def _write(target, context, name, args):
+    """Calls a layer that writes into a tensor."""
+    fresh = not target._has_value()
+    if fresh:
+        # A layer declares what it writes into, so there must be a value; the operator gives it its sizes.
+        stop = target.stop_gradient
+        target._set(np.zeros([1], _NUMPY[target.dtype]))
+    _state.tracer.layer(_state.builder, context, name, args)
+    if fresh and not stop and target.is_leaf:
+        target.stop_gradient = True
 
 
 def _create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):

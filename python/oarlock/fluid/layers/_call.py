@@ -20,8 +20,8 @@ def _checked(name):
 
 def layer(name, args):
     """Calls a layer of the core with its arguments by name."""
-    if _state.tracing is not None:
-        args = _state.captured(args)
+    if _state.capture is not None:
+        args = _state.capture.arguments(args)
     unread = _checked(name)
     for argument, key in unread:
         if argument in args:
