@@ -73,7 +73,8 @@ impl GradPlan {
     pub(crate) fn new(engine: &EagerEngine, forward: &Op, ops: Vec<Op>) -> Result<Option<GradPlan>> {
         let mut builder = Builder::default();
         let mut calls = Vec::new();
-        for op in ops {
+        // Of an operator that is itself a gradient, some gradients may not be wanted; then nothing is left to compute.
+        for op in ops.into_iter().filter(|op| op.outputs.args().next().is_some()) {
             calls.push(builder.call(engine, op)?);
         }
         if calls.is_empty() {

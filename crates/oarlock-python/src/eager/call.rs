@@ -241,7 +241,11 @@ impl Eager {
         use oarlock::ir::{Shape, Var, VarType};
         let first = initializer_of(initializer)?;
         let dtype = crate::args::dtype_of(dtype).ok_or_else(|| PyTypeError::new_err("not an element type"))?;
-        let shape = Shape::from_i64(&shape);
+        // An array says the sizes itself, as in Fluid 1.8.
+        let shape = match &first {
+            oarlock::Initializer::Value(array) => Shape::from(array.dims()),
+            _ => Shape::from_i64(&shape),
+        };
         if shape.known().is_none() {
             return Err(PyValueError::new_err(format!("a parameter needs sizes that are known, not {shape}")));
         }

@@ -227,3 +227,16 @@ fn wrong_arguments_are_named() {
     let e = engine.build("rellu").input("X", &x).run().err().map(text).unwrap();
     assert!(e.contains("did you mean `relu`?"), "{e}");
 }
+
+#[test]
+fn second_gradient_leaves_out_what_nobody_wants() {
+    let engine = engine();
+    let x = leaf(&engine, &[1.0, 3.0]);
+    let create = BackwardOptions { create_graph: true, retain_graph: true, ..ONCE };
+    let mean = engine.build("reduce_mean").input("X", &unary(&engine, "square", &x)).attr("reduce_all", true);
+    let mean = mean.get("Out").unwrap();
+    let first = engine.grad(&[(mean, None)], &[x.clone()], &[], create).unwrap().remove(0).unwrap();
+    let squared = unary(&engine, "square", &first);
+    engine.backward(&[(squared, None)], ONCE).unwrap();
+    assert_eq!(grad(&x), [2.0, 6.0], "the seed of the mean has no gradient");
+}
