@@ -16,8 +16,6 @@ _SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_paddle")
 
 # Modules that Oarlock does not have yet, by the name after `paddle.`.
 LATER = {
-    "fluid.dygraph": "eager mode (dygraph)",
-    "imperative": "eager mode (dygraph)",
     "tensor": "the 2.0 eager API",
     "Model": "the 2.0 eager API",
     "jit": "the 2.0 eager API",

@@ -102,7 +102,9 @@ fn python() -> Result<Part> {
     // From elsewhere, so that the installed package is tested and not the source tree.
     let tests = std::env::current_dir()?.join("python/tests");
     let mut pytest = Command::new(&python);
-    pytest.current_dir("target/python").args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"]).arg(tests);
+    pytest.current_dir("target/python").args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"]);
+    // Tests of jobs wait for processes most of the time, so more files run at once than there are cores.
+    pytest.args(["-n", "3", "--dist", "loadfile"]).arg(tests);
     let status = process::lines(&mut pytest, |line| {
         println!("{line}");
         tally = pytest_summary(line).unwrap_or(tally);

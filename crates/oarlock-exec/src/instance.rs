@@ -276,6 +276,13 @@ impl Instance {
         }
     }
 
+    /// Copies some of what is fetched into `fetched`.
+    pub(crate) fn fetch_some(&self, range: Range<usize>, fetched: &mut Vec<Value>) -> Result<()> {
+        fetched.resize_with(range.len(), Value::default);
+        let mut all = self.plan.fetches[range].iter().zip(fetched);
+        all.try_for_each(|((name, slot), to)| copy_fetched(&self.frame, name, *slot, to))
+    }
+
     /// Copies what is fetched into `fetched`.
     pub(crate) fn fetch(&self, fetched: &mut Vec<Value>) -> Result<()> {
         fetched.resize_with(self.plan.fetches.len(), Value::default);
@@ -443,8 +450,8 @@ impl<'a> Runner<'a> {
         for (name, slot) in p.names.iter().filter(|(n, _)| p.op.outputs.args().any(|o| o == n)) {
             let Some(value) = frame.read(*slot) else { continue };
             let bad = match &*value {
-                Value::Dense(t) => first_not_finite(t),
-                Value::Rows(r) => first_not_finite(&r.value),
+                Value::Dense(t) => not_finite(t),
+                Value::Rows(r) => not_finite(&r.value),
                 _ => None,
             };
             if let Some((index, v)) = bad {
@@ -461,7 +468,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn first_not_finite(t: &Tensor) -> Option<(usize, f64)> {
+pub(crate) fn not_finite(t: &Tensor) -> Option<(usize, f64)> {
     match t.dtype() {
         DType::F32 => {
             let data = t.data::<f32>().ok()?;

@@ -4,6 +4,7 @@
 //! [`Scope`], and runs it. This crate knows no concrete operator, no file and no network.
 #![forbid(unsafe_code)]
 
+pub mod eager;
 mod executor;
 mod explain;
 mod hogwild;

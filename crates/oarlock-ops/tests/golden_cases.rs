@@ -9,9 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use oarlock_exec::eager::{BackwardOptions, EagerEngine, EagerTensor, Target};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{
-    Attr, EMPTY, Entry, Grad, Name, Op, Program, Registry, Shape, Var, VarKind, VarType, append_op, grad_name,
+    Attr, EMPTY, Entry, Grad, Name, Op, Program, Registry, Runtime, Shape, Var, VarKind, VarType, append_op, grad_name,
 };
 use oarlock_tensor::{DType, Lod, SelectedRows, Tensor, TensorArray, Value};
 use oarlock_testkit::{Json, Npz, Tolerance, close, golden_dir, json};
@@ -96,7 +97,10 @@ fn every_golden_case() {
         let (mut good, mut all) = (0, 0);
         for (name, case) in cases.iter().filter(|(name, _)| !MEANINGLESS.contains(&(op.as_str(), name.as_str()))) {
             all += 1;
-            let run = || Case { op, name, case, arrays: &arrays, entry, registry: &registry }.run();
+            let run = || {
+                let case = Case { op, name, case, arrays: &arrays, entry, registry: &registry };
+                case.run().and_then(|()| case.run_eagerly().map_err(|e| format!("eagerly: {e}")))
+            };
             match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("panicked".into())) {
                 Ok(()) => good += 1,
                 Err(e) => failures.push(format!("{op} {name}: {e}")),
@@ -118,6 +122,23 @@ fn every_golden_case() {
         println!("FAILED {f}");
     }
     assert!(failures.is_empty(), "{} golden cases fail", failures.len());
+}
+
+/// Compares tensors by slot with what Fluid gave.
+fn check_all<'t>(
+    expected: &[(String, Vec<Option<Value>>)],
+    found: impl Fn(&str) -> &'t [Option<EagerTensor>],
+    tol: Tolerance,
+) -> Outcome<()> {
+    for (slot, values) in expected {
+        for (i, value) in values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let Some(Some(tensor)) = found(slot).get(i) else { return Err(format!("`{slot}` {i} is missing")) };
+            let compared = tensor.with_value(|v| compare(v, value, tol)).map_err(|e| e.to_string())?;
+            compared.map_err(|e| format!("`{slot}` {i} {e}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// One case of one operator.
@@ -180,6 +201,59 @@ impl Case<'_> {
             }
         }
         self.execute(&program, &scope, &feeds, checks)
+    }
+
+    /// The same on eager tensors.
+    fn run_eagerly(&self) -> Outcome<()> {
+        let engine = EagerEngine::new(self.registry.clone(), Arc::new(Runtime::new(1)));
+        let mut op = Op::new(self.op);
+        self.set_attrs(&mut op)?;
+        let wanted = self.values("grad");
+        let mut inputs: Vec<(String, Vec<Option<EagerTensor>>)> = Vec::new();
+        for (slot, values) in self.values("in") {
+            let grads = wanted.iter().find(|(s, _)| *s == slot).map_or(&[][..], |(_, grads)| grads);
+            let tensor = |(i, value): (usize, Option<Value>)| {
+                let tensor = engine.tensor(value?);
+                tensor.set_stop_gradient(!grads.get(i).is_some_and(Option::is_some));
+                Some(tensor)
+            };
+            inputs.push((slot, values.into_iter().enumerate().map(tensor).collect()));
+        }
+        let expected = self.values("out");
+        let mut call = engine.build(self.op).attrs(op.attrs);
+        for (slot, tensors) in &inputs {
+            call = call.inputs(slot, tensors.clone());
+        }
+        for slot in &self.entry.sig.outputs {
+            let count = expected.iter().find(|(s, _)| s == slot.name).map(|(_, values)| values.len());
+            let in_place = self.case["inplace"][slot.name].as_str();
+            let over = in_place.and_then(|input| inputs.iter().find(|(s, _)| s == input));
+            let targets: Vec<Target> = match (over, count) {
+                (Some((_, over)), _) => over.iter().flatten().cloned().map(Target::Into).collect(),
+                (None, Some(n)) => vec![Target::New; n],
+                (None, None) => vec![Target::New; usize::from(!slot.many)],
+            };
+            call = call.outputs(slot.name, targets);
+        }
+        let results = call.run().map_err(|e| e.to_string())?;
+        let (forward, backward) = tolerances(self.op);
+        check_all(&expected, |slot| results.all(slot), forward)?;
+        if wanted.iter().flat_map(|(_, values)| values).all(Option::is_none) {
+            return Ok(());
+        }
+        let mut roots = Vec::new();
+        for (slot, values) in self.values("outgrad") {
+            for (tensor, grad) in results.all(&slot).iter().zip(values) {
+                roots.extend(tensor.clone().zip(grad).map(|(t, g)| (t, Some(engine.tensor(g)))));
+            }
+        }
+        engine.backward(&roots, BackwardOptions::default()).map_err(|e| e.to_string())?;
+        let grads: Vec<(&str, Vec<Option<EagerTensor>>)> = inputs
+            .iter()
+            .map(|(slot, list)| (slot.as_str(), list.iter().map(|t| t.as_ref().and_then(EagerTensor::grad)).collect()))
+            .collect();
+        let of = |slot: &str| grads.iter().find(|(s, _)| *s == slot).map_or(&[][..], |(_, list)| list);
+        check_all(&wanted, of, backward)
     }
 
     fn execute(

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use numpy::PyUntypedArray;
 use oarlock::declare::{Arg, Args, Predicate};
+use oarlock::eager::EagerTensor;
 use oarlock::prelude::*;
 use oarlock::tensor::DType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::eager::tensor_arg;
 use crate::tensor::{LoDTensor, tensor_of};
 
 /// The base of Python's `Variable`: a name, and the block from which it is seen.
@@ -55,11 +57,28 @@ pub(crate) struct PyArgs<'py> {
 }
 
 impl<'py> PyArgs<'py> {
-    /// Of one call.
+    /// Of one call that builds a program.
     pub(crate) fn new(layer: &str, dict: Bound<'py, PyDict>) -> PyResult<PyArgs<'py>> {
+        let mut tensors = Vec::new();
+        let args = PyArgs::with_tensors(layer, dict, &mut tensors)?;
+        if !tensors.is_empty() {
+            return Err(PyTypeError::new_err(format!(
+                "`{layer}` builds a program here and takes its Variables, not eager tensors; call it in eager mode (inside \
+                 fluid.dygraph.guard()), or feed the tensor's numpy() to a data variable"
+            )));
+        }
+        Ok(args)
+    }
+
+    /// Of one eager call: its tensors go to `tensors`, and the arguments name them by position.
+    pub(crate) fn with_tensors(
+        layer: &str,
+        dict: Bound<'py, PyDict>,
+        tensors: &mut Vec<EagerTensor>,
+    ) -> PyResult<PyArgs<'py>> {
         let mut args = Args::new(layer);
         for (name, value) in dict.iter() {
-            args.set(name.extract::<String>()?, arg_of(&value)?);
+            args.set(name.extract::<String>()?, arg_at(&value, 0, tensors)?);
         }
         Ok(PyArgs { dict, args })
     }
@@ -78,15 +97,11 @@ impl Deref for PyArgs<'_> {
     }
 }
 
-/// A Python object as an argument of a layer.
-fn arg_of(value: &Bound<'_, PyAny>) -> PyResult<Arg> {
-    arg_at(value, 0)
-}
-
 /// The deepest list that is read; one that contains itself has no end.
 const DEEPEST: usize = 32;
 
-fn arg_at(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
+/// A Python object as an argument of a layer.
+fn arg_at(value: &Bound<'_, PyAny>, depth: usize, tensors: &mut Vec<EagerTensor>) -> PyResult<Arg> {
     if depth > DEEPEST {
         return Err(PyValueError::new_err(format!("an argument of a layer has lists more than {DEEPEST} deep")));
     }
@@ -95,6 +110,13 @@ fn arg_at(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
     }
     if let Some(var) = var_of(value) {
         return Ok(Arg::Var(var));
+    }
+    if let Some(tensor) = tensor_arg(value) {
+        let at = tensors.iter().position(|t| t.is(&tensor)).unwrap_or_else(|| {
+            tensors.push(tensor);
+            tensors.len() - 1
+        });
+        return Ok(Arg::Var(oarlock::eager::argument(at)));
     }
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Arg::Bool(flag.is_true()));
@@ -106,7 +128,7 @@ fn arg_at(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
         return Ok(Arg::Float(number.value()));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        return list_of(value, depth);
+        return list_of(value, depth, tensors);
     }
     if value.is_instance_of::<PyUntypedArray>() || value.is_instance_of::<LoDTensor>() {
         return Ok(Arg::Tensor(tensor_of(value, None)?));
@@ -114,11 +136,11 @@ fn arg_at(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
     if let Some(number) = int_of(value) {
         return Ok(Arg::Int(number));
     }
-    object_of(value, depth)
+    object_of(value, depth, tensors)
 }
 
-fn list_of(items: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
-    items.try_iter()?.map(|item| arg_at(&item?, depth + 1)).collect::<PyResult<_>>().map(Arg::List)
+fn list_of(items: &Bound<'_, PyAny>, depth: usize, tensors: &mut Vec<EagerTensor>) -> PyResult<Arg> {
+    items.try_iter()?.map(|item| arg_at(&item?, depth + 1, tensors)).collect::<PyResult<_>>().map(Arg::List)
 }
 
 /// A Python predicate of a parameter, called with something that has its name; one that fails counts as false.
@@ -141,7 +163,7 @@ pub(crate) fn by_name(predicate: Py<PyAny>) -> impl Fn(&str) -> bool + Send + Sy
 }
 
 /// An object of another class: settings of ours, a number or an element type of numpy, or something to iterate.
-fn object_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
+fn object_of(value: &Bound<'_, PyAny>, depth: usize, tensors: &mut Vec<EagerTensor>) -> PyResult<Arg> {
     if let Some(kind) = kind_of(value) {
         match kind.as_str() {
             kind @ ("param_attr" | "weight_norm_param_attr") => return param_of(value, kind).map(Arg::from),
@@ -159,7 +181,7 @@ fn object_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Arg> {
         return Ok(Arg::DType(dtype));
     }
     if value.try_iter().is_ok() {
-        return list_of(value, depth);
+        return list_of(value, depth, tensors);
     }
     if value.is_callable() {
         return Ok(Arg::Predicate(Predicate(Arc::new(by_name(value.clone().unbind())))));

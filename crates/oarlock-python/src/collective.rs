@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use oarlock::collective::{Group, Groups};
+use oarlock::eager::{all_reduce_tensors, broadcast_tensors};
 use oarlock::{Error, Kind, fleet};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::eager::{self, VarBase};
 use crate::error::IntoPy;
 use crate::runtime::Runtime;
 
@@ -48,6 +50,18 @@ impl RankGroup {
     fn sum(&self, py: Python<'_>, mut numbers: Vec<f64>) -> PyResult<Vec<f64>> {
         self.with(py, |group| group.all_reduce(&mut numbers, oarlock::collective::Reduce::Sum))?;
         Ok(numbers)
+    }
+
+    /// Replaces eager tensors by their sums over all workers.
+    fn sum_tensors(&self, py: Python<'_>, tensors: Vec<VarBase>) -> PyResult<()> {
+        let (engine, tensors) = (eager::engine()?, eager::tensors(&tensors));
+        self.with(py, |group| all_reduce_tensors(engine, group, &tensors))
+    }
+
+    /// Gives eager tensors the values they have at one worker.
+    fn broadcast_tensors(&self, py: Python<'_>, tensors: Vec<VarBase>, root: usize) -> PyResult<()> {
+        let (engine, tensors) = (eager::engine()?, eager::tensors(&tensors));
+        self.with(py, |group| broadcast_tensors(engine, group, &tensors, root))
     }
 
     /// How values travel, for people.

@@ -11,6 +11,7 @@ mod collective;
 mod command;
 mod control;
 mod dataset;
+mod eager;
 mod error;
 mod executor;
 mod files;
@@ -63,6 +64,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(settings::settings, m)?)?;
     collective::register(m)?;
     control::register(m)?;
+    eager::register(m)?;
     files::register(m)?;
     fleet::register(m)?;
     readers::register(m)?;

@@ -12,6 +12,7 @@ mod call_site;
 mod clip;
 pub mod declare;
 mod derived;
+pub mod eager;
 mod env;
 mod executor;
 pub mod fleet;

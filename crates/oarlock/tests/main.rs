@@ -2,6 +2,7 @@
 
 mod allocations;
 mod build;
+mod eager;
 mod errors;
 mod faults;
 mod fluid;

@@ -39,6 +39,12 @@ from .trainer import (
 from .transpiler import DistributeTranspiler, DistributeTranspilerConfig, memory_optimize, release_memory
 
 Tensor = LoDTensor
+from . import dygraph
+from .dygraph.base import disable_dygraph, disable_imperative, enable_dygraph, enable_imperative
+from .dygraph.checkpoint import load_dygraph, save_dygraph
+from .dygraph.layers import Layer
+from .dygraph.nn import *  # noqa: F403
+
 learning_rate_decay = layers.learning_rate_scheduler
 
 __all__ = [
@@ -53,12 +59,11 @@ __all__ = [
     "install_check", "io", "is_compiled_with_cuda", "layer_helper", "layer_helper_base", "layers", "load", "load_op_library", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "optimizer", "param_attr", "profiler",
     "program_guard", "recordio_writer", "regularizer", "release_memory", "require_version", "save", "scope_guard", "set_flags",
+    *dygraph.nn.__all__,
     "annotations", "data_feed_desc", "dataloader", "debugger", "default_scope_funcs", "device_worker", "evaluator", "graphviz", "log_helper",
+    "Layer", "disable_dygraph", "disable_imperative", "dygraph", "enable_dygraph", "enable_imperative", "load_dygraph", "save_dygraph",
     "net_drawer", "op", "proto", "trainer_desc", "trainer_factory", "transpiler", "unique_name", "wrapped_decorator",
 ]
-
-_EAGER = ("dygraph", "enable_dygraph", "disable_dygraph", "enable_imperative", "disable_imperative", "save_dygraph", "load_dygraph")
-
 
 # Modules that few scripts need: they are loaded when a script asks for them.
 _LATER = (
@@ -74,6 +79,4 @@ def __getattr__(name):
         return importlib.import_module("." + name, __name__)
     if name == "DataFeedDesc":
         return importlib.import_module(".data_feed_desc", __name__).DataFeedDesc
-    if name in _EAGER:
-        raise NotImplementedError("fluid.%s belongs to eager mode (dygraph), which Oarlock does not have yet" % name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

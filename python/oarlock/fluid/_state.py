@@ -7,6 +7,14 @@ from .. import _core
 
 builder = _core.Builder()
 
+# The tracer of eager mode; None while layers build programs.
+tracer = None
+# The place of eager mode.
+place = None
+# Takes tensors of eager mode that a program uses while it is built of a function; None otherwise.
+capture = None
+
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OUTSIDE: dict = {}
 

@@ -6,8 +6,9 @@ import warnings
 
 from .. import _core
 from .._core import (
-    EOFException, EnforceNotMet, InvalidArgument, InvalidType, LoDTensor, LoDTensorArray, OutOfRange, Scope, SelectedRows, Unsupported,
+    EOFException, EnforceNotMet, InvalidArgument, InvalidType, LoDTensor, LoDTensorArray, OutOfRange, Scope, SelectedRows, Unsupported, VarBase,
 )
+from ._operators import ops
 from .inference import (
     AnalysisConfig, AnalysisPredictor, NativeConfig, PaddleBuf, PaddleDType, PaddlePredictor, PaddleTensor, ZeroCopyTensor,
     create_paddle_predictor,
@@ -16,7 +17,7 @@ from .inference import (
 __all__ = [
     "AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddlePredictor", "PaddleTensor",
     "ZeroCopyTensor", "create_paddle_predictor", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "InvalidArgument",
-    "InvalidType", "LoDTensor", "LoDTensorArray", "OutOfRange", "Scope", "SelectedRows", "Unsupported", "VarDesc", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
+    "InvalidType", "LoDTensor", "LoDTensorArray", "OutOfRange", "Scope", "SelectedRows", "Unsupported", "VarBase", "VarDesc", "ops", "get_cuda_device_count", "globals", "is_compiled_with_cuda",
 ]
 
 Tensor = LoDTensor
@@ -409,7 +410,43 @@ def init_devices(*args):
     """Changes nothing: the CPU is ready."""
 
 
+class Layer:
+    """The base of ``fluid.dygraph.Layer``, which computes nothing."""
+
+    def forward(self, *inputs):
+        """Returns no outputs.
+
+        Args:
+            inputs: not looked at.
+        """
+        return []
+
+
+# Names of eager mode, and the modules that have them.
+_EAGER = {"BackwardStrategy": "backward_strategy", "ParallelStrategy": "parallel", "Tracer": "tracer"}
+
+
+def _is_dygraph_debug_enabled():
+    """Always False: eager mode has no debug mode of its own."""
+    return False
+
+
+def size_of_dtype(dtype):
+    """Returns how many bytes an element has.
+
+    Args:
+        dtype (VarDesc.VarType): the element type.
+    """
+    import numpy as np
+
+    return next(np.dtype(name).itemsize for name, kind in VarDesc.VarType.by_numpy.items() if kind == dtype)
+
+
 def __getattr__(name):
+    if name in _EAGER:
+        import importlib
+
+        return getattr(importlib.import_module(".dygraph." + _EAGER[name], __package__), name)
     if name == "ProgramDesc":
         from ._desc import ProgramDesc
 

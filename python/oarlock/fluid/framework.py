@@ -11,6 +11,7 @@ from . import _state
 from ._desc import BlockView, OpView, VarView
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
 from .flags import get_flags, set_flags
+from .wrapped_decorator import wrap_decorator
 
 __all__ = [
     "Program", "Block", "Variable", "Parameter", "Operator", "default_main_program", "default_startup_program",
@@ -55,16 +56,92 @@ def dtype_is_floating(dtype):
 
 
 def _dygraph_tracer():
-    """None: there is no eager mode."""
+    """The tracer of eager mode, or None."""
+    return _state.tracer
 
 
 def _current_expected_place():
-    """The place of eager mode: None."""
+    """The place of eager mode, or None."""
+    return _state.place
 
 
 def in_dygraph_mode():
-    """Always False: programs are static."""
-    return False
+    """Whether operators run when they are called (eager mode); otherwise they build a program.
+
+    Returns:
+        bool: True inside ``fluid.dygraph.guard()`` and after ``fluid.enable_dygraph()``.
+
+    Example:
+        >>> fluid.in_dygraph_mode()
+        False
+        >>> with fluid.dygraph.guard():
+        ...     fluid.in_dygraph_mode()
+        True
+    """
+    return _state.tracer is not None
+
+
+def _dygraph_only_(function):
+    def call(*args, **kwargs):
+        if _state.tracer is None:
+            raise AssertionError(
+                "We Only support %s in imperative mode, please use fluid.dygraph.guard() as context to run it in imperative Mode"
+                % function.__name__)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _dygraph_not_support_(function):
+    def call(*args, **kwargs):
+        if _state.tracer is not None:
+            raise AssertionError("We don't support %s in imperative mode" % function.__name__)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _fake_interface_only_(function):
+    def call(*args, **kwargs):
+        raise AssertionError(
+            "'%s' should be called by imperative Varible in imperative mode, please use fluid.dygraph.guard() as context to run it "
+            "in imperative mode" % function.__name__)
+
+    return call
+
+
+# Decorators of functions that work in one of both modes, and of methods that a Variable of a program does not have.
+dygraph_only = wrap_decorator(_dygraph_only_)
+dygraph_not_support = wrap_decorator(_dygraph_not_support_)
+fake_interface_only = wrap_decorator(_fake_interface_only_)
+
+
+@contextlib.contextmanager
+def _dygraph_guard(tracer):
+    """Eager mode with this tracer inside the block; None builds programs there."""
+    outer, _state.tracer = _state.tracer, tracer
+    if outer is not None:
+        outer._leave()
+    if tracer is not None:
+        tracer._enter()
+    try:
+        yield
+    finally:
+        if tracer is not None:
+            tracer._leave()
+        if outer is not None:
+            outer._enter()
+        _state.tracer = outer
+
+
+@contextlib.contextmanager
+def _dygraph_place_guard(place):
+    """Eager tensors are on this place inside the block."""
+    outer, _state.place = _state.place, place
+    try:
+        yield
+    finally:
+        _state.place = outer
 
 
 def is_compiled_with_cuda():
@@ -191,8 +268,12 @@ def _operator(layer, reverse=None):
 
 
 def _call(layer, args):
-    """Calls a layer of the core in the default programs."""
+    """Calls a layer of the core in the default programs, or at once in eager mode."""
     main = default_main_program()
+    if _state.tracer is not None:
+        return _state.tracer.layer(_state.builder, main._context(), layer, args)
+    if _state.capture is not None:
+        args = _state.capture.arguments(args)
     return _state.builder.layer(layer, args, main._context(), main._wrap)
 
 
@@ -209,7 +290,22 @@ class _EagerOnly(AssertionError, NotImplementedError):
     """A method of eager mode was called on a variable of a program: Fluid raises AssertionError."""
 
 
-class Variable(_core.VarHandle):
+class VariableMetaClass(type):
+    """Makes eager tensors instances of ``Variable`` while eager mode is on, and of ``Parameter`` if they are parameters."""
+
+    def __instancecheck__(cls, instance):
+        kind = type(instance)
+        if _state.tracer is not None and cls is Variable:
+            return issubclass(kind, _core.VarBase)
+        if _state.tracer is not None and cls is Parameter:
+            return issubclass(kind, ParamBase)
+        return issubclass(kind, cls)
+
+
+ParameterMetaClass = VariableMetaClass
+
+
+class Variable(_core.VarHandle, metaclass=VariableMetaClass):
     """A variable of a program: a name and a description. Its values are in a scope while a program runs."""
 
     # Lets numpy's numbers on the left of an operator leave it to the methods below.
@@ -468,6 +564,128 @@ class Parameter(Variable):
         self._set("regularizer", value)
 
 
+class _DeclaredTensor(_core.VarBase):
+    """An eager tensor whose sizes and element type are known before it has a value."""
+
+    _declared_shape, _declared_dtype = (), VarDesc.VarType.FP32
+    _declared_type = VarDesc.VarType.LOD_TENSOR
+
+    @property
+    def shape(self):
+        """Sizes."""
+        return _core.VarBase.shape.__get__(self) if self._has_value() else list(self._declared_shape)
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return VarDesc.VarType(self._dtype_number) if self._has_value() else self._declared_dtype
+
+    @property
+    def type(self):
+        """A tensor, or selected rows."""
+        if not self._has_value():
+            return self._declared_type
+        return VarDesc.VarType.SELECTED_ROWS if self._is_rows() else VarDesc.VarType.LOD_TENSOR
+
+    def _check_value(self):
+        if not self._has_value():
+            raise _core.EnforceNotMet("tensor %s has no value yet: no operator has written it" % self.name)
+
+    def numpy(self):
+        """Returns the values."""
+        self._check_value()
+        return super().numpy()
+
+    def backward(self, backward_strategy=None, retain_graph=False):
+        """Computes gradients.
+
+        Args:
+            backward_strategy (BackwardStrategy), retain_graph (bool): as those of every tensor.
+        """
+        self._check_value()
+        super().backward(backward_strategy, retain_graph)
+
+
+def _as_var_type(dtype):
+    if dtype is None:
+        return VarDesc.VarType.FP32
+    return dtype if isinstance(dtype, VarDesc.VarType) else convert_np_dtype_to_dtype_(_NUMPY_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+
+
+def _varbase_creator(type=None, name=None, shape=None, dtype=None, persistable=None, stop_gradient=False, **kwargs):
+    """An eager tensor without a value; the operator that writes it gives it one.
+
+    Args:
+        type (VarType): the kind of variable.
+        name (str), shape (list), dtype: of the tensor.
+        persistable (bool): whether it belongs to a layer.
+        stop_gradient (bool): whether no gradient flows to it, even if the operator has one.
+
+    Returns:
+        VarBase: the tensor.
+    """
+    made = _DeclaredTensor.__new__(_DeclaredTensor)
+    made.stop_gradient = stop_gradient
+    made._declared_dtype = _as_var_type(dtype)
+    if type is not None:
+        made._declared_type = type
+    if shape:
+        made._declared_shape = tuple(shape)
+    if name:
+        made._name = name
+    if persistable:
+        made.persistable = True
+    return made
+
+
+def _first_value(tensor, initializer):
+    """Gives an eager tensor the value that an initializer of ours describes."""
+    stop = tensor.stop_gradient
+    tensor._become(_state.tracer.initial_value(
+        _state.builder, default_main_program()._context(), list(tensor.shape), tensor.dtype, initializer))
+    tensor.stop_gradient = stop
+
+
+class ParamBase(_DeclaredTensor):
+    """A parameter of eager mode: a tensor that is trained.
+
+    Args:
+        shape (list), dtype: of the parameter.
+        name (str): its name; a new one by default.
+        trainable (bool): whether optimizers update it.
+        optimize_attr (dict): ``{"learning_rate": factor}``.
+        regularizer: weight decay of its own.
+        do_model_average (bool): whether averages of a model contain it.
+        gradient_clip_attr: a limit on its gradient.
+    """
+
+    def __new__(cls, *args, **kwargs):
+        return super().__new__(cls)
+
+    @dygraph_only
+    def __init__(self, shape, dtype, name=None, trainable=True, optimize_attr=None, regularizer=None, do_model_average=None,
+                 gradient_clip_attr=None, need_clip=True, stop_gradient=False, **kwargs):
+        if shape is None or dtype is None:
+            raise ValueError("The shape and dtype of Parameter should not be None")
+        if len(shape) == 0:
+            raise ValueError("The dimensions of shape for Parameter must be greater than 0")
+        if any(size < 0 for size in shape):
+            raise ValueError("Each dimension of shape for Parameter must be greater than 0, but received %s" % list(shape))
+        self._declared_shape, self._declared_dtype = tuple(int(size) for size in shape), _as_var_type(dtype)
+        self._name = name or _state.builder.generate("_param_base")
+        self.persistable = True
+        self.stop_gradient = stop_gradient
+        self.trainable = trainable
+        self.optimize_attr = {"learning_rate": 1.0} if optimize_attr is None else optimize_attr
+        self.regularizer = regularizer
+        self.do_model_average = do_model_average
+        self.gradient_clip_attr = gradient_clip_attr
+        self.is_distributed = False
+
+    def __repr__(self):
+        return self.to_string(True)
+
+
 class _OptimizeAttr(dict):
     def __init__(self, param):
         super().__init__(learning_rate=param._get("learning_rate"))
@@ -723,7 +941,12 @@ class Block:
     def create_var(self, *args, name=None, shape=(), dtype=None, type=None, lod_level=None, persistable=None,
                    stop_gradient=False, is_data=False, need_check_feed=False, initializer=None, capacity=None,
                    error_clip=None, belong_to_optimizer=False):
-        """Declares a variable; one of this name that exists already is returned."""
+        """Declares a variable; one of this name that exists already is returned. In eager mode: a new tensor."""
+        if _state.tracer is not None:
+            made = _varbase_creator(type, name, shape, dtype, persistable, stop_gradient)
+            if initializer is not None:
+                initializer(made, self)
+            return made
         name = name or _state.builder.generate("_generated_var")
         if not self.has_var(name):
             kind = int(VarDesc.VarType.LOD_TENSOR if type is None else type)
@@ -746,7 +969,14 @@ class Block:
     def create_parameter(self, *args, name=None, shape=None, dtype="float32", trainable=True, optimize_attr=None,
                          regularizer=None, initializer=None, do_model_average=True, stop_gradient=False,
                          gradient_clip_attr=None, is_distributed=False, **kwargs):
-        """Declares a parameter in the program's first block."""
+        """Declares a parameter in the program's first block. In eager mode: a new parameter."""
+        if _state.tracer is not None:
+            param = ParamBase(shape, dtype, name=name, trainable=trainable, optimize_attr=optimize_attr, regularizer=regularizer,
+                              do_model_average=do_model_average, gradient_clip_attr=gradient_clip_attr)
+            if initializer is not None:
+                initializer(param, self)
+            param.stop_gradient = False
+            return param
         if not shape or any(int(d) <= 0 for d in shape):
             raise ValueError("a parameter needs positive sizes, not %s" % (shape,))
         if dtype is None:
@@ -773,13 +1003,17 @@ class Block:
         if type is None:
             raise ValueError("`type` to initialized an Operator can not be None.")
         context = self.program._context()
+        if _state.capture is not None:
+            inputs, outputs = _state.capture.arguments(inputs), _state.capture.arguments(outputs)
         names = lambda slots, is_input: [(slot, _names(args)) for slot, args in (slots or {}).items()
                                          if args is not None and _op_protos.takes(type, slot, is_input)]
         attrs = {name: _plain_attr(value) for name, value in (attrs or {}).items() if _op_protos.takes(type, name, None)}
         _state.builder.append_op(context, self.idx, position, type, names(inputs, True), names(outputs, False), attrs)
 
     def append_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
-        """Appends an operator."""
+        """Appends an operator. In eager mode it runs at once."""
+        if _state.tracer is not None:
+            return _state.tracer.trace_op(type, inputs or {}, outputs or {}, attrs or {}, bool(kwargs.get("stop_gradient")))
         _nothing_else("append_op", kwargs)
         self._insert(None, type, inputs, outputs, attrs)
         return self.ops[-1]
@@ -790,6 +1024,8 @@ class Block:
         return self.ops[index]
 
     def _prepend_op(self, type=None, inputs=None, outputs=None, attrs=None, **kwargs):
+        if _state.tracer is not None:
+            return self.append_op(type, inputs, outputs, attrs, **kwargs)
         return self._insert_op(0, type, inputs, outputs, attrs, **kwargs)
 
     insert_op, prepend_op = _insert_op, _prepend_op
@@ -889,6 +1125,7 @@ class Program:
         # The number of workers, if its runs exchange values with others and the executor adds the exchange.
         self._exchanges = False
         self._workers = 0
+        self._seeds = None
 
     def _wrap(self, block, name):
         """The Python object of a variable; one per variable, so that attributes which users set stay."""
@@ -903,10 +1140,21 @@ class Program:
         return var
 
     def _context(self):
+        if _state.tracer is not None:
+            return self.desc, self._eager_startup(), _state.call_site()
         startup = default_startup_program()
         if startup is self:
             startup = Program()
         return self.desc, startup.desc, _state.call_site()
+
+    def _eager_startup(self):
+        """A startup program for layers of eager mode: their parameters get their first values by the seed of this program."""
+        made = self._seeds
+        if made is None:
+            made = self._seeds = _core.Program()
+        if made.random_seed != self.desc.random_seed:
+            made.random_seed = self.desc.random_seed
+        return made
 
     @property
     def random_seed(self):
@@ -1155,6 +1403,9 @@ def program_guard(main_program, startup_program=None):
 @contextlib.contextmanager
 def name_scope(prefix=None):
     """Marks the operators of the block; names of variables do not change."""
+    if _state.tracer is not None:
+        yield
+        return
     if not prefix:
         raise ValueError("name_scope needs a name")
     outer = _state.builder.enter_scope(prefix)

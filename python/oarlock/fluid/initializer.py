@@ -2,6 +2,8 @@
 
 import contextlib
 
+from . import _state
+
 __all__ = [
     "Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "MSRA", "MSRAInitializer", "Normal",
     "NormalInitializer", "NumpyArrayInitializer", "TruncatedNormal", "TruncatedNormalInitializer", "Uniform",
@@ -13,8 +15,16 @@ class Initializer:
     """The base of all initializers."""
 
     def __call__(self, var, block):
-        """Appends the operator of the first value to a block of a startup program."""
+        """Appends the operator of the first value to a block of a startup program. In eager mode: gives the tensor its value."""
+        if _state.tracer is not None:
+            return _first_value(var, self)
         block.program.desc.initialize(block.idx, var.name, self)
+
+
+def _first_value(var, initializer):
+    from .framework import _first_value
+
+    _first_value(var, initializer)
 
 
 def _given(**arguments):

@@ -2,11 +2,15 @@
 
 import copy
 
-from . import unique_name
+import numpy as np
+
+from .. import _core
+from . import _state, unique_name
 from .core import VarDesc
-from .framework import Variable, default_main_program, default_startup_program
+from .framework import ParamBase, Variable, default_main_program, default_startup_program
+from .initializer import Constant, Xavier
 from .layers._call import layer
-from .param_attr import ParamAttr
+from .param_attr import ParamAttr, WeightNormParamAttr
 
 __all__ = ["LayerHelperBase"]
 
@@ -17,6 +21,18 @@ def _is_float(dtype):
     if isinstance(dtype, VarDesc.VarType):
         return dtype in _FLOATS
     return str(dtype).startswith("float") or dtype == "double"
+
+
+def _eager_parameter(attr, shape, dtype, is_bias, default_initializer):
+    """A parameter of eager mode with its first value."""
+    if isinstance(attr, WeightNormParamAttr):
+        raise NotImplementedError("WeightNormParamAttr describes parameters of programs; in eager mode compute the weight in forward")
+    made = ParamBase(shape, dtype, name=attr.name, trainable=attr.trainable, optimize_attr={"learning_rate": attr.learning_rate},
+                     regularizer=attr.regularizer, do_model_average=attr.do_model_average, gradient_clip_attr=attr.gradient_clip)
+    initializer = attr.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
+    initializer(made, default_main_program().global_block())
+    made.stop_gradient = False
+    return made
 
 
 class LayerHelperBase:
@@ -47,9 +63,11 @@ class LayerHelperBase:
         return default_startup_program()
 
     def to_variable(self, value, name=None):
-        """A Variable as it is; arrays belong to eager mode."""
+        """A Variable as it is; in eager mode an array as a tensor."""
         if isinstance(value, Variable):
             return value
+        if _state.tracer is not None and isinstance(value, np.ndarray):
+            return _core.VarBase(value)
         raise TypeError("the input of %s must be a Variable, not %r; feed arrays, or use layers.assign" % (self.layer_type, type(value)))
 
     def create_parameter(self, attr, shape, dtype, is_bias=False, default_initializer=None, stop_gradient=False,
@@ -64,6 +82,8 @@ class LayerHelperBase:
             raise TypeError("a parameter of %s needs an initializer: pass default_initializer" % (dtype,))
         if attr.name is None:
             attr.name = unique_name.generate(".".join([self.name, "b" if is_bias else "w"]))
+        if _state.tracer is not None:
+            return _eager_parameter(attr, shape, dtype, is_bias, default_initializer)
         made = layer("create_parameter", {
             "shape": list(shape), "dtype": dtype, "name": None, "attr": attr, "is_bias": is_bias,
             "default_initializer": default_initializer,
@@ -74,6 +94,8 @@ class LayerHelperBase:
 
     def create_variable_for_type_inference(self, dtype, stop_gradient=False):
         """A variable for what an operator computes; the operator says its shape when it is appended."""
+        if _state.tracer is not None:
+            return self.main_program.current_block().create_var(dtype=dtype, stop_gradient=stop_gradient)
         name = unique_name.generate_with_ignorable_key(".".join([self.name, "tmp"]))
         return self.main_program.current_block().create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
 
@@ -90,7 +112,7 @@ class LayerHelperBase:
     def create_or_get_global_variable(self, name, *args, **kwargs):
         """A variable of the program's first block, and whether it is new."""
         block = self.main_program.global_block()
-        if block.has_var(name):
+        if _state.tracer is None and block.has_var(name):
             return block.var(name), False
         return self.create_global_variable(*args, name=name, **kwargs), True
 
@@ -98,6 +120,9 @@ class LayerHelperBase:
         """Lets the startup program give a variable its first value."""
         if not isinstance(var, Variable):
             raise TypeError("set_variable_initializer takes a Variable, not %r" % (var,))
+        if _state.tracer is not None:
+            initializer(var, self.main_program.global_block())
+            return
         self.startup_program.global_block().create_var(
             name=var.name, type=var.type, dtype=var.dtype, shape=var.shape, persistable=True, initializer=initializer
         )

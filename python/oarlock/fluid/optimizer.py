@@ -15,10 +15,16 @@ __all__ = [
 ]
 
 
+def _not_eager(optimizer):
+    if _state.tracer is not None:
+        raise Exception("In dygraph, don't support %s." % type(optimizer).__name__)
+
+
 class _Around(Optimizer):
     """The base of optimizers that wrap another one."""
 
     def __init__(self, inner):
+        _not_eager(self)
         if not isinstance(inner, Optimizer):
             raise TypeError("%s takes an optimizer, not %r" % (type(self).__name__, inner))
         self._inner = inner
@@ -95,6 +101,7 @@ class DGCMomentumOptimizer(Optimizer):
 
     def __init__(self, learning_rate, momentum, rampup_begin_step, rampup_step=1, sparsity=[0.999], parameter_list=None,
                  use_nesterov=False, num_trainers=None, regularization=None, grad_clip=None, name=None):
+        _not_eager(self)
         self._learning_rate = learning_rate
         self._parameter_list = parameter_list
         settings = dict(locals())
@@ -148,6 +155,7 @@ class ModelAverage(_Average, Optimizer):
     """
 
     def __init__(self, average_window_rate, min_average_window=10000, max_average_window=10000, regularization=None, name=None):
+        _not_eager(self)
         self._learning_rate, self._parameter_list, self.regularization, self._name = 0.0, None, regularization, name
         self._make(
             "model", average_window_rate=average_window_rate, min_average_window=min_average_window,
@@ -168,6 +176,7 @@ class ExponentialMovingAverage(_Average):
     """Means in which older values count less and less; call ``update`` after ``minimize``."""
 
     def __init__(self, decay=0.999, thres_steps=None, name=None):
+        _not_eager(self)
         self._core = self._make("exponential", decay=decay, thres_steps=thres_steps, name=name)
 
     def update(self):

@@ -11,6 +11,8 @@ import traceback
 
 import numpy as np
 
+from . import _state
+from .._core import VarBase
 from .core import LoDTensor
 from .data_feeder import DataFeeder
 from .dataloader.batch_sampler import BatchSampler, _check
@@ -166,19 +168,41 @@ def keep_data_loader_order(value):
         raise TypeError("keep_data_loader_order takes True or False, not %r" % (value,))
 
 
+def _stacked(samples):
+    """A list of samples as one array for each field."""
+    fields = zip(*(sample if isinstance(sample, (list, tuple)) else (sample,) for sample in samples))
+    return [np.array([np.asarray(value) for value in field]) for field in fields]
+
+
+def _tensor(value):
+    """An array as a tensor of eager mode."""
+    if isinstance(value, VarBase):
+        return value
+    made = VarBase(np.ascontiguousarray(value))
+    if _state.tracer is not None:
+        made._name = _state.tracer._generate("generated_var")
+    return made
+
+
 class _Loader(DataLoaderBase):
     """The loader that ``DataLoader.from_generator`` and ``PyReader`` return."""
 
     def __init__(self, feed_list, capacity, iterable, return_list, process=False, drop_last=True):
-        if not feed_list:
+        # In eager mode batches are lists of tensors, without names.
+        self._eager = _state.tracer is not None
+        if self._eager:
+            iterable = return_list = True
+            feed_list = None
+            capacity = 2 if capacity is None else capacity
+        elif not feed_list:
             raise ValueError("a loader needs feed_list, the variables it feeds")
         if capacity is None or capacity <= 0:
             raise ValueError("a loader needs a capacity, how many batches it may read ahead")
-        for var in feed_list:
+        for var in feed_list or ():
             if not isinstance(var, Variable):
                 raise TypeError("feed_list takes Variables, not %r" % (var,))
-        self._feed_list = list(feed_list)
-        self._names = [v.name for v in feed_list]
+        self._feed_list = list(feed_list or ())
+        self._names = [v.name for v in self._feed_list]
         self._capacity = capacity
         self._iterable = iterable
         self._return_list = return_list
@@ -210,6 +234,8 @@ class _Loader(DataLoaderBase):
 
     def set_sample_list_generator(self, reader, places=None):
         """Reads lists of samples."""
+        if self._eager:
+            return self.set_batch_generator(lambda: (_stacked(samples) for samples in reader()), places)
         feeder = DataFeeder(self._feed_list, None)
 
         def feeds():
@@ -224,6 +250,9 @@ class _Loader(DataLoaderBase):
         def feeds():
             for number, batch in enumerate(reader()):
                 batch = batch if isinstance(batch, (list, tuple)) else [batch]
+                if self._eager:
+                    yield dict(enumerate(batch))
+                    continue
                 if len(batch) != len(self._names):
                     raise ValueError(
                         "batch %d has %d arrays, but the loader feeds %d variables: %s"
@@ -279,6 +308,11 @@ class _Loader(DataLoaderBase):
         self._check_data()
         reading = _Pass(self._generate, self._capacity, self._process)
         try:
+            while self._eager:
+                feed = reading.next()
+                if feed is None:
+                    return
+                yield [_tensor(value) for value in feed.values()]
             while True:
                 feeds = []
                 while len(feeds) < self._places:
@@ -468,6 +502,9 @@ class DataLoader:
                 feeds = [feed for feed in (reading.next() for _ in self.places) if feed is not None]
                 if not feeds:
                     return
+                if _state.tracer is not None and self.return_list:
+                    yield [_tensor(array) for array in feeds[0].values()]
+                    continue
                 yield [[np.asarray(array) for array in feed.values()] for feed in feeds] if self.return_list else feeds
         finally:
             reading.close()

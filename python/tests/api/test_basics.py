@@ -189,8 +189,6 @@ def test_errors_name_the_users_line():
     with pytest.raises(RuntimeError, match="CPUPlace"):
         fluid.Executor(fluid.CUDAPlace(0))
     assert not fluid.core.is_compiled_with_cuda()
-    with pytest.raises(NotImplementedError, match="eager"):
-        fluid.dygraph
 
 
 def test_flags():

@@ -11,7 +11,7 @@ import pytest
 import oarlock.fluid as fluid
 from oarlock.fluid import annotations, debugger, default_scope_funcs, device_worker, evaluator, graphviz, layers, log_helper, net_drawer
 from oarlock.fluid import trainer_desc, trainer_factory, wrapped_decorator
-from oarlock.fluid._layer_object import Layer
+from oarlock.fluid.dygraph.layers import Layer
 
 CPU = fluid.CPUPlace()
 
@@ -283,7 +283,7 @@ def test_layers_are_changed_by_assignment_and_hooks():
         two.add_parameter("wrong", 1)
     with pytest.raises(AssertionError, match="takes a Layer"):
         two.add_sublayer("wrong", 1)
-    with pytest.raises(TypeError, match="assignment to 'weight'"):
+    with pytest.raises(TypeError, match="assignment to parameter 'weight'"):
         two.weight = 3
     two.weight = None
     assert two.weight is None

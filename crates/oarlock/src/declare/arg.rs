@@ -51,6 +51,44 @@ impl fmt::Debug for Predicate {
 }
 
 impl Arg {
+    /// Appends what tells this value from others; false if it cannot be compared.
+    pub(crate) fn write_key(&self, key: &mut Vec<u8>) -> bool {
+        let mut text = |kind: u8, text: &str| {
+            key.push(kind);
+            key.extend((text.len() as u32).to_le_bytes());
+            key.extend(text.as_bytes());
+        };
+        match self {
+            Arg::None => key.push(0),
+            Arg::Bool(v) => key.extend([1, u8::from(*v)]),
+            Arg::Int(v) => {
+                key.push(2);
+                key.extend(v.to_le_bytes());
+            }
+            Arg::Float(v) => {
+                key.push(3);
+                key.extend(v.to_bits().to_le_bytes());
+            }
+            Arg::Str(v) => text(4, v),
+            Arg::Var(v) => text(5, v.name()),
+            Arg::DType(v) => key.extend([6, *v as u8]),
+            Arg::List(items) => {
+                key.push(7);
+                key.extend((items.len() as u32).to_le_bytes());
+                return items.iter().all(|item| item.write_key(key));
+            }
+            Arg::Tensor(_)
+            | Arg::Param(_)
+            | Arg::Initializer(_)
+            | Arg::Rule(_)
+            | Arg::Predicate(_)
+            | Arg::Other(..) => {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The integer, if it is one.
     pub fn int(&self) -> Option<i64> {
         match self {

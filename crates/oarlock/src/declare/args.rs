@@ -32,6 +32,15 @@ impl Args {
         self.values.push((name.into(), value.into()));
     }
 
+    /// Appends what tells these arguments from others; false if one of them cannot be compared, such as an initializer.
+    pub(crate) fn write_key(&self, key: &mut Vec<u8>) -> bool {
+        self.values.iter().all(|(name, value)| {
+            key.extend(name.as_bytes());
+            key.push(0);
+            value.write_key(key)
+        })
+    }
+
     /// The value, unless it is nothing or was not given.
     pub fn get(&self, name: &str) -> Option<&Arg> {
         let found = self.values.iter().find(|(n, _)| n == name).map(|(_, value)| value);

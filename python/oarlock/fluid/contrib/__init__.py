@@ -39,6 +39,4 @@ def __getattr__(name):
         return utils if name == "utils" else getattr(utils, name)
     if name in _ABSENT:
         raise NotImplementedError(_ABSENT[name])
-    if name in layers._NOT_HERE:
-        return getattr(layers, name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

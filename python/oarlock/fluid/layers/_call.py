@@ -6,6 +6,7 @@ from .. import _state, options
 from ..framework import Parameter, default_main_program
 from ..param_attr import WeightNormParamAttr
 from . import _accepted
+from ._at_once import at_once
 from ._tensor_arguments import WITH_VARIABLES, normalized
 
 
@@ -20,7 +21,10 @@ def _checked(name):
 
 def layer(name, args):
     """Calls a layer of the core with its arguments by name."""
-    _accepted.check(name, args)
+    if _state.capture is not None:
+        args = _state.capture.arguments(args)
+    if _state.tracer is None:
+        _accepted.check(name, args)
     unread = _checked(name)
     for argument, key in unread:
         if argument in args:
@@ -29,6 +33,8 @@ def layer(name, args):
     made = WITH_VARIABLES[name](args) if name in WITH_VARIABLES else None
     if made is not None:
         return made
+    if _state.tracer is not None:
+        return at_once(name, args)
     main = default_main_program()
     if any(isinstance(value, WeightNormParamAttr) for value in args.values()):
         return _with_normed_weights(name, args, main)

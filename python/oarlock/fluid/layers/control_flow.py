@@ -244,8 +244,48 @@ def _check_callable(layer, **functions):
             raise TypeError("The %s in %s must be callable, but received %r" % (name, layer, type(function)))
 
 
+def _holds(pred, what):
+    """Whether a condition of eager mode holds."""
+    # Scripts written for Fluid catch AssertionError here.
+    if not isinstance(pred, Variable):
+        raise AssertionError("The pred in %s must be Variable" % what)
+    value = pred.numpy()
+    if value.size != 1:
+        raise AssertionError("condition input's numel should be 1")
+    return bool(value.reshape(-1)[0])
+
+
+def _cond_at_once(pred, true_fn, false_fn):
+    chosen = ("true_fn", true_fn) if _holds(pred, "cond") else ("false_fn", false_fn)
+    _check_callable("cond", **{chosen[0]: chosen[1]})
+    return None if chosen[1] is None else chosen[1]()
+
+
+def _case_at_once(pairs, default):
+    for pred, fn in pairs:
+        if _holds(pred, "case"):
+            _check_callable("case", fn=fn)
+            return fn()
+    # Without a default, the last one is it.
+    fn = pairs[-1][1] if default is None else default
+    _check_callable("case", default=fn)
+    return fn()
+
+
+def _loop_at_once(cond, body, loop_vars):
+    while _holds(cond(*loop_vars), "while_loop"):
+        made = body(*loop_vars)
+        made = made if isinstance(made, (list, tuple)) else [made]
+        if len(made) != len(loop_vars):
+            raise ValueError("body in while_loop should return the same arity (length and structure) and types as loop_vars")
+        loop_vars = made
+    return loop_vars
+
+
 def cond(pred, true_fn=None, false_fn=None, name=None):
     """The results of ``true_fn`` if ``pred`` holds, else those of ``false_fn``; both must return as many."""
+    if _state.tracer is not None:
+        return _cond_at_once(pred, true_fn, false_fn)
     if not isinstance(pred, Variable):
         raise TypeError("pred of cond must be a Variable, not %r" % (pred,))
     if name is not None and not isinstance(name, str):
@@ -259,6 +299,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
 def case(pred_fn_pairs, default=None, name=None):
     """The results of the first function whose condition holds; without ``default``, the last one needs none."""
+    if _state.tracer is not None:
+        return _case_at_once(pred_fn_pairs, default)
     if not isinstance(pred_fn_pairs, (list, tuple)):
         raise TypeError("pred_fn_pairs of case must be a list or a tuple, not %r" % type(pred_fn_pairs))
     for pair in pred_fn_pairs:
@@ -290,9 +332,12 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
             raise TypeError("a branch of switch_case is a function, or an int and a function, not %r" % (pair,))
         _check_callable("switch_case", fn=pair[1])
     _check_callable("switch_case", default=default)
-    branches = [(number, _Flat(fn)) for number, fn in numbered]
-    if len({number for number, _ in branches}) != len(branches):
+    if len({number for number, _ in numbered}) != len(numbered):
         raise ValueError("two branches of switch_case have the same number")
+    if _state.tracer is not None:
+        other = max(numbered, key=lambda pair: pair[0])[1] if default is None else default
+        return dict(numbered).get(int(branch_index), other)()
+    branches = [(number, _Flat(fn)) for number, fn in numbered]
     other = None if default is None else _Flat(default)
     outs = _core.switch_case(_state.builder, main._context(), branch_index, branches, other, main._wrap)
     return _finish([b for _, b in branches] + ([other] if other else []), outs)
@@ -401,6 +446,8 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
         raise TypeError("loop_vars of while_loop must be a list or a tuple, not %r" % (loop_vars,))
     if not loop_vars:
         raise ValueError("loop_vars of while_loop must not be empty")
+    if _state.tracer is not None:
+        return _loop_at_once(cond, body, loop_vars)
     main = default_main_program()
     flat = flatten(loop_vars)
 

@@ -3,7 +3,7 @@
 import copy
 
 from ... import layers
-from ..._layer_object import Layer
+from ...dygraph.layers import Layer
 
 __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
 

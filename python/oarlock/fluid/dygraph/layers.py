@@ -1,4 +1,4 @@
-"""Layers as objects: they own parameters and other layers, and build the same network at every call."""
+"""Layers as objects: they own parameters and other layers. In eager mode a call runs them; in a program it builds the same network."""
 
 import collections
 import copy
@@ -7,10 +7,12 @@ import warnings
 
 import numpy as np
 
-from . import unique_name
-from .core import CPUPlace, VarDesc
-from .framework import Parameter
-from .layer_helper_base import LayerHelperBase
+from ..._core import VarBase
+from .. import _state, unique_name
+from ..core import CPUPlace, VarDesc
+from ..core import Layer as _CoreLayer
+from ..framework import Parameter
+from .layer_object_helper import LayerObjectHelper
 
 __all__ = ["Layer"]
 
@@ -31,7 +33,16 @@ def _snake(name):
     return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 
 
-class Layer:
+def _set_value(param, value):
+    if _state.tracer is not None:
+        param.set_value(value)
+        return
+    from ..executor import global_scope
+
+    global_scope().var(param.name).get_tensor().set(np.asarray(value), CPUPlace())
+
+
+class Layer(_CoreLayer):
     """The base of layers that are objects. Derived classes write ``forward``, and make parameters in ``__init__``, or in ``_build_once`` if
     they depend on the first input. Parameters and layers that are assigned to attributes belong to the layer.
 
@@ -43,11 +54,13 @@ class Layer:
     def __init__(self, name_scope=None, dtype=VarDesc.VarType.FP32):
         self.training = True
         self._full_name = unique_name.generate(_snake(type(self).__name__) if name_scope is None else name_scope)
-        self._helper = LayerHelperBase(self._full_name, type(self).__name__)
+        self._helper = LayerObjectHelper(self._full_name)
         self._built = False
         self._dtype = dtype
         self._parameters = collections.OrderedDict()
         self._sub_layers = collections.OrderedDict()
+        self._buffers = collections.OrderedDict()
+        self._unsaved_buffers = set()
         self._forward_pre_hooks = collections.OrderedDict()
         self._forward_post_hooks = collections.OrderedDict()
 
@@ -56,11 +69,16 @@ class Layer:
             layer.training = training
 
     def train(self):
-        """Sets ``training`` of the layer and of all inside it."""
+        """Sets ``training`` of the layer and of all inside it. In eager mode operators are recorded for gradients from now on."""
+        if _state.tracer is not None:
+            _state.tracer.train_mode()
         self._set_training(True)
 
     def eval(self):
-        """Clears ``training`` of the layer and of all inside it. Operators that are built already stay: clone the program for a test."""
+        """Clears ``training`` of the layer and of all inside it. In eager mode no operators are recorded for gradients from now on, those
+        of other layers neither, until ``train``. Operators of a program that are built already stay: clone the program for a test."""
+        if _state.tracer is not None:
+            _state.tracer.eval_mode()
         self._set_training(False)
 
     def full_name(self):
@@ -92,7 +110,8 @@ class Layer:
             is_bias (bool): the default initializer is 0 instead of Xavier's.
             default_initializer: used if ``attr`` has none.
         """
-        return self._helper.create_parameter(copy.deepcopy(attr) or None, shape, dtype, is_bias, default_initializer)
+        attr = None if isinstance(attr, str) and not attr else attr
+        return self._helper.create_parameter(copy.deepcopy(attr), shape, dtype, is_bias, default_initializer)
 
     def create_variable(self, name=None, persistable=None, dtype=None, type=VarDesc.VarType.LOD_TENSOR):
         """Returns a new variable, named after the layer.
@@ -151,8 +170,47 @@ class Layer:
             if layer is not None:
                 yield from layer.named_sublayers(prefix + ("." if prefix else "") + name, True, True, layers_set)
 
+    def register_buffer(self, name, tensor, persistable=True):
+        """Makes a tensor that is not trained part of the layer.
+
+        Args:
+            name (str): the attribute under which it is found.
+            tensor (Variable): the tensor, or None.
+            persistable (bool): whether ``state_dict`` contains it.
+        """
+        if not isinstance(name, str) or "." in name or not name:
+            raise KeyError("the name of a buffer is a string without dots, not %r" % (name,))
+        if tensor is not None and not isinstance(tensor, VarBase):
+            raise TypeError("The registered buffer should be a core.VarBase, but received %s." % type(tensor).__name__)
+        if hasattr(self, name) and name not in self._buffers:
+            raise KeyError("attribute '%s' already exists." % name)
+        self._buffers[name] = tensor
+        (self._unsaved_buffers.discard if persistable else self._unsaved_buffers.add)(name)
+
+    def named_buffers(self, prefix="", include_sublayers=True):
+        """Yields buffers with the path of attributes to them.
+
+        Args:
+            prefix (str): begins every path.
+            include_sublayers (bool): with those of layers inside it.
+        """
+        seen = set()
+        for path, layer in self.named_sublayers(prefix, include_sublayers, include_self=True):
+            for name, buffer in layer._buffers.items():
+                if buffer is not None and buffer not in seen:
+                    seen.add(buffer)
+                    yield path + ("." if path else "") + name, buffer
+
+    def buffers(self, include_sublayers=True):
+        """Returns the buffers of the layer, and of those inside it.
+
+        Args:
+            include_sublayers (bool): with those inside it.
+        """
+        return [buffer for _, buffer in self.named_buffers(include_sublayers=include_sublayers)]
+
     def clear_gradients(self):
-        """Belongs to eager mode: gradients of a program are new in every run."""
+        """Sets the gradients of all trainable parameters to zeros. Belongs to eager mode: gradients of a program are new in every run."""
         for param in self.parameters():
             if param.trainable:
                 param.clear_gradient()
@@ -161,21 +219,23 @@ class Layer:
         """Makes parameters that depend on the first input."""
 
     def __call__(self, *inputs, **kwargs):
-        for hook in list(self._forward_pre_hooks.values()):
-            found = hook(self, inputs)
-            if found is not None:
-                inputs = found if isinstance(found, tuple) else (found,)
+        if self._forward_pre_hooks:
+            for hook in list(self._forward_pre_hooks.values()):
+                found = hook(self, inputs)
+                if found is not None:
+                    inputs = found if isinstance(found, tuple) else (found,)
         if not self._built:
             self._build_once(*inputs, **kwargs)
             self._built = True
         outputs = self.forward(*inputs, **kwargs)
-        for hook in list(self._forward_post_hooks.values()):
-            found = hook(self, inputs, outputs)
-            outputs = outputs if found is None else found
+        if self._forward_post_hooks:
+            for hook in list(self._forward_post_hooks.values()):
+                found = hook(self, inputs, outputs)
+                outputs = outputs if found is None else found
         return outputs
 
     def forward(self, *inputs, **kwargs):
-        """Belongs to derived classes: builds the layer."""
+        """Belongs to derived classes: computes the layer."""
         raise NotImplementedError("forward belongs to classes derived from Layer")
 
     def backward(self, *inputs):
@@ -207,37 +267,50 @@ class Layer:
         return parameter
 
     def __getattr__(self, name):
-        for owned in ("_parameters", "_sub_layers"):
-            if name in self.__dict__.get(owned, ()):
-                return self.__dict__[owned][name]
+        own = self.__dict__
+        for owned in ("_parameters", "_sub_layers", "_buffers"):
+            if name in own.get(owned, ()):
+                return own[owned][name]
         raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
 
     def __setattr__(self, name, value):
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
+            return
+        own = self.__dict__
         for owned, kind in (("_parameters", Parameter), ("_sub_layers", Layer)):
-            known = self.__dict__.get(owned)
+            known = own.get(owned)
             if isinstance(value, kind):
                 if known is None:
                     raise ValueError("super(YourLayer, self).__init__() should be called first")
-                for other in (self.__dict__, self._parameters, self._sub_layers):
-                    other.pop(name, None)
+                for other in (own, self._parameters, self._sub_layers, self._buffers):
+                    if other is not known:
+                        other.pop(name, None)
                 known[name] = value
                 return
             if known is not None and name in known:
                 if value is not None:
-                    raise TypeError("assignment to '%s' should be of type %s or None, but got '%s'" % (name, kind.__name__, type(value).__name__))
+                    what = "parameter" if kind is Parameter else "sublayer"
+                    raise TypeError("assignment to %s '%s' should be of type %s or None, but got '%s'"
+                                    % (what, name, kind.__name__, type(value).__name__))
                 known[name] = None
                 return
+        if name in own.get("_buffers", ()):
+            if value is not None and not isinstance(value, VarBase):
+                raise TypeError("assignment to buffers '%s' should be of type core.VarBase or None, but got '%s'" % (name, type(value).__name__))
+            self._buffers[name] = value
+            return
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name):
-        for owned in (self._parameters, self._sub_layers):
+        for owned in (self._parameters, self._sub_layers, self._buffers):
             if name in owned:
                 del owned[name]
                 return
         object.__delattr__(self, name)
 
     def state_dict(self, destination=None, include_sublayers=True, structured_name_prefix=""):
-        """Returns the parameters by the path of attributes to them.
+        """Returns the parameters, and the buffers to save, by the path of attributes to them.
 
         Args:
             destination (dict): gets them, if it is given.
@@ -248,26 +321,29 @@ class Layer:
         for name, param in self._parameters.items():
             if param is not None:
                 destination[structured_name_prefix + name] = param
+        for name, buffer in self._buffers.items():
+            if buffer is not None and name not in self._unsaved_buffers:
+                destination[structured_name_prefix + name] = buffer
         for name, layer in self._sub_layers.items() if include_sublayers else ():
             if layer is not None:
                 layer.state_dict(destination, True, "%s%s." % (structured_name_prefix, name))
         return destination
 
     def load_dict(self, stat_dict, include_sublayers=True, use_structured_name=True):
-        """Sets the values of parameters in the current scope.
+        """Sets the values of parameters; those of a program in the current scope.
 
         Args:
-            stat_dict (dict): arrays by path, or by name of the parameter.
+            stat_dict (dict): arrays or tensors by path, or by name of the parameter.
             include_sublayers (bool): with those of layers inside it.
             use_structured_name (bool): keys are paths; otherwise names.
         """
-        from .executor import global_scope
-
-        known = {path if use_structured_name else param.name: param for path, param in self.state_dict(None, include_sublayers).items()}
+        paths = self.state_dict(None, include_sublayers)
+        known = {path if use_structured_name else param.name: param for path, param in paths.items()}
         for key, param in known.items():
             if key not in stat_dict:
-                raise RuntimeError("Parameter not found, Can't not find [ %s ] in stat_dict" % key)
-            global_scope().var(param.name).get_tensor().set(np.asarray(stat_dict[key]), CPUPlace())
+                raise RuntimeError("Parameter not found, Can't not find [ %s ] in stat_dict use_structured_name is set to [%s]"
+                                   % (key, use_structured_name))
+            _set_value(param, stat_dict[key])
         unused = [key for key in stat_dict if key not in known]
         if unused:
             warnings.warn("Varibale [ %s ] are not used, because not included in layers state_dict" % " ".join(unused), stacklevel=2)
