@@ -19,7 +19,7 @@ from test_failures import all_gone, environment
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "oracle_job.py")
 STEPS, WORKERS, SERVERS = 40, 2, 2
 #: Kills of the longest test; a soak asks for more.
-KILLS = int(os.environ.get("OARLOCK_SOAK_KILLS", "2"))
+KILLS = int(os.environ.get("OARLOCK_TEST_KILLS", "2"))
 
 
 def launched(tmp_path, job, *flags, **env):

@@ -216,12 +216,7 @@ impl Server {
         let early = if folder.is_none() { Some(Listener::bind(&at, &options.net)?) } else { None };
         let trainers = updates.trainers;
         let state = State::new(steps_before(scope), trainers, options.policy);
-        let identity = ServerIdentity {
-            number: updates.number(),
-            lineage: folder.as_ref().map_or_else(oarlock_net::nonce, |folder| folder.lineage.clone()),
-            epoch: folder.as_ref().map_or(1, |folder| folder.epoch),
-            has_log: folder.is_some(),
-        };
+        let identity = identity(updates.number(), folder.as_ref());
         let shared = Arc::new(Shared {
             changed_rows: ChangedRows::new(trainers),
             pre_images: PreImages::new(options.policy == Policy::Wait),
@@ -244,10 +239,7 @@ impl Server {
         if let (Some(folder), Some(options)) = (folder, &shared.options.log) {
             shared.open_log(folder, saved.as_deref(), options)?;
         }
-        let listener = match early {
-            Some(listener) => listener,
-            None => Listener::bind(&at, &shared.options.net)?,
-        };
+        let listener = early.map_or_else(|| Listener::bind(&at, &shared.options.net), Ok)?;
         let endpoint = listener.endpoint().to_string();
         info!(role = "server", endpoint = endpoint.as_str(), "server {endpoint} waits for {trainers} trainers");
         let threads = vec![
@@ -345,6 +337,13 @@ impl Drop for Server {
 
 /// How long a server whose job failed stays, so that trainers receive the error.
 const FAILED_LINGER: Duration = Duration::from_secs(5);
+
+/// The identity of a server: that of its log, or a new one.
+fn identity(number: Option<u32>, folder: Option<&LogFolder>) -> ServerIdentity {
+    let (lineage, epoch) =
+        folder.map_or_else(|| (oarlock_net::nonce(), 1), |folder| (folder.lineage.clone(), folder.epoch));
+    ServerIdentity { number, lineage, epoch, has_log: folder.is_some() }
+}
 
 /// The folder of the server's log, if it is to keep one.
 fn log_folder(program: &Program, exec: &ExecOptions, options: &ServerOptions) -> Result<Option<LogFolder>> {
