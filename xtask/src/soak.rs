@@ -1,5 +1,5 @@
-//! The checks that take too long for every change: the same tests, optimised, with more cases and longer runs; and the tests of object
-//! stores, which take minutes to build and a server to talk to.
+//! The checks that take too long for every change: the same tests, optimised, with more cases and longer runs; the tests of object
+//! stores, which take minutes to build and a server to talk to; and servers and trainers that are killed at random, 200 times.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,6 +11,9 @@ use crate::{process, test};
 /// Tests that can run longer do so when this variable is set.
 const SOAK: &str = "OARLOCK_SOAK";
 
+/// How many servers and trainers the tests of durability kill.
+const KILLS: &str = "OARLOCK_TEST_KILLS";
+
 /// Where the tests find an S3 server.
 const SERVER: &str = "OARLOCK_MOTO";
 
@@ -20,6 +23,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut parts = vec![test::rust(command, args)?];
     if args.is_empty() {
         parts.push(storage()?);
+        parts.push(test::python("python/tests/jobs/test_durability.py", &[(KILLS, "200")])?);
     }
     test::report(&parts);
     Ok(())

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     command.arg("test");
     let mut parts = vec![rust(command, args)?];
     if args.is_empty() {
-        parts.push(python()?);
+        parts.push(python("python/tests", &[])?);
     }
     report(&parts);
     Ok(())
@@ -95,14 +95,15 @@ pub(crate) fn install_python() -> Result<PathBuf> {
 }
 
 /// Runs the tests of the installed package.
-fn python() -> Result<Part> {
+pub(crate) fn python(tests: &str, environment: &[(&str, &str)]) -> Result<Part> {
     let start = Instant::now();
     let mut tally = Tally::default();
     let python = install_python()?;
     // From elsewhere, so that the installed package is tested and not the source tree.
-    let tests = std::env::current_dir()?.join("python/tests");
+    let tests = std::env::current_dir()?.join(tests);
     let mut pytest = Command::new(&python);
-    pytest.current_dir("target/python").args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"]);
+    pytest.envs(environment.iter().copied()).current_dir("target/python");
+    pytest.args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"]);
     // Tests of jobs wait for processes most of the time, so more files run at once than there are cores.
     pytest.args(["-n", "3", "--dist", "loadfile"]).arg(tests);
     let status = process::lines(&mut pytest, |line| {

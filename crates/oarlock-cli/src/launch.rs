@@ -104,6 +104,14 @@ enum Backend {
     Nccl,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Durability {
+    /// The page cache has it.
+    Process,
+    /// The disk has it.
+    Power,
+}
+
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(crate) struct Launch {
@@ -118,6 +126,22 @@ pub(crate) struct Launch {
     /// How often each worker is started again if it fails; 0 if left out, 3 with --elastic. More than 0 makes servers wait for it.
     #[arg(long, aliases = ["max_restart", "max-restarts", "max_restarts"], value_name = "N")]
     max_restart: Option<u32>,
+    /// Where servers keep their logs, with which they are restarted when a signal ended them. If left out: OARLOCK_SERVER_LOG, or
+    /// `server-state` in the directory of --log-dir. A job that is done deletes its logs.
+    #[arg(long, alias = "server_log", value_name = "DIR", conflicts_with = "no_server_log")]
+    server_log: Option<PathBuf>,
+    /// Servers keep no logs: one that ends fails the job, and updates since the last checkpoint are lost.
+    #[arg(long, alias = "no_server_log")]
+    no_server_log: bool,
+    /// What an acknowledged update survives: the end of its server by any signal (process), or a loss of power, too (power).
+    #[arg(long, value_name = "LEVEL")]
+    durability: Option<Durability>,
+    /// How often each server is restarted with its log in an hour.
+    #[arg(long, alias = "max_server_restart", default_value_t = 3, value_name = "N")]
+    max_server_restart: u32,
+    /// Go on with the job that --job-id names, whose launcher was killed: its servers have their logs.
+    #[arg(long, requires = "job_id", conflicts_with = "no_server_log")]
+    resume: bool,
     /// Collective workers go on when one of them dies, from the last step; one that is started again gets the state of the others.
     #[arg(long)]
     elastic: bool,
@@ -245,6 +269,7 @@ impl Launch {
     /// Runs the job; returns its exit code.
     pub(crate) fn run(self) -> Result<u8> {
         let settings = self.settings()?;
+        let server_logs = self.server_logs();
         let mut words = self.program.into_iter();
         // Clap asks for at least one.
         let name = words.next().unwrap_or_default();
@@ -278,8 +303,24 @@ impl Launch {
             ready: Duration::from_secs(self.ready_timeout),
             progress: notes,
             job: self.job.job_id,
+            server_logs,
         };
         if mpirun { launch::run_mpi(&job) } else { launch::run(&job) }
+    }
+
+    /// How servers keep logs.
+    fn server_logs(&self) -> launch::ServerLogs {
+        let beside_logs = || match &self.log_dir {
+            Some(dir) => (!dir.as_os_str().is_empty()).then(|| dir.join("server-state")),
+            None => Some(PathBuf::from("log/server-state")),
+        };
+        let dir = self.server_log.clone().or_else(|| launch::var("OARLOCK_SERVER_LOG").map(PathBuf::from));
+        launch::ServerLogs {
+            dir: dir.or_else(beside_logs).filter(|_| !self.no_server_log).map(|dir| launch::absolute(&dir)),
+            max_restart: self.max_server_restart,
+            resume: self.resume,
+            durability: self.durability.and_then(|level| Some(level.to_possible_value()?.get_name().to_string())),
+        }
     }
 
     /// The variables that say how processes exchange values.

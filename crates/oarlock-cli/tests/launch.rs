@@ -548,3 +548,46 @@ fn the_doctor_finds_what_would_fail() {
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     ended.says(&["ok    server 1 can listen on 127.0.0.1:"]);
 }
+
+/// A server that leaves what a log leaves, ends itself by a signal, and stays when it is restarted; a worker that waits for that.
+const KILLED_SERVER: &str = "if [ $TRAINING_ROLE = PSERVER ]; then \
+     if [ -n \"$OARLOCK_SERVER_LOG\" ]; then d=$OARLOCK_SERVER_LOG/$OARLOCK_JOB_ID/$PADDLE_PSERVER_ID/server; \
+     mkdir -p $d; echo {} > $d/server.json; fi; \
+     [ $OARLOCK_RESTART = 0 ] && kill -9 $$; touch back; exec sleep 100; fi\n\
+     while [ ! -e back ]; do sleep 0.05; done";
+
+const ONE_WORKER: &str = "--server_num 1 --worker_num 1 --ready_timeout 0";
+
+#[test]
+fn server_that_a_signal_ended_is_restarted_with_its_log() {
+    let place = Place::new("server-restart");
+    let ended = place.run(ONE_WORKER, KILLED_SERVER);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.says(&["server 0 was killed with signal 9", "it is restarted with its log", "the job is done after"]);
+    assert!(!place.0.join("log/server-state").exists(), "logs of a job that is done are deleted");
+    place.is_clean();
+}
+
+#[test]
+fn server_without_a_log_is_not_restarted() {
+    for flags in ["--no-server-log", "--max-server-restart 0", "--log-dir="] {
+        let place = Place::new("server-no-restart");
+        let ended = place.run(&format!("{ONE_WORKER} {flags}"), KILLED_SERVER);
+        assert_eq!(ended.code, Some(137), "{flags}: {}", ended.err);
+        place.is_clean();
+    }
+}
+
+#[test]
+fn job_that_failed_says_how_it_goes_on_and_is_not_begun_again_by_chance() {
+    let place = Place::new("server-resume");
+    let fails = format!("{KILLED_SERVER}\nexit 3");
+    let ended = place.run(&format!("{ONE_WORKER} --job-id j7"), &fails);
+    assert_eq!(ended.code, Some(3), "{}", ended.err);
+    let ended = place.run(&format!("{ONE_WORKER} --job-id j7"), KILLED_SERVER);
+    ended.says(&["job \"j7\" has logs of servers in", "--resume"]);
+    let ended = place.run(&format!("{ONE_WORKER} --job-id j8 --resume"), KILLED_SERVER);
+    ended.says(&["job \"j8\" has no logs of servers in"]);
+    let ended = place.run(&format!("{ONE_WORKER} --job-id j7 --resume"), KILLED_SERVER);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}

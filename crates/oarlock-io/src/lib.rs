@@ -9,6 +9,7 @@ mod format;
 mod model;
 mod reader_op;
 mod store;
+pub mod wal;
 
 use oarlock_ir::OpDef;
 

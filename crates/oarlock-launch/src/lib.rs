@@ -30,7 +30,7 @@ pub use plan::{Ask, Plan, plan};
 pub use program::Program;
 pub use rendezvous::{Rendezvous, gather_nodes};
 pub use server_memory::server_bytes;
-pub use supervise::{Launch, run};
+pub use supervise::{Launch, ServerLogs, absolute, run};
 
 /// The time: the one clock of the launcher.
 #[expect(clippy::disallowed_methods, reason = "deadlines of real processes")]

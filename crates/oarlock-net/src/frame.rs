@@ -18,7 +18,7 @@ use oarlock_tensor::{Buf, Foreign};
 use super::fault;
 
 /// The version of the protocol. The first six bytes of a frame (magic and version) are the same in all versions.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Sections start at multiples of this, in the frame's payload and in memory.
 pub const ALIGN: usize = 64;
@@ -225,6 +225,21 @@ pub struct Incoming {
     places: Vec<Range<usize>>,
     /// Shared with readers of sections in place.
     payload: Arc<Buf>,
+    /// The checksum of the payload, if it came with the frame.
+    pub(super) payload_check: Option<u32>,
+}
+
+/// The bytes of a received frame, for a log: written one after the other they are a frame without a checksum of its payload.
+#[derive(Debug)]
+pub struct FrameParts<'a> {
+    /// The header.
+    pub header: [u8; HEADER],
+    /// Table and meta.
+    pub front: &'a [u8],
+    /// The sections with the zeros between them.
+    pub payload: &'a [u8],
+    /// The CRC-32 of the payload, if it is known without reading it.
+    pub payload_check: Option<u32>,
 }
 
 /// A section of a payload.
@@ -285,6 +300,31 @@ impl Incoming {
         Arc::make_mut(&mut self.payload)
     }
 
+    /// The frame as bytes, from where they lie.
+    pub fn parts(&self) -> FrameParts<'_> {
+        let header = Header { flags: 0, ..self.header }.encode();
+        let payload = &self.payload.bytes()[..self.header.payload as usize];
+        FrameParts { header, front: &self.front, payload, payload_check: self.payload_check }
+    }
+
+    /// Reads a frame that was written as [`Incoming::parts`] are. `origin` names the bytes in errors; they are the frame and nothing else.
+    pub fn decode(&mut self, bytes: &[u8], origin: &str) -> Result<()> {
+        let damaged = |what: &str| Error::new(Kind::Format, format!("{origin} holds a damaged frame: {what}"));
+        let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("it has no header"))?;
+        let header = Header::parse(header, bytes.len() as u64, origin)?;
+        if header.flags != 0 || header.frame_len() != Some(bytes.len() as u64) {
+            return Err(damaged("it has another length than its header says"));
+        }
+        self.start(header);
+        let (front, payload) = rest.split_at(self.front.len());
+        self.front.copy_from_slice(front);
+        self.check_front(origin)?;
+        let room = self.payload_mut();
+        room.resize(payload.len());
+        room.bytes_mut().copy_from_slice(payload);
+        Ok(())
+    }
+
     /// Bytes of memory it holds.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
@@ -294,6 +334,7 @@ impl Incoming {
     /// Makes it empty, for the frame that follows `header`.
     pub(super) fn start(&mut self, header: Header) {
         self.header = header;
+        self.payload_check = None;
         self.places.clear();
         self.front.clear();
         self.front.resize(header.front_len() as usize, 0);

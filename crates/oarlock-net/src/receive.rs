@@ -196,6 +196,7 @@ impl Receiver {
                 if mem::take(&mut self.check).finalize() != u32::from_le_bytes(self.trailer) {
                     return Err(fault::damaged(&self.peer, "the checksum of its payload is wrong"));
                 }
+                frame.payload_check = Some(u32::from_le_bytes(self.trailer));
                 self.turn_to(Stage::Header);
                 return Ok(true);
             }

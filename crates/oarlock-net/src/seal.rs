@@ -36,6 +36,23 @@ pub fn fingerprint(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes)[..8])
 }
 
+/// A name, such as that of a job, as the name of a file.
+pub fn file_name(name: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let text: String = name.chars().map(|c| if kept(c) { c } else { '_' }).collect();
+    let dots = text.chars().all(|c| c == '.');
+    // Two names that differ only in what is replaced must not share a file.
+    if text == name && !dots { text } else { format!("{text}-{}", fingerprint(name.as_bytes())) }
+}
+
+#[test]
+fn names_of_jobs_become_names_of_files() {
+    assert_eq!(file_name("launch-12"), "launch-12");
+    assert!(file_name("../a b").starts_with(".._a_b-"));
+    assert!(file_name("..").starts_with("..-"));
+    assert_ne!(file_name("a b"), file_name("a:b"));
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -310,7 +310,7 @@ fn other_protocols_are_recognised_by_their_first_bytes() {
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "it speaks HTTP"),
         (&[0x16, 3, 1, 0, 200][..], "it speaks TLS, and this end does not"),
         (&[0; 100][..], "it is not Oarlock"),
-        (&b"OARL\x02\x00"[..], "speaks version 2 of the protocol, this process speaks version 1"),
+        (&b"OARL\x01\x00"[..], "speaks version 1 of the protocol, this process speaks version 2"),
     ] {
         let mut peer = TcpStream::connect(listener.endpoint()).unwrap();
         peer.write_all(greeting).unwrap();
@@ -320,7 +320,7 @@ fn other_protocols_are_recognised_by_their_first_bytes() {
         // It receives the name of this protocol; then the connection ends. A reset is as good as an end.
         let mut told = Vec::new();
         let _ = peer.read_to_end(&mut told);
-        assert!(told.starts_with(b"OARL\x01\x00"), "{told:?}");
+        assert!(told.starts_with(b"OARL\x02\x00"), "{told:?}");
     }
     // One that only checks whether a process listens is no error.
     drop(TcpStream::connect(listener.endpoint()).unwrap());
@@ -338,7 +338,7 @@ fn a_client_learns_of_a_server_of_another_version() {
         accepted.write_all(b"OARL\x07\x00 whatever a header is then").unwrap();
         let e = client.join().unwrap().unwrap_err().to_string();
         let text = format!(
-            "error[network]: {endpoint} speaks version 7 of the protocol, this process speaks version 1\n  \
+            "error[network]: {endpoint} speaks version 7 of the protocol, this process speaks version 2\n  \
              help: install the same Oarlock on every machine of the job"
         );
         assert_eq!(e, text);

@@ -33,13 +33,26 @@ fn part_stem(name: &str) -> String {
     format!("{name}.part-")
 }
 
+/// The variable of a file with some rows of a table.
+pub(crate) fn table_of_part(file: &str) -> Option<&str> {
+    let (name, group) = file.rsplit_once(".part-")?;
+    (group.len() == 5 && group.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+}
+
 /// The name of the headers of a table, which are no variable: the age and counts of its rows, and of ids that wait for admission. A line
 /// of four numbers each: [`ROW`], id, last update, count; [`WAITING`], the same of an id without a row; [`TOSSES`], shard, 0, count;
 /// [`SHOWS`], id, the bits of its shows and of its clicks; [`CLOCK`], 0, updates of the table, 0. A line of another kind is one of a later
 /// version and says nothing. Checkpoints of before have none, and all rows count as updated once.
 pub(crate) fn headers_of(table: &str) -> String {
-    format!("{table}@HEADERS")
+    format!("{table}{HEADERS}")
 }
+
+/// The table whose headers have this name, if it is one of headers.
+pub(crate) fn table_of_headers(name: &str) -> Option<&str> {
+    name.strip_suffix(HEADERS)
+}
+
+const HEADERS: &str = "@HEADERS";
 
 pub(crate) const ROW: i64 = 0;
 pub(crate) const WAITING: i64 = 1;

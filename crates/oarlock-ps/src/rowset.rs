@@ -19,6 +19,15 @@ impl RowSet {
         self.first = self.first.min(word);
     }
 
+    /// All marked rows, ascending. They stay marked.
+    pub(crate) fn marked(&self) -> impl Iterator<Item = i64> + '_ {
+        let words = self.bits.iter().enumerate();
+        words.flat_map(|(word, bits)| {
+            let marked = move |bit: &i64| *bits >> *bit & 1 == 1;
+            (0..64).filter(marked).map(move |bit| word as i64 * 64 + bit)
+        })
+    }
+
     /// All marked rows, ascending; none is marked afterwards.
     pub(crate) fn take(&mut self) -> Vec<i64> {
         self.take_some(usize::MAX)
@@ -48,6 +57,7 @@ fn marked_rows_are_returned_once_and_in_order() {
     assert_eq!(set.take_some(0), [0_i64; 0]);
     assert_eq!(set.take_some(2), [3, 63]);
     set.mark(9);
+    assert_eq!(set.marked().collect::<Vec<_>>(), [9, 64, 700]);
     assert_eq!(set.take(), [9, 64, 700]);
     assert!(set.take().is_empty());
     set.mark(0);

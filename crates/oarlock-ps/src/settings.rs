@@ -1,16 +1,17 @@
 //! Settings of servers and trainers from the environment.
 
+use oarlock_io::wal::Durability;
 use oarlock_io::{TableFiles, TableForm};
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::{Floats, Get, NetOptions, env_var, millis};
 
 use crate::client::ClientOptions;
-use crate::server::{Policy, ServerOptions};
+use crate::server::{LogOptions, Policy, ServerOptions};
 
 impl ServerOptions {
     /// As the environment says: `OARLOCK_ON_LOSS` (fail, wait or shrink), `FLAGS_rpc_deadline` (milliseconds),
-    /// `OARLOCK_SILENCE` (milliseconds without a heartbeat after which a trainer is lost), `OARLOCK_STAY`, and what
-    /// [`NetOptions::from_env`] reads.
+    /// `OARLOCK_SILENCE` (milliseconds without a heartbeat after which a trainer is lost), `OARLOCK_STAY`, `OARLOCK_SERVER_LOG` (the
+    /// folder of logs), `OARLOCK_DURABILITY` (process or power), `OARLOCK_SERVER_LOG_MB`, and what [`NetOptions::from_env`] reads.
     pub fn from_env() -> Result<ServerOptions> {
         ServerOptions::from_vars(&env_var)
     }
@@ -29,6 +30,7 @@ impl ServerOptions {
             deadline: millis(get, "FLAGS_rpc_deadline")?.unwrap_or(default.deadline),
             silence: millis(get, "OARLOCK_SILENCE")?.unwrap_or(default.silence),
             stay: get("OARLOCK_STAY").is_some_and(|v| v != "0"),
+            log: server_log(get)?,
             ..default
         })
     }
@@ -50,6 +52,27 @@ impl ClientOptions {
             ..default
         })
     }
+}
+
+fn server_log(get: Get<'_>) -> Result<Option<LogOptions>> {
+    let Some(root) = get("OARLOCK_SERVER_LOG").filter(|root| !root.is_empty()) else { return Ok(None) };
+    let mut log = LogOptions::at(root);
+    if let Some(name) = get("OARLOCK_DURABILITY") {
+        log.durability = Durability::parse(&name).ok_or_else(|| {
+            Error::new(Kind::Argument, format!("OARLOCK_DURABILITY names no level: {name:?}"))
+                .help("set it to process or power, or unset it")
+        })?;
+    }
+    if let Some(text) = get("OARLOCK_SERVER_LOG_MB") {
+        log.limit = match text.trim().parse::<u64>() {
+            Ok(mb) if (1..=1 << 20).contains(&mb) => mb << 20,
+            _ => {
+                let what = format!("OARLOCK_SERVER_LOG_MB must be a positive number of MiB, but it is {text:?}");
+                return Err(Error::new(Kind::Argument, what));
+            }
+        };
+    }
+    Ok(Some(log))
 }
 
 fn floats(get: Get<'_>) -> Result<Floats> {
@@ -96,6 +119,9 @@ mod tests {
     fn environment_variables_set_options() {
         let options = ServerOptions::from_vars(&with("OARLOCK_ON_LOSS", "shrink")).unwrap();
         assert_eq!(options.policy, Policy::Shrink);
+        assert!(options.log.is_none());
+        let options = ServerOptions::from_vars(&with("OARLOCK_SERVER_LOG", "logs")).unwrap();
+        assert_eq!(options.log.unwrap().root.to_str(), Some("logs"));
         let options = ClientOptions::from_vars(&with("OARLOCK_TABLE_FILES", "text")).unwrap();
         assert_eq!(options.tables.form, TableForm::Text);
         let options = ClientOptions::from_vars(&with("OARLOCK_TABLE_PART_MB", "0.5")).unwrap();

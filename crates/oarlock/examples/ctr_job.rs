@@ -61,6 +61,7 @@ fn whole_job() -> Outcome<()> {
         job: None,
         elastic: false,
         settings: Vec::new(),
+        server_logs: launch::ServerLogs::default(),
     };
     let code = launch::run(&job)?;
     if code != 0 {

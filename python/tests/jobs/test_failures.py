@@ -64,7 +64,8 @@ def all_gone(pids):
 @pytest.mark.parametrize("role,named", [("PSERVER1", "server 1"), ("TRAINER0", "worker 0"), ("TRAINER1", "worker 1")])
 def test_a_killed_process_ends_the_job_and_none_is_left(tmp_path, role, named):
     progress = str(tmp_path / "progress")
-    launcher, pids = launched(tmp_path, {"steps": 5000, "rate": 0.1, "strategy": {"a_sync": False}, "progress": progress, "pause": 0.01})
+    launcher, pids = launched(tmp_path, {"steps": 5000, "rate": 0.1, "strategy": {"a_sync": False}, "progress": progress, "pause": 0.01},
+                              "--no-server-log")
     try:
         wait_for_step(progress + ".0", 5)
         found = pids()

@@ -1,9 +1,10 @@
 //! Starts the processes of a job on this host, watches them, and ends them all when one fails or the user interrupts.
 //!
-//! Servers start first; workers start when the servers listen. A failed worker is restarted up to `max_restart` times; otherwise the
-//! first failure ends the job. One thread does it all: the system ends the processes when this thread ends (see `oarlock_sys::spawn_bound`).
+//! Servers start first; workers start when the servers listen. A failed worker is restarted up to `max_restart` times, a server that a
+//! signal ended is restarted with its log ([`server_logs`]); otherwise the first failure ends the job. One thread does it all: the system ends the processes when this thread ends (see `oarlock_sys::spawn_bound`).
 
 mod report;
+mod server_logs;
 mod variables;
 
 use std::fs::{self, File};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::logging::{self, set_status};
+use oarlock_net::nonce;
 use oarlock_sys::{Caught, Signals};
 use rustix::process::Signal;
 use tracing::{error, info, warn};
@@ -25,6 +27,7 @@ use crate::process::{Process, exit_code, how};
 use crate::program::Program;
 use crate::{host, now, var};
 use report::seconds;
+pub use server_logs::{ServerLogs, absolute};
 pub(crate) use variables::variables;
 
 /// How often processes are checked when no signal arrives.
@@ -57,6 +60,8 @@ pub struct Launch {
     pub settings: Vec<(String, String)>,
     /// The name of the job; made up if the job has one host only.
     pub job: Option<String>,
+    /// The logs of servers.
+    pub server_logs: ServerLogs,
 }
 
 /// Runs a job, and returns the exit code of the process that failed, 0 if none did, and 128 + n if signal n ended it.
@@ -73,7 +78,9 @@ pub fn run(launch: &Launch) -> Result<u8> {
         fs::create_dir_all(dir).map_err(failed)?;
     }
     let failed = |e| Error::new(Kind::Io, format!("signals cannot be held back: {e}"));
-    Supervisor::new(launch, Signals::hold().map_err(failed)?).run()
+    let supervisor = Supervisor::new(launch, Signals::hold().map_err(failed)?);
+    launch.server_logs.check(supervisor.job_of_servers().as_deref())?;
+    supervisor.run()
 }
 
 /// The endpoint on which a process must listen. A worker with servers may listen, too, but need not.
@@ -91,6 +98,10 @@ struct JobProcess<'a> {
     process: Option<Process>,
     restarts: u32,
     end: Option<ExitStatus>,
+    /// When a server was restarted.
+    restarted: Vec<Instant>,
+    /// When it is to be restarted.
+    restart_at: Option<Instant>,
 }
 
 impl JobProcess<'_> {
@@ -100,6 +111,11 @@ impl JobProcess<'_> {
 
     fn is_running(&self) -> bool {
         self.process.is_some() && self.end.is_none()
+    }
+
+    /// Does it run, or will it soon?
+    fn is_wanted(&self) -> bool {
+        self.is_running() || self.restart_at.is_some()
     }
 }
 
@@ -145,8 +161,16 @@ impl Drop for Supervisor<'_> {
 
 impl<'a> Supervisor<'a> {
     fn new(launch: &'a Launch, signals: Signals) -> Supervisor<'a> {
-        let process = |cluster| JobProcess { cluster, process: None, restarts: 0, end: None };
-        let made_up = || launch.plan.complete.then(|| format!("launch-{}", std::process::id()));
+        let process = |cluster| JobProcess {
+            cluster,
+            process: None,
+            restarts: 0,
+            end: None,
+            restarted: Vec::new(),
+            restart_at: None,
+        };
+        // Numbers of processes repeat, above all in containers; a new job must not find the log of an old one.
+        let made_up = || launch.plan.complete.then(|| format!("launch-{}-{}", std::process::id(), &nonce()[..6]));
         Supervisor {
             launch,
             signals,
@@ -167,6 +191,7 @@ impl<'a> Supervisor<'a> {
         set_status(String::new());
         match end {
             Ok(()) => {
+                self.launch.server_logs.delete(self.job_of_servers().as_deref());
                 info!("the job is done after {}", seconds(self.start.elapsed()));
                 Ok(0)
             }
@@ -178,6 +203,7 @@ impl<'a> Supervisor<'a> {
             Err(Stop::Failed(failed)) => {
                 self.report(&failed);
                 self.stop(Signal::TERM);
+                self.launch.server_logs.tell_where(self.job_of_servers().as_deref());
                 // A server that ends too early fails the job even with exit code 0.
                 Ok(self.processes[failed[0]].end.filter(|end| !end.success()).map_or(1, exit_code))
             }
@@ -193,6 +219,11 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// The name by which servers know their job.
+    fn job_of_servers(&self) -> Option<String> {
+        var("OARLOCK_JOB_ID").or_else(|| self.job.clone()).or_else(|| var("SYS_JOB_ID"))
+    }
+
     fn whole_job(&mut self) -> Step<()> {
         self.start_all(JobProcess::is_server)?;
         self.wait_for_servers()?;
@@ -201,7 +232,7 @@ impl<'a> Supervisor<'a> {
         while self
             .processes
             .iter()
-            .any(|job_process| job_process.is_running() && !(has_workers && job_process.is_server()))
+            .any(|job_process| job_process.is_wanted() && !(has_workers && job_process.is_server()))
         {
             self.tick()?;
         }
@@ -227,6 +258,7 @@ impl<'a> Supervisor<'a> {
         let job_process = &mut self.processes[index];
         job_process.process = Some(process);
         job_process.end = None;
+        job_process.restart_at = None;
         Ok(())
     }
 
@@ -272,7 +304,7 @@ impl<'a> Supervisor<'a> {
                 info!("waiting for {} to listen (until {limit} s)", self.names(&waiting));
             }
             self.tick()?;
-            if let Some(index) = waiting.iter().find(|index| !self.processes[**index].is_running()) {
+            if let Some(index) = waiting.iter().find(|index| !self.processes[**index].is_wanted()) {
                 let process = self.processes[*index].cluster.role;
                 error!(%process, "{process} ended before it listened");
                 return Err(Stop::Failed(vec![*index]));
@@ -299,7 +331,7 @@ impl<'a> Supervisor<'a> {
         if stay && self.processes.iter().any(JobProcess::is_running) {
             info!("no worker is left, and servers stay (OARLOCK_STAY): Ctrl-C ends them");
         }
-        while self.processes.iter().any(JobProcess::is_running) {
+        while self.processes.iter().any(JobProcess::is_wanted) {
             if !stay && self.launch.plan.complete && now() >= deadline {
                 let left: Vec<usize> = (0..self.processes.len()).filter(|i| self.processes[*i].is_running()).collect();
                 info!("{} did not end with the last worker and is stopped", self.names(&left));
@@ -318,6 +350,7 @@ impl<'a> Supervisor<'a> {
             return Err(Stop::Signal(signal));
         }
         let mut failed = Vec::new();
+        self.restart_servers()?;
         for index in self.reap() {
             let job_process = &self.processes[index];
             if job_process.end.is_some_and(|end| end.success()) {
@@ -327,7 +360,11 @@ impl<'a> Supervisor<'a> {
                     // Without it a worker that is started again only waits longer.
                     let _ = File::create(file);
                 }
-            } else if !self.finished_without(index) && !self.restart(index)? && !self.goes_on_without(index) {
+            } else if !self.finished_without(index)
+                && !self.restart(index)?
+                && !self.plan_restart_of_server(index)
+                && !self.goes_on_without(index)
+            {
                 failed.push(index);
             }
         }
@@ -386,6 +423,42 @@ impl<'a> Supervisor<'a> {
         Ok(true)
     }
 
+    /// Plans to restart a server that a signal ended and that has a log. One that ended by itself has said why, and would say it again.
+    fn plan_restart_of_server(&mut self, index: usize) -> bool {
+        let (job, logs, time) = (self.job_of_servers(), &self.launch.server_logs, now());
+        let job_process = &mut self.processes[index];
+        let Role::Server(number) = job_process.cluster.role else { return false };
+        let Some(end) = job_process.end.filter(|end| end.code().is_none()) else { return false };
+        if !logs.has(job.as_deref(), number) {
+            return false;
+        }
+        let Some(wait) = logs.wait_before_restart(&job_process.restarted, time) else {
+            warn!(
+                "server {number} {}; it was restarted {} times in an hour, and is not again",
+                how(end),
+                logs.max_restart
+            );
+            return false;
+        };
+        let delay = if wait.is_zero() { String::new() } else { format!(" in {} s", wait.as_secs()) };
+        warn!("server {number} {}; it is restarted with its log{delay}", how(end));
+        job_process.restarts += 1;
+        job_process.restarted.push(time);
+        job_process.restart_at = Some(time + wait);
+        true
+    }
+
+    /// Restarts the servers whose time has come.
+    fn restart_servers(&mut self) -> Step<()> {
+        let time = now();
+        for index in 0..self.processes.len() {
+            if self.processes[index].restart_at.is_some_and(|at| at <= time) {
+                self.start(index)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Do the others go on without a worker that is not restarted?
     fn goes_on_without(&self, index: usize) -> bool {
         let job_process = &self.processes[index];
@@ -400,6 +473,7 @@ impl<'a> Supervisor<'a> {
 
     /// Sends a signal to all processes, and kills those that do not end. A second interrupt kills at once.
     fn stop(&mut self, signal: Signal) {
+        self.processes.iter_mut().for_each(|job_process| job_process.restart_at = None);
         self.signal_all(signal);
         let deadline = now() + GRACE;
         let mut killed = false;

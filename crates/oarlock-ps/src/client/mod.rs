@@ -252,7 +252,7 @@ impl Client {
         let about = || "its first connection".to_string();
         let request = Request { kind: heartbeat::REQUEST.kind, meta: &[], sections: &[], about: &about };
         peer.ask(&mut link, &request, self.deadline())?;
-        let welcome = link.welcome.unwrap_or_default();
+        let welcome = link.welcome.clone().unwrap_or_default();
         peer.give_back(link);
         Ok(welcome)
     }

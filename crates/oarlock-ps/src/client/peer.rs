@@ -1,16 +1,23 @@
 //! One server as a trainer sees it: its connections, and requests, which are retried over a new connection while the reply is missing.
+//!
+//! The first connection tells the server's identity, and every later one is compared with it ([`history`]): a server that was restarted
+//! without what it acknowledged is refused.
+
+mod history;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use oarlock_ir::{Error, Kind, Result};
 use parking_lot::Mutex;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::ClientOptions;
 use crate::protocol::error::decode_error;
 use crate::protocol::reply;
 use crate::request::hello::{Hello, Purpose, Welcome};
+use crate::request::push;
+use history::History;
 use oarlock_net::codec::Reader;
 use oarlock_net::{Conn, Failure, Incoming, Outgoing, Received, now};
 
@@ -22,6 +29,9 @@ pub(crate) struct Request<'a> {
     /// Its subject, for error messages: `the push of step 7`.
     pub(crate) about: &'a dyn Fn() -> String,
 }
+
+/// How often a trainer logs that it waits for a server.
+const REMIND: Duration = Duration::from_secs(3);
 
 /// How often a wait for a reply checks for an interruption.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(200);
@@ -42,6 +52,7 @@ pub(crate) struct Peer {
     options: ClientOptions,
     unused: Mutex<Vec<Link>>,
     streams: AtomicU32,
+    history: History,
 }
 
 /// A stream of requests to a server: one request at a time, over one connection at a time.
@@ -50,6 +61,8 @@ pub(crate) struct Link {
     stream: u32,
     /// The number of the request under way; a retry keeps it, so that the server recognizes the duplicate.
     sequence: u64,
+    /// The number of the last push that was acknowledged.
+    acknowledged: u64,
     /// The last reply.
     pub(crate) reply: Incoming,
     /// Of the last handshake.
@@ -64,6 +77,7 @@ impl Peer {
             options: options.clone(),
             unused: Mutex::default(),
             streams: AtomicU32::new(0),
+            history: History::default(),
         }
     }
 
@@ -74,6 +88,7 @@ impl Peer {
             conn: None,
             stream: self.streams.fetch_add(1, Ordering::Relaxed),
             sequence: 0,
+            acknowledged: 0,
             reply: Incoming::new(),
             welcome: None,
         })
@@ -101,7 +116,7 @@ impl Peer {
         if link.conn.is_none() {
             // A reader does not wait for a server to be started.
             let until = if self.identity.read_only { self.options.reconnect_until(deadline) } else { deadline };
-            self.connect(link, request, until)?;
+            self.connect(link, until).map_err(|e| self.about(e.into_error(), request))?;
         }
         if self.send(link, request, deadline).is_err() {
             link.conn = None;
@@ -128,8 +143,9 @@ impl Peer {
                 }
                 Err(e) => {
                     link.conn = None;
-                    self.connect(link, request, self.options.reconnect_until(deadline))
-                        .map_err(|again| again.note(format!("the connection broke before: {}", e.report().what)))?;
+                    self.reconnect(link, deadline).map_err(|again| {
+                        self.about(again, request).note(format!("the connection broke before: {}", e.report().what))
+                    })?;
                     if self.send(link, request, deadline).is_err() {
                         link.conn = None;
                     }
@@ -139,6 +155,9 @@ impl Peer {
         if link.reply.kind() == reply::FAILED {
             let error = decode_error(&mut Reader::new(link.reply.meta(), "a message"), &self.endpoint)?;
             return Err(self.about(error, request));
+        }
+        if request.kind == push::REQUEST.kind {
+            link.acknowledged = link.sequence;
         }
         Ok(())
     }
@@ -165,9 +184,12 @@ impl Peer {
         }
     }
 
-    fn connect(&self, link: &mut Link, request: &Request<'_>, deadline: Instant) -> Result<()> {
+    fn connect(&self, link: &mut Link, deadline: Instant) -> std::result::Result<(), Failure> {
         let purpose = if self.identity.read_only { Purpose::ReadOnly } else { Purpose::Requests };
-        let (conn, welcome) = self.open(purpose, link.stream, deadline).map_err(|e| self.about(e, request))?;
+        let (conn, welcome) = self.try_open(purpose, link.stream, deadline)?;
+        if !self.identity.read_only {
+            self.history.check_stream(&self.endpoint, link.acknowledged, &welcome).map_err(Failure::Final)?;
+        }
         if self.identity.read_only
             && let Err(e) = conn.watch_closely()
         {
@@ -178,19 +200,70 @@ impl Peer {
         Ok(())
     }
 
+    /// Connects again after the connection broke. A server with a log may be restarted: it is waited for until the deadline of the
+    /// request; another one only for a while.
+    fn reconnect(&self, link: &mut Link, deadline: Instant) -> Result<()> {
+        if !self.has_log() {
+            return self.connect(link, self.options.reconnect_until(deadline)).map_err(Failure::into_error);
+        }
+        let start = now();
+        loop {
+            let connected = self.connect(link, deadline.min(now() + REMIND));
+            let waited = start.elapsed().as_secs();
+            match connected {
+                Ok(()) if waited == 0 => return Ok(()),
+                Ok(()) => {
+                    info!(peer = %self.endpoint, "server {} is back after {waited} s", self.endpoint);
+                    return Ok(());
+                }
+                Err(Failure::Final(e)) => return Err(e),
+                Err(failure) if now() >= deadline => return Err(failure.into_error()),
+                Err(_) => self.options.check_interrupted()?,
+            }
+            let limit = deadline.saturating_duration_since(start).as_secs();
+            info!(
+                peer = %self.endpoint,
+                "waiting for server {} ({waited} s of at most {limit} s): it is gone, and keeps a log to be restarted with",
+                self.endpoint
+            );
+        }
+    }
+
+    /// Does the server keep a log, as far as it is known?
+    pub(crate) fn has_log(&self) -> bool {
+        self.history.has_log()
+    }
+
+    /// The server acknowledged a push of this trainer, of this step if steps are counted.
+    pub(crate) fn count_push(&self, step: u64) {
+        self.history.count_push(step);
+    }
+
     /// Opens a connection and introduces this process.
     pub(crate) fn open(&self, purpose: Purpose, stream: u32, deadline: Instant) -> Result<(Conn, Welcome)> {
-        self.say_hello(Conn::connect(&self.endpoint, &self.options.net, deadline)?, purpose, stream, deadline)
+        self.try_open(purpose, stream, deadline).map_err(Failure::into_error)
+    }
+
+    /// The same; the error tells whether the server may not be there yet, or waiting cannot help.
+    fn try_open(
+        &self,
+        purpose: Purpose,
+        stream: u32,
+        deadline: Instant,
+    ) -> std::result::Result<(Conn, Welcome), Failure> {
+        let conn = Conn::reach(&self.endpoint, &self.options.net, deadline)?;
+        let (conn, welcome) = self.say_hello(conn, purpose, stream, deadline)?;
+        // A reader may outlive the job that it reads from, and the next one go on in its place.
+        if !self.identity.read_only {
+            self.history.check(&self.endpoint, &welcome).map_err(Failure::Final)?;
+        }
+        Ok((conn, welcome))
     }
 
     /// Checks that the server answers. The error tells whether it may not be there yet, or waiting cannot help.
     pub(super) fn probe(&self, deadline: Instant) -> std::result::Result<(), Failure> {
         let conn = Conn::reach(&self.endpoint, &self.options.net, deadline)?;
-        match self.say_hello(conn, Purpose::ReadOnly, 0, deadline) {
-            Ok(_) => Ok(()),
-            Err(e) if matches!(e.kind(), Kind::Network | Kind::Timeout) => Err(Failure::Absent(e)),
-            Err(e) => Err(Failure::Final(e)),
-        }
+        self.say_hello(conn, Purpose::ReadOnly, 0, deadline).map(drop)
     }
 
     /// The hello of this process for a new connection.

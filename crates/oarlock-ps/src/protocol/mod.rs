@@ -28,6 +28,8 @@ pub(crate) struct RequestDef {
     pub(crate) apply: fn(&mut Call<'_>) -> Result<()>,
     /// Runs when the reply has left.
     pub(crate) after_reply: Option<fn(&Call<'_>)>,
+    /// Does again what the request did, when a server is restarted and reads it in its log. None if the request is never logged.
+    pub(crate) replay: Option<fn(&mut Call<'_>) -> Result<()>>,
     /// Samples of the request and of its replies: for hostile changes, and for comparison with recorded bytes.
     #[cfg(test)]
     pub(crate) samples: fn() -> Vec<samples::Sample>,
@@ -83,13 +85,15 @@ pub(crate) trait Message: Sized {
 
 /// Defines `REQUEST` of a file of `request/`: served by its function `apply`, with the samples of its tests.
 macro_rules! request {
-    (kind: $kind:literal, sender: $sender:expr $(, profile: $profile:literal)? $(, after_reply: $after_reply:ident)?) => {
+    (kind: $kind:literal, sender: $sender:expr $(, profile: $profile:literal)? $(, after_reply: $after_reply:ident)?
+     $(, replay: $replay:ident)?) => {
         pub(crate) const REQUEST: crate::protocol::RequestDef = crate::protocol::RequestDef {
             kind: $kind,
             sender: $sender,
             profile: [$(Some($profile),)? None][0],
             apply,
             after_reply: [$(Some($after_reply as fn(&Call<'_>)),)? None][0],
+            replay: [$(Some($replay as fn(&mut Call<'_>) -> oarlock_ir::Result<()>),)? None][0],
             #[cfg(test)]
             samples: tests::samples,
         };

@@ -17,11 +17,11 @@ use super::pause::Paused;
 use crate::checkpoint::as_tensor;
 use crate::client::{Client, Request};
 use crate::protocol::{Message, Named, Rounded, Sender, ValueReader, ValueWriter, message, reply, request};
-use crate::server::Call;
 use crate::server::all_gather::{Contribution, Gathered};
 use crate::server::read::size;
+use crate::server::{Call, State};
 
-request! { kind: 12, sender: Sender::ActiveTrainer, profile: "serve barrier" }
+request! { kind: 12, sender: Sender::ActiveTrainer, profile: "serve barrier", replay: replay }
 
 message! {
     /// The message before the value.
@@ -84,15 +84,48 @@ fn read_contribution(frame: &Incoming) -> Result<(AllGather, Tensor)> {
     }
 }
 
-/// Waits for the contributions of all trainers; returns them, or the trainers that are missing.
-fn gather(call: &Call<'_>, message: &AllGather, value: Tensor) -> Result<std::result::Result<Gathered, Vec<usize>>> {
-    let (shared, trainer, incarnation) = (call.shared, call.trainer(), call.hello.incarnation);
+/// Contributes again, and completes the all-gather if that was the last contribution.
+fn replay(call: &mut Call<'_>) -> Result<()> {
+    let (message, value) = read_contribution(call.frame)?;
+    let mut state = call.shared.state.lock();
+    contribute(call, &mut state, &message, value)?;
+    result(call, &mut state, &message);
+    Ok(())
+}
+
+fn contribute(call: &mut Call<'_>, state: &mut State, message: &AllGather, value: Tensor) -> Result<()> {
+    let (trainer, incarnation) = (call.trainer(), call.hello.incarnation);
     let AllGather { number, step, pause, .. } = *message;
-    let in_step = step > 0;
-    let of = ((incarnation, number), step);
+    let all_gather = state.all_gather(step > 0);
+    if !all_gather.has(trainer, incarnation, number) {
+        call.log()?;
+    }
+    all_gather.contribute(trainer, &message.purpose, Contribution { incarnation, number, step, pause, value })
+}
+
+/// The contributions of all trainers, if none is missing.
+fn result(call: &Call<'_>, state: &mut State, message: &AllGather) -> Option<Gathered> {
+    let (shared, trainer) = (call.shared, call.trainer());
+    let of = ((call.hello.incarnation, message.number), message.step);
+    let barrier = &state.step_barrier;
+    let trainers = (shared.updates.trainers, barrier.done());
+    let is_active = |t: usize, incarnation: u64| barrier.rejection(t, incarnation).is_none();
+    match message.step > 0 {
+        true => state.step_all_gather.result(trainer, of, |t| barrier.is_awaited(t), is_active, trainers),
+        false => state.all_gather.result(trainer, of, |t| barrier.is_awaited_at_barrier(t), is_active, trainers),
+    }
+}
+
+/// Waits for the contributions of all trainers; returns them, or the trainers that are missing.
+fn gather(
+    call: &mut Call<'_>,
+    message: &AllGather,
+    value: Tensor,
+) -> Result<std::result::Result<Gathered, Vec<usize>>> {
+    let (shared, trainer) = (call.shared, call.trainer());
+    let (in_step, of) = (message.step > 0, (call.hello.incarnation, message.number));
     let mut guard = shared.state.lock();
-    let contribution = Contribution { incarnation, number, step, pause, value };
-    if let Err(error) = guard.all_gather(in_step).contribute(trainer, &message.purpose, contribution) {
+    if let Err(error) = contribute(call, &mut guard, message, value) {
         shared.changed.notify_all();
         return Err(error);
     }
@@ -102,17 +135,10 @@ fn gather(call: &Call<'_>, message: &AllGather, value: Tensor) -> Result<std::re
         if let Some(failed) = &state.failed {
             return Err(failed.clone());
         }
-        if let Some(error) = state.all_gather(in_step).refused(trainer, of.0) {
+        if let Some(error) = state.all_gather(in_step).refused(trainer, of) {
             return Err(error);
         }
-        let barrier = &state.step_barrier;
-        let trainers = (shared.updates.trainers, barrier.done());
-        let is_active = |t: usize, incarnation: u64| barrier.rejection(t, incarnation).is_none();
-        let gathered = match in_step {
-            true => state.step_all_gather.result(trainer, of, |t| barrier.is_awaited(t), is_active, trainers),
-            false => state.all_gather.result(trainer, of, |t| barrier.is_awaited_at_barrier(t), is_active, trainers),
-        };
-        if let Some(gathered) = gathered {
+        if let Some(gathered) = result(call, state, message) {
             shared.changed.notify_all();
             return Ok(Ok(gathered));
         }

@@ -14,9 +14,9 @@ use oarlock_tensor::{DType, Tensor};
 
 use crate::client::Client;
 use crate::protocol::{Message, Sender, ValueWriter, damaged, message, request};
-use crate::server::Call;
+use crate::server::{Call, State};
 
-request! { kind: 11, sender: Sender::ActiveTrainer, profile: "serve exchange" }
+request! { kind: 11, sender: Sender::ActiveTrainer, profile: "serve exchange", replay: replay }
 
 message! {
     /// The message before the parts.
@@ -39,12 +39,27 @@ impl AllToAll {
     }
 }
 
+fn contribute(call: &mut Call<'_>, state: &mut State, round: &AllToAll) -> Result<()> {
+    let trainer = call.hello.trainer;
+    let parts = round.parts(call.frame)?.into_iter().map(|(to, part)| (to, Arc::new(part.to_vec()))).collect();
+    if !state.all_to_all.has(trainer, round.number) {
+        call.log()?;
+    }
+    state.all_to_all.contribute(trainer, round.number, parts, round.more)
+}
+
+/// Contributes again.
+fn replay(call: &mut Call<'_>) -> Result<()> {
+    let round = AllToAll::read(call.frame)?;
+    let mut state = call.shared.state.lock();
+    contribute(call, &mut state, &round)
+}
+
 fn apply(call: &mut Call<'_>) -> Result<()> {
     let (shared, trainer) = (call.shared, call.hello.trainer);
     let round = AllToAll::read(call.frame)?;
-    let parts = round.parts(call.frame)?.into_iter().map(|(to, part)| (to, Arc::new(part.to_vec()))).collect();
     let mut state = shared.state.lock();
-    state.all_to_all.contribute(trainer, round.number, parts, round.more)?;
+    contribute(call, &mut state, &round)?;
     shared.changed.notify_all();
     let deadline = now() + shared.options.deadline;
     let (received, more) = loop {

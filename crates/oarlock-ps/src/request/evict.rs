@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 
-request! { kind: 17, sender: Sender::ActiveTrainer }
+request! { kind: 17, sender: Sender::ActiveTrainer, replay: apply }
 
 message! {
     /// The rows to evict: each for which one of these holds.
@@ -39,7 +39,13 @@ message! {
 fn apply(call: &mut Call<'_>) -> Result<()> {
     let mut evict = Evict::read(call.frame)?;
     let of = (call.hello.trainer, call.hello.incarnation, evict.number);
-    evict.evicted = call.shared.last_eviction.once(of, || call.shared.updates.tables.evict(evict.stale));
+    let shared = call.shared;
+    evict.evicted = shared.last_eviction.once(of, || {
+        // A snapshot has both the record and what it does, or neither.
+        let _whole = shared.fence.read();
+        call.log()?;
+        Ok(shared.updates.tables.evict(evict.stale))
+    })?;
     call.reply.set(REQUEST.kind, &evict);
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The first message on a connection: which process connects, and for which purpose.
 //!
-//! Reply: `welcome` (2) with the last step that the server has of this trainer, and whether it must rejoin.
+//! Reply: `welcome` (2) with the identity of the server, the last step and push that it has of this trainer, and whether it must rejoin.
 
 use std::time::Instant;
 
 use oarlock_ir::{Error, Kind, Result};
 use oarlock_net::codec::{Reader, Writer, damaged};
-use oarlock_net::{Conn, Incoming, Outgoing, Received, now};
+use oarlock_net::{Conn, Failure, Incoming, Outgoing, Received, now};
 
 use crate::client::Peer;
 use crate::protocol::error::decode_error;
@@ -57,13 +57,34 @@ message! {
 }
 
 message! {
+    /// The identity of a server: the history that it holds.
+    #[derive(Default)]
+    pub(crate) struct ServerIdentity {
+        /// Its number among the servers of the job, as far as its program says.
+        pub(crate) number: Option<u32>,
+        /// The name of its history, made up when the server was first started. A server that is restarted with its log keeps it.
+        pub(crate) lineage: String,
+        /// How often the server was started with this history.
+        pub(crate) epoch: u64,
+        /// It keeps a log: if it ends, it may be restarted and go on.
+        pub(crate) has_log: bool,
+    }
+}
+
+message! {
     /// The reply.
-    #[derive(Copy, Default)]
+    #[derive(Default)]
     pub(crate) struct Welcome {
         /// The last step of this trainer that the server has.
         pub(crate) pushed: u64,
         /// The others went on without this trainer: it must agree with all servers on the step from which on it takes part again.
         pub(crate) must_rejoin: bool,
+        pub(crate) server: ServerIdentity,
+        /// The number of pushes that the server has of this trainer.
+        pub(crate) pushes: u64,
+        /// The sequence number of the last push of this stream that was applied; none where pushes are known by their steps, or the
+        /// trainer has left.
+        pub(crate) applied: Option<u64>,
     }
 }
 
@@ -93,10 +114,17 @@ fn apply(call: &mut Call<'_>) -> Result<()> {
     hello.check(&shared.options.fingerprint, &shared.updates.endpoint)?;
     let (trainer, incarnation) = (hello.trainer as usize, hello.incarnation);
     let mut state = shared.state.lock();
+    let has_left = state.step_barrier.has_left(trainer, incarnation);
     if !hello.is_read_only() {
         // A trainer that left and lost the reply leaves again: it is admitted, and takes part in nothing.
-        if !state.step_barrier.has_left(trainer, incarnation) {
-            let effects = shared.on_event(&mut state, Event::Join { trainer, incarnation });
+        if !has_left {
+            let join = Event::Join { trainer, incarnation };
+            // Other connections of a trainer that has joined change nothing.
+            let joins = state.step_barrier.rejection(trainer, incarnation).is_some();
+            let effects = match joins {
+                true => shared.on_logged_event(&mut state, join)?,
+                false => shared.on_event(&mut state, join),
+            };
             call.check_refused(&effects)?;
             state.seen[trainer] = Some((incarnation, now()));
         }
@@ -106,13 +134,15 @@ fn apply(call: &mut Call<'_>) -> Result<()> {
     if must_rejoin && shared.updates.mode != ServerMode::Sync {
         // Where no trainer waits for another, it takes part at once.
         let from = state.step_barrier.done() + 1;
-        shared.on_event(&mut state, Event::Rejoin { trainer, incarnation, from, pauses: 0 });
-        let state = &mut *state;
-        state.staleness.rejoined(trainer, |t| state.step_barrier.is_awaited(t));
+        shared.on_logged_event(&mut state, Event::Rejoin { trainer, incarnation, from, pauses: 0 })?;
         must_rejoin = false;
     }
-    let welcome = Welcome { pushed: state.step_barrier.pushed(trainer), must_rejoin };
-    call.reply.set(reply::WELCOME, &welcome);
+    let (pushed, sync) = (state.step_barrier.pushed(trainer), shared.updates.mode == ServerMode::Sync);
+    let pushes = if sync { pushed } else { state.staleness.pushes(trainer) };
+    drop(state);
+    let applied = (!sync && !has_left).then(|| shared.last_applied((hello.trainer, incarnation, hello.stream)));
+    let server = shared.identity.clone();
+    call.reply.set(reply::WELCOME, &Welcome { pushed, must_rejoin, server, pushes, applied });
     Ok(())
 }
 
@@ -124,20 +154,27 @@ impl Peer {
         purpose: Purpose,
         stream: u32,
         deadline: Instant,
-    ) -> Result<(Conn, Welcome)> {
+    ) -> std::result::Result<(Conn, Welcome), Failure> {
         let hello = self.hello(purpose, stream).to_meta();
-        conn.send(&Outgoing { kind: REQUEST.kind, id: 0, meta: hello.as_bytes(), sections: &[] }, deadline)?;
+        let out = Outgoing { kind: REQUEST.kind, id: 0, meta: hello.as_bytes(), sections: &[] };
+        conn.send(&out, deadline).map_err(Failure::Absent)?;
         let mut reply = Incoming::new();
-        match conn.recv(&mut reply, deadline)? {
-            Received::Frame if reply.kind() == reply::WELCOME => Ok((conn, Welcome::read(&reply)?)),
+        match conn.recv(&mut reply, deadline).map_err(Failure::Absent)? {
+            Received::Frame if reply.kind() == reply::WELCOME => {
+                Ok((conn, Welcome::read(&reply).map_err(Failure::Final)?))
+            }
             Received::Frame if reply.kind() == reply::FAILED => {
-                Err(decode_error(&mut Reader::new(reply.meta(), "a message"), &self.endpoint)?)
+                let refused = decode_error(&mut Reader::new(reply.meta(), "a message"), &self.endpoint);
+                Err(Failure::Final(refused.unwrap_or_else(|damaged| damaged)))
             }
             Received::Frame | Received::Closed => {
-                Err(Error::new(Kind::Network, format!("{} closed the connection instead of a greeting", self.endpoint)))
+                let what = format!("{} closed the connection instead of a greeting", self.endpoint);
+                Err(Failure::Absent(Error::new(Kind::Network, what)))
             }
-            Received::TimedOut => Err(Error::new(Kind::Timeout, format!("{} sent no greeting", self.endpoint))
-                .help("is it a parameter server of Oarlock? look at its log")),
+            Received::TimedOut => {
+                let error = Error::new(Kind::Timeout, format!("{} sent no greeting", self.endpoint));
+                Err(Failure::Absent(error.help("is it a parameter server of Oarlock? look at its log")))
+            }
         }
     }
 }
@@ -153,7 +190,8 @@ mod tests {
     }
 
     pub(super) fn samples() -> Vec<Sample> {
-        let welcome = Welcome { pushed: 8, must_rejoin: true };
+        let server = ServerIdentity { number: Some(1), lineage: "a7".into(), epoch: 2, has_log: true };
+        let welcome = Welcome { pushed: 8, must_rejoin: true, server, pushes: 9, applied: Some(10) };
         vec![Sample::of("hello", REQUEST.kind, &hello()), Sample::of("welcome", reply::WELCOME, &welcome)]
     }
 

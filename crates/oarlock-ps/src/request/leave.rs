@@ -10,8 +10,8 @@ use oarlock_net::now;
 
 use crate::client::{Client, Peer, Request, incarnation};
 use crate::protocol::{Message, Sender, message, request};
-use crate::server::Call;
 use crate::server::step_barrier::Event;
+use crate::server::{Call, Shared};
 
 request! { kind: 7, sender: Sender::Trainer, after_reply: depart }
 
@@ -24,16 +24,31 @@ message! {
 }
 
 fn apply(call: &mut Call<'_>) -> Result<()> {
-    Leave::read(call.frame).map(drop)
+    Leave::read(call.frame)?;
+    let (trainer, incarnation) = (call.trainer(), call.hello.incarnation);
+    let state = call.shared.state.lock();
+    if state.step_barrier.rejection(trainer, incarnation).is_none() {
+        // The trainer is gone when the departure takes effect: it would not leave again.
+        call.shared.log_event(Event::Leave { trainer, incarnation })?;
+        drop(state);
+        call.shared.commit_log()?;
+    }
+    Ok(())
 }
 
 fn depart(call: &Call<'_>) {
-    let (shared, trainer, incarnation) = (call.shared, call.hello.trainer, call.hello.incarnation);
-    let mut state = shared.state.lock();
-    if state.step_barrier.rejection(trainer as usize, incarnation).is_none() {
-        state.seen[trainer as usize] = None;
-        shared.applied.lock().retain(|of, _| (of.0, of.1) != (trainer, incarnation));
-        shared.on_event(&mut state, Event::Leave { trainer: trainer as usize, incarnation });
+    call.shared.depart(call.hello.trainer, call.hello.incarnation);
+}
+
+impl Shared {
+    /// A trainer has left.
+    pub(crate) fn depart(&self, trainer: u32, incarnation: u64) {
+        let mut state = self.state.lock();
+        if state.step_barrier.rejection(trainer as usize, incarnation).is_none() {
+            state.seen[trainer as usize] = None;
+            self.applied.lock().retain(|of, _| (of.0, of.1) != (trainer, incarnation));
+            self.on_event(&mut state, Event::Leave { trainer: trainer as usize, incarnation });
+        }
     }
 }
 
@@ -50,7 +65,9 @@ impl Client {
         let request = Request { kind: REQUEST.kind, meta: meta.as_bytes(), sections: &[], about: &about };
         let mut first = Ok(());
         for peer in peers.iter().filter(|_| !self.identity.lock().read_only) {
-            let left = peer.ask(&mut peer.take(), &request, now() + LEAVE_TIMEOUT);
+            // A server that keeps a log may be on its way back.
+            let timeout = if peer.has_log() { self.options.deadline } else { LEAVE_TIMEOUT };
+            let left = peer.ask(&mut peer.take(), &request, now() + timeout);
             if first.is_ok() {
                 first = left;
             }

@@ -14,7 +14,7 @@ use crate::protocol::{Message, Sender, ValueWriter, message, reply, request};
 use crate::server::Call;
 use crate::server::read::ids_of;
 
-request! { kind: 5, sender: Sender::Anyone, profile: "serve lookup" }
+request! { kind: 5, sender: Sender::Anyone, profile: "serve lookup", replay: replay }
 
 message! {
     /// The message before the ids.
@@ -30,15 +30,28 @@ message! {
     }
 }
 
+/// Makes again the rows that a lookup made.
+fn replay(call: &mut Call<'_>) -> Result<()> {
+    let lookup = Lookup::read(call.frame)?;
+    let mut rows = Vec::new();
+    for (at, table) in lookup.tables.iter().enumerate() {
+        call.shared.read_rows(table, ids_of(call.frame, at)?, &lookup, &mut rows)?;
+    }
+    Ok(())
+}
+
 fn apply(call: &mut Call<'_>) -> Result<()> {
     let (shared, frame) = (call.shared, call.frame);
     shared.lookups.fetch_add(1, Ordering::Relaxed);
     let lookup = Lookup::read(frame)?;
-    let mut bytes = 0;
+    let (mut bytes, mut made) = (0, false);
     for (at, (table, rows)) in lookup.tables.iter().zip(call.reply.rows(lookup.tables.len())).enumerate() {
-        shared.read_rows(table, ids_of(frame, at)?, &lookup, rows)?;
+        made |= shared.read_rows(table, ids_of(frame, at)?, &lookup, rows)?;
         bytes += 4 * rows.len() as u64;
         shared.check_size(bytes)?;
+    }
+    if made {
+        call.log()?;
     }
     shared.note_fetch(call.hello, true);
     call.reply.set(reply::VALUES, &());

@@ -11,7 +11,7 @@ use crate::client::{Client, Request};
 use crate::protocol::{Message, Sender, message, request};
 use crate::server::Call;
 
-request! { kind: 15, sender: Sender::ActiveTrainer }
+request! { kind: 15, sender: Sender::ActiveTrainer, replay: apply }
 
 message! {
     /// The trainers whose notifications follow.
@@ -23,6 +23,7 @@ message! {
 fn apply(call: &mut Call<'_>) -> Result<()> {
     let own = Arc::new(call.frame.section(0).unwrap_or_default().to_vec());
     let mut state = call.shared.state.lock();
+    call.log()?;
     state.notifications.insert(call.hello.trainer, own);
     let trainers = state.notifications.keys().copied().collect();
     call.reply.set(REQUEST.kind, &Notifications { trainers });

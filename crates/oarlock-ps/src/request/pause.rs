@@ -32,7 +32,7 @@ message! {
 fn apply(call: &mut Call<'_>) -> Result<()> {
     let Pause { number } = Pause::read(call.frame)?;
     let event = Event::Pause { trainer: call.trainer(), incarnation: call.hello.incarnation, number };
-    let effects = call.shared.on_event(&mut call.shared.state.lock(), event);
+    let effects = call.shared.on_logged_event(&mut call.shared.state.lock(), event)?;
     call.check_refused(&effects)?;
     call.reply.set(super::resume::REQUEST.kind, &Resumed { taken: true });
     Ok(())

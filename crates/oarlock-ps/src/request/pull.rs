@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use oarlock_ir::Result;
 
+use super::hello::Purpose;
 use crate::client::{Client, ReceivedVars, about_names, read_values};
 use crate::protocol::{Message, Sender, ValueWriter, message, reply, request};
 use crate::server::Call;
 use crate::server::read::size;
 
-request! { kind: 4, sender: Sender::Anyone, profile: "serve pull" }
+request! { kind: 4, sender: Sender::Anyone, profile: "serve pull", replay: apply }
 
 message! {
     /// The variables that are asked for.
@@ -36,7 +37,13 @@ fn apply(call: &mut Call<'_>) -> Result<()> {
     let pull = Pull::read(call.frame)?;
     match pull.changed_only {
         Some(bytes) => copy_changed_rows(call, &pull.names, bytes)?,
-        None => drop(copy_variables(call, &pull.names, pull.after_step)?),
+        None => {
+            // What a trainer fetched compensates its next gradients for the updates since.
+            if call.shared.updates.remembers_fetches() && call.hello.purpose == Purpose::Requests {
+                call.log()?;
+            }
+            copy_variables(call, &pull.names, pull.after_step)?;
+        }
     }
     call.reply.set(reply::VALUES, &());
     call.reply.set_row_counts(Vec::new());
@@ -52,7 +59,7 @@ pub(super) fn copy_variables(call: &mut Call<'_>, names: &[String], after_step: 
         shared.copy_after(name, after_step, value)?;
         bytes += size(value);
         shared.check_size(bytes)?;
-        if hello.purpose == super::hello::Purpose::Requests {
+        if hello.purpose == Purpose::Requests {
             shared.updates.remember(hello.trainer as usize, name, value)?;
         }
     }

@@ -26,7 +26,7 @@ use crate::server::read::ids_of;
 use crate::server::step_barrier::{Effect, Event};
 use crate::server::{Call, ServerMode};
 
-request! { kind: 3, sender: Sender::Trainer, profile: "serve push" }
+request! { kind: 3, sender: Sender::Trainer, profile: "serve push", replay: replay }
 
 message! {
     /// The message before the variables of a push.
@@ -51,6 +51,8 @@ pub(crate) struct PushBuffers {
     vars: Vec<Named>,
     /// The learning rates of the last push; none if they are constant, or all trainers make steps together.
     rates: Option<Scope>,
+    /// While a log is replayed: the lookups of pushes whose step is not made yet, by table.
+    later: Vec<(String, Vec<i64>)>,
 }
 
 /// A push, the number of its variables, and the first section that holds ids of rows.
@@ -61,25 +63,61 @@ struct ReadPush {
 }
 
 fn apply(call: &mut Call<'_>) -> Result<()> {
-    let ReadPush { push, count, ids_from } = read_push(call)?;
-    match (call.shared.updates.mode, push.step) {
-        (ServerMode::Sync, 0) => {
-            return Err(Error::new(Kind::Argument, "a trainer that does not wait sent to a server that does")
-                .help("trainers and servers of one job must transpile with the same `sync_mode`"));
-        }
-        (ServerMode::Sync, step) => push_and_wait(call, step, count)?,
-        _ => {
-            let applied = apply_now(call, count, &push);
-            // The memory is that of the frame, which the next request needs.
-            call.push.vars[..count].iter_mut().for_each(|(_, value)| drop_elements(value));
-            applied?;
-        }
+    let read = read_push(call)?;
+    accept(call, &read)?;
+    let ReadPush { push, ids_from, .. } = read;
+    match call.shared.updates.mode {
+        ServerMode::Sync => wait_for_step(call, push.step)?,
+        ServerMode::Geo if push.more => {}
+        _ => wait_for_staleness_bound(call)?,
     }
     let bytes = copy_variables(call, &push.wanted, u64::MAX)?;
     prefetch_rows(call, &push, ids_from, bytes)?;
+    if call.shared.updates.mode != ServerMode::Sync {
+        call.shared.snapshot_log_if_due(None);
+    }
     call.reply.set(reply::VALUES, &());
     call.reply.floats = push.floats;
     call.reply.set_row_counts(call.shared.row_counts(&push.tables));
+    Ok(())
+}
+
+/// Counts a push once: keeps its gradients for the step, or applies them.
+fn accept(call: &mut Call<'_>, read: &ReadPush) -> Result<()> {
+    match (call.shared.updates.mode, read.push.step) {
+        (ServerMode::Sync, 0) => {
+            Err(Error::new(Kind::Argument, "a trainer that does not wait sent to a server that does")
+                .help("trainers and servers of one job must transpile with the same `sync_mode`"))
+        }
+        (ServerMode::Sync, step) => keep_for_step(call, step, read.count),
+        _ => {
+            let applied = apply_once(call, read.count, &read.push);
+            // The memory is that of the frame, which the next request needs.
+            call.push.vars[..read.count].iter_mut().for_each(|(_, value)| drop_elements(value));
+            applied
+        }
+    }
+}
+
+/// Does again what a push did, with the lookups that came with it: these make rows. In synchronous training they followed the step.
+fn replay(call: &mut Call<'_>) -> Result<()> {
+    let read = read_push(call)?;
+    accept(call, &read)?;
+    if call.shared.updates.remembers_fetches() {
+        copy_variables(call, &read.push.wanted, u64::MAX)?;
+    }
+    for (at, table) in read.push.tables.iter().enumerate() {
+        call.push.later.push((table.clone(), ids_of(call.frame, read.ids_from + at)?.to_vec()));
+    }
+    if call.shared.state.lock().step_barrier.is_under_way() {
+        return Ok(());
+    }
+    let lookup = Lookup { after_step: u64::MAX, read_only: false, floats: Floats::F32, tables: Vec::new() };
+    let mut rows = Vec::new();
+    for (table, ids) in std::mem::take(&mut call.push.later) {
+        // A lookup that failed then fails now.
+        let _ = call.shared.read_rows(&table, &ids, &lookup, &mut rows);
+    }
     Ok(())
 }
 
@@ -121,43 +159,41 @@ fn drop_elements(value: &mut Value) {
     }
 }
 
-/// Applies the gradients of a push, unless it is a duplicate.
-fn apply_now(call: &mut Call<'_>, count: usize, push: &Push) -> Result<()> {
-    let (shared, hello) = (call.shared, call.hello);
+/// Applies the gradients of a push, unless it is a duplicate. The log has them first; a snapshot has both or neither.
+fn apply_once(call: &mut Call<'_>, count: usize, push: &Push) -> Result<()> {
+    let (shared, hello, id) = (call.shared, call.hello, call.frame.id());
     shared.check_active(hello)?;
-    let stream = (hello.trainer, hello.incarnation, hello.stream);
-    let stream = shared.applied.lock().entry(stream).or_default().clone();
-    let mut applied = stream.lock();
-    let id = call.frame.id();
-    if id <= *applied {
+    let stream = shared.stream((hello.trainer, hello.incarnation, hello.stream));
+    let one_at_a_time = stream.busy.lock();
+    if id <= stream.last.load(Ordering::Acquire) {
         shared.duplicates.fetch_add(1, Ordering::Relaxed);
         return Ok(());
     }
     let whole = shared.fence.read();
+    call.log()?;
     let (trainer, rounded) = (call.trainer(), push.floats != Floats::F32);
-    let PushBuffers { vars, rates } = call.push;
+    let PushBuffers { vars, rates, .. } = call.push;
     shared.updates.rates_of(&vars[..count], rates)?;
     for (name, value) in &mut vars[..count] {
         shared.updates.apply(trainer, name, value, rates.as_ref())?;
         shared.changed_rows.record(&shared.updates, (trainer, rounded), name, value);
     }
-    *applied = id;
+    stream.last.store(id, Ordering::Release);
     drop(whole);
-    drop(applied);
+    drop(one_at_a_time);
     // Only GEO pushes in parts: no other trainer gets around the staleness bound.
-    if push.more && shared.updates.mode == ServerMode::Geo {
-        return Ok(());
+    if !(push.more && shared.updates.mode == ServerMode::Geo) {
+        shared.pushes.fetch_add(1, Ordering::Relaxed);
+        shared.state.lock().staleness.pushed(trainer);
     }
-    shared.pushes.fetch_add(1, Ordering::Relaxed);
-    wait_for_staleness_bound(call)
+    Ok(())
 }
 
-/// Counts the push of a trainer that does not wait for the others; waits until it is not too far ahead of them.
+/// Waits until a trainer that does not wait for the others is not too far ahead of them.
 fn wait_for_staleness_bound(call: &Call<'_>) -> Result<()> {
     let (shared, trainer) = (call.shared, call.trainer());
-    let mut state = shared.state.lock();
-    state.staleness.pushed(trainer);
     let Some(bound) = shared.updates.max_staleness else { return Ok(()) };
+    let mut state = shared.state.lock();
     shared.changed.notify_all();
     let deadline = now() + shared.options.deadline;
     while let Some(slowest) = state.staleness.ahead_of(trainer, bound, |t| state.step_barrier.is_awaited(t)) {
@@ -173,12 +209,15 @@ fn wait_for_staleness_bound(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the gradients of a push, and waits until the step is complete.
-fn push_and_wait(call: &mut Call<'_>, step: u64, count: usize) -> Result<()> {
+/// Keeps the gradients of a push, unless it is a duplicate, and makes the step if they complete it.
+fn keep_for_step(call: &mut Call<'_>, step: u64, count: usize) -> Result<()> {
     check_complete(call, count)?;
     let (shared, trainer) = (call.shared, call.trainer());
     let mut state = shared.state.lock();
     let event = Event::Push { trainer, incarnation: call.hello.incarnation, step };
+    if state.failed.is_none() && state.step_barrier.accepts(event) {
+        call.log()?;
+    }
     let effects = shared.on_event(&mut state, event);
     call.check_refused(&effects)?;
     let counter = if effects.contains(&Effect::Accept) { &shared.pushes } else { &shared.duplicates };
@@ -188,7 +227,15 @@ fn push_and_wait(call: &mut Call<'_>, step: u64, count: usize) -> Result<()> {
     }
     if let Some(of) = effects.iter().find_map(|e| if let Effect::Apply { of, .. } = e { Some(of) } else { None }) {
         shared.make_step(&mut state, of);
+        shared.snapshot_log_if_due(Some(&mut state));
     }
+    Ok(())
+}
+
+/// Waits until a step is complete.
+fn wait_for_step(call: &Call<'_>, step: u64) -> Result<()> {
+    let shared = call.shared;
+    let mut state = shared.state.lock();
     let deadline = now() + shared.options.deadline;
     loop {
         if let Some(failed) = &state.failed {
@@ -205,7 +252,7 @@ fn push_and_wait(call: &mut Call<'_>, step: u64, count: usize) -> Result<()> {
             if absent.is_empty() {
                 return Err(shared.overdue(&format!("step {step}"), &awaited));
             }
-            absent.into_iter().for_each(|trainer| drop(shared.on_event(&mut state, Event::Absent { trainer })));
+            absent.into_iter().for_each(|trainer| shared.lose(&mut state, Event::Absent { trainer }));
         }
     }
 }
@@ -311,6 +358,9 @@ impl Client {
         let exchange = self.servers_changed();
         done?;
         arrived.store(prefetch, exchange)?;
+        for endpoint in endpoints.iter().filter(|endpoint| !step.more.contains(endpoint)) {
+            self.peer(endpoint, trainer).count_push(number);
+        }
         if number > 0 {
             self.done.store(number, Ordering::Release);
         }

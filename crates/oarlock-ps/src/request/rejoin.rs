@@ -43,7 +43,7 @@ fn apply(call: &mut Call<'_>) -> Result<()> {
     let mut state = shared.state.lock();
     if from > 0 {
         let event = Event::Rejoin { trainer, incarnation, from, pauses: rejoin.pauses };
-        let effects = shared.on_event(&mut state, event);
+        let effects = shared.on_logged_event(&mut state, event)?;
         rejoin.from = if call.check_refused(&effects).is_ok() { from } else { 0 };
     }
     let until = now() + REPLY_AFTER;

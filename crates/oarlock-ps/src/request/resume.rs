@@ -16,7 +16,7 @@ use crate::protocol::{Message, RequestDef, Sender, ValueWriter, message, request
 use crate::server::step_barrier::Event;
 use crate::server::{Call, ServerMode};
 
-request! { kind: 22, sender: Sender::ActiveTrainer }
+request! { kind: 22, sender: Sender::ActiveTrainer, replay: apply }
 
 message! {
     /// These pauses are over.
@@ -39,6 +39,7 @@ fn apply(call: &mut Call<'_>) -> Result<()> {
     let shared = call.shared;
     let resume = Resume::read(call.frame)?;
     let mut state = shared.state.lock();
+    call.log()?;
     // Where no trainer waits for the end of a step, steps are not counted.
     let from = if shared.updates.mode == ServerMode::Sync { resume.from } else { state.step_barrier.done() + 1 };
     let mut resumed = Vec::new();

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use oarlock_io::{decode_tensor, encode_tensor};
 use oarlock_ir::{Error, Kind, Result};
+use oarlock_net::codec::{Reader, Writer};
 use oarlock_tensor::Tensor;
 
 /// The contributions of all trainers, by their numbers, and how many steps were made when the last of them arrived.
@@ -44,6 +46,31 @@ pub(crate) struct AllGather {
 }
 
 impl AllGather {
+    /// Was this contribution made before, to the all-gather under way or to the last one?
+    pub(crate) fn has(&self, trainer: usize, process: u64, number: u64) -> bool {
+        let same = |part: &Contribution| (part.incarnation, part.number) == (process, number);
+        self.contributions.get(&trainer).is_some_and(same) || self.last.0.get(&trainer).is_some_and(same)
+    }
+
+    /// Writes it to a snapshot of the server's log.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.str(&self.purpose).u64(self.step);
+        save_contributions(&self.contributions, to);
+        to.u64(self.last_step).u64(self.last.1);
+        save_contributions(&self.last.0, to);
+    }
+
+    /// Reads one that was written.
+    pub(crate) fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.purpose = from.str()?.to_string();
+        self.step = from.u64()?;
+        self.contributions = load_contributions(from)?;
+        self.last_step = from.u64()?;
+        let done = from.u64()?;
+        self.last = Arc::new((load_contributions(from)?, done));
+        Ok(())
+    }
+
     /// A trainer contributes, or asks again. It is an error if trainers are in different operations.
     pub(crate) fn contribute(&mut self, trainer: usize, purpose: &str, contribution: Contribution) -> Result<()> {
         if self.last.0.get(&trainer).is_some_and(|earlier| earlier.is(&contribution) || self.was(contribution.step)) {
@@ -114,6 +141,26 @@ impl AllGather {
             |t: &usize| self.contributions.get(t).is_some_and(|contribution| is_active(*t, contribution.incarnation));
         (0..of).filter(|t| is_awaited(*t) && !contributed(t)).collect()
     }
+}
+
+fn save_contributions(parts: &BTreeMap<usize, Contribution>, to: &mut Writer) {
+    let parts: Vec<(&usize, &Contribution)> = parts.iter().collect();
+    to.list(&parts, |to, (trainer, part)| {
+        to.u64(**trainer as u64).u64(part.incarnation).u64(part.number).u64(part.step).u64(part.pause);
+        let mut value = Vec::new();
+        encode_tensor(&part.value, &mut value);
+        to.bytes(&value);
+    });
+}
+
+fn load_contributions(from: &mut Reader<'_>) -> Result<BTreeMap<usize, Contribution>> {
+    let parts = from.list(|from| {
+        let trainer = from.u64()? as usize;
+        let (incarnation, number, step, pause) = (from.u64()?, from.u64()?, from.u64()?, from.u64()?);
+        let (value, _) = decode_tensor(from.bytes()?, "a saved all-gather")?;
+        Ok((trainer, Contribution { incarnation, number, step, pause, value }))
+    })?;
+    Ok(parts.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use oarlock_ir::{Error, Kind, Result};
+use oarlock_net::codec::{Reader, Writer};
 
 /// Bytes and the trainer they go to, or come from.
 pub(crate) type Part = (u32, Arc<Vec<u8>>);
@@ -24,6 +25,37 @@ pub(crate) struct AllToAll {
 impl AllToAll {
     pub(crate) fn new(trainers: usize) -> AllToAll {
         AllToAll { done: 0, contributed: vec![None; trainers], received: vec![Vec::new(); trainers], more: false }
+    }
+
+    /// Was the contribution of a trainer to this round made before?
+    pub(crate) fn has(&self, trainer: u32, number: u64) -> bool {
+        number <= self.done || self.contributed.get(trainer as usize).is_none_or(Option::is_some)
+    }
+
+    /// Writes it to a snapshot of the server's log.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.u64(self.done).bool(self.more);
+        to.list(&self.contributed, |to, contributed| {
+            to.bool(contributed.is_some());
+            let (parts, more) = contributed.as_ref().map_or((&[][..], false), |(parts, more)| (&parts[..], *more));
+            to.bool(more);
+            save_parts(parts, to);
+        });
+        to.list(&self.received, |to, parts| save_parts(parts, to));
+    }
+
+    /// Reads one that was written, of the same number of trainers.
+    pub(crate) fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        (self.done, self.more) = (from.u64()?, from.bool()?);
+        let contributed = from.list(|from| {
+            let (some, more) = (from.bool()?, from.bool()?);
+            let parts = load_parts(from)?;
+            Ok(some.then_some((parts, more)))
+        })?;
+        let received = from.list(load_parts)?;
+        self.contributed.iter_mut().zip(contributed).for_each(|(to, contributed)| *to = contributed);
+        self.received.iter_mut().zip(received).for_each(|(to, received)| *to = received);
+        Ok(())
     }
 
     /// A trainer contributes its parts to a round. A duplicate changes nothing.
@@ -69,6 +101,16 @@ impl AllToAll {
     pub(crate) fn awaited(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.contributed.len()).filter(|t| self.contributed[*t].is_none())
     }
+}
+
+fn save_parts(parts: &[Part], to: &mut Writer) {
+    to.list(parts, |to, (trainer, bytes)| {
+        to.u32(*trainer).bytes(bytes);
+    });
+}
+
+fn load_parts(from: &mut Reader<'_>) -> Result<Vec<Part>> {
+    from.list(|from| Ok((from.u32()?, Arc::new(from.bytes()?.to_vec()))))
 }
 
 #[cfg(test)]

@@ -22,12 +22,22 @@ pub(crate) struct Call<'a> {
     pub(crate) peer: &'a str,
     pub(crate) reply: &'a mut Reply,
     pub(crate) push: &'a mut PushBuffers,
+    /// The record of the request in the log of the server, 0 for none.
+    pub(crate) logged: &'a mut u64,
 }
 
 impl Call<'_> {
     /// The trainer that sent it.
     pub(crate) fn trainer(&self) -> usize {
         self.hello.trainer as usize
+    }
+
+    /// Appends the request to the log of the server, if it keeps one. What the request changes is changed afterwards.
+    pub(crate) fn log(&mut self) -> Result<()> {
+        if let Some(log) = self.shared.log.get() {
+            *self.logged = log.append_request(self.hello, self.frame)?;
+        }
+        Ok(())
     }
 
     /// Returns the refusal among the effects of an event as an error.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use oarlock_ir::{Error, Kind, Name, Result};
+use oarlock_net::codec::{Reader, Writer};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
 
@@ -44,6 +45,40 @@ impl ChangedRows {
         for (_, unread) in unread.iter_mut().enumerate().filter(|(trainer, _)| rounded || *trainer != sender) {
             delta.rows.iter().filter_map(|row| usize::try_from(*row).ok()).for_each(|row| unread.rows.mark(row));
         }
+    }
+
+    /// Writes it to a snapshot of the server's log. Rows of a reply that may not have arrived count as not fetched.
+    pub(super) fn save(&self, to: &mut Writer) {
+        let tables = self.tables.lock();
+        let mut names: Vec<&Name> = tables.keys().collect();
+        names.sort_unstable();
+        to.list(&names, |to, name| {
+            to.str(name);
+            to.list(&tables[*name], |to, unread| {
+                let sent = unread.sent.iter().flat_map(|(_, rows)| rows).copied();
+                let rows: Vec<i64> = unread.rows.marked().chain(sent).collect();
+                to.list(&rows, |to, row| {
+                    to.i64(*row);
+                });
+            });
+        });
+    }
+
+    /// Reads one that was written.
+    pub(super) fn load(&self, from: &mut Reader<'_>) -> Result<()> {
+        let saved = from.list(|from| {
+            let name = Name::from(from.str()?);
+            Ok((name, from.list(|from| from.list(Reader::i64))?))
+        })?;
+        let mut tables = self.tables.lock();
+        for (name, trainers) in saved {
+            let unread = tables.entry(name).or_default();
+            unread.resize_with(self.trainers, Unread::default);
+            for (unread, rows) in unread.iter_mut().zip(trainers) {
+                rows.iter().filter_map(|row| usize::try_from(*row).ok()).for_each(|row| unread.rows.mark(row));
+            }
+        }
+        Ok(())
     }
 
     /// The rows that changed since this trainer asked last, with their values, as many as fit into `bytes`. Request `id` may be a

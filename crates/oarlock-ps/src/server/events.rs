@@ -1,13 +1,26 @@
 //! Feeds events to the step barrier, and does what follows from them: makes steps, reports losses, ends the job.
 
-use oarlock_ir::{Error, Kind};
+use std::any::Any;
+
+use oarlock_ir::{Error, Kind, Result};
 use parking_lot::MutexGuard;
-use tracing::info;
+use tracing::{error, info};
 
 use super::step_barrier::{Effect, Event, Failure};
 use super::{Policy, ServerMode, Shared, State};
 
 impl Shared {
+    /// Appends an event to the log, if the server keeps one, and then passes it to the step barrier.
+    pub(crate) fn on_logged_event(&self, state: &mut MutexGuard<'_, State>, event: Event) -> Result<Vec<Effect>> {
+        self.log_event(event)?;
+        Ok(self.on_event(state, event))
+    }
+
+    /// Appends an event to the log, if the server keeps one.
+    pub(crate) fn log_event(&self, event: Event) -> Result<()> {
+        self.log.get().map_or(Ok(()), |log| log.append_event(event))
+    }
+
     /// Passes an event to the step barrier, and does what follows from it. A refusal is the sender's; a failure of the job is that of
     /// all trainers.
     pub(crate) fn on_event(&self, state: &mut MutexGuard<'_, State>, event: Event) -> Vec<Effect> {
@@ -32,6 +45,12 @@ impl Shared {
             }
         }
         self.apply(state, &effects);
+        if let Event::Rejoin { trainer, .. } = event
+            && self.updates.mode != ServerMode::Sync
+        {
+            let state = &mut **state;
+            state.staleness.rejoined(trainer, |t| state.step_barrier.is_awaited(t));
+        }
         self.changed.notify_all();
         effects
     }
@@ -56,6 +75,20 @@ impl Shared {
             state.failed.get_or_insert(error.note(format!("in step {step} of server {}", self.updates.endpoint)));
         }
         self.changed.notify_all();
+    }
+
+    /// A panic while a request was served: the job cannot go on.
+    #[cold]
+    pub(crate) fn fail_after_panic(&self, kind: u16, trainer: u32, panic: &(dyn Any + Send)) -> Error {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let endpoint = &self.updates.endpoint;
+        let what = format!("server {endpoint} panicked while it served a request of kind {kind} of trainer {trainer}");
+        let failure = Error::internal(what).note(said.unwrap_or("the panic has no text").to_string());
+        error!(role = "server", %endpoint, "{failure}");
+        let mut state = self.state.lock();
+        let failure = state.failed.get_or_insert(failure).clone();
+        self.changed.notify_all();
+        failure
     }
 
     /// The text of a loss. In asynchronous training steps are not counted, but the pushes of each trainer are.

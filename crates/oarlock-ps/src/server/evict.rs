@@ -1,5 +1,7 @@
 //! Eviction of stale rows from hashed tables.
 
+use oarlock_ir::Result;
+use oarlock_net::codec::{Reader, Writer};
 use parking_lot::Mutex;
 
 use oarlock_tensor::table::{Evict, HashedTable};
@@ -14,6 +16,19 @@ const REMEMBERED: usize = 4096;
 pub(crate) struct Calls(Mutex<Vec<u32>>);
 
 impl Calls {
+    /// Writes them to a snapshot of the server's log.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.list(&self.0.lock(), |to, updates| {
+            to.u32(*updates);
+        });
+    }
+
+    /// Reads those that were written.
+    pub(crate) fn load(&self, from: &mut Reader<'_>) -> Result<()> {
+        *self.0.lock() = from.list(Reader::u32)?;
+        Ok(())
+    }
+
     /// Evicts stale rows after `updates` updates of the table; returns how many. Reading rows does not keep them.
     pub(crate) fn evict(&self, table: &HashedTable, updates: u32, stale: Stale) -> u64 {
         let mut calls = self.0.lock();
@@ -41,16 +56,32 @@ pub(crate) struct LastEviction(Mutex<Option<(Call, u64)>>);
 
 impl LastEviction {
     /// Does `work` unless this call was served already; returns the result of that time.
-    pub(crate) fn once(&self, call: Call, work: impl FnOnce() -> u64) -> u64 {
+    pub(crate) fn once(&self, call: Call, work: impl FnOnce() -> Result<u64>) -> Result<u64> {
         let mut last = self.0.lock();
         match *last {
-            Some((served, evicted)) if served == call => evicted,
+            Some((served, evicted)) if served == call => Ok(evicted),
             _ => {
-                let evicted = work();
+                let evicted = work()?;
                 *last = Some((call, evicted));
-                evicted
+                Ok(evicted)
             }
         }
+    }
+
+    /// Writes it to a snapshot of the server's log.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        let last = *self.0.lock();
+        to.bool(last.is_some());
+        let ((trainer, incarnation, number), evicted) = last.unwrap_or_default();
+        to.u32(trainer).u64(incarnation).u64(number).u64(evicted);
+    }
+
+    /// Reads one that was written.
+    pub(crate) fn load(&self, from: &mut Reader<'_>) -> Result<()> {
+        let some = from.bool()?;
+        let last = ((from.u32()?, from.u64()?, from.u64()?), from.u64()?);
+        *self.0.lock() = some.then_some(last);
+        Ok(())
     }
 }
 
@@ -110,8 +141,8 @@ mod tests {
     #[test]
     fn duplicate_eviction_is_served_once() {
         let last = LastEviction::default();
-        assert_eq!(last.once((0, 1, 1), || 5), 5);
-        assert_eq!(last.once((0, 1, 1), || panic!("a duplicate")), 5);
-        assert_eq!(last.once((0, 1, 2), || 6), 6);
+        assert_eq!(last.once((0, 1, 1), || Ok(5)).unwrap(), 5);
+        assert_eq!(last.once((0, 1, 1), || panic!("a duplicate")).unwrap(), 5);
+        assert_eq!(last.once((0, 1, 2), || Ok(6)).unwrap(), 6);
     }
 }

@@ -11,6 +11,7 @@ use oarlock_net::now;
 use parking_lot::MutexGuard;
 use tracing::info;
 
+use super::log::ServerLog;
 use super::session::End;
 use super::step_barrier::Event;
 use super::wait_report::{Reminder, WaitReport};
@@ -26,18 +27,36 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The same if its machine could not be reached for a while already.
 const SHORT_GRACE: Duration = Duration::from_millis(600);
 
+/// A server that did not check for longer than this was stopped, or starved, or waited for its disk.
+const LATE: Duration = Duration::from_secs(1);
+
+impl State {
+    /// The server itself was late: trainers could not be seen meanwhile.
+    fn excuse(&mut self, late: Duration) {
+        if late > LATE {
+            self.seen.iter_mut().flatten().for_each(|(_, seen)| *seen += late);
+        }
+    }
+}
+
 impl Shared {
     pub(super) fn detect_failures(&self) {
-        let mut reminder = Reminder::new(now());
+        let (mut reminder, mut checked) = (Reminder::new(now()), now());
         let mut state = self.state.lock();
         while !self.stop.load(Ordering::Acquire) {
             let now = now();
+            state.excuse(now.saturating_duration_since(checked).saturating_sub(CHECK_EVERY));
+            checked = now;
+            if let Some(failed) = self.log.get().and_then(ServerLog::failed) {
+                state.failed.get_or_insert(failed);
+                self.changed.notify_all();
+            }
             for trainer in 0..state.seen.len() {
                 if let Some((incarnation, seen)) = state.seen[trainer]
                     && now.saturating_duration_since(seen) > self.options.silence
                 {
                     state.seen[trainer] = None;
-                    self.on_event(&mut state, Event::Lose { trainer, incarnation });
+                    self.lose(&mut state, Event::Lose { trainer, incarnation });
                 }
             }
             self.unauthenticated.check(now);
@@ -62,8 +81,15 @@ impl Shared {
         let begun = *state.begun.get_or_insert_with(now);
         if begun.elapsed() > self.options.deadline {
             for trainer in expected {
-                self.on_event(state, Event::Absent { trainer });
+                self.lose(state, Event::Absent { trainer });
             }
+        }
+    }
+
+    /// A trainer is lost. If the log cannot take that, the job has failed already.
+    pub(crate) fn lose(&self, state: &mut MutexGuard<'_, State>, event: Event) {
+        if self.log_event(event).is_ok() {
+            self.on_event(state, event);
         }
     }
 

@@ -55,6 +55,16 @@ impl LrSchedule {
         LrSchedule { notices: notices.into_iter().collect(), sent, ..LrSchedule::default() }
     }
 
+    /// Has the schedule computed rates?
+    pub(super) fn has_begun(&self) -> bool {
+        self.schedule.lock().begun
+    }
+
+    /// The schedule goes on where an earlier process was.
+    pub(super) fn set_begun(&self, begun: bool) {
+        self.schedule.lock().begun = begun;
+    }
+
     /// Adds the block that computes rates from step to step.
     pub(super) fn set_schedule(&mut self, block: Program, executor: Executor) {
         self.schedule.get_mut().block = Some(Runner::new(block, executor));

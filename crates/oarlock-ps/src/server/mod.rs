@@ -5,7 +5,7 @@
 //! [`step_barrier`] decides when a step of synchronous training is complete, [`all_gather`] and [`all_to_all`] are the collective
 //! operations of trainers, [`staleness`] bounds how far asynchronous trainers are apart. [`updates`] runs the blocks of the
 //! program on what arrives, [`tables`] holds hashed embedding tables. [`failure_detector`] notices trainers whose heartbeats stopped;
-//! [`snapshot`] writes checkpoints while training goes on.
+//! [`snapshot`] writes checkpoints while training goes on; [`log`] keeps what a server needs to go on when its process was killed.
 
 pub(crate) mod all_gather;
 mod all_to_all;
@@ -16,6 +16,7 @@ mod evict;
 mod failure_detector;
 mod host;
 mod listen;
+mod log;
 mod lr_schedule;
 mod options;
 mod pre_images;
@@ -34,8 +35,8 @@ mod updates;
 mod wait_report;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ use oarlock_ir::{Error, Kind, Program, Result, Runtime};
 use oarlock_net::spawn;
 use oarlock_net::{Listener, now};
 use parking_lot::{Condvar, Mutex, RwLock};
-use tracing::info;
+use tracing::{info, warn};
 
 use all_gather::AllGather;
 use all_to_all::AllToAll;
@@ -52,6 +53,8 @@ pub(crate) use call::Call;
 use changed_rows::ChangedRows;
 use evict::LastEviction;
 pub use host::{is_server, serve};
+pub use log::LogOptions;
+use log::{LogFolder, ServerLog};
 pub use options::ServerOptions;
 use pre_images::PreImages;
 use snapshot::Snapshots;
@@ -64,6 +67,7 @@ pub use updates::ServerMode;
 use updates::Updates;
 
 use crate::checkpoint::steps_before;
+use crate::request::hello::ServerIdentity;
 
 /// The counters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,15 +104,32 @@ pub(crate) struct Shared {
     pub(crate) pushes: AtomicU64,
     pub(crate) duplicates: AtomicU64,
     pub(crate) lookups: AtomicU64,
-    /// The sequence number of the last push of each stream that was applied. A stream is locked while one of its pushes is applied,
-    /// so that a retry over a new connection waits for the first and is recognized as its duplicate.
-    pub(crate) applied: Mutex<HashMap<Stream, Arc<Mutex<u64>>>>,
+    /// The last push of each stream that was applied.
+    pub(crate) applied: Mutex<HashMap<Stream, Arc<Applied>>>,
     pub(crate) changed_rows: ChangedRows,
     pre_images: PreImages,
     pub(crate) last_eviction: LastEviction,
     unauthenticated: Unauthenticated,
     /// Records requests, with the operators of updates.
     profile: Option<SharedProfile>,
+    pub(crate) identity: ServerIdentity,
+    /// Set when the server is restored from it: what is replayed is not logged again.
+    pub(crate) log: OnceLock<ServerLog>,
+}
+
+/// The last push of a stream that was applied.
+#[derive(Default)]
+pub(crate) struct Applied {
+    /// Locked while a push is applied, so that a retry over a new connection waits for the first and is recognized as its duplicate.
+    pub(crate) busy: Mutex<()>,
+    /// The sequence number of the last one.
+    pub(crate) last: AtomicU64,
+}
+
+impl Applied {
+    fn after(last: u64) -> Applied {
+        Applied { busy: Mutex::new(()), last: AtomicU64::new(last) }
+    }
 }
 
 /// Requests that follow each other: trainer, incarnation, number of the stream.
@@ -181,22 +202,26 @@ impl Server {
         runtime: &Arc<Runtime>,
         options: ServerOptions,
     ) -> Result<Server> {
-        let updates = Updates::new(program, scope, exec, runtime)?;
         let mut options = options;
+        let folder = log_folder(program, exec, &options)?;
+        // What was set in the scope before is of no matter to a server that goes on.
+        let saved = folder.as_ref().map(|folder| folder.load_variables(scope)).transpose()?.flatten();
+        let updates = Updates::new(program, scope, exec, runtime)?;
         if options.fingerprint.is_empty() {
             options.fingerprint.clone_from(&updates.fingerprint);
         }
         let at = options.endpoint.clone().unwrap_or_else(|| updates.endpoint.clone());
         options.net.lets_read = true;
-        let listener = Listener::bind(&at, &options.net)?;
-        let endpoint = listener.endpoint().to_string();
+        // Trainers find no server before it has all that it acknowledged.
+        let early = if folder.is_none() { Some(Listener::bind(&at, &options.net)?) } else { None };
         let trainers = updates.trainers;
         let state = State::new(steps_before(scope), trainers, options.policy);
+        let identity = identity(updates.number(), folder.as_ref());
         let shared = Arc::new(Shared {
             changed_rows: ChangedRows::new(trainers),
             pre_images: PreImages::new(options.policy == Policy::Wait),
             last_eviction: LastEviction::default(),
-            unauthenticated: Unauthenticated::new(&endpoint),
+            unauthenticated: Unauthenticated::new(early.as_ref().map_or(&at, Listener::endpoint)),
             profile: ExecState::of(runtime).profile(),
             updates,
             state: Mutex::new(state),
@@ -207,8 +232,15 @@ impl Server {
             duplicates: AtomicU64::new(0),
             lookups: AtomicU64::new(0),
             applied: Mutex::default(),
+            identity,
+            log: OnceLock::new(),
             options,
         });
+        if let (Some(folder), Some(options)) = (folder, &shared.options.log) {
+            shared.open_log(folder, saved.as_deref(), options)?;
+        }
+        let listener = early.map_or_else(|| Listener::bind(&at, &shared.options.net), Ok)?;
+        let endpoint = listener.endpoint().to_string();
         info!(role = "server", endpoint = endpoint.as_str(), "server {endpoint} waits for {trainers} trainers");
         let threads = vec![
             spawn("oarlock-accept", "a server", {
@@ -231,6 +263,11 @@ impl Server {
     /// Waits until every trainer has left, the job fails, or `interrupted` says so.
     pub fn wait(mut self, interrupted: impl Fn() -> bool) -> Result<Summary> {
         let mut state = self.shared.state.lock();
+        if state.finished && self.shared.identity.epoch > 1 {
+            // It was killed when the last trainer left, which may not have the reply yet and leaves again.
+            let until = now() + FAILED_LINGER;
+            while !interrupted() && !self.shared.changed.wait_until(&mut state, until).timed_out() {}
+        }
         while !state.finished && state.failed.is_none() {
             if interrupted() {
                 drop(state);
@@ -260,10 +297,15 @@ impl Server {
             info!(role = "server", endpoint, "server {endpoint}: {}", summary.staleness);
         }
         self.shared.updates.tables.report().for_each(|line| info!(role = "server", endpoint, "{line}"));
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(summary),
+        if let Some(error) = failed {
+            return Err(error);
         }
+        if let Some(log) = self.shared.log.get()
+            && let Err(e) = log.delete()
+        {
+            warn!(role = "server", endpoint, "the log of the job, which is done, stays: {e}");
+        }
+        Ok(summary)
     }
 
     /// Its counters so far.
@@ -274,6 +316,9 @@ impl Server {
     /// Stops all threads.
     fn end(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
+        if let Some(log) = self.shared.log.get() {
+            log.stop();
+        }
         self.shared.changed.notify_all();
         let writers = self.shared.state.lock().snapshots.take_threads();
         for thread in self.threads.drain(..).chain(writers) {
@@ -293,7 +338,34 @@ impl Drop for Server {
 /// How long a server whose job failed stays, so that trainers receive the error.
 const FAILED_LINGER: Duration = Duration::from_secs(5);
 
+/// The identity of a server: that of its log, or a new one.
+fn identity(number: Option<u32>, folder: Option<&LogFolder>) -> ServerIdentity {
+    let (lineage, epoch) =
+        folder.map_or_else(|| (oarlock_net::nonce(), 1), |folder| (folder.lineage.clone(), folder.epoch));
+    ServerIdentity { number, lineage, epoch, has_log: folder.is_some() }
+}
+
+/// The folder of the server's log, if it is to keep one.
+fn log_folder(program: &Program, exec: &ExecOptions, options: &ServerOptions) -> Result<Option<LogFolder>> {
+    let Some(log) = &options.log else { return Ok(None) };
+    let (number, _) = updates::place(program, exec)?;
+    let listed = updates::endpoint(program)?;
+    let server = number.map_or_else(|| options.endpoint.clone().unwrap_or(listed.to_string()), |n| n.to_string());
+    let (job, fingerprint) = (options.net.job.as_str(), updates::fingerprint(program)?);
+    LogFolder::claim(log, &log::Owner { job, server: &server, fingerprint }).map(Some)
+}
+
 impl Shared {
+    /// The last push of a stream.
+    pub(crate) fn stream(&self, stream: Stream) -> Arc<Applied> {
+        self.applied.lock().entry(stream).or_default().clone()
+    }
+
+    /// The sequence number of the last push of a stream that was applied.
+    pub(crate) fn last_applied(&self, stream: Stream) -> u64 {
+        self.applied.lock().get(&stream).map_or(0, |applied| applied.last.load(Ordering::Acquire))
+    }
+
     fn summary(&self) -> Summary {
         let state = self.state.lock();
         Summary {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oarlock_net::NetOptions;
 
-use super::Policy;
+use super::{LogOptions, Policy};
 
 /// The options of a server, besides those in its program.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct ServerOptions {
     pub silence: Duration,
     /// Keep serving when every trainer has left.
     pub stay: bool,
+    /// Where to keep the log of the server; none keeps none.
+    pub log: Option<LogOptions>,
 }
 
 impl Default for ServerOptions {
@@ -35,6 +37,7 @@ impl Default for ServerOptions {
             deadline: Duration::from_secs(180),
             silence: Duration::from_secs(20),
             stay: false,
+            log: None,
         }
     }
 }

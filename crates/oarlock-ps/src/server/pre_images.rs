@@ -4,6 +4,7 @@
 //! before it: from the servers that made it, these copies. Hashed tables keep pre-images of their rows themselves, of evicted ones, too.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use oarlock_ir::{Error, Kind, Name, Result};
 use oarlock_tensor::Value;
@@ -16,6 +17,8 @@ pub(super) struct PreImages {
     /// Off unless trainers may rejoin: it costs a copy per step.
     enabled: bool,
     images: Mutex<HashMap<Name, PreImage>>,
+    /// The steps that were made when this process began: of these it has no pre-images.
+    begun_after: AtomicU64,
 }
 
 enum PreImage {
@@ -26,7 +29,12 @@ enum PreImage {
 
 impl PreImages {
     pub(super) fn new(enabled: bool) -> PreImages {
-        PreImages { enabled, images: Mutex::default() }
+        PreImages { enabled, images: Mutex::default(), begun_after: AtomicU64::new(0) }
+    }
+
+    /// A snapshot was restored: of the steps before it there are no pre-images.
+    pub(super) fn begin_after(&self, steps: u64) {
+        self.begun_after.store(steps, Ordering::Relaxed);
     }
 
     /// Copies the values that the next step is going to change.
@@ -70,7 +78,7 @@ impl PreImages {
 
     /// A variable as it was after `after_step` of `done` steps; false if it has not changed since.
     pub(super) fn copy(&self, name: &str, after_step: u64, done: u64, into: &mut Value) -> Result<bool> {
-        if after_step + 1 != done || !self.enabled {
+        if after_step + 1 != done || !self.enabled || done <= self.begun_after.load(Ordering::Relaxed) {
             return Err(too_old(name, after_step, done));
         }
         match self.images.lock().get(name) {

@@ -37,13 +37,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Reads rows of a table.
-    pub(crate) fn read_rows(&self, table: &str, ids: &[i64], lookup: &Lookup, into: &mut Vec<f32>) -> Result<()> {
+    /// Reads rows of a table; true if that made rows, or counted for their admission.
+    pub(crate) fn read_rows(&self, table: &str, ids: &[i64], lookup: &Lookup, into: &mut Vec<f32>) -> Result<bool> {
         if let Some(width) = self.updates.tables.width(table) {
             self.check_size(4 * (ids.len() * width) as u64)?;
             let done = self.state.lock().step_barrier.done();
             if !lookup.read_only && self.pre_images.has_rows_of(lookup.after_step, done) {
-                return self.updates.tables.read_before_step(table, ids, into);
+                return self.updates.tables.read_before_step(table, ids, into).map(|()| false);
             }
             return self.updates.tables.read(table, ids, lookup.read_only, into);
         }
@@ -72,7 +72,7 @@ impl Shared {
         }
         let done = self.state.lock().step_barrier.done();
         self.pre_images.overlay_rows(table, ids, lookup.after_step, done, width, into);
-        Ok(())
+        Ok(false)
     }
 
     /// How many rows each of these tables has at this server, 0 for one that is not hashed.

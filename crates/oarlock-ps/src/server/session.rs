@@ -2,6 +2,7 @@
 //!
 //! A request does its work in its own file ([`crate::request`]); this loop only decides whether its sender may send it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -40,12 +41,14 @@ pub(super) struct Session {
     frame: Incoming,
     reply: Reply,
     push: PushBuffers,
+    /// The record of the request under way in the log of the server, 0 for none.
+    logged: u64,
 }
 
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, conn: Conn, known: Arc<AtomicBool>) -> Session {
         let (reply, push) = (Reply::default(), PushBuffers::default());
-        Session { shared, conn, known, frame: Incoming::new(), reply, push }
+        Session { shared, conn, known, frame: Incoming::new(), reply, push, logged: 0 }
     }
 
     /// Serves until the connection closes or the server stops.
@@ -111,13 +114,7 @@ impl Session {
             if !hello.is_read_only() {
                 self.shared.seen(hello.trainer, hello.incarnation);
             }
-            let served = match self.permitted(hello) {
-                Ok(request) => match (self.shared.profile.clone(), request.profile) {
-                    (Some(profile), Some(name)) => profile.time(name, || self.answer(request, hello)),
-                    _ => self.answer(request, hello),
-                },
-                Err(e) => Err(e),
-            };
+            let served = self.permitted(hello).and_then(|request| self.answer_safely(request, hello));
             if let Err(e) = served
                 && self.reply.send_error(&mut self.conn, self.frame.id(), &e).is_err()
             {
@@ -146,8 +143,23 @@ impl Session {
         Ok(request)
     }
 
+    /// Serves a request. A panic fails the job: it is unknown how much of the request was done.
+    fn answer_safely(&mut self, request: &RequestDef, hello: &Hello) -> Result<()> {
+        let shared = self.shared.clone();
+        let answered = catch_unwind(AssertUnwindSafe(|| match (shared.profile.clone(), request.profile) {
+            (Some(profile), Some(name)) => profile.time(name, || self.answer(request, hello)),
+            _ => self.answer(request, hello),
+        }));
+        answered.unwrap_or_else(|panic| Err(shared.fail_after_panic(request.kind, hello.trainer, &*panic)))
+    }
+
     fn answer(&mut self, request: &RequestDef, hello: &Hello) -> Result<()> {
         self.apply(request, hello)?;
+        if self.logged > 0
+            && let Some(log) = self.shared.log.get()
+        {
+            log.commit(self.logged)?;
+        }
         self.reply.send(&mut self.conn, self.frame.id())?;
         if let Some(after_reply) = request.after_reply {
             after_reply(&self.call(hello));
@@ -157,11 +169,13 @@ impl Session {
 
     fn apply(&mut self, request: &RequestDef, hello: &Hello) -> Result<()> {
         self.reply.begin();
+        self.logged = 0;
         (request.apply)(&mut self.call(hello))
     }
 
     fn call<'a>(&'a mut self, hello: &'a Hello) -> Call<'a> {
         let (shared, peer) = (&self.shared, self.conn.peer());
-        Call { shared, hello, frame: &self.frame, peer, reply: &mut self.reply, push: &mut self.push }
+        let (frame, reply, push, logged) = (&self.frame, &mut self.reply, &mut self.push, &mut self.logged);
+        Call { shared, hello, frame, peer, reply, push, logged }
     }
 }

@@ -24,11 +24,16 @@ use oarlock_net::spawn;
 /// How long a trainer that waits for a snapshot waits for a reply that it is not written yet.
 const REPLY_AFTER: Duration = Duration::from_secs(3);
 
+/// The file of a snapshot for a server's log that has the state that is no variable.
+pub(super) const STATE: &str = "@OARLOCK_STATE@";
+
 /// The snapshots of a server, by folder and number.
 #[derive(Default)]
 pub(super) struct Snapshots {
     known: BTreeMap<(String, u64), Status>,
     threads: Vec<JoinHandle<()>>,
+    /// One for the log is being written.
+    of_log: bool,
 }
 
 #[derive(Clone)]
@@ -40,7 +45,25 @@ enum Status {
 
 impl Snapshots {
     fn is_writing(&self) -> bool {
-        self.known.values().any(|status| matches!(status, Status::Writing))
+        self.of_log || self.known.values().any(|status| matches!(status, Status::Writing))
+    }
+
+    /// Begins a snapshot for the log; false if another one is being written.
+    pub(super) fn begin_of_log(&mut self) -> bool {
+        let begins = !self.is_writing();
+        self.of_log |= begins;
+        begins
+    }
+
+    /// The snapshot for the log is written, or failed.
+    pub(super) fn end_of_log(&mut self) {
+        self.of_log = false;
+    }
+
+    /// Adds a thread that writes; those that have ended are let go.
+    pub(super) fn add_thread(&mut self, thread: JoinHandle<()>) {
+        self.threads.retain(|thread| !thread.is_finished());
+        self.threads.push(thread);
     }
 
     /// The threads that write.
@@ -54,6 +77,9 @@ impl Shared {
     pub(crate) fn snapshot(self: &Arc<Shared>, request: &Snapshot) -> Result<bool> {
         let key = (request.dir.clone(), request.number);
         let mut state = self.state.lock();
+        if request.wait && !state.snapshots.known.contains_key(&key) && self.identity.epoch > 1 {
+            return self.saved_before_restart(request).map(|()| true);
+        }
         if !state.snapshots.known.contains_key(&key) {
             let deadline = now() + self.options.deadline;
             // Tables have one fence at a time.
@@ -74,7 +100,7 @@ impl Shared {
                 .inspect_err(|_| self.updates.tables.end_snapshot())?;
             // The thread cannot set its status before the state is unlocked.
             state.snapshots.known.insert(key.clone(), Status::Writing);
-            state.snapshots.threads.push(thread);
+            state.snapshots.add_thread(thread);
         }
         let until = now() + REPLY_AFTER;
         loop {
@@ -103,19 +129,49 @@ impl Shared {
         staging.commit()
     }
 
+    /// A snapshot was begun before this server was restarted: it is there, or it cannot be taken of the same moment again.
+    #[cold]
+    fn saved_before_restart(&self, request: &Snapshot) -> Result<()> {
+        let store = server_folder(&*open_store(&request.dir)?, request.number, request.server as usize)?;
+        if store.view().is_ok_and(|view| view.has(crate::checkpoint::STEP)) {
+            return Ok(());
+        }
+        let what =
+            format!("server {} was restarted while it wrote checkpoint {}", self.updates.endpoint, request.number);
+        Err(Error::new(Kind::Missing, what).help("save another checkpoint; training goes on, and nothing is lost"))
+    }
+
     fn take(&self, request: &Snapshot, step: u64) -> Result<Taken> {
         let store = server_folder(&*open_store(&request.dir)?, request.number, request.server as usize)?;
+        self.take_variables(store, &request.names, request.number, step, None)
+    }
+
+    /// Copies dense variables, and sets the snapshot fence of tables. `state` goes with a snapshot for the log, which has of all
+    /// variables those that are tensors.
+    pub(super) fn take_variables(
+        &self,
+        store: Box<dyn Store>,
+        names: &[String],
+        number: u64,
+        step: u64,
+        state: Option<Vec<u8>>,
+    ) -> Result<Taken> {
         let mut dense = Vec::new();
-        for name in request.names.iter().filter(|name| !self.updates.tables.has_value(name)) {
+        for name in names.iter().filter(|name| !self.updates.tables.has_value(name)) {
             let mut value = Value::Empty;
+            if state.is_some()
+                && !self.updates.scope.find(name).is_some_and(|var| matches!(&*var.read(), Value::Dense(_)))
+            {
+                continue;
+            }
             self.copy(name, &mut value)?;
             match value {
                 Value::Dense(tensor) => dense.push((Name::from(name.as_str()), tensor)),
                 other => return Err(Error::new(Kind::Unsupported, format!("`{name}` is {}", other.kind()))),
             }
         }
-        let tables = self.updates.tables.begin_snapshot(request.number)?;
-        Ok(Taken { store, dense, tables, step })
+        let tables = self.updates.tables.begin_snapshot(number)?;
+        Ok(Taken { store, dense, tables, step, state })
     }
 
     fn write(&self, taken: Taken, key: &(String, u64)) {
@@ -135,15 +191,17 @@ impl Shared {
 }
 
 /// The values of a snapshot.
-struct Taken {
+pub(super) struct Taken {
     store: Box<dyn Store>,
     dense: Vec<(Name, Tensor)>,
     tables: Vec<SnapshotTable>,
     step: u64,
+    /// The state that is no variable, for the log.
+    state: Option<Vec<u8>>,
 }
 
 impl Taken {
-    fn save(&self, shared: &Shared) -> Result<()> {
+    pub(super) fn save(&self, shared: &Shared) -> Result<()> {
         let mut staging = self.store.begin()?;
         for (name, tensor) in &self.dense {
             staging.file(name, &[], &mut |out| write_tensor(tensor, out))?;
@@ -153,6 +211,9 @@ impl Taken {
         }
         let step = self.step.to_string();
         staging.file(crate::checkpoint::STEP, &[], &mut |out| out.write_all(step.as_bytes()))?;
+        if let Some(state) = &self.state {
+            staging.file(STATE, &[], &mut |out| out.write_all(state))?;
+        }
         staging.commit()
     }
 }

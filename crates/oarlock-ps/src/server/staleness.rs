@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use oarlock_ir::Result;
+use oarlock_net::codec::{Reader, Writer};
+
 /// The pushes of all trainers of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct StalenessBound {
@@ -60,6 +63,24 @@ impl StalenessBound {
             own.fetched = self.total;
             own.whole = !only_rows;
         }
+    }
+
+    /// Writes it to a snapshot of the server's log.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.list(&self.trainers, |to, trainer| {
+            to.u64(trainer.pushes).u64(trainer.fetched).bool(trainer.whole);
+        });
+        to.u64(self.total).u64(self.staleness.pushes).u64(self.staleness.sum).u64(self.staleness.most);
+    }
+
+    /// Reads one that was written, of the same number of trainers.
+    pub(crate) fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        let trainers =
+            from.list(|from| Ok(Trainer { pushes: from.u64()?, fetched: from.u64()?, whole: from.bool()? }))?;
+        self.trainers.iter_mut().zip(trainers).for_each(|(to, trainer)| *to = trainer);
+        self.total = from.u64()?;
+        self.staleness = Staleness { pushes: from.u64()?, sum: from.u64()?, most: from.u64()? };
+        Ok(())
     }
 
     /// How often a trainer pushed.

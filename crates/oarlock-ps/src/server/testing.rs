@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
-use oarlock_ir::{Program, Registry, Runtime};
+use oarlock_ir::{Program, Registry, Result, Runtime};
 use oarlock_testkit::Npz;
 use oarlock_transpile::{Arguments, Config, DistributeTranspiler, Trainers, VarLocations};
 
@@ -28,6 +28,11 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) fn start(trainers: usize, policy: Policy) -> TestServer {
+        TestServer::start_with(trainers, ServerOptions { policy, ..ServerOptions::default() }).unwrap()
+    }
+
+    /// With options of its own, but for the endpoint.
+    pub(crate) fn start_with(trainers: usize, options: ServerOptions) -> Result<TestServer> {
         let transpiler = transpiled(trainers);
         let (program, startup) = transpiler.get_pserver_programs(ENDPOINT).unwrap();
         let exec = ExecOptions {
@@ -39,9 +44,9 @@ impl TestServer {
         };
         let (executor, scope) = (Executor::with_runtime(exec, Arc::new(Runtime::new(1))), Scope::new());
         executor.run(&startup, &[], &[], &scope).unwrap();
-        let options = ServerOptions { endpoint: Some("127.0.0.1:0".into()), policy, ..ServerOptions::default() };
-        let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options).unwrap();
-        TestServer { server, trainers, variables: transpiler.var_locations().unwrap() }
+        let options = ServerOptions { endpoint: Some("127.0.0.1:0".into()), ..options };
+        let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options)?;
+        Ok(TestServer { server, trainers, variables: transpiler.var_locations().unwrap() })
     }
 
     pub(crate) fn endpoint(&self) -> &str {

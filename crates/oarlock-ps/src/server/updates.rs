@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Attr, Error, Kind, Name, Op, Program, Result, Runtime};
+use oarlock_net::codec::{Reader, Writer};
 use oarlock_tensor::{DType, Tensor, Value, simd};
 use parking_lot::Mutex;
 
@@ -131,10 +132,7 @@ impl Updates {
         let mode = ServerMode::from_attr(attr("distributed_mode").transpose()?.unwrap_or(0))?;
         let trainers = attr("Fanin").transpose()?.unwrap_or(1).max(1) as usize;
         let lr_block = attr("lr_decay_block_id").transpose()?.and_then(|b| usize::try_from(b).ok()).filter(|b| *b > 0);
-        let place = (
-            attr("pserver_id").transpose()?.and_then(|id| u32::try_from(id).ok()),
-            attr(SERVERS).transpose()?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
-        );
+        let place = place(program, options)?;
         let mut updates = Updates {
             scope: scope.clone(),
             mode,
@@ -198,6 +196,11 @@ impl Updates {
             runner: Mutex::new(Runner::new(block, Executor::with_runtime(options.clone(), runtime.clone()))),
         });
         Ok(())
+    }
+
+    /// Which of the servers this is, as far as the program says.
+    pub(crate) fn number(&self) -> Option<u32> {
+        self.place.0
     }
 
     /// The names that a trainer must send in every step of synchronous training.
@@ -302,6 +305,31 @@ impl Updates {
     /// The parameter that a received variable changes.
     pub(crate) fn param_of(&self, received: &str) -> Option<&Name> {
         self.updates[*self.received.get(received)?].param.as_ref()
+    }
+
+    /// Does it matter what trainers fetch?
+    pub(crate) fn remembers_fetches(&self) -> bool {
+        self.dc_asgd
+    }
+
+    /// The variables that a snapshot of the server's log has: all but tables, which have a snapshot of their own, and gradients.
+    pub(crate) fn saved_variables(&self) -> Vec<Name> {
+        let is_gradient = |name: &Name| self.received.contains_key(name) || self.tables.takes(name);
+        let mut names = self.scope.names();
+        names.retain(|name| !is_gradient(name) && !self.tables.has_value(name));
+        names
+    }
+
+    /// Writes what no variable has to a snapshot of the server's log.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.bool(self.rates.has_begun());
+        self.tables.save_calls(to);
+    }
+
+    /// Reads what was written.
+    pub(crate) fn load(&self, from: &mut Reader<'_>) -> Result<()> {
+        self.rates.set_begun(from.bool()?);
+        self.tables.load_calls(from)
     }
 
     /// Notes what a trainer fetched: what it computes next is compensated for what changed since.
@@ -452,6 +480,24 @@ pub(crate) fn listen_op(program: &Program) -> Result<&Op> {
         _ => Err(Error::new(Kind::Argument, "this is not the program of a server: it is not one `listen_and_serv`")
             .help("get it from DistributeTranspiler.get_pserver_program(endpoint)")),
     }
+}
+
+/// Which of the servers a program is for, and how many there are, as far as it says.
+pub(crate) fn place(program: &Program, options: &ExecOptions) -> Result<(Option<u32>, u32)> {
+    let op = listen_op(program)?;
+    let attr = |name: &str| options.registry.get(&op.op_type).map(|e| e.sig.attrs(op).int(name)).transpose();
+    let number = attr("pserver_id")?.and_then(|id| u32::try_from(id).ok());
+    Ok((number, attr(SERVERS)?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)))
+}
+
+/// The endpoint in a server's program.
+pub(crate) fn endpoint(program: &Program) -> Result<&str> {
+    Ok(text(listen_op(program)?, "endpoint"))
+}
+
+/// The fingerprint of a server's program.
+pub(crate) fn fingerprint(program: &Program) -> Result<&str> {
+    Ok(text(listen_op(program)?, FINGERPRINT))
 }
 
 /// `gradient:block`, taken apart.

@@ -28,6 +28,21 @@ pub(super) const VARIABLES: &[Setting] = &[
         "heartbeat timeout in milliseconds for a connected but unresponsive process: 20000 at servers, 4000 among collective workers",
     ),
     on("OARLOCK_STAY", Value::Bool(false), "1: servers keep running after the last trainer has left, to predict from"),
+    on(
+        "OARLOCK_SERVER_LOG",
+        Value::None,
+        "the directory in which servers keep their logs, in JOB/NUMBER; none if not set. Needs OARLOCK_JOB_ID (`oarlock launch` sets both)",
+    ),
+    on(
+        "OARLOCK_SERVER_LOG_MB",
+        Value::Int(512),
+        "MiB of a server's log after which it takes a snapshot and removes what came before",
+    ),
+    on(
+        "OARLOCK_DURABILITY",
+        Value::Text("process"),
+        "what an acknowledged push survives: process (the server's end by any signal) or power (a loss of power, too)",
+    ),
     on("OARLOCK_PAYLOAD", Value::Text("f32"), "how numbers travel between trainers and servers: f32, bf16 or f16"),
     on("OARLOCK_MODEL_TABLES", Value::Text("auto"), "how inference models store hashed tables: auto, dense or rows"),
     on("OARLOCK_TABLE_FILES", Value::Text("auto"), "how hashed tables are saved: auto, one, parts or text"),

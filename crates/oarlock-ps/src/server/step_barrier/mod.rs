@@ -8,6 +8,7 @@
 //! the all-gather is complete, all its trainers take part again from one step on, the same at all servers.
 
 mod event;
+mod saved;
 #[cfg(test)]
 mod tests;
 
@@ -173,6 +174,11 @@ impl StepBarrier {
             Presence::Lost => self.policy != Policy::Shrink && has_data,
             Presence::Left => false,
         }
+    }
+
+    /// Would this push count?
+    pub fn accepts(&self, push: Event) -> bool {
+        self.clone().on(push).contains(&Effect::Accept)
     }
 
     /// Receives an event; returns the reactions to it.

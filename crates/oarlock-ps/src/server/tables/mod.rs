@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{Error, Kind, Name, Op, Program, Result, Runtime};
+use oarlock_net::codec::{Reader, Writer};
 use oarlock_tensor::table::{HashedTable, Header, Missing, SHARDS, Shown};
 use oarlock_tensor::{Tensor, Value};
 use parking_lot::Mutex;
@@ -20,6 +21,7 @@ use parking_lot::Mutex;
 use super::evict::Calls;
 use super::row_limit::RowLimit;
 use super::updates::{Runner, grad_to_block, lower, merged_from};
+use crate::protocol::damaged;
 use crate::request::evict::Stale;
 use crate::request::tables::ServedTable;
 use restore::restore;
@@ -207,14 +209,15 @@ impl Tables {
         result
     }
 
-    /// Rows of a table; those that do not exist are made, or zero for a reader.
-    pub(crate) fn read(&self, table: &str, ids: &[i64], read_only: bool, into: &mut Vec<f32>) -> Result<()> {
-        let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(()) };
+    /// Rows of a table; those that do not exist are made, or zero for a reader. True if some did not exist, and this is no reader.
+    pub(crate) fn read(&self, table: &str, ids: &[i64], read_only: bool, into: &mut Vec<f32>) -> Result<bool> {
+        let Some(table) = self.by_name.get(table).map(|at| &self.tables[*at]) else { return Ok(false) };
         let width = table.rows.spec().width;
         into.clear();
         into.resize(ids.len() * width, 0.0);
         let missing = if read_only { Missing::Zero } else { Missing::Create };
-        table.rows.read(ids, into, missing).map(drop).map_err(|e| table.limit.explain(e))
+        let report = table.rows.read(ids, into, missing).map_err(|e| table.limit.explain(e))?;
+        Ok(!read_only && (report.created > 0 || report.missing > 0))
     }
 
     /// All rows of a table, or of one state of its optimizer; false if there is no such table.
@@ -259,6 +262,21 @@ impl Tables {
             table.evictions.evict(&table.rows, updates, stale)
         });
         all.sum()
+    }
+
+    /// Writes what no variable has to a snapshot of the server's log: the calls to evict rows.
+    pub(crate) fn save_calls(&self, to: &mut Writer) {
+        to.list(&self.tables, |to, table| table.evictions.save(to));
+    }
+
+    /// Reads what was written.
+    pub(crate) fn load_calls(&self, from: &mut Reader<'_>) -> Result<()> {
+        let mut tables = self.tables.iter();
+        from.list(|from| match tables.next() {
+            Some(table) => table.evictions.load(from),
+            None => Err(damaged("more tables than the program has")),
+        })
+        .map(drop)
     }
 
     /// A line about each table: rows and memory.

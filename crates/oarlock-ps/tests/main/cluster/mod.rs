@@ -4,6 +4,7 @@ mod geo;
 mod idle;
 mod losses;
 mod lost_servers;
+mod restarts;
 mod sync;
 mod tables;
 mod uneven;
@@ -77,15 +78,16 @@ impl Job {
     }
 
     pub(crate) fn serve(&self, options: &ServerOptions) -> Vec<(Server, Scope)> {
-        let (transpiler, _) = self.transpiled(0);
-        let start = |endpoint: &str| {
-            let (program, startup) = transpiler.get_pserver_programs(endpoint).unwrap();
-            let (executor, scope) = (checking_executor(self.checks), Scope::new());
-            executor.run(&startup, &[], &[], &scope).unwrap();
-            let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options.clone());
-            (server.unwrap(), scope)
-        };
-        self.endpoints().map(start).collect()
+        self.endpoints().map(|endpoint| self.serve_at(endpoint, options)).collect()
+    }
+
+    /// One of the servers.
+    pub(crate) fn serve_at(&self, endpoint: &str, options: &ServerOptions) -> (Server, Scope) {
+        let (program, startup) = self.transpiled(0).0.get_pserver_programs(endpoint).unwrap();
+        let (executor, scope) = (checking_executor(self.checks), Scope::new());
+        executor.run(&startup, &[], &[], &scope).unwrap();
+        let server = Server::start(&program, &scope, executor.options(), executor.runtime(), options.clone());
+        (server.unwrap(), scope)
     }
 
     /// Do trainers wait for each other?
@@ -251,4 +253,19 @@ fn ids_kept(job: &Job, trainer: &Trainer) -> Vec<i64> {
     let mut ids = value.read().rows().unwrap().rows.clone();
     ids.sort_unstable();
     ids
+}
+
+/// The rows of table `tab`, by ascending ids.
+fn rows_kept(job: &Job, trainer: &Trainer) -> Vec<(i64, Vec<f32>)> {
+    let kept = job.transpiled(0).0.var_locations().unwrap();
+    let table: Vec<&VarLocations> = kept.iter().filter(|k| *k.var.name == *"tab").collect();
+    let whole = fetch_whole(&table, &trainer.client(), 0, &trainer.scope).unwrap();
+    let value = whole.find("tab").expect("a table");
+    let value = value.read();
+    let rows = value.rows().unwrap();
+    let width = rows.value.dims().matrix(1).1;
+    let elements = rows.value.data::<f32>().unwrap().chunks(width);
+    let mut rows: Vec<(i64, Vec<f32>)> = rows.rows.iter().copied().zip(elements.map(<[f32]>::to_vec)).collect();
+    rows.sort_by_key(|(id, _)| *id);
+    rows
 }
