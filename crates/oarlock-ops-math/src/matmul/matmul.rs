@@ -265,7 +265,7 @@ mod tests {
                 .any_output("Out")
                 .grad(&["X", "Y"])
                 .run();
-            let how = super::How { x_turned: tx, y_turned: ty, alpha: 1.0 };
+            let how = super::How { x_turned: tx, y_turned: ty, alpha: 1.0, heads: 1 };
             let mut found = Vec::new();
             super::out_axes(x, y, how.x(x, 1).rows, how.y(y, 1).cols, 1, |n| found.push(n));
             assert_eq!(found, out);
