@@ -10,22 +10,23 @@ __all__ = [
     "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addmm", "affine_channel", "affine_grid",
     "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm", "brelu", "chunk_eval", "clip",
     "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos_sim",
-    "crf_decoding", "crop", "crop_tensor", "ctc_greedy_decoder", "data_norm", "diag_embed", "dice_loss", "dot",
-    "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
-    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand",
-    "expand_as", "fc", "filter_by_instag", "flatten", "flip", "fsp_matrix", "full_like", "gather", "gather_nd",
-    "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
-    "grid_sampler", "group_norm", "hard_sigmoid", "hard_swish", "hash", "im2sequence", "image_resize",
-    "image_resize_short", "index_select", "instance_norm", "kron", "l2_normalize", "label_smooth", "layer_norm",
-    "leaky_relu", "linear_chain_crf", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid",
-    "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d",
-    "pow", "prelu", "randint", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
+    "crf_decoding", "crop", "crop_tensor", "ctc_greedy_decoder", "data_norm", "deformable_conv",
+    "deformable_roi_pooling", "diag_embed", "dice_loss", "dot", "dropout", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
+    "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand", "expand_as", "fc", "filter_by_instag",
+    "flatten", "flip", "fsp_matrix", "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "grid_sampler", "group_norm", "hard_sigmoid",
+    "hard_swish", "hash", "im2sequence", "image_resize", "image_resize_short", "index_select", "inplace_abn",
+    "instance_norm", "kron", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "linear_chain_crf", "log",
+    "log1p", "log_loss", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "lrn", "matmul",
+    "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul", "multiplex", "one_hot", "pad",
+    "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "prroi_pool", "psroi_pool",
+    "randint", "random_crop", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear",
-    "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape",
-    "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1", "soft_relu",
-    "softmax", "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh", "strided_slice", "sum",
-    "swish", "temporal_shift", "topk", "trace", "transpose", "tril", "triu", "unfold",
+    "roi_align", "roi_pool", "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add",
+    "selu", "shape", "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1",
+    "soft_relu", "softmax", "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh", "strided_slice",
+    "sum", "swish", "temporal_shift", "topk", "trace", "transpose", "tril", "triu", "unfold",
     "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where",
 ]
 
@@ -902,6 +903,102 @@ def data_norm(
         ['dn.batch_size', 'dn.batch_sum', 'dn.batch_square_sum']
     """
     return layer("data_norm", locals())
+
+
+def deformable_conv(
+    input: Variable, offset: Variable, mask: Variable, num_filters: int, filter_size: Union[int, Sequence[Any]],
+    stride: Union[int, Sequence[Any]] = 1, padding: Union[int, Sequence[Any]] = 0,
+    dilation: Union[int, Sequence[Any]] = 1, groups: Optional[int] = None, deformable_groups: Optional[int] = None,
+    im2col_step: Optional[int] = None, param_attr: Optional[ParamLike] = None,
+    bias_attr: Optional[Union[ParamLike, bool]] = None, modulated: bool = True, name: Optional[str] = None,
+) -> Variable:
+    """Convolves images with filters whose points are moved, position by position, by offsets that the network computes.
+
+    Values are linear between pixels and 0 outside of the image. Version 2 (``modulated``) multiplies every point by a
+    mask. Gradients flow into all inputs. Fluid 1.8.5 mixes up images and filters of a batch of several images unless
+    ``im2col_step`` is 1; here results do not depend on it.
+
+    Args:
+        input (Variable): float32 or float64, ``[batch, channels, height, width]``.
+        offset (Variable): ``[batch, 2 * deformable_groups * filter points, out height, out width]``: down and across for
+            each point in turn.
+        mask (Variable): ``[batch, deformable_groups * filter points, out height, out width]``: factors; ``None`` unless
+            ``modulated``.
+        num_filters (int): channels of the result.
+        filter_size (int, list or tuple): height and width of the filter, or one number for both.
+        stride (int, list or tuple): steps of the filter.
+        padding (int, list or tuple): zeros around the image.
+        dilation (int, list or tuple): distances between the points of the filter, before offsets.
+        groups (int): channels are divided into this number of groups that do not see each other; ``None``: 1.
+        deformable_groups (int): channels are divided into this number of groups that have offsets of their own;
+            ``None``: 1.
+        im2col_step (int): how many images Fluid lays out at a time; it must be above 0, results do not depend on it.
+        param_attr (ParamAttr): the filters.
+        bias_attr (ParamAttr or False): a bias per channel; ``False``: none.
+        modulated (bool): version 2, with a mask; ``False``: version 1.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[batch, num_filters, out height, out width]``.
+
+    Raises:
+        ValueError: the channels cannot be divided into ``groups``, or there is no mask although it is ``modulated``.
+        TypeError: elements are no floats.
+
+    Example:
+        >>> x = fluid.data("x", [None, 3, 8, 8])
+        >>> offset, mask = fluid.data("offset", [None, 18, 6, 6]), fluid.data("mask", [None, 9, 6, 6])
+        >>> fluid.layers.deformable_conv(x, offset, mask, num_filters=4, filter_size=3).shape
+        (-1, 4, 6, 6)
+    """
+    return layer("deformable_conv", locals())
+
+
+def deformable_roi_pooling(
+    input: Variable, rois: Variable, trans: Variable, no_trans: bool = False, spatial_scale: float = 1.0,
+    group_size: Union[Sequence[Any]] = [1, 1], pooled_height: int = 1, pooled_width: int = 1,
+    part_size: Optional[Union[Sequence[Any]]] = None, sample_per_part: int = 1, trans_std: float = 0.1,
+    position_sensitive: bool = False, name: Optional[str] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the mean of every part, each moved by offsets that the network computes.
+
+    Gradients flow into ``input`` and ``trans``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        trans (Variable): ``[regions, 2 * classes, part height, part width]``: moves across and down, for each class in
+            turn, as fractions of the region.
+        no_trans (bool): parts are not moved.
+        spatial_scale (float): the size of the feature map over that of the image.
+        group_size (list or tuple): rows and columns of channels.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        part_size (list or tuple): rows and columns of moves; ``None``: those of the result.
+        sample_per_part (int): points of a part along each axis.
+        trans_std (float): factor of the moves.
+        position_sensitive (bool): every part has channels of its own, and the result has ``channels / (pooled_height *
+            pooled_width)``.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``; 0 where no point lies on the map.
+
+    Raises:
+        ValueError: the channels cannot be divided into parts.
+        TypeError: elements are no floats, or a size is no list.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> trans = fluid.layers.assign(np.zeros([1, 2, 1, 1], "float32"))
+        >>> out = fluid.layers.deformable_roi_pooling(x, rois, trans, no_trans=True)
+        >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+        [[[[1.0]]]]
+    """
+    return layer("deformable_roi_pooling", locals())
 
 
 def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
@@ -1991,8 +2088,9 @@ def image_resize(
 ) -> Variable:
     """Resizes images to ``out_shape`` or by the factor ``scale``.
 
-    ``BILINEAR`` interpolates between four pixels, ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes.
-    ``resize_bilinear``, ``resize_nearest`` and ``resize_trilinear`` are the same with a fixed ``resample``.
+    ``BILINEAR`` interpolates between four pixels, ``BICUBIC`` on curves of third degree through sixteen pixels,
+    ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes. ``resize_bilinear``, ``resize_nearest`` and
+    ``resize_trilinear`` are the same with a fixed ``resample``.
 
     Args:
         input (Variable): float32 or float64, ``[batch, channels, height, width]``; for ``TRILINEAR``
@@ -2003,14 +2101,14 @@ def image_resize(
         scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
             ``None``; a Variable is float32 ``[1]``.
         name (str): prefix of the names of its variables.
-        resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
+        resample (str): ``BILINEAR``, ``BICUBIC``, ``NEAREST`` or ``TRILINEAR``.
         actual_shape (Variable): int32 ``[2]``: the size of the result at run time, which replaces the others;
             ``None``: not used.
         align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
             of the images do.
         align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
             ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
-            that of the result.
+            that of the result; ``BICUBIC`` does as with 0.
         data_format (str): ``NCHW`` or ``NHWC``, for ``TRILINEAR`` ``NCDHW`` or ``NDHWC``: where the channels are.
 
     Returns:
@@ -2025,6 +2123,10 @@ def image_resize(
         >>> out = fluid.layers.image_resize(image, out_shape=[3, 3])
         >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
         [[[[1.0, 1.5, 2.0], [2.0, 2.5, 3.0], [3.0, 3.5, 4.0]]]]
+        >>> curve = fluid.layers.assign(np.array([0, 0, 1, 0, 0], "float32").reshape(1, 1, 1, 5))
+        >>> out = fluid.layers.image_resize(curve, out_shape=[1, 9], resample="BICUBIC")
+        >>> fluid.Executor().run(fetch_list=[out])[0].ravel().tolist()
+        [0.0, -0.09375, 0.0, 0.59375, 1.0, 0.59375, 0.0, -0.09375, 0.0]
     """
     return layer("image_resize", locals())
 
@@ -2075,6 +2177,57 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
         [[3.0, 1.0], [6.0, 4.0]]
     """
     return layer("index_select", locals())
+
+
+def inplace_abn(
+    input: Variable, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-05,
+    param_attr: Optional[ParamLike] = None, bias_attr: Optional[ParamLike] = None, data_layout: str = 'NCHW',
+    name: Optional[str] = None, moving_mean_name: Optional[str] = None, moving_variance_name: Optional[str] = None,
+    do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False, act_alpha: float = 1.0,
+) -> Variable:
+    """Normalizes each channel over the batch as ``batch_norm`` does, applies an activation, and writes over its input.
+
+    The gradient computes the input again from the result, so a network keeps one tensor instead of two. Layers that
+    read ``input`` and stand after this one see the result.
+
+    Args:
+        input (Variable): float32 or float64, ``[batch, channels]`` or ``[batch, channels, ...]``, or channels last
+            with ``NHWC``.
+        act (str): ``identity``, ``leaky_relu`` or ``elu``; ``None``: ``identity``.
+        is_test (bool): use the moving mean and variance and do not change them.
+        momentum (float): the share of the old value when the moving mean and variance are updated.
+        epsilon (float): added to the variance, so that the division is finite.
+        param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale; ``None``: ones.
+        bias_attr (ParamAttr): the same of the shift; ``None``: zeros.
+        data_layout (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last.
+        name (str): prefix of the names of its variables.
+        moving_mean_name (str): the name of the moving mean; ``None``: it is generated.
+        moving_variance_name (str): the name of the moving variance; ``None``: it is generated.
+        do_model_average_for_mean_and_var (bool): the moving mean and variance take part in
+            ``fluid.optimizer.ModelAverage``.
+        use_global_stats (bool): normalize by the moving mean and variance in training, too.
+        act_alpha (float): the slope of ``leaky_relu`` below 0, or the bound of ``elu``; not 0.
+
+    Returns:
+        Variable: ``input`` itself.
+
+    Raises:
+        ValueError: ``act`` is another activation, or ``bias_attr`` is ``False``.
+        fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
+
+    Example:
+        >>> x = fluid.data("x", [None, 2])
+        >>> hidden = fluid.layers.scale(x, 1.0)
+        >>> out = fluid.layers.inplace_abn(hidden, act="leaky_relu", act_alpha=0.5)
+        >>> out.name == hidden.name
+        True
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print(exe.run(feed={"x": np.array([[1, 10], [3, 30]], "float32")}, fetch_list=[out])[0].round(3))
+        [[-0.5 -0.5]
+         [ 1.   1. ]]
+    """
+    return layer("inplace_abn", locals())
 
 
 def instance_norm(
@@ -3047,6 +3200,77 @@ def prelu(x: Variable, mode: str, param_attr: Optional[ParamLike] = None, name: 
     return layer("prelu", locals())
 
 
+def prroi_pool(
+    input: Variable, rois: Variable, spatial_scale: float = 1.0, pooled_height: int = 1, pooled_width: int = 1,
+    batch_roi_nums: Optional[Variable] = None, name: Optional[str] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the integral of every part over its area.
+
+    The map is linear between pixels and 0 outside, so nothing is rounded, and gradients flow into ``input`` and
+    ``rois``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        spatial_scale (float): the size of the feature map over that of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        batch_roi_nums (Variable): int64, ``[batch]``: the number of regions of each image, instead of the LoD.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``.
+
+    Raises:
+        TypeError: a number has another Python type than is listed; ``spatial_scale`` must not be an int.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.prroi_pool(x, rois)])[0].tolist()
+        [[[[3.25]]]]
+    """
+    return layer("prroi_pool", locals())
+
+
+def psroi_pool(
+    input: Variable, rois: Variable, output_channels: int, spatial_scale: float, pooled_height: int,
+    pooled_width: int, name: Optional[str] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the mean of every part, each from channels of its own.
+
+    Channel ``(c * pooled_height + i) * pooled_width + j`` of ``input`` is channel ``c`` of part ``(i, j)``. R-FCN uses
+    it. Gradients flow into ``input``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64,
+            ``[batch, output_channels * pooled_height * pooled_width, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        output_channels (int): channels of the result.
+        spatial_scale (float): the size of the feature map over that of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[regions, output_channels, pooled_height, pooled_width]``; 0 where a part has no pixels.
+
+    Raises:
+        TypeError: a number has another Python type than is listed; ``spatial_scale`` must not be an int.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 3]], [[5, 9]], [[2, 4]], [[6, 8]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 0]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.psroi_pool(x, rois, 2, 1.0, 1, 2)])[0].tolist()
+        [[[[1.0, 9.0]], [[2.0, 8.0]]]]
+    """
+    return layer("psroi_pool", locals())
+
+
 def randint(
     low: int, high: Optional[int] = None, shape: Optional[Union[Sequence[Any], Variable]] = None,
     out: Optional[Variable] = None, dtype: Optional[DTypeLike] = None, device: Optional[str] = None,
@@ -3080,6 +3304,34 @@ def randint(
         [3, 4, 5]
     """
     return layer("randint", locals())
+
+
+def random_crop(x: Variable, shape: Sequence[Any], seed: Optional[Union[int, Variable]] = None) -> Variable:
+    """Takes a part of each sample, at a random place, which is another one in every step.
+
+    Args:
+        x (Variable): float32, float64, int32, int16 or uint8; the first dimensions, all but those of ``shape``, number
+            the samples.
+        shape (list): the sizes of a part: those of the last dimensions of the result. Each is at most that of ``x``.
+        seed (int or Variable): the first seed; each step derives the next one from it. A Variable is int64 ``[1]`` and
+            holds the state. ``None``: a seed is drawn, or follows from ``Program.random_seed`` if that is set.
+
+    Returns:
+        Variable: the sizes of ``x``, with ``shape`` for the last ones. No gradient flows through it.
+
+    Raises:
+        fluid.core.EnforceNotMet: ``shape`` has as many sizes as ``x``, or a part is larger than a sample.
+
+    Example:
+        >>> image = fluid.data("image", [None, 3, 256, 256])
+        >>> fluid.layers.random_crop(image, shape=[3, 224, 224]).shape
+        (-1, 3, 224, 224)
+        >>> numbers = fluid.layers.assign(np.arange(12, dtype="int32").reshape(1, 3, 4))
+        >>> out = fluid.layers.random_crop(numbers, shape=[2, 2], seed=7)
+        >>> fluid.Executor().run(feed={"image": np.zeros([1, 3, 256, 256], "float32")}, fetch_list=[out])[0].tolist()
+        [[[1, 2], [5, 6]]]
+    """
+    return layer("random_crop", locals())
 
 
 def rank(input: Variable) -> Variable:
@@ -3510,6 +3762,73 @@ def resize_trilinear(
         (-1, 3, 4, 8, 8)
     """
     return layer("resize_trilinear", locals())
+
+
+def roi_align(
+    input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0,
+    sampling_ratio: int = -1, name: Optional[str] = None, rois_lod: Optional[Variable] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the mean of every part at points between pixels.
+
+    Regions are not rounded to pixels; values are linear between them. Mask R-CNN uses it. Gradients flow into
+    ``input``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        spatial_scale (float): the size of the feature map over that of the image.
+        sampling_ratio (int): points of a part along each axis; 0 or less: about one per pixel.
+        name (str): prefix of the names of its variables.
+        rois_lod (Variable): int64, ``[batch + 1]``: where the regions of each image begin, instead of the LoD.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``.
+
+    Raises:
+        TypeError: elements are no floats.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.roi_align(x, rois)])[0].tolist()
+        [[[[3.25]]]]
+    """
+    return layer("roi_align", locals())
+
+
+def roi_pool(
+    input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0,
+    rois_lod: Optional[Variable] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the largest value of every part.
+
+    A region is divided into ``pooled_height * pooled_width`` parts, rounded to pixels. Fast R-CNN uses it. Gradients
+    flow into ``input``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        spatial_scale (float): the size of the feature map over that of the image.
+        rois_lod (Variable): int64, ``[batch + 1]``: where the regions of each image begin, instead of the LoD.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``; 0 where a part has no pixels.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.roi_pool(x, rois)])[0].tolist()
+        [[[[5.0]]]]
+    """
+    return layer("roi_pool", locals())
 
 
 def roll(
