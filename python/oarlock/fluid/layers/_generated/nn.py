@@ -16,16 +16,16 @@ __all__ = [
     "expand_as", "fc", "filter_by_instag", "flatten", "flip", "fsp_matrix", "full_like", "gather", "gather_nd",
     "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
     "grid_sampler", "group_norm", "hard_sigmoid", "hard_swish", "hash", "im2sequence", "image_resize",
-    "image_resize_short", "index_select", "instance_norm", "kron", "l2_normalize", "label_smooth", "layer_norm",
-    "leaky_relu", "linear_chain_crf", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid",
-    "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d",
-    "pow", "prelu", "randint", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear",
-    "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape",
-    "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1", "soft_relu",
-    "softmax", "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh", "strided_slice", "sum",
-    "swish", "temporal_shift", "topk", "trace", "transpose", "tril", "triu", "unfold",
+    "image_resize_short", "index_select", "inplace_abn", "instance_norm", "kron", "l2_normalize", "label_smooth",
+    "layer_norm", "leaky_relu", "linear_chain_crf", "log", "log1p", "log_loss", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows",
+    "meshgrid", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle",
+    "pool2d", "pool3d", "pow", "prelu", "randint", "random_crop", "rank", "reduce_all", "reduce_any", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear",
+    "resize_nearest", "resize_trilinear", "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd",
+    "scatter_nd_add", "selu", "shape", "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice",
+    "smooth_l1", "soft_relu", "softmax", "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh",
+    "strided_slice", "sum", "swish", "temporal_shift", "topk", "trace", "transpose", "tril", "triu", "unfold",
     "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where",
 ]
 
@@ -1991,8 +1991,9 @@ def image_resize(
 ) -> Variable:
     """Resizes images to ``out_shape`` or by the factor ``scale``.
 
-    ``BILINEAR`` interpolates between four pixels, ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes.
-    ``resize_bilinear``, ``resize_nearest`` and ``resize_trilinear`` are the same with a fixed ``resample``.
+    ``BILINEAR`` interpolates between four pixels, ``BICUBIC`` on curves of third degree through sixteen pixels,
+    ``NEAREST`` takes the nearest one, ``TRILINEAR`` is for volumes. ``resize_bilinear``, ``resize_nearest`` and
+    ``resize_trilinear`` are the same with a fixed ``resample``.
 
     Args:
         input (Variable): float32 or float64, ``[batch, channels, height, width]``; for ``TRILINEAR``
@@ -2003,14 +2004,14 @@ def image_resize(
         scale (float or Variable): the size of the result divided by that of the input; used if ``out_shape`` is
             ``None``; a Variable is float32 ``[1]``.
         name (str): prefix of the names of its variables.
-        resample (str): ``BILINEAR``, ``NEAREST`` or ``TRILINEAR``.
+        resample (str): ``BILINEAR``, ``BICUBIC``, ``NEAREST`` or ``TRILINEAR``.
         actual_shape (Variable): int32 ``[2]``: the size of the result at run time, which replaces the others;
             ``None``: not used.
         align_corners (bool): the centres of the corner pixels of input and result coincide; otherwise the corners
             of the images do.
         align_mode (int): with ``align_corners=False``: pixel ``i`` of the result is taken from
             ``r * (i + 0.5) - 0.5`` with 0, from ``r * i`` with 1, where ``r`` is the size of the input divided by
-            that of the result.
+            that of the result; ``BICUBIC`` does as with 0.
         data_format (str): ``NCHW`` or ``NHWC``, for ``TRILINEAR`` ``NCDHW`` or ``NDHWC``: where the channels are.
 
     Returns:
@@ -2025,6 +2026,10 @@ def image_resize(
         >>> out = fluid.layers.image_resize(image, out_shape=[3, 3])
         >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
         [[[[1.0, 1.5, 2.0], [2.0, 2.5, 3.0], [3.0, 3.5, 4.0]]]]
+        >>> curve = fluid.layers.assign(np.array([0, 0, 1, 0, 0], "float32").reshape(1, 1, 1, 5))
+        >>> out = fluid.layers.image_resize(curve, out_shape=[1, 9], resample="BICUBIC")
+        >>> fluid.Executor().run(fetch_list=[out])[0].ravel().tolist()
+        [0.0, -0.09375, 0.0, 0.59375, 1.0, 0.59375, 0.0, -0.09375, 0.0]
     """
     return layer("image_resize", locals())
 
@@ -2075,6 +2080,57 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
         [[3.0, 1.0], [6.0, 4.0]]
     """
     return layer("index_select", locals())
+
+
+def inplace_abn(
+    input: Variable, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-05,
+    param_attr: Optional[ParamLike] = None, bias_attr: Optional[ParamLike] = None, data_layout: str = 'NCHW',
+    name: Optional[str] = None, moving_mean_name: Optional[str] = None, moving_variance_name: Optional[str] = None,
+    do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False, act_alpha: float = 1.0,
+) -> Variable:
+    """Normalizes each channel over the batch as ``batch_norm`` does, applies an activation, and writes over its input.
+
+    The gradient computes the input again from the result, so a network keeps one tensor instead of two. Layers that
+    read ``input`` and stand after this one see the result.
+
+    Args:
+        input (Variable): float32 or float64, ``[batch, channels]`` or ``[batch, channels, ...]``, or channels last
+            with ``NHWC``.
+        act (str): ``identity``, ``leaky_relu`` or ``elu``; ``None``: ``identity``.
+        is_test (bool): use the moving mean and variance and do not change them.
+        momentum (float): the share of the old value when the moving mean and variance are updated.
+        epsilon (float): added to the variance, so that the division is finite.
+        param_attr (ParamAttr): name, initializer, regularizer and learning rate of the scale; ``None``: ones.
+        bias_attr (ParamAttr): the same of the shift; ``None``: zeros.
+        data_layout (str): ``NCHW``: the channels are dimension 1; ``NHWC``: they are last.
+        name (str): prefix of the names of its variables.
+        moving_mean_name (str): the name of the moving mean; ``None``: it is generated.
+        moving_variance_name (str): the name of the moving variance; ``None``: it is generated.
+        do_model_average_for_mean_and_var (bool): the moving mean and variance take part in
+            ``fluid.optimizer.ModelAverage``.
+        use_global_stats (bool): normalize by the moving mean and variance in training, too.
+        act_alpha (float): the slope of ``leaky_relu`` below 0, or the bound of ``elu``; not 0.
+
+    Returns:
+        Variable: ``input`` itself.
+
+    Raises:
+        ValueError: ``act`` is another activation, or ``bias_attr`` is ``False``.
+        fluid.core.EnforceNotMet: ``input`` has only one dimension, or the number of channels is not known.
+
+    Example:
+        >>> x = fluid.data("x", [None, 2])
+        >>> hidden = fluid.layers.scale(x, 1.0)
+        >>> out = fluid.layers.inplace_abn(hidden, act="leaky_relu", act_alpha=0.5)
+        >>> out.name == hidden.name
+        True
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> print(exe.run(feed={"x": np.array([[1, 10], [3, 30]], "float32")}, fetch_list=[out])[0].round(3))
+        [[-0.5 -0.5]
+         [ 1.   1. ]]
+    """
+    return layer("inplace_abn", locals())
 
 
 def instance_norm(
@@ -3080,6 +3136,34 @@ def randint(
         [3, 4, 5]
     """
     return layer("randint", locals())
+
+
+def random_crop(x: Variable, shape: Sequence[Any], seed: Optional[Union[int, Variable]] = None) -> Variable:
+    """Takes a part of each sample, at a random place, which is another one in every step.
+
+    Args:
+        x (Variable): float32, float64, int32, int16 or uint8; the first dimensions, all but those of ``shape``, number
+            the samples.
+        shape (list): the sizes of a part: those of the last dimensions of the result. Each is at most that of ``x``.
+        seed (int or Variable): the first seed; each step derives the next one from it. A Variable is int64 ``[1]`` and
+            holds the state. ``None``: a seed is drawn, or follows from ``Program.random_seed`` if that is set.
+
+    Returns:
+        Variable: the sizes of ``x``, with ``shape`` for the last ones. No gradient flows through it.
+
+    Raises:
+        fluid.core.EnforceNotMet: ``shape`` has as many sizes as ``x``, or a part is larger than a sample.
+
+    Example:
+        >>> image = fluid.data("image", [None, 3, 256, 256])
+        >>> fluid.layers.random_crop(image, shape=[3, 224, 224]).shape
+        (-1, 3, 224, 224)
+        >>> numbers = fluid.layers.assign(np.arange(12, dtype="int32").reshape(1, 3, 4))
+        >>> out = fluid.layers.random_crop(numbers, shape=[2, 2], seed=7)
+        >>> fluid.Executor().run(feed={"image": np.zeros([1, 3, 256, 256], "float32")}, fetch_list=[out])[0].tolist()
+        [[[1, 2], [5, 6]]]
+    """
+    return layer("random_crop", locals())
 
 
 def rank(input: Variable) -> Variable:
