@@ -45,7 +45,6 @@ REASONS = {
     "paddle.fluid.layers": OPERATOR,
     "paddle.fluid.contrib.layers": OPERATOR,
     "paddle.fluid.contrib.match_matrix_tensor": OPERATOR,
-    "paddle.fluid.contrib.multiclass_nms2": OPERATOR,
     "paddle.fluid.contrib.rank_attention": "its operator needs a GPU",
     "paddle.fluid.contrib.search_pyramid_hash": OPERATOR,
     "paddle.fluid.contrib.tree_conv": OPERATOR,

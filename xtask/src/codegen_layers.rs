@@ -22,6 +22,8 @@ const DOCS: &str = "docs/api";
 const OPTIMIZERS: &str = "python/oarlock/fluid/_generated_optimizers.py";
 /// The module under which the classes of optimizers are declared.
 const OPTIMIZER: &str = "optimizer";
+/// The module of layers that Fluid keeps in `contrib.layers`.
+const CONTRIB: &str = "contrib";
 
 /// Arguments that mean the same wherever they occur; a declaration need not document them.
 const SHARED: [(&str, &str, &str); 7] = [
@@ -109,6 +111,12 @@ pub(crate) fn module(root: &Path) -> Result<(String, String)> {
         }
         if text.contains("\ndeclare! {") {
             writeln!(lists, "{name}::DECLARED,")?;
+        }
+        // A family of several files: each declares its own layers.
+        for part in if path.is_dir() { files::list(&path)? } else { Vec::new() } {
+            if files::stem(&part) != "mod" && files::read(&part)?.contains("\ndeclare! {") {
+                writeln!(lists, "{name}::{}::DECLARED,", files::stem(&part))?;
+            }
         }
     }
     let text = format!(
@@ -226,6 +234,7 @@ impl Layer {
         match self.module.as_str() {
             "fluid" => format!("fluid.{}", self.name),
             OPTIMIZER => format!("fluid.optimizer.{}", self.name),
+            CONTRIB => format!("fluid.contrib.layers.{}", self.name),
             _ => format!("fluid.layers.{}", self.name),
         }
     }
@@ -426,6 +435,7 @@ fn page(module: &str, layers: &[Layer]) -> String {
     let title = match module {
         "fluid" => "fluid".to_string(),
         OPTIMIZER => "fluid.optimizer".to_string(),
+        CONTRIB => "fluid.contrib.layers".to_string(),
         _ => format!("fluid.layers.{module}"),
     };
     let mut text =

@@ -37,7 +37,8 @@ EXAMPLES = {name: examples(getattr(layers, name), name) for name in LAYERS}
 EXAMPLES["Optimizer"] = examples(fluid.optimizer.Optimizer, "Optimizer")
 OF_MODULES = {"%s.%s" % (module, name): one for module in MODULES for name, one in public(module)}
 EXAMPLES.update((name, examples(one, name)) for name, one in OF_MODULES.items())
-for _one in (fluid.BuildStrategy, fluid.ExecutionStrategy, fluid.WeightNormParamAttr, fluid.core.Place, fluid.framework.ComplexVariable,
+for _one in (fluid.BuildStrategy, fluid.ExecutionStrategy, fluid.WeightNormParamAttr, fluid.contrib.layers.multiclass_nms2, fluid.core.Place,
+             fluid.framework.ComplexVariable,
              fluid.framework.dtype_is_floating, fluid.io.DataLoader, fluid.optimizer.ModelAverage, fluid.require_version,
              fluid.trainer_factory.FetchHandlerMonitor, fluid.trainer_factory.TrainerFactory):
     EXAMPLES[_one.__name__] = examples(_one, _one.__name__)

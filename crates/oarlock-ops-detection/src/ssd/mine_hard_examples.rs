@@ -39,8 +39,10 @@ impl OpDef for MineHardExamples {
         let matches = cx.input("MatchIndices")?;
         sizes::expect(cx, "MatchIndices", &matches, &[None; 2], "[images, m]")?;
         let dims = [matches.shape[0].known(), matches.shape[1].known()];
-        for slot in ["ClsLoss", "LocLoss", "MatchDist"].into_iter().filter(|slot| *slot != "LocLoss" || cx.has(slot)) {
-            sizes::float(cx, slot, &dims, "the sizes of `MatchIndices`")?;
+        sizes::float(cx, "MatchDist", &dims, "the sizes of `MatchIndices`")?;
+        // `ssd_loss` gives losses their shape by a tensor and declares another one, as in Fluid: only runs know it.
+        for slot in ["ClsLoss", "LocLoss"].into_iter().filter(|slot| *slot != "LocLoss" || cx.has(slot)) {
+            sizes::float(cx, slot, &[None; 2], "[images, m]")?;
         }
         cx.set("NegIndices", VarType::tensor(DType::I32, vec![Dim::Any, Dim::Is(1)]).with_lod(1));
         cx.set("UpdatedMatchIndices", VarType::tensor(DType::I32, matches.shape));
@@ -214,7 +216,9 @@ mod tests {
         assert!(e.contains("needs `sample_size` above 0 for hard_example"), "{e}");
         let e = outs(case().attr("neg_dist_threshold", 1.5f32));
         assert!(e.contains("`neg_dist_threshold` (1.5) between 0 and 1"), "{e}");
+        let e = outs(case().input("MatchDist", noise([2, 4], 1)));
+        assert!(e.contains("needs the sizes of `MatchIndices` in `MatchDist`"), "{e}");
         let e = outs(case().input("ClsLoss", noise([2, 4], 1)));
-        assert!(e.contains("needs the sizes of `MatchIndices` in `ClsLoss`"), "{e}");
+        assert!(e.contains("input `ClsLoss` = `ClsLoss.0`"), "{e}");
     }
 }

@@ -5,7 +5,7 @@ use oarlock_tensor::{DType, Tensor};
 
 use super::{Arg, Predicate};
 use crate::layers::{Layout, Operand, Padding, Spatial, SplitInto};
-use crate::{Act, Initializer, IntOrVar, Ints, Param, ParamAttr, VarRef};
+use crate::{Act, Initializer, IntOrVar, Ints, Net, Param, ParamAttr, VarRef};
 
 /// Arguments by name; errors name the layer and the argument.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +80,31 @@ impl Args {
         })
     }
 
+    /// A variable whose elements must be of one of these types.
+    pub fn typed_var(&self, net: &Net, name: &str, dtypes: &[DType]) -> Result<VarRef> {
+        let var = self.var(name)?;
+        self.check_dtype(net, name, &var, dtypes)?;
+        Ok(var)
+    }
+
+    /// A list of variables whose elements must be of one of these types.
+    pub fn typed_vars(&self, net: &Net, name: &str, dtypes: &[DType]) -> Result<Vec<VarRef>> {
+        let vars: Vec<VarRef> =
+            self.convert(name, "a list of Variables", |v| v.items()?.iter().map(var_of).collect())?;
+        vars.iter().try_for_each(|var| self.check_dtype(net, name, var, dtypes))?;
+        Ok(vars)
+    }
+
+    fn check_dtype(&self, net: &Net, name: &str, var: &VarRef, dtypes: &[DType]) -> Result<()> {
+        let dtype = net.dtype(var)?;
+        if dtypes.contains(&dtype) {
+            return Ok(());
+        }
+        let wanted: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
+        let (layer, wanted) = (&self.layer, wanted.join(" or "));
+        fail!(Kind::Type, "`{layer}` takes {wanted} as `{name}`, but `{var}` is {}", dtype.name())
+    }
+
     /// Is it a variable?
     pub fn is_var(&self, name: &str) -> bool {
         matches!(self.get(name), Some(Arg::Var(_)))
@@ -125,6 +150,19 @@ impl Args {
     /// A number.
     pub fn f32(&self, name: &str) -> Result<f32> {
         Ok(self.f64(name)? as f32)
+    }
+
+    /// A number that is no integer, where Fluid takes no integers.
+    pub fn exact_f32(&self, name: &str) -> Result<f32> {
+        self.convert(name, "a float", |v| match v {
+            Arg::Int(_) | Arg::Bool(_) => None,
+            _ => v.float().map(|v| v as f32),
+        })
+    }
+
+    /// True or false, where Fluid takes nothing that only counts as such.
+    pub fn exact_bool(&self, name: &str) -> Result<bool> {
+        self.convert(name, "True or False", |v| if let Arg::Bool(v) = v { Some(*v) } else { None })
     }
 
     /// True or false.
@@ -213,6 +251,31 @@ impl Args {
             Some(one) => Some(vec![one as f32]),
             None => v.items()?.iter().map(|v| Some(v.float()? as f32)).collect(),
         })
+    }
+
+    /// Is it a list?
+    pub fn is_list(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Arg::List(_)))
+    }
+
+    /// A list of integers; one does not stand for a list.
+    pub fn i32_list(&self, name: &str) -> Result<Vec<i32>> {
+        self.convert(name, "a list of integers", Arg::items)?;
+        self.i32s(name)
+    }
+
+    /// A list of numbers, as attributes hold them; one does not stand for a list.
+    pub fn f32_list(&self, name: &str) -> Result<Vec<f32>> {
+        Ok(self.f64s(name)?.into_iter().map(|v| v as f32).collect())
+    }
+
+    /// A list of lists of numbers; in it, a number stands for a list of one.
+    pub fn f32_lists(&self, name: &str) -> Result<Vec<Vec<f32>>> {
+        let list = |v: &Arg| match v.float() {
+            Some(one) => Some(vec![one as f32]),
+            None => v.items()?.iter().map(|v| Some(v.float()? as f32)).collect(),
+        };
+        self.convert(name, "a list of numbers or of lists of numbers", |v| v.items()?.iter().map(list).collect())
     }
 
     /// A number or a variable.

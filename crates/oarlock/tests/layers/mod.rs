@@ -5,6 +5,7 @@
 mod conv;
 mod decode;
 mod dense;
+mod detection;
 mod fill;
 mod flow;
 mod image;
@@ -72,6 +73,12 @@ impl Outputs for (VarRef, VarRef, VarRef) {
     }
 }
 
+impl<const N: usize> Outputs for [VarRef; N] {
+    fn list(self) -> Vec<VarRef> {
+        self.into()
+    }
+}
+
 pub(crate) fn outputs(result: Result<impl Outputs>) -> Result<Vec<VarRef>> {
     result.map(Outputs::list)
 }
@@ -126,9 +133,53 @@ pub(crate) fn input(net: &mut Net, name: &str) -> VarRef {
         "th" => fixed(&[2, 2, 3], F32),
         "ts" => fixed(&[4, 4, 2, 2], F32),
         "it" => fixed(&[2], I64),
-        other => panic!("no data named {other}"),
+        "fixed4" => fixed(&[4], F32),
+        "fgnum" => fixed(&[1], I32),
+        "rpnanchor" | "rpnvar" => fixed(&[4, 4, 3, 4], F32),
+        other => return detection_input(net, other),
     };
     net.data(name, data).expect("data can be declared")
+}
+
+/// Data of the examples of object detection; `tools/layer_programs.py` has the same.
+fn detection_input(net: &mut Net, name: &str) -> VarRef {
+    use DType::{F32, I32};
+    let (shape, dtype, lod): (&[i64], _, _) = match name {
+        "map1" => (&[8, 4, 4], F32, 0),
+        "map2" => (&[8, 2, 2], F32, 0),
+        "map3" => (&[8, 1, 1], F32, 0),
+        "pic" => (&[3, 64, 64], F32, 0),
+        "boxes" => (&[4], F32, 1),
+        "priors" | "pvar" => (&[4], F32, 0),
+        "codes" => (&[20, 4], F32, 0),
+        "confs" => (&[20, 3], F32, 0),
+        "info" => (&[3], F32, 0),
+        "cls32" | "crowd" | "negs" => (&[1], I32, 1),
+        "overlap" => (&[20], F32, 1),
+        "matches" => (&[20], I32, 0),
+        "rows3" => (&[1, 4], F32, 1),
+        "allcodes" => (&[8], F32, 0),
+        "scores2" => (&[2], F32, 0),
+        "score3" => (&[3, 20], F32, 0),
+        "score1" => (&[1, 20], F32, 0),
+        "rpnscore" => (&[3, 4, 4], F32, 0),
+        "rpnmove" => (&[12, 4, 4], F32, 0),
+        "quads" => (&[8], F32, 1),
+        "segms" => (&[2], F32, 3),
+        "ymap" => (&[21, 4, 4], F32, 0),
+        "ybox" => (&[5, 4], F32, 0),
+        "ylabel" => (&[5], I32, 0),
+        "yscore" => (&[5], F32, 0),
+        "size2" => (&[2], I32, 0),
+        "dloff" => (&[18, 2, 2], F32, 0),
+        "dlmask" => (&[9, 2, 2], F32, 0),
+        "moves" => (&[2, 2, 2], F32, 0),
+        "logits" => (&[20, 1], F32, 0),
+        "lab32" => (&[1], I32, 0),
+        "fscore" => (&[1], F32, 1),
+        other => panic!("no data named {other}"),
+    };
+    net.data(name, Data::of(shape).dtype(dtype).lod_level(lod)).expect("data can be declared")
 }
 
 /// The program that Fluid built.
@@ -166,6 +217,7 @@ fn all_cases() -> Vec<Case> {
         schedules::cases(),
         more::cases(),
         image::cases(),
+        detection::cases(),
     ];
     families.into_iter().flatten().collect()
 }

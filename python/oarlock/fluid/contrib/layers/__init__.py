@@ -10,7 +10,6 @@ __all__ = metric_op.__all__ + nn.__all__ + rnn_impl.__all__
 # Layers of Fluid that Oarlock does not have, with the reason.
 _NOT_HERE = {
     "match_matrix_tensor": "its operator is not supported yet",
-    "multiclass_nms2": "append its operator of this name with fluid.layer_helper.LayerHelper",
     "rank_attention": "its operator needs a GPU",
     "search_pyramid_hash": "its operator is not supported yet",
     "tree_conv": "its operator is not supported yet",

@@ -7,10 +7,11 @@ from ...framework import convert_np_dtype_to_dtype_
 from ...initializer import Constant
 from ...layer_helper import LayerHelper
 from ...layers import reshape, slice
+from ...layers._generated.contrib import multiclass_nms2
 
 __all__ = [
-    "fused_elemwise_activation", "fused_embedding_seq_pool", "partial_concat", "partial_sum", "sequence_topk_avg_pooling",
-    "shuffle_batch", "tdm_child", "tdm_sampler",
+    "fused_elemwise_activation", "fused_embedding_seq_pool", "multiclass_nms2", "partial_concat", "partial_sum",
+    "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tdm_sampler",
 ]
 
 
