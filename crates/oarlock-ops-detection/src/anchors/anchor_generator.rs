@@ -1,6 +1,6 @@
 //! `anchor_generator`: boxes of several sizes and shapes at every cell of a feature map, as Faster R-CNN has them.
 
-use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, fail, kernel};
+use oarlock_ir::{AttrView, Infer, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, fail, kernel, sig};
 use oarlock_tensor::Float;
 
 use super::grid;
@@ -11,19 +11,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&AnchorGenerator];
 struct AnchorGenerator;
 
 impl OpDef for AnchorGenerator {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "anchor_generator",
-            "Anchors[y, x] = boxes around the centre of cell (y, x), in pixels of the image, of each aspect ratio and each size",
-        )
-        .input("Input", "[n, channels, h, w], f32 or f64: the feature map, of which only the sizes are read")
-        .output("Anchors", "[h, w, boxes per cell, 4]: left, top, right and bottom")
-        .output("Variances", "like `Anchors`: `variances` for every box")
-        .required_attr("anchor_sizes", "roots of the boxes' areas, in pixels of the image")
-        .required_attr("aspect_ratios", "height over width")
-        .required_attr("variances", "four numbers for differences from the boxes")
-        .attr("stride", vec![16.0f32, 16.0], "pixels from cell to cell, across and down")
-        .attr("offset", 0.5f32, "where in its cell a box is centred, as a fraction")
+    sig! {
+        "anchor_generator": "Anchors[y, x] = boxes around the centre of cell (y, x), in pixels of the image, of each aspect ratio and each size";
+        in "Input": "[n, channels, h, w], f32 or f64: the feature map, of which only the sizes are read";
+        out "Anchors": "[h, w, boxes per cell, 4]: left, top, right and bottom";
+        out "Variances": "like `Anchors`: `variances` for every box";
+        attr "anchor_sizes": "roots of the boxes' areas, in pixels of the image";
+        attr "aspect_ratios": "height over width";
+        attr "variances": "four numbers for differences from the boxes";
+        attr "stride" = vec![16.0f32, 16.0], "pixels from cell to cell, across and down";
+        attr "offset" = 0.5f32, "where in its cell a box is centred, as a fraction";
+        traits Traits::GRADIENT_FREE.shape_only(&["Input"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,10 +45,6 @@ impl OpDef for AnchorGenerator {
                 }
             })
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input"])
     }
 }
 

@@ -1,7 +1,7 @@
 //! `density_prior_box`: boxes of fixed sizes, several side by side in every cell of a feature map.
 
 use oarlock_ir::{
-    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel, sig,
 };
 use oarlock_tensor::Float;
 
@@ -13,25 +13,24 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&DensityPriorBox];
 struct DensityPriorBox;
 
 impl OpDef for DensityPriorBox {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "density_prior_box",
+    sig! {
+        "density_prior_box":
             "Boxes[y, x] = boxes in cell (y, x), as fractions of the image: for each of fixed_sizes and each of fixed_ratios a \
-             square of density * density of them",
-        )
-        .input("Input", "[n, channels, h, w], f32 or f64: the feature map, of which only the sizes are read")
-        .input("Image", "[n, channels, height, width]: the images, larger than the map; only the sizes are read")
-        .output("Boxes", "[h, w, boxes per cell, 4]: left, top, right and bottom")
-        .output("Variances", "like `Boxes`: `variances` for every box")
-        .required_attr("variances", "four numbers for differences from the boxes")
-        .attr("clip", true, "bring all sides into 0..1")
-        .attr("flatten_to_2d", false, "outputs of shape [boxes, 4]")
-        .attr("step_w", 0.0f32, "pixels from cell to cell; 0 for the width of the image over that of the map")
-        .attr("step_h", 0.0f32, "pixels from cell to cell; 0 for the height of the image over that of the map")
-        .attr("offset", 0.5f32, "where in its cell a box is centred, as a fraction")
-        .attr("fixed_sizes", Vec::<f32>::new(), "roots of the boxes' areas, in pixels of the image")
-        .attr("fixed_ratios", Vec::<f32>::new(), "width over height")
-        .attr("densities", Vec::<i32>::new(), "how many boxes stand side by side, for each of fixed_sizes")
+             square of density * density of them";
+        in "Input": "[n, channels, h, w], f32 or f64: the feature map, of which only the sizes are read";
+        in "Image": "[n, channels, height, width]: the images, larger than the map; only the sizes are read";
+        out "Boxes": "[h, w, boxes per cell, 4]: left, top, right and bottom";
+        out "Variances": "like `Boxes`: `variances` for every box";
+        attr "variances": "four numbers for differences from the boxes";
+        attr "clip" = true, "bring all sides into 0..1";
+        attr "flatten_to_2d" = false, "outputs of shape [boxes, 4]";
+        attr "step_w" = 0.0f32, "pixels from cell to cell; 0 for the width of the image over that of the map";
+        attr "step_h" = 0.0f32, "pixels from cell to cell; 0 for the height of the image over that of the map";
+        attr "offset" = 0.5f32, "where in its cell a box is centred, as a fraction";
+        attr "fixed_sizes" = Vec::<f32>::new(), "roots of the boxes' areas, in pixels of the image";
+        attr "fixed_ratios" = Vec::<f32>::new(), "width over height";
+        attr "densities" = Vec::<i32>::new(), "how many boxes stand side by side, for each of fixed_sizes";
+        traits Traits::GRADIENT_FREE.shape_only(&["Input", "Image"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -48,10 +47,6 @@ impl OpDef for DensityPriorBox {
         let (steps, variances) = (Steps::new(&attrs)?, grid::variances(&attrs)?);
         let density = Density::new(&attrs)?;
         by_float!(p.float("Input")?, T => kernel(move |io| density.run::<T>(io, inputs, outs, &steps, variances)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input", "Image"])
     }
 }
 

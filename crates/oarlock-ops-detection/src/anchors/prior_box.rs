@@ -1,7 +1,7 @@
 //! `prior_box`: boxes of several sizes and shapes at every cell of a feature map, as SSD has them.
 
 use oarlock_ir::{
-    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    AttrView, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel, sig,
 };
 use oarlock_tensor::Float;
 
@@ -13,26 +13,25 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&PriorBox];
 struct PriorBox;
 
 impl OpDef for PriorBox {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "prior_box",
+    sig! {
+        "prior_box":
             "Boxes[y, x] = boxes around the centre of cell (y, x), as fractions of the image: for each of min_sizes one of every \
-             aspect ratio, and one whose side is the root of min_size * max_size",
-        )
-        .input("Input", "[n, channels, h, w], f32 or f64: the feature map, of which only the sizes are read")
-        .input("Image", "[n, channels, height, width]: the images, of which only the sizes are read")
-        .output("Boxes", "[h, w, boxes per cell, 4]: left, top, right and bottom")
-        .output("Variances", "like `Boxes`: `variances` for every box")
-        .required_attr("min_sizes", "sides of the squares, in pixels of the image")
-        .attr("max_sizes", Vec::<f32>::new(), "as many as min_sizes, each larger than its min_size; or none")
-        .required_attr("aspect_ratios", "width over height; 1 is always one of them")
-        .required_attr("variances", "four numbers for differences from the boxes")
-        .attr("flip", true, "also the inverse of every aspect ratio")
-        .attr("clip", true, "bring all sides into 0..1")
-        .attr("step_w", 0.0f32, "pixels from cell to cell; 0 for the width of the image over that of the map")
-        .attr("step_h", 0.0f32, "pixels from cell to cell; 0 for the height of the image over that of the map")
-        .attr("offset", 0.5f32, "where in its cell a box is centred, as a fraction")
-        .attr("min_max_aspect_ratios_order", false, "first the squares of min_size and max_size, then the other ratios")
+             aspect ratio, and one whose side is the root of min_size * max_size";
+        in "Input": "[n, channels, h, w], f32 or f64: the feature map, of which only the sizes are read";
+        in "Image": "[n, channels, height, width]: the images, of which only the sizes are read";
+        out "Boxes": "[h, w, boxes per cell, 4]: left, top, right and bottom";
+        out "Variances": "like `Boxes`: `variances` for every box";
+        attr "min_sizes": "sides of the squares, in pixels of the image";
+        attr "max_sizes" = Vec::<f32>::new(), "as many as min_sizes, each larger than its min_size; or none";
+        attr "aspect_ratios": "width over height; 1 is always one of them";
+        attr "variances": "four numbers for differences from the boxes";
+        attr "flip" = true, "also the inverse of every aspect ratio";
+        attr "clip" = true, "bring all sides into 0..1";
+        attr "step_w" = 0.0f32, "pixels from cell to cell; 0 for the width of the image over that of the map";
+        attr "step_h" = 0.0f32, "pixels from cell to cell; 0 for the height of the image over that of the map";
+        attr "offset" = 0.5f32, "where in its cell a box is centred, as a fraction";
+        attr "min_max_aspect_ratios_order" = false, "first the squares of min_size and max_size, then the other ratios";
+        traits Traits::GRADIENT_FREE.shape_only(&["Input", "Image"]);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -51,10 +50,6 @@ impl OpDef for PriorBox {
         by_float!(p.float("Input")?, T => kernel(move |io| {
             run::<T>(io, inputs, outs, &steps, (&boxes, clip), variances)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.shape_only(&["Input", "Image"])
     }
 }
 

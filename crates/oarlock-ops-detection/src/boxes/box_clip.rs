@@ -1,6 +1,6 @@
 //! `box_clip`: boxes cut off at the borders of their image.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::Float;
 
@@ -12,17 +12,12 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&BoxClip];
 struct BoxClip;
 
 impl OpDef for BoxClip {
-    fn sig(&self) -> Sig {
-        Sig::new("box_clip", "Output = the boxes of Input, their sides brought into the image they belong to")
-            .input(
-                "Input",
-                "[n, ..., 4] with a sequence per image, f32 or f64: left, top, right and bottom of each box",
-            )
-            .input(
-                "ImInfo",
-                "[images, 3]: height and width as the network saw the image, and the scale from the original",
-            )
-            .output("Output", "like `Input`, in pixels of the original images")
+    sig! {
+        "box_clip": "Output = the boxes of Input, their sides brought into the image they belong to";
+        in "Input": "[n, ..., 4] with a sequence per image, f32 or f64: left, top, right and bottom of each box";
+        in "ImInfo": "[images, 3]: height and width as the network saw the image, and the scale from the original";
+        out "Output": "like `Input`, in pixels of the original images";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,10 +35,6 @@ impl OpDef for BoxClip {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (input, info, out) = (p.input("Input")?, p.input("ImInfo")?, p.output("Output")?);
         by_float!(p.float("Input")?, T => kernel(move |io| run::<T>(io, (input, info), out)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

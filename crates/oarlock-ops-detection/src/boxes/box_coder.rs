@@ -1,8 +1,8 @@
 //! `box_coder`: boxes as differences from prior boxes, and back.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
+    slots,
 };
 use oarlock_tensor::{Dims, Float, Tensor};
 
@@ -14,20 +14,18 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&BoxCoder];
 struct BoxCoder;
 
 impl OpDef for BoxCoder {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "box_coder",
-            "encode: OutputBox[i, j] = how TargetBox[i] differs from PriorBox[j]: the distance of the centres over the prior's \
-             sides, the logarithms of the ratios of the sides, all over the variances; decode: the boxes of such differences",
-        )
-        .input("PriorBox", "[m, 4], f32 or f64: left, top, right and bottom of each prior box")
-        .optional_input("PriorBoxVar", "[m, 4]: variances of each prior box, instead of `variance`")
-        .input("TargetBox", "encode: [n, 4], boxes; decode: [n, m, 4] (axis 0) or [m, n, 4] (axis 1), differences")
-        .output("OutputBox", "encode: [n, m, 4]; decode: like `TargetBox`")
-        .attr("code_type", "encode_center_size", "encode_center_size or decode_center_size")
-        .attr("box_normalized", true, "false for boxes of pixels, which include their right and bottom pixels")
-        .attr("axis", 0, "decode: the axis of `TargetBox` along which prior boxes repeat, 0 or 1")
-        .attr("variance", Vec::<f32>::new(), "four variances for all boxes; empty for none")
+    sig! {
+        "box_coder": "encode: OutputBox[i, j] = how TargetBox[i] differs from PriorBox[j]: the distance of the centres over the prior's \
+             sides, the logarithms of the ratios of the sides, all over the variances; decode: the boxes of such differences";
+        in "PriorBox": "[m, 4], f32 or f64: left, top, right and bottom of each prior box";
+        in? "PriorBoxVar": "[m, 4]: variances of each prior box, instead of `variance`";
+        in "TargetBox": "encode: [n, 4], boxes; decode: [n, m, 4] (axis 0) or [m, n, 4] (axis 1), differences";
+        out "OutputBox": "encode: [n, m, 4]; decode: like `TargetBox`";
+        attr "code_type" = "encode_center_size", "encode_center_size or decode_center_size";
+        attr "box_normalized" = true, "false for boxes of pixels, which include their right and bottom pixels";
+        attr "axis" = 0, "decode: the axis of `TargetBox` along which prior boxes repeat, 0 or 1";
+        attr "variance" = Vec::<f32>::new(), "four variances for all boxes; empty for none";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -58,27 +56,20 @@ impl OpDef for BoxCoder {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let coding = Coding::new(&p.attrs())?;
-        let slots = Slots {
-            prior: p.input("PriorBox")?,
-            variances: p.maybe_input("PriorBoxVar")?,
-            target: p.input("TargetBox")?,
-            out: p.output("OutputBox")?,
-        };
+        let slots = Slots::new(p)?;
         coding.one_variance(slots.variances.is_some())?;
         by_float!(p.float("TargetBox")?, T => kernel(move |io| run::<T>(io, &slots, &coding)))
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
 }
 
-#[derive(Clone, Copy)]
-struct Slots {
-    prior: In,
-    variances: Option<In>,
-    target: In,
-    out: Out,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Slots(p) {
+        prior: input "PriorBox",
+        variances: maybe_input "PriorBoxVar",
+        target: input "TargetBox",
+        out: output "OutputBox",
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]

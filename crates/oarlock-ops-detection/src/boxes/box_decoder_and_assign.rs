@@ -1,6 +1,6 @@
 //! `box_decoder_and_assign`: boxes of every class from their differences, and that of the most likely class.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig, slots};
 use oarlock_tensor::{Dims, Float};
 
 use crate::geometry::{Centred, centred};
@@ -11,19 +11,18 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&BoxDecoderAndAssign];
 struct BoxDecoderAndAssign;
 
 impl OpDef for BoxDecoderAndAssign {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "box_decoder_and_assign",
+    sig! {
+        "box_decoder_and_assign":
             "DecodeBox[i, 4 c..] = the box of class c that differs from PriorBox[i] by TargetBox[i, 4 c..] times the variances; \
-             OutputAssignBox[i] = that of the class above 0 with the highest score",
-        )
-        .input("PriorBox", "[n, 4], f32 or f64: left, top, right and bottom of each region, in pixels")
-        .optional_input("PriorBoxVar", "[4]: the variances of the differences")
-        .input("TargetBox", "[n, 4 * classes]: differences of each class")
-        .input("BoxScore", "[n, classes]; class 0 is the background")
-        .output("DecodeBox", "[n, 4 * classes]")
-        .output("OutputAssignBox", "[n, 4]; the region itself where no score is above -1")
-        .attr("box_clip", 4.135f32, "the largest difference of width and height, so that exponentials stay small")
+             OutputAssignBox[i] = that of the class above 0 with the highest score";
+        in "PriorBox": "[n, 4], f32 or f64: left, top, right and bottom of each region, in pixels";
+        in? "PriorBoxVar": "[4]: the variances of the differences";
+        in "TargetBox": "[n, 4 * classes]: differences of each class";
+        in "BoxScore": "[n, classes]; class 0 is the background";
+        out "DecodeBox": "[n, 4 * classes]";
+        out "OutputAssignBox": "[n, 4]; the region itself where no score is above -1";
+        attr "box_clip" = 4.135f32, "the largest difference of width and height, so that exponentials stay small";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -45,30 +44,21 @@ impl OpDef for BoxDecoderAndAssign {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            prior: p.input("PriorBox")?,
-            variance: p.maybe_input("PriorBoxVar")?,
-            target: p.input("TargetBox")?,
-            score: p.input("BoxScore")?,
-            out: p.output("DecodeBox")?,
-            assigned: p.output("OutputAssignBox")?,
-        };
+        let slots = Slots::new(p)?;
         let limit = p.attrs().f32("box_clip")?;
         by_float!(p.float("TargetBox")?, T => kernel(move |io| run::<T>(io, &slots, T::of(limit.into()))))
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
 }
 
-struct Slots {
-    prior: In,
-    variance: Option<In>,
-    target: In,
-    score: In,
-    out: Out,
-    assigned: Out,
+slots! {
+    struct Slots(p) {
+        prior: input "PriorBox",
+        variance: maybe_input "PriorBoxVar",
+        target: input "TargetBox",
+        score: input "BoxScore",
+        out: output "DecodeBox",
+        assigned: output "OutputAssignBox",
+    }
 }
 
 fn run<T: Float>(io: &Io<'_>, slots: &Slots, limit: T) -> Result<()> {

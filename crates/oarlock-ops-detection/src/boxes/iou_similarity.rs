@@ -1,6 +1,6 @@
 //! `iou_similarity`: intersection over union of boxes.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, sig};
 use oarlock_tensor::{Dims, Float};
 
 use crate::geometry::{Box4, border};
@@ -11,15 +11,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&IouSimilarity];
 struct IouSimilarity;
 
 impl OpDef for IouSimilarity {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "iou_similarity",
-            "Out[i, j] = the area common to the boxes X[i] and Y[j] over the area that either covers",
-        )
-        .input("X", "[n, 4], f32 or f64: left, top, right and bottom of each box; its LoD becomes that of `Out`")
-        .input("Y", "[m, 4]: boxes")
-        .output("Out", "[n, m]")
-        .attr("box_normalized", true, "false for boxes of pixels, which include their right and bottom pixels")
+    sig! {
+        "iou_similarity": "Out[i, j] = the area common to the boxes X[i] and Y[j] over the area that either covers";
+        in "X": "[n, 4], f32 or f64: left, top, right and bottom of each box; its LoD becomes that of `Out`";
+        in "Y": "[m, 4]: boxes";
+        out "Out": "[n, m]";
+        attr "box_normalized" = true, "false for boxes of pixels, which include their right and bottom pixels";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -32,10 +30,6 @@ impl OpDef for IouSimilarity {
         let (x, y, out) = (p.input("X")?, p.input("Y")?, p.output("Out")?);
         let normalized = p.attrs().bool("box_normalized")?;
         by_float!(p.float("X")?, T => kernel(move |io| run::<T>(io, (x, y), out, normalized)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! `polygon_box_transform`: corners of polygons from their distances.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::Float;
 
 use crate::sizes;
@@ -10,16 +10,11 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&PolygonBoxTransform];
 struct PolygonBoxTransform;
 
 impl OpDef for PolygonBoxTransform {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "polygon_box_transform",
-            "Output[n, c, y, x] = 4 x - Input[n, c, y, x] for even n * channels + c, 4 y - Input[n, c, y, x] for odd",
-        )
-        .input(
-            "Input",
-            "[n, channels, height, width], f32 or f64: how far corners lie from each pixel, x and y in turn",
-        )
-        .output("Output", "like `Input`: the corners, in pixels of an image four times as large")
+    sig! {
+        "polygon_box_transform": "Output[n, c, y, x] = 4 x - Input[n, c, y, x] for even n * channels + c, 4 y - Input[n, c, y, x] for odd";
+        in "Input": "[n, channels, height, width], f32 or f64: how far corners lie from each pixel, x and y in turn";
+        out "Output": "like `Input`: the corners, in pixels of an image four times as large";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -31,10 +26,6 @@ impl OpDef for PolygonBoxTransform {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (input, out) = (p.input("Input")?, p.output("Output")?);
         by_float!(p.float("Input")?, T => kernel(move |io| run::<T>(io, input, out)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! The kernels of `deformable_conv` and `deformable_conv_v1`, with and without factors of the points.
 
-use oarlock_ir::{In, Io, Kernel, Out, Prepare, Result, by_float, kernel};
+use oarlock_ir::{In, Io, Kernel, Out, Prepare, Result, by_float, kernel, slots};
 use oarlock_tensor::Dims;
 use oarlock_tensor::gemm::GemmElem;
 
@@ -40,24 +40,21 @@ pub(crate) fn forward(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
     })))
 }
 
-/// Where gradients go.
-#[derive(Clone, Copy)]
-struct Grads {
-    input: Option<Out>,
-    offset: Option<Out>,
-    mask: Option<Out>,
-    filter: Option<Out>,
+slots! {
+    /// Where gradients go.
+    #[derive(Clone, Copy)]
+    struct Grads(p) {
+        input: maybe_output "Input@GRAD",
+        offset: maybe_output "Offset@GRAD",
+        mask: maybe_output "Mask@GRAD",
+        filter: maybe_output "Filter@GRAD",
+    }
 }
 
 /// The kernel of the gradient operator.
 pub(crate) fn backward(p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
     let (slots, dout, params) = (inputs(p)?, p.input("Output@GRAD")?, Params::new(&p.attrs())?);
-    let grads = Grads {
-        input: p.maybe_output("Input@GRAD")?,
-        offset: p.maybe_output("Offset@GRAD")?,
-        mask: p.maybe_output("Mask@GRAD")?,
-        filter: p.maybe_output("Filter@GRAD")?,
-    };
+    let grads = Grads::new(p)?;
     by_float!(p.float("Input")?, T => kernel(move |io| {
         with_batch::<T>(io, &slots, params, |batch| grads.run(io, &slots, dout, batch))
     }))

@@ -1,27 +1,25 @@
 //! `deformable_conv`: a convolution whose points are moved and weighted, position by position.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, sig};
 
 use super::convolution;
 use super::sampling::{Params, with_attrs};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&DeformableConv, &DeformableConvGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&DeformableConv, &GRAD];
 
 struct DeformableConv;
 
 impl OpDef for DeformableConv {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "deformable_conv",
+    sig! {
+        "deformable_conv":
             "Output = the convolution of Input with Filter in which point k of the window at p is read at its place plus \
-             Offset[n, k, p], linear between pixels and 0 outside, and multiplied by Mask[n, k, p]",
-        )
-        .input("Input", "[n, channels, h, w], f32 or f64")
-        .input("Offset", "[n, 2 * deformable_groups * window, out h, out w]: down and across, for each point in turn")
-        .input("Mask", "[n, deformable_groups * window, out h, out w]: factors")
-        .input("Filter", "[filters, channels / groups, window h, window w]")
-        .output("Output", "[n, filters, out h, out w]");
-        with_attrs(sig)
+             Offset[n, k, p], linear between pixels and 0 outside, and multiplied by Mask[n, k, p]";
+        in "Input": "[n, channels, h, w], f32 or f64";
+        in "Offset": "[n, 2 * deformable_groups * window, out h, out w]: down and across, for each point in turn";
+        in "Mask": "[n, deformable_groups * window, out h, out w]: factors";
+        in "Filter": "[filters, channels / groups, window h, window w]";
+        out "Output": "[n, filters, out h, out w]";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -33,27 +31,14 @@ impl OpDef for DeformableConv {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         convolution::forward(p)
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&DeformableConvGrad)
-    }
 }
 
-struct DeformableConvGrad;
-
-impl OpDef for DeformableConvGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("deformable_conv_grad", "gradients of `deformable_conv`").grad_of(
-            &DeformableConv.sig(),
-            &["Input", "Filter", "Offset", "Mask", "Output@GRAD"],
-            &["Input@GRAD", "Filter@GRAD", "Offset@GRAD", "Mask@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        convolution::backward(p)
-    }
-}
+const GRAD: GradOp = GradOp::of(
+    &DeformableConv,
+    "deformable_conv_grad(Input, Filter, Offset, Mask, Output@GRAD) -> Input@GRAD, Filter@GRAD, Offset@GRAD, Mask@GRAD",
+)
+.doc("gradients of `deformable_conv`")
+.kernel(convolution::backward);
 
 #[cfg(test)]
 mod tests {

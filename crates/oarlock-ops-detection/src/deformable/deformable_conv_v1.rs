@@ -1,26 +1,24 @@
 //! `deformable_conv_v1`: a convolution whose points are moved, position by position.
 
-use oarlock_ir::{Grad, Infer, Kernel, OpDef, Prepare, Result, Sig};
+use oarlock_ir::{GradOp, Infer, Kernel, OpDef, Prepare, Result, sig};
 
 use super::convolution;
 use super::sampling::{Params, with_attrs};
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&DeformableConvV1, &DeformableConvV1Grad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&DeformableConvV1, &GRAD];
 
 struct DeformableConvV1;
 
 impl OpDef for DeformableConvV1 {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "deformable_conv_v1",
+    sig! {
+        "deformable_conv_v1":
             "Output = the convolution of Input with Filter in which point k of the window at p is read at its place plus \
-             Offset[n, k, p], linear between pixels and 0 outside",
-        )
-        .input("Input", "[n, channels, h, w], f32 or f64")
-        .input("Offset", "[n, 2 * deformable_groups * window, out h, out w]: down and across, for each point in turn")
-        .input("Filter", "[filters, channels / groups, window h, window w]")
-        .output("Output", "[n, filters, out h, out w]");
-        with_attrs(sig)
+             Offset[n, k, p], linear between pixels and 0 outside";
+        in "Input": "[n, channels, h, w], f32 or f64";
+        in "Offset": "[n, 2 * deformable_groups * window, out h, out w]: down and across, for each point in turn";
+        in "Filter": "[filters, channels / groups, window h, window w]";
+        out "Output": "[n, filters, out h, out w]";
+        with with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -32,27 +30,14 @@ impl OpDef for DeformableConvV1 {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         convolution::forward(p)
     }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&DeformableConvV1Grad)
-    }
 }
 
-struct DeformableConvV1Grad;
-
-impl OpDef for DeformableConvV1Grad {
-    fn sig(&self) -> Sig {
-        Sig::new("deformable_conv_v1_grad", "gradients of `deformable_conv_v1`").grad_of(
-            &DeformableConvV1.sig(),
-            &["Input", "Filter", "Offset", "Output@GRAD"],
-            &["Input@GRAD", "Filter@GRAD", "Offset@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        convolution::backward(p)
-    }
-}
+const GRAD: GradOp = GradOp::of(
+    &DeformableConvV1,
+    "deformable_conv_v1_grad(Input, Filter, Offset, Output@GRAD) -> Input@GRAD, Filter@GRAD, Offset@GRAD",
+)
+.doc("gradients of `deformable_conv_v1`")
+.kernel(convolution::backward);
 
 #[test]
 fn offsets_of_half_a_pixel_average() {

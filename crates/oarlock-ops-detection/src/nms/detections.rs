@@ -12,10 +12,12 @@ use crate::suppression::{Threshold, descending};
 /// How many values a box has: four sides, or the corners of a polygon.
 pub(crate) const BOX_SIZES: [usize; 5] = [4, 8, 16, 24, 32];
 
-/// Adds the slots and attributes of greedy suppression.
-pub(crate) fn with_attrs(sig: Sig, background: i32) -> Sig {
-    sig.attr("background_label", background, "a class that is left out; -1 for none")
-        .required_attr("score_threshold", "boxes with at most this score are left out")
+/// Documentation of `background_label`, whose default differs.
+pub(crate) const BACKGROUND: &str = "a class that is left out; -1 for none";
+
+/// Adds the attributes of greedy suppression, but for `background_label`.
+pub(crate) fn with_attrs(sig: Sig) -> Sig {
+    sig.required_attr("score_threshold", "boxes with at most this score are left out")
         .required_attr("nms_top_k", "how many boxes of a class are looked at, best first; -1 for all")
         .attr("nms_threshold", 0.3f32, "boxes that overlap a kept one by more than this are dropped")
         .attr("nms_eta", 1.0f32, "factor of the threshold after each kept box while it is above 0.5; 1 for none")

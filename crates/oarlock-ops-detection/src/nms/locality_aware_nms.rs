@@ -1,10 +1,10 @@
 //! `locality_aware_nms`: neighbours that overlap are merged before suppression, as EAST does.
 
-use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::Float;
 
 use super::detections::{
-    BOX_SIZES, Batch, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs,
+    BACKGROUND, BOX_SIZES, Batch, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs,
 };
 use crate::suppression::{descending, suppress};
 
@@ -13,16 +13,15 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&LocalityAwareNms];
 struct LocalityAwareNms;
 
 impl OpDef for LocalityAwareNms {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "locality_aware_nms",
-            "Out = class, score and box of the boxes that stay: each box that overlaps the one before it is merged into it, \
-             weighted by scores, which are added; then as in `multiclass_nms`",
-        )
-        .input("BBoxes", "[images, m, 4, 8, 16, 24 or 32], f32 or f64: boxes, or corners of polygons")
-        .input("Scores", "[images, classes, m]")
-        .output("Out", "[n, 2 + values of a box], with a sequence per image; [[-1]] if a batch has no boxes that stay");
-        with_attrs(sig, -1)
+    sig! {
+        "locality_aware_nms": "Out = class, score and box of the boxes that stay: each box that overlaps the one before it is merged into it, \
+             weighted by scores, which are added; then as in `multiclass_nms`";
+        in "BBoxes": "[images, m, 4, 8, 16, 24 or 32], f32 or f64: boxes, or corners of polygons";
+        in "Scores": "[images, classes, m]";
+        out "Out": "[n, 2 + values of a box], with a sequence per image; [[-1]] if a batch has no boxes that stay";
+        attr "background_label" = -1, BACKGROUND;
+        with with_attrs;
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -38,10 +37,6 @@ impl OpDef for LocalityAwareNms {
         let outs = Outs { out: p.output("Out")?, index: None, marks_nothing: true };
         let how = Suppression::new(&p.attrs())?;
         by_float!(p.float("Scores")?, T => kernel(move |io| run::<T>(io, (boxes, scores), &how)?.write(io, &outs)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

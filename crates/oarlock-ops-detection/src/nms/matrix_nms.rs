@@ -1,6 +1,6 @@
 //! `matrix_nms`: scores decay with the overlap of better boxes, instead of boxes being dropped one after the other.
 
-use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{AttrView, Dim, In, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::{DType, Float};
 
 use super::detections::{Batch, Outs, Rows, infer_shared, out_type, overlap, top};
@@ -11,25 +11,24 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MatrixNms];
 struct MatrixNms;
 
 impl OpDef for MatrixNms {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "matrix_nms",
+    sig! {
+        "matrix_nms":
             "Out = class, decayed score and box of the boxes that stay, best first: a score is multiplied by the least decay \
              among better boxes of its class, (1 - overlap) / (1 - that box's own largest overlap with better ones), or its \
-             Gaussian form",
-        )
-        .input("BBoxes", "[images, m, 4], f32 or f64: left, top, right and bottom of each box")
-        .input("Scores", "[images, classes, m]")
-        .output("Out", "[n, 6], with a sequence per image")
-        .output("Index", "[n, 1], i32: image * m + box")
-        .attr("background_label", 0, "a class that is left out; -1 for none")
-        .required_attr("score_threshold", "boxes with at most this score are left out")
-        .attr("post_threshold", 0.0f32, "boxes with at most this decayed score are left out")
-        .required_attr("nms_top_k", "how many boxes of a class are looked at, best first; -1 for all")
-        .required_attr("keep_top_k", "how many boxes of an image are kept, best first; -1 for all")
-        .attr("normalized", true, "false for boxes of pixels, which include their right and bottom pixels")
-        .attr("use_gaussian", false, "decay by exp(sigma * (largest overlap ^ 2 - overlap ^ 2))")
-        .attr("gaussian_sigma", 2.0f32, "sigma of the Gaussian form")
+             Gaussian form";
+        in "BBoxes": "[images, m, 4], f32 or f64: left, top, right and bottom of each box";
+        in "Scores": "[images, classes, m]";
+        out "Out": "[n, 6], with a sequence per image";
+        out "Index": "[n, 1], i32: image * m + box";
+        attr "background_label" = 0, "a class that is left out; -1 for none";
+        attr "score_threshold": "boxes with at most this score are left out";
+        attr "post_threshold" = 0.0f32, "boxes with at most this decayed score are left out";
+        attr "nms_top_k": "how many boxes of a class are looked at, best first; -1 for all";
+        attr "keep_top_k": "how many boxes of an image are kept, best first; -1 for all";
+        attr "normalized" = true, "false for boxes of pixels, which include their right and bottom pixels";
+        attr "use_gaussian" = false, "decay by exp(sigma * (largest overlap ^ 2 - overlap ^ 2))";
+        attr "gaussian_sigma" = 2.0f32, "sigma of the Gaussian form";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +45,6 @@ impl OpDef for MatrixNms {
         let outs = Outs { out: p.output("Out")?, index: p.maybe_output("Index")?, marks_nothing: false };
         let how = Decay::new(&p.attrs())?;
         by_float!(p.float("Scores")?, T => kernel(move |io| how.run::<T>(io, (boxes, scores))?.write(io, &outs)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

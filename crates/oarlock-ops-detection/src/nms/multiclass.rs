@@ -5,21 +5,21 @@ use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Float, Tensor};
 
 use super::detections::{
-    BOX_SIZES, Batch, Layout, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap, with_attrs,
+    BACKGROUND, BOX_SIZES, Batch, Layout, Outs, Rows, Suppression, infer_shared, keep_best, out_type, overlap,
+    with_attrs,
 };
 use crate::sizes;
 use crate::suppression::{ranked, suppress};
 
-/// The signature without outputs.
-pub(crate) fn sig(op_type: &'static str, doc: &'static str) -> Sig {
-    let sig = Sig::new(op_type, doc)
-        .input(
-            "BBoxes",
-            "[images, m, 4, 8, 16, 24 or 32], f32 or f64: boxes, or corners of polygons; or [m, classes, 4] with \
-                          a sequence per image",
-        )
-        .input("Scores", "[images, classes, m]; or [m, classes] if each class has its own boxes");
-    with_attrs(sig, 0)
+/// Adds inputs and attributes.
+pub(crate) fn with_inputs(sig: Sig) -> Sig {
+    let boxes = "[images, m, 4, 8, 16, 24 or 32], f32 or f64: boxes, or corners of polygons; or [m, classes, 4] with a \
+                 sequence per image";
+    let sig = sig
+        .input("BBoxes", boxes)
+        .input("Scores", "[images, classes, m]; or [m, classes] if each class has its own boxes")
+        .attr("background_label", 0, BACKGROUND);
+    with_attrs(sig)
 }
 
 /// Types of `Out` and `Index`.

@@ -1,6 +1,6 @@
 //! `multiclass_nms`: of boxes of a class that overlap, the one with the highest score.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, sig};
 
 use super::multiclass;
 
@@ -9,13 +9,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MulticlassNms];
 struct MulticlassNms;
 
 impl OpDef for MulticlassNms {
-    fn sig(&self) -> Sig {
-        let doc = "Out = class, score and box of the boxes that stay: in each class the best one, the best of those that do not \
-                   overlap it, and so on; then the best of all classes of an image";
-        multiclass::sig("multiclass_nms", doc).output(
-            "Out",
-            "[n, 2 + values of a box], with a sequence per image; [[-1]] if a batch has no boxes that stay",
-        )
+    sig! {
+        "multiclass_nms":
+            "Out = class, score and box of the boxes that stay: in each class the best one, the best of those that do not \
+             overlap it, and so on; then the best of all classes of an image";
+        with multiclass::with_inputs;
+        out "Out": "[n, 2 + values of a box], with a sequence per image; [[-1]] if a batch has no boxes that stay";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -24,10 +24,6 @@ impl OpDef for MulticlassNms {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         multiclass::prepare(p)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

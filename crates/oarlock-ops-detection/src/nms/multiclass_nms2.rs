@@ -1,6 +1,6 @@
 //! `multiclass_nms2`: `multiclass_nms` that also returns which boxes stay.
 
-use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Sig, Traits};
+use oarlock_ir::{Infer, Kernel, OpDef, Prepare, Result, Traits, sig};
 
 use super::multiclass;
 
@@ -9,14 +9,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MulticlassNms2];
 struct MulticlassNms2;
 
 impl OpDef for MulticlassNms2 {
-    fn sig(&self) -> Sig {
-        let doc = "Out = class, score and box of the boxes that stay, as in `multiclass_nms`; Index = their numbers in the batch";
-        multiclass::sig("multiclass_nms2", doc)
-            .output("Out", "[n, 2 + values of a box], with a sequence per image")
-            .optional_output(
-                "Index",
-                "[n, 1], i32: image * m + box, or box * classes + class if each class has its own boxes",
-            )
+    sig! {
+        "multiclass_nms2":
+            "Out = class, score and box of the boxes that stay, as in `multiclass_nms`; Index = their numbers in the batch";
+        with multiclass::with_inputs;
+        out "Out": "[n, 2 + values of a box], with a sequence per image";
+        out? "Index": "[n, 1], i32: image * m + box, or box * classes + class if each class has its own boxes";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -25,10 +24,6 @@ impl OpDef for MulticlassNms2 {
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         multiclass::prepare(p)
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which anchors show an object and which the background: `rpn_target_assign` and `retinanet_target_assign`.
 
-use oarlock_ir::{Dim, In, Infer, Io, Out, Prepare, Result, Sig, VarType};
+use oarlock_ir::{Dim, Infer, Io, Out, Result, Sig, VarType, slots};
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::rng::MinStd;
 use oarlock_tensor::{DType, Dims, Float, Lod};
@@ -55,38 +55,21 @@ pub(crate) struct Choice {
     pub(crate) random: bool,
 }
 
-/// Where inputs and outputs are.
-#[derive(Clone, Copy)]
-pub(crate) struct Slots {
-    anchor: In,
-    boxes: In,
-    labels: Option<In>,
-    crowd: In,
-    info: In,
-    location: Out,
-    score: Out,
-    target: Out,
-    label: Out,
-    weight: Out,
-    foreground: Option<Out>,
-}
-
-impl Slots {
-    /// Those of an operator; slots of `retinanet_target_assign` may be missing.
-    pub(crate) fn new(p: &Prepare<'_>) -> Result<Slots> {
-        Ok(Slots {
-            anchor: p.input("Anchor")?,
-            boxes: p.input("GtBoxes")?,
-            labels: p.maybe_input("GtLabels")?,
-            crowd: p.input("IsCrowd")?,
-            info: p.input("ImInfo")?,
-            location: p.output("LocationIndex")?,
-            score: p.output("ScoreIndex")?,
-            target: p.output("TargetBBox")?,
-            label: p.output("TargetLabel")?,
-            weight: p.output("BBoxInsideWeight")?,
-            foreground: p.maybe_output("ForegroundNumber")?,
-        })
+slots! {
+    /// Where inputs and outputs are; those of `retinanet_target_assign` alone may be missing.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Slots(p) {
+        anchor: input "Anchor",
+        boxes: input "GtBoxes",
+        labels: maybe_input "GtLabels",
+        crowd: input "IsCrowd",
+        info: input "ImInfo",
+        location: output "LocationIndex",
+        score: output "ScoreIndex",
+        target: output "TargetBBox",
+        label: output "TargetLabel",
+        weight: output "BBoxInsideWeight",
+        foreground: maybe_output "ForegroundNumber",
     }
 }
 

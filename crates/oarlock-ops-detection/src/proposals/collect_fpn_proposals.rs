@@ -1,7 +1,7 @@
 //! `collect_fpn_proposals`: the best regions of all levels of a feature pyramid.
 
 use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail, kernel,
+    Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
 };
 use oarlock_ops_support::lod_rows::{self, lod_of};
 use oarlock_tensor::{Dims, Float, Lod};
@@ -15,15 +15,13 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&CollectFpnProposals];
 struct CollectFpnProposals;
 
 impl OpDef for CollectFpnProposals {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "collect_fpn_proposals",
-            "FpnRois = the post_nms_topN regions with the highest scores of all levels and images, sorted by image, then by score",
-        )
-        .inputs("MultiLevelRois", "[regions, 4], f32 or f64, one per level, each with a sequence per image")
-        .inputs("MultiLevelScores", "[regions, 1], one per level, divided alike")
-        .output("FpnRois", "[n, 4], with a sequence per image")
-        .required_attr("post_nms_topN", "how many regions of a batch stay")
+    sig! {
+        "collect_fpn_proposals": "FpnRois = the post_nms_topN regions with the highest scores of all levels and images, sorted by image, then by score";
+        in* "MultiLevelRois": "[regions, 4], f32 or f64, one per level, each with a sequence per image";
+        in* "MultiLevelScores": "[regions, 1], one per level, divided alike";
+        out "FpnRois": "[n, 4], with a sequence per image";
+        attr "post_nms_topN": "how many regions of a batch stay";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -55,10 +53,6 @@ impl OpDef for CollectFpnProposals {
         let levels: Vec<(In, In)> = rois.into_iter().zip(scores).collect();
         let (out, top) = (p.output("FpnRois")?, p.attrs().count("post_nms_topN")?);
         by_float!(p.float("MultiLevelRois")?, T => kernel(move |io| run::<T>(io, &levels, out, top)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

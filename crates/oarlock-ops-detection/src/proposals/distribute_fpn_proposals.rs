@@ -1,8 +1,8 @@
 //! `distribute_fpn_proposals`: regions to the levels of a feature pyramid that fit their sizes.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel,
+    sig,
 };
 use oarlock_ops_support::lod_rows::{self, lod_of};
 use oarlock_tensor::{DType, Dims, Float, Lod};
@@ -15,19 +15,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&DistributeFpnProposals];
 struct DistributeFpnProposals;
 
 impl OpDef for DistributeFpnProposals {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "distribute_fpn_proposals",
-            "MultiFpnRois[l] = the regions of level min_level + l: refer_level plus the binary logarithm of the root of their area \
-             over refer_scale, rounded down; RestoreIndex = where each region is in all levels one after the other",
-        )
-        .input("FpnRois", "[n, 4], f32 or f64, with a sequence per image: left, top, right and bottom in pixels")
-        .outputs("MultiFpnRois", "[regions, 4], one per level, each with a sequence per image")
-        .output("RestoreIndex", "[n, 1], i32")
-        .required_attr("min_level", "the level of the smallest regions")
-        .required_attr("max_level", "the level of the largest regions")
-        .required_attr("refer_level", "the level of regions of size refer_scale")
-        .required_attr("refer_scale", "the root of the area of regions of refer_level, in pixels")
+    sig! {
+        "distribute_fpn_proposals": "MultiFpnRois[l] = the regions of level min_level + l: refer_level plus the binary logarithm of the root of their area \
+             over refer_scale, rounded down; RestoreIndex = where each region is in all levels one after the other";
+        in "FpnRois": "[n, 4], f32 or f64, with a sequence per image: left, top, right and bottom in pixels";
+        out* "MultiFpnRois": "[regions, 4], one per level, each with a sequence per image";
+        out "RestoreIndex": "[n, 1], i32";
+        attr "min_level": "the level of the smallest regions";
+        attr "max_level": "the level of the largest regions";
+        attr "refer_level": "the level of regions of size refer_scale";
+        attr "refer_scale": "the root of the area of regions of refer_level, in pixels";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,10 +45,6 @@ impl OpDef for DistributeFpnProposals {
         let (rois, outs, restore) = (p.input("FpnRois")?, p.outputs("MultiFpnRois")?, p.maybe_output("RestoreIndex")?);
         levels.check(outs.len())?;
         by_float!(p.float("FpnRois")?, T => kernel(move |io| levels.run::<T>(io, rois, &outs, restore)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,7 +1,7 @@
 //! `generate_mask_labels`: the masks of sampled regions, from which the head of Mask R-CNN learns.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, fail, kernel,
+    AttrView, Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, fail, kernel, sig, slots,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{DType, Dims, Lod, Tensor};
@@ -16,23 +16,22 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&GenerateMaskLabels];
 struct GenerateMaskLabels;
 
 impl OpDef for GenerateMaskLabels {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "generate_mask_labels",
+    sig! {
+        "generate_mask_labels":
             "MaskRois = the regions of each image that show an object; MaskInt32 = which of resolution * resolution points of each \
-             lie inside the polygons of the object it overlaps most, 1 or 0 at the place of its class, -1 at the others",
-        )
-        .input("ImInfo", "[images, 3], f32: height, width and scale of each image")
-        .input("GtClasses", "[objects, 1], i32, with a sequence per image: classes, from 1")
-        .input("IsCrowd", "[objects, 1], i32, with a sequence per image: objects with a number other than 0 are left out")
-        .input("GtSegms", "[points, 2], f32, with three levels of LoD: objects of images, polygons of objects, points of polygons")
-        .input("Rois", "[regions, 4], f32, with a sequence per image: left, top, right and bottom in the network's pixels")
-        .input("LabelsInt32", "[regions, 1], i32, with a sequence per image: classes of regions, 0 for the background")
-        .output("MaskRois", "[masks, 4], with a sequence per image; an image without objects has its first background region")
-        .output("RoiHasMaskInt32", "[masks, 1], i32: which region of the image each is")
-        .output("MaskInt32", "[masks, num_classes * resolution * resolution], i32")
-        .required_attr("num_classes", "how many classes there are, with the background")
-        .required_attr("resolution", "points of a mask along each axis")
+             lie inside the polygons of the object it overlaps most, 1 or 0 at the place of its class, -1 at the others";
+        in "ImInfo": "[images, 3], f32: height, width and scale of each image";
+        in "GtClasses": "[objects, 1], i32, with a sequence per image: classes, from 1";
+        in "IsCrowd": "[objects, 1], i32, with a sequence per image: objects with a number other than 0 are left out";
+        in "GtSegms": "[points, 2], f32, with three levels of LoD: objects of images, polygons of objects, points of polygons";
+        in "Rois": "[regions, 4], f32, with a sequence per image: left, top, right and bottom in the network's pixels";
+        in "LabelsInt32": "[regions, 1], i32, with a sequence per image: classes of regions, 0 for the background";
+        out "MaskRois": "[masks, 4], with a sequence per image; an image without objects has its first background region";
+        out "RoiHasMaskInt32": "[masks, 1], i32: which region of the image each is";
+        out "MaskInt32": "[masks, num_classes * resolution * resolution], i32";
+        attr "num_classes": "how many classes there are, with the background";
+        attr "resolution": "points of a mask along each axis";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -52,21 +51,9 @@ impl OpDef for GenerateMaskLabels {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            info: p.input("ImInfo")?,
-            classes: p.input("GtClasses")?,
-            crowd: p.input("IsCrowd")?,
-            segments: p.input("GtSegms")?,
-            rois: p.input("Rois")?,
-            labels: p.input("LabelsInt32")?,
-            outs: [p.output("MaskRois")?, p.output("RoiHasMaskInt32")?, p.output("MaskInt32")?],
-        };
+        let slots = Slots::new(p)?;
         let shape = MaskShape::new(&p.attrs())?;
         kernel(move |io| slots.run(io, &shape))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
@@ -91,14 +78,16 @@ impl MaskShape {
     }
 }
 
-struct Slots {
-    info: In,
-    classes: In,
-    crowd: In,
-    segments: In,
-    rois: In,
-    labels: In,
-    outs: [Out; 3],
+slots! {
+    struct Slots(p) {
+        info: input "ImInfo",
+        classes: input "GtClasses",
+        crowd: input "IsCrowd",
+        segments: input "GtSegms",
+        rois: input "Rois",
+        labels: input "LabelsInt32",
+        outs: [Out; 3] = [p.output("MaskRois")?, p.output("RoiHasMaskInt32")?, p.output("MaskInt32")?],
+    }
 }
 
 /// A region with its number in the image, its class, and its mask if it shows an object.

@@ -1,8 +1,8 @@
 //! `generate_proposal_labels`: regions from which the head of a detector learns.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig,
+    slots,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::rng::MinStd;
@@ -17,32 +17,30 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&GenerateProposalLabels];
 struct GenerateProposalLabels;
 
 impl OpDef for GenerateProposalLabels {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "generate_proposal_labels",
-            "Rois = for each image a sample of its regions and boxes: those that overlap a box by fg_thresh, with its class, and \
-             those that overlap all boxes by bg_thresh_lo to bg_thresh_hi, with class 0; BboxTargets = how the boxes differ",
-        )
-        .input("RpnRois", "[regions, 4], f32 or f64, with a sequence per image, in the network's pixels")
-        .input("GtClasses", "[boxes, 1], i32, with a sequence per image: classes, from 1")
-        .input("IsCrowd", "[boxes, 1], i32, with a sequence per image: boxes with a number other than 0 are no examples")
-        .input("GtBoxes", "[boxes, 4], with a sequence per image, in pixels of the original images")
-        .input("ImInfo", "[images, 3]: height, width and scale of each image")
-        .output("Rois", "[n, 4], with a sequence per image, objects first")
-        .output("LabelsInt32", "[n, 1], i32")
-        .output("BboxTargets", "[n, 4 * class_nums]: differences, at the place of the region's class")
-        .output("BboxInsideWeights", "like `BboxTargets`: 1 where there is a target")
-        .output("BboxOutsideWeights", "like `BboxTargets`: 1 where there is a target")
-        .required_attr("batch_size_per_im", "how many regions of an image are sampled")
-        .required_attr("fg_fraction", "the largest part of objects among the samples")
-        .required_attr("fg_thresh", "the least overlap of an object")
-        .required_attr("bg_thresh_hi", "the overlap below which a region shows the background")
-        .required_attr("bg_thresh_lo", "the least overlap of a region that shows the background")
-        .required_attr("bbox_reg_weights", "four divisors of the differences")
-        .required_attr("class_nums", "how many classes there are, with the background")
-        .attr("use_random", true, "sample by chance; false takes the first")
-        .attr("is_cascade_rcnn", false, "regions come from another head and begin with the boxes: all of them are taken")
-        .attr("is_cls_agnostic", false, "all classes learn the same differences, at place 1")
+    sig! {
+        "generate_proposal_labels": "Rois = for each image a sample of its regions and boxes: those that overlap a box by fg_thresh, with its class, and \
+             those that overlap all boxes by bg_thresh_lo to bg_thresh_hi, with class 0; BboxTargets = how the boxes differ";
+        in "RpnRois": "[regions, 4], f32 or f64, with a sequence per image, in the network's pixels";
+        in "GtClasses": "[boxes, 1], i32, with a sequence per image: classes, from 1";
+        in "IsCrowd": "[boxes, 1], i32, with a sequence per image: boxes with a number other than 0 are no examples";
+        in "GtBoxes": "[boxes, 4], with a sequence per image, in pixels of the original images";
+        in "ImInfo": "[images, 3]: height, width and scale of each image";
+        out "Rois": "[n, 4], with a sequence per image, objects first";
+        out "LabelsInt32": "[n, 1], i32";
+        out "BboxTargets": "[n, 4 * class_nums]: differences, at the place of the region's class";
+        out "BboxInsideWeights": "like `BboxTargets`: 1 where there is a target";
+        out "BboxOutsideWeights": "like `BboxTargets`: 1 where there is a target";
+        attr "batch_size_per_im": "how many regions of an image are sampled";
+        attr "fg_fraction": "the largest part of objects among the samples";
+        attr "fg_thresh": "the least overlap of an object";
+        attr "bg_thresh_hi": "the overlap below which a region shows the background";
+        attr "bg_thresh_lo": "the least overlap of a region that shows the background";
+        attr "bbox_reg_weights": "four divisors of the differences";
+        attr "class_nums": "how many classes there are, with the background";
+        attr "use_random" = true, "sample by chance; false takes the first";
+        attr "is_cascade_rcnn" = false, "regions come from another head and begin with the boxes: all of them are taken";
+        attr "is_cls_agnostic" = false, "all classes learn the same differences, at place 1";
+        traits Traits::GRADIENT_FREE.random(None);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -63,23 +61,9 @@ impl OpDef for GenerateProposalLabels {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            rois: p.input("RpnRois")?,
-            classes: p.input("GtClasses")?,
-            crowd: p.input("IsCrowd")?,
-            boxes: p.input("GtBoxes")?,
-            info: p.input("ImInfo")?,
-            out: p.output("Rois")?,
-            labels: p.output("LabelsInt32")?,
-            targets: p.output("BboxTargets")?,
-            weights: [p.output("BboxInsideWeights")?, p.output("BboxOutsideWeights")?],
-        };
+        let slots = Slots::new(p)?;
         let sampling = Sampling::new(&p.attrs())?;
         by_float!(p.float("RpnRois")?, T => kernel(move |io| slots.run::<T>(io, &sampling)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.random(None)
     }
 }
 
@@ -119,16 +103,18 @@ impl Sampling {
     }
 }
 
-struct Slots {
-    rois: In,
-    classes: In,
-    crowd: In,
-    boxes: In,
-    info: In,
-    out: Out,
-    labels: Out,
-    targets: Out,
-    weights: [Out; 2],
+slots! {
+    struct Slots(p) {
+        rois: input "RpnRois",
+        classes: input "GtClasses",
+        crowd: input "IsCrowd",
+        boxes: input "GtBoxes",
+        info: input "ImInfo",
+        out: output "Rois",
+        labels: output "LabelsInt32",
+        targets: output "BboxTargets",
+        weights: [Out; 2] = [p.output("BboxInsideWeights")?, p.output("BboxOutsideWeights")?],
+    }
 }
 
 /// A sampled region, its class and how its box differs.

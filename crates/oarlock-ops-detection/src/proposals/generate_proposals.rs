@@ -1,7 +1,7 @@
 //! `generate_proposals`: the regions that a region proposal network finds.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel,
+    AttrView, Dim, Infer, Io, Kernel, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig, slots,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{DType, Dims, Float, Lod};
@@ -15,25 +15,24 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&GenerateProposals];
 struct GenerateProposals;
 
 impl OpDef for GenerateProposals {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "generate_proposals",
+    sig! {
+        "generate_proposals":
             "RpnRois = for each image the anchors with the highest scores, moved by their deltas, brought into the image, without \
-             those that are too small or overlap a better one",
-        )
-        .input("Scores", "[n, anchors per cell, h, w]: how likely each anchor shows an object")
-        .input("BboxDeltas", "[n, 4 * anchors per cell, h, w]: how its box differs")
-        .input("ImInfo", "[n, 3]: height, width and scale of each image")
-        .input("Anchors", "[h, w, anchors per cell, 4], f32 or f64: left, top, right and bottom")
-        .input("Variances", "like `Anchors`: factors of the deltas")
-        .output("RpnRois", "[regions, 4], with a sequence per image, best first")
-        .output("RpnRoiProbs", "[regions, 1]: the scores")
-        .optional_output("RpnRoisLod", "[n], i64: where the regions of each image end")
-        .required_attr("pre_nms_topN", "how many anchors are looked at, best first; 0 or less for all")
-        .required_attr("post_nms_topN", "how many regions stay, best first; 0 or less for all")
-        .required_attr("nms_thresh", "regions that overlap a better one by more than this are dropped; 0 or less keeps all")
-        .required_attr("min_size", "the least width and height, in pixels of the original image, at least 1")
-        .required_attr("eta", "factor of nms_thresh after each kept region while it is above 0.5; 1 for none")
+             those that are too small or overlap a better one";
+        in "Scores": "[n, anchors per cell, h, w]: how likely each anchor shows an object";
+        in "BboxDeltas": "[n, 4 * anchors per cell, h, w]: how its box differs";
+        in "ImInfo": "[n, 3]: height, width and scale of each image";
+        in "Anchors": "[h, w, anchors per cell, 4], f32 or f64: left, top, right and bottom";
+        in "Variances": "like `Anchors`: factors of the deltas";
+        out "RpnRois": "[regions, 4], with a sequence per image, best first";
+        out "RpnRoiProbs": "[regions, 1]: the scores";
+        out? "RpnRoisLod": "[n], i64: where the regions of each image end";
+        attr "pre_nms_topN": "how many anchors are looked at, best first; 0 or less for all";
+        attr "post_nms_topN": "how many regions stay, best first; 0 or less for all";
+        attr "nms_thresh": "regions that overlap a better one by more than this are dropped; 0 or less keeps all";
+        attr "min_size": "the least width and height, in pixels of the original image, at least 1";
+        attr "eta": "factor of nms_thresh after each kept region while it is above 0.5; 1 for none";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -59,22 +58,9 @@ impl OpDef for GenerateProposals {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            scores: p.input("Scores")?,
-            deltas: p.input("BboxDeltas")?,
-            info: p.input("ImInfo")?,
-            anchors: p.input("Anchors")?,
-            variances: p.input("Variances")?,
-            rois: p.output("RpnRois")?,
-            probabilities: p.output("RpnRoiProbs")?,
-            ends: p.maybe_output("RpnRoisLod")?,
-        };
+        let slots = Slots::new(p)?;
         let limits = Limits::new(&p.attrs())?;
         by_float!(p.float("Anchors")?, T => kernel(move |io| slots.run::<T>(io, &limits)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
@@ -97,15 +83,17 @@ impl Limits {
     }
 }
 
-struct Slots {
-    scores: In,
-    deltas: In,
-    info: In,
-    anchors: In,
-    variances: In,
-    rois: Out,
-    probabilities: Out,
-    ends: Option<Out>,
+slots! {
+    struct Slots(p) {
+        scores: input "Scores",
+        deltas: input "BboxDeltas",
+        info: input "ImInfo",
+        anchors: input "Anchors",
+        variances: input "Variances",
+        rois: output "RpnRois",
+        probabilities: output "RpnRoiProbs",
+        ends: maybe_output "RpnRoisLod",
+    }
 }
 
 /// The predictions for one image: those of a cell lie planes apart.

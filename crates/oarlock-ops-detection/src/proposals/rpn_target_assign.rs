@@ -1,6 +1,6 @@
 //! `rpn_target_assign`: anchors from which a region proposal network learns.
 
-use oarlock_ir::{AttrView, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{AttrView, Infer, Kernel, OpDef, Prepare, Result, Traits, by_float, kernel, sig};
 
 use super::anchor_targets::{self, Choice, Slots};
 
@@ -9,26 +9,22 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&RpnTargetAssign];
 struct RpnTargetAssign;
 
 impl OpDef for RpnTargetAssign {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "rpn_target_assign",
+    sig! {
+        "rpn_target_assign":
             "samples of the anchors that show an object (they overlap a box by rpn_positive_overlap, or more than any other anchor \
-             does) and of those that show the background (they overlap all boxes by less than rpn_negative_overlap)",
-        )
-        .input("Anchor", "[anchors, 4], f32 or f64: left, top, right and bottom")
-        .input("GtBoxes", "[boxes, 4], with a sequence per image, in pixels of the original images")
-        .input("IsCrowd", "[boxes, 1], i32, with a sequence per image: boxes with a number other than 0 are left out")
-        .input("ImInfo", "[images, 3]: height, width and scale of each image");
-        anchor_targets::with_outputs(sig)
-            .attr("rpn_batch_size_per_im", 256, "how many anchors of an image are sampled")
-            .required_attr(
-                "rpn_straddle_thresh",
-                "anchors that reach out of the image by more are left out; below 0 for none",
-            )
-            .attr("rpn_positive_overlap", 0.7f32, "the least overlap of an object")
-            .attr("rpn_negative_overlap", 0.3f32, "the overlap below which an anchor shows the background")
-            .attr("rpn_fg_fraction", 0.25f32, "the largest part of objects among the samples")
-            .attr("use_random", true, "sample by chance; false takes the first")
+             does) and of those that show the background (they overlap all boxes by less than rpn_negative_overlap)";
+        in "Anchor": "[anchors, 4], f32 or f64: left, top, right and bottom";
+        in "GtBoxes": "[boxes, 4], with a sequence per image, in pixels of the original images";
+        in "IsCrowd": "[boxes, 1], i32, with a sequence per image: boxes with a number other than 0 are left out";
+        in "ImInfo": "[images, 3]: height, width and scale of each image";
+        with anchor_targets::with_outputs;
+        attr "rpn_batch_size_per_im" = 256, "how many anchors of an image are sampled";
+        attr "rpn_straddle_thresh": "anchors that reach out of the image by more are left out; below 0 for none";
+        attr "rpn_positive_overlap" = 0.7f32, "the least overlap of an object";
+        attr "rpn_negative_overlap" = 0.3f32, "the overlap below which an anchor shows the background";
+        attr "rpn_fg_fraction" = 0.25f32, "the largest part of objects among the samples";
+        attr "use_random" = true, "sample by chance; false takes the first";
+        traits Traits::GRADIENT_FREE.random(None);
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +35,6 @@ impl OpDef for RpnTargetAssign {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (slots, choice) = (Slots::new(p)?, choice(&p.attrs())?);
         by_float!(p.float("Anchor")?, T => kernel(move |io| anchor_targets::run::<T>(io, &slots, &choice)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE.random(None)
     }
 }
 

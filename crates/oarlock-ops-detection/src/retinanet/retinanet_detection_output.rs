@@ -1,8 +1,8 @@
 //! `retinanet_detection_output`: boxes from the predictions of RetinaNet on all levels of a feature pyramid.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel,
+    sig,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{Dims, Float, Lod, Tensor};
@@ -17,22 +17,20 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&RetinanetDetectionOutput];
 struct RetinanetDetectionOutput;
 
 impl OpDef for RetinanetDetectionOutput {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "retinanet_detection_output",
-            "Out = class, score and box of the boxes that stay: the best of each level, moved by their deltas to the original \
-             image; of those of a class that overlap the one with the highest score; then the best of an image",
-        )
-        .inputs("BBoxes", "[n, anchors, 4], f32 or f64, one per level: how boxes differ from their anchors")
-        .inputs("Scores", "[n, anchors, classes], one per level; there is no class for the background")
-        .inputs("Anchors", "[anchors, 4], one per level: left, top, right and bottom")
-        .input("ImInfo", "[n, 3]: height, width and scale of each image")
-        .output("Out", "[boxes, 6], with a sequence per image, best first; classes count from 1")
-        .required_attr("score_threshold", "boxes with at most this score are left out, except on the last level")
-        .required_attr("nms_top_k", "how many boxes of a level are looked at, best first; -1 for all")
-        .required_attr("nms_threshold", "boxes that overlap a kept one by more than this are dropped")
-        .required_attr("nms_eta", "factor of the threshold after each kept box while it is above 0.5; 1 for none")
-        .required_attr("keep_top_k", "how many boxes of an image are kept, best first; -1 for all")
+    sig! {
+        "retinanet_detection_output": "Out = class, score and box of the boxes that stay: the best of each level, moved by their deltas to the original \
+             image; of those of a class that overlap the one with the highest score; then the best of an image";
+        in* "BBoxes": "[n, anchors, 4], f32 or f64, one per level: how boxes differ from their anchors";
+        in* "Scores": "[n, anchors, classes], one per level; there is no class for the background";
+        in* "Anchors": "[anchors, 4], one per level: left, top, right and bottom";
+        in "ImInfo": "[n, 3]: height, width and scale of each image";
+        out "Out": "[boxes, 6], with a sequence per image, best first; classes count from 1";
+        attr "score_threshold": "boxes with at most this score are left out, except on the last level";
+        attr "nms_top_k": "how many boxes of a level are looked at, best first; -1 for all";
+        attr "nms_threshold": "boxes that overlap a kept one by more than this are dropped";
+        attr "nms_eta": "factor of the threshold after each kept box while it is above 0.5; 1 for none";
+        attr "keep_top_k": "how many boxes of an image are kept, best first; -1 for all";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -71,10 +69,6 @@ impl OpDef for RetinanetDetectionOutput {
         let levels = boxes.into_iter().zip(scores).zip(anchors).map(|((b, s), a)| [b, s, a]).collect::<Vec<_>>();
         let (info, out, limits) = (p.input("ImInfo")?, p.output("Out")?, Limits::new(&p.attrs())?);
         by_float!(p.float("Scores")?, T => kernel(move |io| run::<T>(io, &levels, info, out, &limits)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

@@ -1,6 +1,6 @@
 //! `retinanet_target_assign`: anchors from which RetinaNet learns.
 
-use oarlock_ir::{AttrView, Dim, Infer, Kernel, OpDef, Prepare, Result, Sig, Traits, VarType, by_float, kernel};
+use oarlock_ir::{AttrView, Dim, Infer, Kernel, OpDef, Prepare, Result, Traits, VarType, by_float, kernel, sig};
 use oarlock_tensor::DType;
 
 use crate::proposals::anchor_targets::{self, Choice, Slots};
@@ -11,21 +11,20 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&RetinanetTargetAssign];
 struct RetinanetTargetAssign;
 
 impl OpDef for RetinanetTargetAssign {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "retinanet_target_assign",
+    sig! {
+        "retinanet_target_assign":
             "all anchors that show an object (they overlap a box by positive_overlap, or more than any other anchor does) and all \
-             that show the background (they overlap all boxes by less than negative_overlap)",
-        )
-        .input("Anchor", "[anchors, 4], f32 or f64: left, top, right and bottom")
-        .input("GtBoxes", "[boxes, 4], with a sequence per image, in pixels of the original images")
-        .input("GtLabels", "[boxes, 1], i32, with a sequence per image: classes, from 1")
-        .input("IsCrowd", "[boxes, 1], i32, with a sequence per image: boxes with a number other than 0 are left out")
-        .input("ImInfo", "[images, 3]: height, width and scale of each image");
-        anchor_targets::with_outputs(sig)
-            .output("ForegroundNumber", "[images, 1], i32: one more than there are objects")
-            .attr("positive_overlap", 0.5f32, "the least overlap of an object")
-            .attr("negative_overlap", 0.4f32, "the overlap below which an anchor shows the background")
+             that show the background (they overlap all boxes by less than negative_overlap)";
+        in "Anchor": "[anchors, 4], f32 or f64: left, top, right and bottom";
+        in "GtBoxes": "[boxes, 4], with a sequence per image, in pixels of the original images";
+        in "GtLabels": "[boxes, 1], i32, with a sequence per image: classes, from 1";
+        in "IsCrowd": "[boxes, 1], i32, with a sequence per image: boxes with a number other than 0 are left out";
+        in "ImInfo": "[images, 3]: height, width and scale of each image";
+        with anchor_targets::with_outputs;
+        out "ForegroundNumber": "[images, 1], i32: one more than there are objects";
+        attr "positive_overlap" = 0.5f32, "the least overlap of an object";
+        attr "negative_overlap" = 0.4f32, "the overlap below which an anchor shows the background";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,10 +39,6 @@ impl OpDef for RetinanetTargetAssign {
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
         let (slots, choice) = (Slots::new(p)?, choice(&p.attrs())?);
         by_float!(p.float("Anchor")?, T => kernel(move |io| anchor_targets::run::<T>(io, &slots, &choice)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

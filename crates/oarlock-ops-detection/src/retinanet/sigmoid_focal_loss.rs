@@ -1,27 +1,24 @@
 //! `sigmoid_focal_loss`: cross entropy in which examples that are right already count less.
 
-use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{AttrView, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::Float;
 
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&SigmoidFocalLoss, &SigmoidFocalLossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&SigmoidFocalLoss, &GRAD];
 
 struct SigmoidFocalLoss;
 
 impl OpDef for SigmoidFocalLoss {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "sigmoid_focal_loss",
-            "Out[i, c] = -alpha (1 - p)^gamma ln p / n where Label[i] is c + 1, -(1 - alpha) p^gamma ln(1 - p) / n elsewhere, \
-             with p the sigmoid of X[i, c] and n the value of FgNum, at least 1; 0 where Label[i] is -1",
-        )
-        .input("X", "[samples, classes], f32 or f64: logits")
-        .input("Label", "[samples, 1], i32: 0 for the background, -1 for samples that do not count")
-        .input("FgNum", "[1], i32: how many samples are no background")
-        .output("Out", "like `X`")
-        .attr("gamma", 2.0f32, "how much less right examples count")
-        .attr("alpha", 0.25f32, "weight of the right class; that of the others is 1 - alpha")
+    sig! {
+        "sigmoid_focal_loss": "Out[i, c] = -alpha (1 - p)^gamma ln p / n where Label[i] is c + 1, -(1 - alpha) p^gamma ln(1 - p) / n elsewhere, \
+             with p the sigmoid of X[i, c] and n the value of FgNum, at least 1; 0 where Label[i] is -1";
+        in "X": "[samples, classes], f32 or f64: logits";
+        in "Label": "[samples, 1], i32: 0 for the background, -1 for samples that do not count";
+        in "FgNum": "[1], i32: how many samples are no background";
+        out "Out": "like `X`";
+        attr "gamma" = 2.0f32, "how much less right examples count";
+        attr "alpha" = 0.25f32, "weight of the right class; that of the others is 1 - alpha";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -37,10 +34,6 @@ impl OpDef for SigmoidFocalLoss {
         let (inputs, out) = ((p.input("X")?, p.input("Label")?, p.input("FgNum")?), p.output("Out")?);
         let focus = Focus::new(&p.attrs())?;
         by_float!(p.float("X")?, T => kernel(move |io| run::<T>(io, inputs, (None, out), &focus)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&SigmoidFocalLossGrad)
     }
 }
 
@@ -134,23 +127,13 @@ impl<T: Float> Formula<T> {
     }
 }
 
-struct SigmoidFocalLossGrad;
-
-impl OpDef for SigmoidFocalLossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("sigmoid_focal_loss_grad", "gradient of `sigmoid_focal_loss`").grad_of(
-            &SigmoidFocalLoss.sig(),
-            &["X", "Label", "FgNum", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&SigmoidFocalLoss, "sigmoid_focal_loss_grad(X, Label, FgNum, Out@GRAD) -> X@GRAD")
+    .doc("gradient of `sigmoid_focal_loss`")
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("Label")?, p.input("FgNum")?);
         let (dout, dx, focus) = (p.input("Out@GRAD")?, p.output("X@GRAD")?, Focus::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| run::<T>(io, inputs, (Some(dout), dx), &focus)))
-    }
-}
+    });
 
 #[test]
 fn right_examples_count_less() {

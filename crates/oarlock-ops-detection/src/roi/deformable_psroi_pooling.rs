@@ -1,7 +1,8 @@
 //! `deformable_psroi_pooling`: means of regions whose bins are moved, each bin from a channel of its own.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, fail, kernel,
+    sig, slots,
 };
 use oarlock_tensor::{Dims, Float, Tensor};
 
@@ -9,31 +10,28 @@ use super::regions::{ImagesOf, Regions};
 use crate::geometry::Box4;
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&DeformablePsroiPooling, &DeformablePsroiPoolingGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&DeformablePsroiPooling, &GRAD];
 
 struct DeformablePsroiPooling;
 
 impl OpDef for DeformablePsroiPooling {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "deformable_psroi_pooling",
-            "Output[r, c, i, j] = the mean of a channel of Input at sample_per_part squared points of bin (i, j) of region r, \
-             moved by Trans times trans_std times the region's size; the channel is that of c and the bin's place in group_size",
-        )
-        .input("Input", "[n, output_dim * group h * group w or more, h, w], f32 or f64: the feature map")
-        .input("ROIs", "[regions, 4]: left, top, right and bottom in the image, with a sequence per image")
-        .input("Trans", "[regions, 2 * classes, part h, part w]: moves across and down, for each class in turn")
-        .output("TopCount", "like `Output`: how many points lie on the map")
-        .output("Output", "[regions, output_dim, pooled_height, pooled_width]; 0 where no point lies on the map")
-        .required_attr("no_trans", "true: bins are not moved")
-        .required_attr("spatial_scale", "the feature map's size over that of the image to which regions refer")
-        .required_attr("output_dim", "channels of `Output`")
-        .required_attr("group_size", "rows and columns of channels")
-        .required_attr("pooled_height", "rows of a pooled region")
-        .required_attr("pooled_width", "columns of a pooled region")
-        .required_attr("part_size", "rows and columns of moves")
-        .required_attr("sample_per_part", "points of a bin along each axis")
-        .required_attr("trans_std", "factor of the moves")
+    sig! {
+        "deformable_psroi_pooling": "Output[r, c, i, j] = the mean of a channel of Input at sample_per_part squared points of bin (i, j) of region r, \
+             moved by Trans times trans_std times the region's size; the channel is that of c and the bin's place in group_size";
+        in "Input": "[n, output_dim * group h * group w or more, h, w], f32 or f64: the feature map";
+        in "ROIs": "[regions, 4]: left, top, right and bottom in the image, with a sequence per image";
+        in "Trans": "[regions, 2 * classes, part h, part w]: moves across and down, for each class in turn";
+        out "TopCount": "like `Output`: how many points lie on the map";
+        out "Output": "[regions, output_dim, pooled_height, pooled_width]; 0 where no point lies on the map";
+        attr "no_trans": "true: bins are not moved";
+        attr "spatial_scale": "the feature map's size over that of the image to which regions refer";
+        attr "output_dim": "channels of `Output`";
+        attr "group_size": "rows and columns of channels";
+        attr "pooled_height": "rows of a pooled region";
+        attr "pooled_width": "columns of a pooled region";
+        attr "part_size": "rows and columns of moves";
+        attr "sample_per_part": "points of a bin along each axis";
+        attr "trans_std": "factor of the moves";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -70,10 +68,6 @@ impl OpDef for DeformablePsroiPooling {
         by_float!(p.float("Input")?, T => kernel(move |io| slots.with(io, &pooling, |batch| {
             forward::<T>(io, batch, outs)
         })))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&DeformablePsroiPoolingGrad)
     }
 }
 
@@ -147,18 +141,16 @@ impl Pooling {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Slots {
-    input: In,
-    rois: In,
-    trans: In,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Slots(p) {
+        input: input "Input",
+        rois: input "ROIs",
+        trans: input "Trans",
+    }
 }
 
 impl Slots {
-    fn new(p: &Prepare<'_>) -> Result<Slots> {
-        Ok(Slots { input: p.input("Input")?, rois: p.input("ROIs")?, trans: p.input("Trans")? })
-    }
-
     /// Gives `run` the checked inputs.
     fn with<T: Float>(
         &self,
@@ -335,25 +327,18 @@ fn forward<T: Float>(io: &Io<'_>, batch: &Batch<'_, T>, (out, count): (Out, Out)
     Ok(())
 }
 
-struct DeformablePsroiPoolingGrad;
-
-impl OpDef for DeformablePsroiPoolingGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("deformable_psroi_pooling_grad", "gradients of `deformable_psroi_pooling`").grad_of(
-            &DeformablePsroiPooling.sig(),
-            &["Input", "ROIs", "Trans", "TopCount", "Output@GRAD"],
-            &["Input@GRAD", "Trans@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (slots, pooling, dout) = (Slots::new(p)?, Pooling::new(&p.attrs())?, p.input("Output@GRAD")?);
-        let outs = (p.maybe_output("Input@GRAD")?, p.maybe_output("Trans@GRAD")?);
-        by_float!(p.float("Input")?, T => kernel(move |io| slots.with(io, &pooling, |batch| {
-            backward::<T>(io, batch, dout, outs)
-        })))
-    }
-}
+const GRAD: GradOp = GradOp::of(
+    &DeformablePsroiPooling,
+    "deformable_psroi_pooling_grad(Input, ROIs, Trans, TopCount, Output@GRAD) -> Input@GRAD, Trans@GRAD",
+)
+.doc("gradients of `deformable_psroi_pooling`")
+.kernel(|p| {
+    let (slots, pooling, dout) = (Slots::new(p)?, Pooling::new(&p.attrs())?, p.input("Output@GRAD")?);
+    let outs = (p.maybe_output("Input@GRAD")?, p.maybe_output("Trans@GRAD")?);
+    by_float!(p.float("Input")?, T => kernel(move |io| slots.with(io, &pooling, |batch| {
+        backward::<T>(io, batch, dout, outs)
+    })))
+});
 
 fn backward<T: Float>(
     io: &Io<'_>,

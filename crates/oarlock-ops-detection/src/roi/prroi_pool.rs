@@ -1,6 +1,6 @@
 //! `prroi_pool`: the exact means of regions of a feature map that is linear between pixels.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, by_float, kernel, sig};
 use oarlock_tensor::Float;
 
 use super::regions::{ImagesOf, Pooled, Regions, whole};
@@ -8,22 +8,19 @@ use super::separable::{self, Axis, Separable};
 use crate::geometry::Box4;
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&PrroiPool, &PrroiPoolGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&PrroiPool, &GRAD];
 
 struct PrroiPool;
 
 impl OpDef for PrroiPool {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "prroi_pool",
-            "Out[r, c, i, j] = the integral of X[image of r, c], linear between pixels and 0 outside, over bin (i, j) of region r, \
-             over the bin's area; 0 if that is 0",
-        )
-        .input("X", "[n, channels, h, w], f32 or f64: the feature map")
-        .input("ROIs", "[regions, 4]: left, top, right and bottom in the image, with a sequence per image")
-        .optional_input("BatchRoINums", "[n], i64: how many regions each image has, instead of the LoD of `ROIs`")
-        .output("Out", "[regions, channels, pooled_height, pooled_width]");
-        Pooled::with_attrs(sig)
+    sig! {
+        "prroi_pool": "Out[r, c, i, j] = the integral of X[image of r, c], linear between pixels and 0 outside, over bin (i, j) of region r, \
+             over the bin's area; 0 if that is 0";
+        in "X": "[n, channels, h, w], f32 or f64: the feature map";
+        in "ROIs": "[regions, 4]: left, top, right and bottom in the image, with a sequence per image";
+        in? "BatchRoINums": "[n], i64: how many regions each image has, instead of the LoD of `ROIs`";
+        out "Out": "[regions, channels, pooled_height, pooled_width]";
+        with Pooled::with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,10 +38,6 @@ impl OpDef for PrroiPool {
         let pooled = Pooled::new(&p.attrs())?;
         let how = Exact(pooled);
         by_float!(p.float("X")?, T => kernel(move |io| separable::forward::<T>(io, inputs, out, &pooled, &how)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&PrroiPoolGrad)
     }
 }
 
@@ -122,30 +115,21 @@ impl<T: Float> Separable<T> for Exact {
     }
 }
 
-struct PrroiPoolGrad;
-
-impl OpDef for PrroiPoolGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("prroi_pool_grad", "gradients of `prroi_pool`").grad_of(
-            &PrroiPool.sig(),
-            &["X", "Out", "ROIs", "BatchRoINums", "Out@GRAD"],
-            &["X@GRAD", "ROIs@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let inputs = (p.input("X")?, p.input("ROIs")?, images_of(p)?, p.input("Out@GRAD")?);
-        let (out, dx, drois) = (p.input("Out")?, p.maybe_output("X@GRAD")?, p.maybe_output("ROIs@GRAD")?);
-        let pooled = Pooled::new(&p.attrs())?;
-        let how = Exact(pooled);
-        by_float!(p.float("X")?, T => kernel(move |io| {
-            if let Some(dx) = dx {
-                separable::backward::<T>(io, inputs, dx, &pooled, &how)?;
-            }
-            drois.map_or(Ok(()), |drois| how.regions_grad::<T>(io, inputs, out, drois))
-        }))
-    }
-}
+const GRAD: GradOp =
+    GradOp::of(&PrroiPool, "prroi_pool_grad(X, Out, ROIs, BatchRoINums, Out@GRAD) -> X@GRAD, ROIs@GRAD")
+        .doc("gradients of `prroi_pool`")
+        .kernel(|p| {
+            let inputs = (p.input("X")?, p.input("ROIs")?, images_of(p)?, p.input("Out@GRAD")?);
+            let (out, dx, drois) = (p.input("Out")?, p.maybe_output("X@GRAD")?, p.maybe_output("ROIs@GRAD")?);
+            let pooled = Pooled::new(&p.attrs())?;
+            let how = Exact(pooled);
+            by_float!(p.float("X")?, T => kernel(move |io| {
+                if let Some(dx) = dx {
+                    separable::backward::<T>(io, inputs, dx, &pooled, &how)?;
+                }
+                drois.map_or(Ok(()), |drois| how.regions_grad::<T>(io, inputs, out, drois))
+            }))
+        });
 
 /// A channel of the map.
 struct Plane<'a, T> {

@@ -1,7 +1,8 @@
 //! `psroi_pool`: means of regions, each bin from a channel of its own.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, fail, kernel,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, fail, kernel,
+    sig,
 };
 use oarlock_tensor::{Dims, Float};
 
@@ -9,22 +10,20 @@ use super::regions::{ImagesOf, Pooled, Regions, whole};
 use crate::geometry::Box4;
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&PsroiPool, &PsroiPoolGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&PsroiPool, &GRAD];
 
 struct PsroiPool;
 
 impl OpDef for PsroiPool {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "psroi_pool",
+    sig! {
+        "psroi_pool":
             "Out[r, c, i, j] = the mean of channel (c * pooled_height + i) * pooled_width + j of X in bin (i, j) of region r; 0 if \
-             it has no pixels",
-        )
-        .input("X", "[n, output_channels * pooled_height * pooled_width, h, w], f32 or f64: the feature map")
-        .input("ROIs", "[regions, 4]: left, top, right and bottom in the image, with a sequence per image")
-        .output("Out", "[regions, output_channels, pooled_height, pooled_width]")
-        .required_attr("output_channels", "channels of `Out`");
-        Pooled::with_attrs(sig)
+             it has no pixels";
+        in "X": "[n, output_channels * pooled_height * pooled_width, h, w], f32 or f64: the feature map";
+        in "ROIs": "[regions, 4]: left, top, right and bottom in the image, with a sequence per image";
+        out "Out": "[regions, output_channels, pooled_height, pooled_width]";
+        attr "output_channels": "channels of `Out`";
+        with Pooled::with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +45,6 @@ impl OpDef for PsroiPool {
         let (inputs, out) = ((p.input("X")?, p.input("ROIs")?), p.output("Out")?);
         let parts = Parts::new(&p.attrs())?;
         by_float!(p.float("X")?, T => kernel(move |io| parts.forward::<T>(io, inputs, out)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&PsroiPoolGrad)
     }
 }
 
@@ -151,27 +146,14 @@ fn area<T: Float>(window: &Window) -> Option<T> {
     (rows * columns > 0).then(|| T::of((rows * columns) as f64))
 }
 
-struct PsroiPoolGrad;
-
-impl OpDef for PsroiPoolGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("psroi_pool_grad", "gradient of `psroi_pool`").grad_of(
-            &PsroiPool.sig(),
-            &["X", "ROIs", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&PsroiPool, "psroi_pool_grad(X, ROIs, Out@GRAD) -> X@GRAD")
+    .doc("gradient of `psroi_pool`")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let (inputs, dx) = ((p.input("X")?, p.input("ROIs")?, p.input("Out@GRAD")?), p.output("X@GRAD")?);
         let parts = Parts::new(&p.attrs())?;
         by_float!(p.float("X")?, T => kernel(move |io| parts.backward::<T>(io, inputs, dx)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! `roi_align`: regions of a feature map, sampled between pixels and averaged to one size.
 
-use oarlock_ir::{AttrView, Grad, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{
+    AttrView, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, by_float, kernel, sig,
+};
 use oarlock_tensor::Float;
 
 use super::regions::{ImagesOf, Pooled};
@@ -8,26 +10,21 @@ use super::separable::{self, Axis, Separable};
 use crate::geometry::Box4;
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&RoiAlign, &RoiAlignGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&RoiAlign, &GRAD];
 
 struct RoiAlign;
 
 impl OpDef for RoiAlign {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "roi_align",
+    sig! {
+        "roi_align":
             "Out[r, c, i, j] = the mean of X[image of r, c] at points spread evenly over bin (i, j) of region r, linear between \
-             pixels",
-        )
-        .input("X", "[n, channels, h, w], f32 or f64: the feature map")
-        .input("ROIs", "[regions, 4]: left, top, right and bottom in the image, with a sequence per image")
-        .optional_input("RoisLod", "[n + 1], i64: offsets of the images' regions, instead of the LoD of `ROIs`")
-        .output("Out", "[regions, channels, pooled_height, pooled_width]");
-        Pooled::with_attrs(sig).attr(
-            "sampling_ratio",
-            -1,
-            "points of a bin along each axis; 0 or less for about one per pixel of the map",
-        )
+             pixels";
+        in "X": "[n, channels, h, w], f32 or f64: the feature map";
+        in "ROIs": "[regions, 4]: left, top, right and bottom in the image, with a sequence per image";
+        in? "RoisLod": "[n + 1], i64: offsets of the images' regions, instead of the LoD of `ROIs`";
+        out "Out": "[regions, channels, pooled_height, pooled_width]";
+        with Pooled::with_attrs;
+        attr "sampling_ratio" = -1, "points of a bin along each axis; 0 or less for about one per pixel of the map";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -46,10 +43,6 @@ impl OpDef for RoiAlign {
             align.check::<T>(io, inputs.1)?;
             separable::forward::<T>(io, inputs, out, &align.pooled, &align)
         }))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&RoiAlignGrad)
     }
 }
 
@@ -120,30 +113,17 @@ impl<T: Float> Separable<T> for Align {
     }
 }
 
-struct RoiAlignGrad;
-
-impl OpDef for RoiAlignGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("roi_align_grad", "gradient of `roi_align`").grad_of(
-            &RoiAlign.sig(),
-            &["X", "ROIs", "RoisLod", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&RoiAlign, "roi_align_grad(X, ROIs, RoisLod, Out@GRAD) -> X@GRAD")
+    .doc("gradient of `roi_align`")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("ROIs")?, ImagesOf::rois_lod(p)?, p.input("Out@GRAD")?);
         let (dx, align) = (p.output("X@GRAD")?, Align::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| {
             align.check::<T>(io, inputs.1)?;
             separable::backward::<T>(io, inputs, dx, &align.pooled, &align)
         }))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 #[cfg(test)]
 mod tests {

@@ -1,32 +1,29 @@
 //! `roi_perspective_transform`: quadrilaterals of a feature map turned into rectangles.
 
-use oarlock_ir::{Dim, Grad, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, GradOp, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, VarType, kernel, sig};
 use oarlock_tensor::{DType, Dims};
 
 use super::regions::{ImagesOf, Pooled, Regions};
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&RoiPerspectiveTransform, &RoiPerspectiveTransformGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&RoiPerspectiveTransform, &GRAD];
 
 struct RoiPerspectiveTransform;
 
 impl OpDef for RoiPerspectiveTransform {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "roi_perspective_transform",
-            "Out[r, c, i, j] = X[image of r, c] at the point that the perspective of quadrilateral r shows at (i, j), linear between \
-             pixels; 0 outside of the quadrilateral and of the map",
-        )
-        .input("X", "[n, channels, h, w], f32: the feature map")
-        .input("ROIs", "[regions, 8]: x and y of four corners, from the upper left one clockwise, with a sequence per image")
-        .output("Out", "[regions, channels, transformed_height, transformed_width], with the LoD of `ROIs`")
-        .output("Mask", "[regions, 1, transformed_height, transformed_width], i32: 1 where the map is read")
-        .output("TransformMatrix", "[regions, 9]: from (j, i, 1) to the map, in homogeneous coordinates")
-        .optional_output("Out2InIdx", "accepted, never written: Fluid's GPU kernel keeps places for the gradient")
-        .optional_output("Out2InWeights", "accepted, never written: Fluid's GPU kernel keeps weights for the gradient")
-        .attr("spatial_scale", 1.0f32, "the feature map's size over that of the image to which regions refer")
-        .attr("transformed_height", 1, "rows of a transformed region")
-        .attr("transformed_width", 1, "columns of a transformed region")
+    sig! {
+        "roi_perspective_transform": "Out[r, c, i, j] = X[image of r, c] at the point that the perspective of quadrilateral r shows at (i, j), linear between \
+             pixels; 0 outside of the quadrilateral and of the map";
+        in "X": "[n, channels, h, w], f32: the feature map";
+        in "ROIs": "[regions, 8]: x and y of four corners, from the upper left one clockwise, with a sequence per image";
+        out "Out": "[regions, channels, transformed_height, transformed_width], with the LoD of `ROIs`";
+        out "Mask": "[regions, 1, transformed_height, transformed_width], i32: 1 where the map is read";
+        out "TransformMatrix": "[regions, 9]: from (j, i, 1) to the map, in homogeneous coordinates";
+        out? "Out2InIdx": "accepted, never written: Fluid's GPU kernel keeps places for the gradient";
+        out? "Out2InWeights": "accepted, never written: Fluid's GPU kernel keeps weights for the gradient";
+        attr "spatial_scale" = 1.0f32, "the feature map's size over that of the image to which regions refer";
+        attr "transformed_height" = 1, "rows of a transformed region";
+        attr "transformed_width" = 1, "columns of a transformed region";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -47,10 +44,6 @@ impl OpDef for RoiPerspectiveTransform {
         let outs = (p.output("Out")?, p.output("Mask")?, p.output("TransformMatrix")?);
         let pooled = Pooled::named(&p.attrs(), "transformed_height", "transformed_width")?;
         kernel(move |io| forward(io, (x, rois), outs, &pooled))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&RoiPerspectiveTransformGrad)
     }
 }
 
@@ -192,27 +185,17 @@ fn forward(io: &Io<'_>, (x, rois): (In, In), (out, mask, matrix): (Out, Out, Out
     Ok(())
 }
 
-struct RoiPerspectiveTransformGrad;
-
-impl OpDef for RoiPerspectiveTransformGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("roi_perspective_transform_grad", "gradient of `roi_perspective_transform`").grad_of(
-            &RoiPerspectiveTransform.sig(),
-            &["X", "ROIs", "Out2InIdx?", "Out2InWeights?", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let (inputs, dx) = ((p.input("X")?, p.input("ROIs")?, p.input("Out@GRAD")?), p.output("X@GRAD")?);
-        let pooled = Pooled::named(&p.attrs(), "transformed_height", "transformed_width")?;
-        kernel(move |io| backward(io, inputs, dx, &pooled))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"]).maybe_empty(&["Out2InIdx", "Out2InWeights"])
-    }
-}
+const GRAD: GradOp = GradOp::of(
+    &RoiPerspectiveTransform,
+    "roi_perspective_transform_grad(X, ROIs, Out2InIdx?, Out2InWeights?, Out@GRAD) -> X@GRAD",
+)
+.doc("gradient of `roi_perspective_transform`")
+.traits(Traits::NONE.shape_only(&["X"]).maybe_empty(&["Out2InIdx", "Out2InWeights"]))
+.kernel(|p| {
+    let (inputs, dx) = ((p.input("X")?, p.input("ROIs")?, p.input("Out@GRAD")?), p.output("X@GRAD")?);
+    let pooled = Pooled::named(&p.attrs(), "transformed_height", "transformed_width")?;
+    kernel(move |io| backward(io, inputs, dx, &pooled))
+});
 
 fn backward(io: &Io<'_>, (x, rois, dout): (In, In, In), dx: Out, pooled: &Pooled) -> Result<()> {
     let (x_tensor, roi_tensor, dout_tensor) = (io.dense(x)?, io.dense(rois)?, io.dense(dout)?);

@@ -1,28 +1,25 @@
 //! `roi_pool`: the largest values of regions of a feature map.
 
-use oarlock_ir::{Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, by_float, kernel};
+use oarlock_ir::{GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, by_float, kernel, sig};
 use oarlock_tensor::{DType, Dims, Float};
 
 use super::regions::{ImagesOf, Pooled, Regions, whole};
 use crate::geometry::Box4;
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&RoiPool, &RoiPoolGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&RoiPool, &GRAD];
 
 struct RoiPool;
 
 impl OpDef for RoiPool {
-    fn sig(&self) -> Sig {
-        let sig = Sig::new(
-            "roi_pool",
-            "Out[r, c, i, j] = the largest value of X[image of r, c] in bin (i, j) of region r, rounded to pixels; 0 if it has none",
-        )
-        .input("X", "[n, channels, h, w], f32 or f64: the feature map")
-        .input("ROIs", "[regions, 4]: left, top, right and bottom in the image, with a sequence per image")
-        .optional_input("RoisLod", "[n + 1], i64: offsets of the images' regions, instead of the LoD of `ROIs`")
-        .output("Out", "[regions, channels, pooled_height, pooled_width]")
-        .optional_output("Argmax", "like `Out`, i64: the pixel that each value comes from, -1 for none");
-        Pooled::with_attrs(sig)
+    sig! {
+        "roi_pool": "Out[r, c, i, j] = the largest value of X[image of r, c] in bin (i, j) of region r, rounded to pixels; 0 if it has none";
+        in "X": "[n, channels, h, w], f32 or f64: the feature map";
+        in "ROIs": "[regions, 4]: left, top, right and bottom in the image, with a sequence per image";
+        in? "RoisLod": "[n + 1], i64: offsets of the images' regions, instead of the LoD of `ROIs`";
+        out "Out": "[regions, channels, pooled_height, pooled_width]";
+        out? "Argmax": "like `Out`, i64: the pixel that each value comes from, -1 for none";
+        with Pooled::with_attrs;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -39,10 +36,6 @@ impl OpDef for RoiPool {
         let inputs = (p.input("X")?, p.input("ROIs")?, ImagesOf::rois_lod(p)?);
         let (outs, pooled) = ((p.output("Out")?, p.maybe_output("Argmax")?), Pooled::new(&p.attrs())?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, inputs, outs, &pooled)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&RoiPoolGrad)
     }
 }
 
@@ -110,28 +103,15 @@ fn largest<T: Float>(plane: &[T], width: usize, rows: (usize, usize), columns: (
     best
 }
 
-struct RoiPoolGrad;
-
-impl OpDef for RoiPoolGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("roi_pool_grad", "gradient of `roi_pool`").grad_of(
-            &RoiPool.sig(),
-            &["X", "ROIs", "RoisLod", "Argmax", "Out@GRAD"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
+const GRAD: GradOp = GradOp::of(&RoiPool, "roi_pool_grad(X, ROIs, RoisLod, Argmax, Out@GRAD) -> X@GRAD")
+    .doc("gradient of `roi_pool`")
+    .traits(Traits::NONE.shape_only(&["X"]))
+    .kernel(|p| {
         let inputs = (p.input("X")?, p.input("ROIs")?, ImagesOf::rois_lod(p)?);
         let (grads, dx) = ((p.input("Argmax")?, p.input("Out@GRAD")?), p.output("X@GRAD")?);
         let pooled = Pooled::new(&p.attrs())?;
         by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, inputs, grads, dx, &pooled)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::NONE.shape_only(&["X"])
-    }
-}
+    });
 
 fn backward<T: Float>(
     io: &Io<'_>,

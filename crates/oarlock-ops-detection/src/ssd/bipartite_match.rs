@@ -1,8 +1,8 @@
 //! `bipartite_match`: pairs of rows and columns that go together best.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Traits, VarType, by_float, fail, kernel,
+    sig,
 };
 use oarlock_ops_support::lod_rows;
 use oarlock_tensor::{DType, Dims, Float};
@@ -15,17 +15,16 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&BipartiteMatch];
 struct BipartiteMatch;
 
 impl OpDef for BipartiteMatch {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "bipartite_match",
+    sig! {
+        "bipartite_match":
             "ColToRowMatchIndices[i, j] = the row of image i to which column j belongs, -1 for none: the largest value of the \
-             matrix pairs its row and column, then the largest of the rest, until no row or no positive value is left",
-        )
-        .input("DistMat", "[rows, columns], f32 or f64: how well rows and columns go together; a sequence of rows per image")
-        .output("ColToRowMatchIndices", "[images, columns], i32: rows counted from the first of the image")
-        .output("ColToRowMatchDist", "[images, columns]: the value of each pair, 0 for none")
-        .attr("match_type", "bipartite", "bipartite, or per_prediction: columns left over take their best row")
-        .attr("dist_threshold", 0.5f32, "per_prediction: the least value of such a pair")
+             matrix pairs its row and column, then the largest of the rest, until no row or no positive value is left";
+        in "DistMat": "[rows, columns], f32 or f64: how well rows and columns go together; a sequence of rows per image";
+        out "ColToRowMatchIndices": "[images, columns], i32: rows counted from the first of the image";
+        out "ColToRowMatchDist": "[images, columns]: the value of each pair, 0 for none";
+        attr "match_type" = "bipartite", "bipartite, or per_prediction: columns left over take their best row";
+        attr "dist_threshold" = 0.5f32, "per_prediction: the least value of such a pair";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -41,10 +40,6 @@ impl OpDef for BipartiteMatch {
         let (dist, outs) = (p.input("DistMat")?, (p.output("ColToRowMatchIndices")?, p.output("ColToRowMatchDist")?));
         let extra = extra_threshold(&p.attrs())?;
         by_float!(p.float("DistMat")?, T => kernel(move |io| run::<T>(io, dist, outs, extra)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

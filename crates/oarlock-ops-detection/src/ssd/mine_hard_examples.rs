@@ -1,8 +1,7 @@
 //! `mine_hard_examples`: the negative examples that cost most.
 
 use oarlock_ir::{
-    AttrView, Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, fail,
-    kernel,
+    AttrView, Dim, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, by_float, fail, kernel, sig, slots,
 };
 use oarlock_ops_support::lod_rows::lod_of;
 use oarlock_tensor::{DType, Dims, Float, Lod};
@@ -15,23 +14,22 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&MineHardExamples];
 struct MineHardExamples;
 
 impl OpDef for MineHardExamples {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "mine_hard_examples",
+    sig! {
+        "mine_hard_examples":
             "NegIndices = for each image the predictions without a match that have the highest loss: with max_negative \
              neg_pos_ratio times as many as there are matches, with hard_example those among the sample_size highest of all, \
-             and matches outside of these are dropped",
-        )
-        .input("ClsLoss", "[images, m], f32 or f64: the loss of each prediction's class")
-        .optional_input("LocLoss", "[images, m]: the loss of its place, added for hard_example")
-        .input("MatchIndices", "[images, m], i32: what each prediction is matched to, -1 for nothing")
-        .input("MatchDist", "[images, m]: how well it matches")
-        .output("NegIndices", "[n, 1], i32, with a sequence per image, ascending")
-        .output("UpdatedMatchIndices", "like `MatchIndices`")
-        .attr("neg_pos_ratio", 1.0f32, "max_negative: negative examples for each match")
-        .attr("neg_dist_threshold", 0.5f32, "max_negative: predictions that match as well as this are no negative examples")
-        .attr("sample_size", 0, "hard_example: how many predictions of an image count")
-        .attr("mining_type", "max_negative", "max_negative or hard_example")
+             and matches outside of these are dropped";
+        in "ClsLoss": "[images, m], f32 or f64: the loss of each prediction's class";
+        in? "LocLoss": "[images, m]: the loss of its place, added for hard_example";
+        in "MatchIndices": "[images, m], i32: what each prediction is matched to, -1 for nothing";
+        in "MatchDist": "[images, m]: how well it matches";
+        out "NegIndices": "[n, 1], i32, with a sequence per image, ascending";
+        out "UpdatedMatchIndices": "like `MatchIndices`";
+        attr "neg_pos_ratio" = 1.0f32, "max_negative: negative examples for each match";
+        attr "neg_dist_threshold" = 0.5f32, "max_negative: predictions that match as well as this are no negative examples";
+        attr "sample_size" = 0, "hard_example: how many predictions of an image count";
+        attr "mining_type" = "max_negative", "max_negative or hard_example";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -50,20 +48,9 @@ impl OpDef for MineHardExamples {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            class_loss: p.input("ClsLoss")?,
-            place_loss: p.maybe_input("LocLoss")?,
-            matches: p.input("MatchIndices")?,
-            dist: p.input("MatchDist")?,
-            negative: p.output("NegIndices")?,
-            updated: p.output("UpdatedMatchIndices")?,
-        };
+        let slots = Slots::new(p)?;
         let mining = Mining::new(&p.attrs())?;
         by_float!(p.float("ClsLoss")?, T => kernel(move |io| slots.run::<T>(io, &mining)))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 
@@ -100,13 +87,15 @@ impl Mining {
     }
 }
 
-struct Slots {
-    class_loss: In,
-    place_loss: Option<In>,
-    matches: In,
-    dist: In,
-    negative: Out,
-    updated: Out,
+slots! {
+    struct Slots(p) {
+        class_loss: input "ClsLoss",
+        place_loss: maybe_input "LocLoss",
+        matches: input "MatchIndices",
+        dist: input "MatchDist",
+        negative: output "NegIndices",
+        updated: output "UpdatedMatchIndices",
+    }
 }
 
 /// One image.

@@ -1,6 +1,6 @@
 //! `target_assign`: for every prediction the target that it was matched to.
 
-use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, Traits, VarType, kernel};
+use oarlock_ir::{Dim, In, Infer, Io, Kernel, Kind, OpDef, Prepare, Result, Traits, VarType, kernel, sig, slots};
 use oarlock_ops_support::lod_rows;
 use oarlock_ops_support::number::by_number;
 use oarlock_tensor::{DType, Dims, Element, Tensor};
@@ -12,18 +12,17 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&TargetAssign];
 struct TargetAssign;
 
 impl OpDef for TargetAssign {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "target_assign",
+    sig! {
+        "target_assign":
             "Out[i, j] = X[row MatchIndices[i, j] of image i, j modulo p], with weight 1; mismatch_value with weight 0 where \
-             the index is -1, and with weight 1 for the indices of NegIndices",
-        )
-        .input("X", "[rows, p, k], f32, f64, i32 or i64, with a sequence of rows per image: the targets")
-        .input("MatchIndices", "[images, m], i32: rows counted from the first of the image, -1 for none")
-        .optional_input("NegIndices", "[n, 1], i32, with a sequence per image: predictions that count as negative examples")
-        .output("Out", "[images, m, k]")
-        .output("OutWeight", "[images, m, 1], f32")
-        .attr("mismatch_value", 0, "the target of predictions that match nothing")
+             the index is -1, and with weight 1 for the indices of NegIndices";
+        in "X": "[rows, p, k], f32, f64, i32 or i64, with a sequence of rows per image: the targets";
+        in "MatchIndices": "[images, m], i32: rows counted from the first of the image, -1 for none";
+        in? "NegIndices": "[n, 1], i32, with a sequence per image: predictions that count as negative examples";
+        out "Out": "[images, m, k]";
+        out "OutWeight": "[images, m, 1], f32";
+        attr "mismatch_value" = 0, "the target of predictions that match nothing";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -40,31 +39,23 @@ impl OpDef for TargetAssign {
     }
 
     fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let slots = Slots {
-            x: p.input("X")?,
-            matches: p.input("MatchIndices")?,
-            negative: p.maybe_input("NegIndices")?,
-            out: p.output("Out")?,
-            weight: p.output("OutWeight")?,
-        };
+        let slots = Slots::new(p)?;
         let mismatch = p.attrs().int("mismatch_value")?;
         by_number!(p.dtype("X")?, T => kernel(move |io| slots.run(io, T::from_i64(mismatch))), d => {
             Err(oarlock_ir::Error::new(Kind::DType, format!("`target_assign` needs f32, f64, i32 or i64 in `X`, not {d}")))
         })
     }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
-    }
 }
 
-#[derive(Clone, Copy)]
-struct Slots {
-    x: In,
-    matches: In,
-    negative: Option<In>,
-    out: Out,
-    weight: Out,
+slots! {
+    #[derive(Clone, Copy)]
+    struct Slots(p) {
+        x: input "X",
+        matches: input "MatchIndices",
+        negative: maybe_input "NegIndices",
+        out: output "Out",
+        weight: output "OutWeight",
+    }
 }
 
 impl Slots {

@@ -1,7 +1,7 @@
 //! `yolo_box`: boxes and scores from the predictions of YOLO.
 
 use oarlock_ir::{
-    Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Sig, Traits, VarType, by_float, kernel, product,
+    Dim, In, Infer, Io, Kernel, OpDef, Out, Prepare, Result, Traits, VarType, by_float, kernel, product, sig,
 };
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::{Dims, Float};
@@ -15,22 +15,20 @@ pub(crate) const OPS: &[&dyn OpDef] = &[&YoloBox];
 struct YoloBox;
 
 impl OpDef for YoloBox {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "yolo_box",
-            "Boxes = the boxes that YOLO predicts for each anchor of each cell, in pixels of the images; Scores = the scores of \
-             their classes; both 0 where the objectness is below conf_thresh",
-        )
-        .input("X", "[n, anchors * (5 + class_num), h, w], f32 or f64: the output of the network")
-        .input("ImgSize", "[n, 2], i32: height and width of each image")
-        .output("Boxes", "[n, anchors * h * w, 4]: left, top, right and bottom")
-        .output("Scores", "[n, anchors * h * w, class_num]")
-        .required_attr("class_num", "how many classes there are")
-        .attr("anchors", Vec::<i32>::new(), "width and height of each anchor, in pixels of the network's input")
-        .attr("downsample_ratio", 32, "the network's input over the map, in height")
-        .attr("conf_thresh", 0.01f32, "the least objectness")
-        .attr("clip_bbox", true, "bring boxes into their image")
-        .attr("scale_x_y", 1.0f32, "factor of a centre's distance from the middle of its cell")
+    sig! {
+        "yolo_box": "Boxes = the boxes that YOLO predicts for each anchor of each cell, in pixels of the images; Scores = the scores of \
+             their classes; both 0 where the objectness is below conf_thresh";
+        in "X": "[n, anchors * (5 + class_num), h, w], f32 or f64: the output of the network";
+        in "ImgSize": "[n, 2], i32: height and width of each image";
+        out "Boxes": "[n, anchors * h * w, 4]: left, top, right and bottom";
+        out "Scores": "[n, anchors * h * w, class_num]";
+        attr "class_num": "how many classes there are";
+        attr "anchors" = Vec::<i32>::new(), "width and height of each anchor, in pixels of the network's input";
+        attr "downsample_ratio" = 32, "the network's input over the map, in height";
+        attr "conf_thresh" = 0.01f32, "the least objectness";
+        attr "clip_bbox" = true, "bring boxes into their image";
+        attr "scale_x_y" = 1.0f32, "factor of a centre's distance from the middle of its cell";
+        traits Traits::GRADIENT_FREE;
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -50,10 +48,6 @@ impl OpDef for YoloBox {
         let cells = Cells::new(&p.attrs())?;
         let (least, clip) = (p.attrs().f32("conf_thresh")?, p.attrs().bool("clip_bbox")?);
         by_float!(p.float("X")?, T => kernel(move |io| run::<T>(io, inputs, outs, &cells, (T::of(least.into()), clip))))
-    }
-
-    fn traits(&self) -> Traits {
-        Traits::GRADIENT_FREE
     }
 }
 

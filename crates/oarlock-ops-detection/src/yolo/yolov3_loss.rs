@@ -1,7 +1,8 @@
 //! `yolov3_loss`: how far the predictions of YOLO are from the boxes in the images.
 
 use oarlock_ir::{
-    AttrView, Dim, Grad, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, Sig, VarType, by_float, fail, kernel,
+    AttrView, Dim, GradOp, In, Infer, Io, Kernel, Kind, OpDef, Out, Prepare, Result, VarType, by_float, fail, kernel,
+    sig, slots,
 };
 use oarlock_ops_support::checks::expect_dims;
 use oarlock_tensor::{DType, Dims, Float};
@@ -9,32 +10,30 @@ use oarlock_tensor::{DType, Dims, Float};
 use super::cells::{Cells, FIXED, Frame, sigmoid};
 use crate::sizes;
 
-pub(crate) const OPS: &[&dyn OpDef] = &[&Yolov3Loss, &Yolov3LossGrad];
+pub(crate) const OPS: &[&dyn OpDef] = &[&Yolov3Loss, &GRAD];
 
 struct Yolov3Loss;
 
 impl OpDef for Yolov3Loss {
-    fn sig(&self) -> Sig {
-        Sig::new(
-            "yolov3_loss",
+    sig! {
+        "yolov3_loss":
             "Loss[i] = the sum over the boxes of image i whose best anchor is in anchor_mask of the cross entropies of place and \
              classes and the absolute differences of the sizes, at the cell of the box's centre, plus the cross entropy of all \
-             objectness values but those of predictions that overlap a box by more than ignore_thresh",
-        )
-        .input("X", "[n, masked anchors * (5 + class_num), h, w], f32 or f64: the output of the network")
-        .input("GTBox", "[n, b, 4]: centre x, y, width and height, as fractions of the image; width or height 0 for none")
-        .input("GTLabel", "[n, b], i32: classes")
-        .optional_input("GTScore", "[n, b]: weights of the boxes, 1 without it")
-        .output("Loss", "[n]")
-        .output("ObjectnessMask", "[n, masked anchors, h, w]: the weight of an object, 0 for none, -1 for ignored")
-        .output("GTMatchMask", "[n, b], i32: the masked anchor of each box, -1 for none")
-        .required_attr("class_num", "how many classes there are")
-        .attr("anchors", Vec::<i32>::new(), "width and height of each anchor, in pixels of the network's input")
-        .attr("anchor_mask", Vec::<i32>::new(), "which anchors `X` has predictions for")
-        .attr("downsample_ratio", 32, "the network's input over the map, in height")
-        .attr("ignore_thresh", 0.7f32, "predictions that overlap a box by more are not punished for finding an object")
-        .attr("use_label_smooth", true, "take 1 / class_num, at most 1 / 40, from the right class and give it to the others")
-        .attr("scale_x_y", 1.0f32, "factor of a centre's distance from the middle of its cell")
+             objectness values but those of predictions that overlap a box by more than ignore_thresh";
+        in "X": "[n, masked anchors * (5 + class_num), h, w], f32 or f64: the output of the network";
+        in "GTBox": "[n, b, 4]: centre x, y, width and height, as fractions of the image; width or height 0 for none";
+        in "GTLabel": "[n, b], i32: classes";
+        in? "GTScore": "[n, b]: weights of the boxes, 1 without it";
+        out "Loss": "[n]";
+        out "ObjectnessMask": "[n, masked anchors, h, w]: the weight of an object, 0 for none, -1 for ignored";
+        out "GTMatchMask": "[n, b], i32: the masked anchor of each box, -1 for none";
+        attr "class_num": "how many classes there are";
+        attr "anchors" = Vec::<i32>::new(), "width and height of each anchor, in pixels of the network's input";
+        attr "anchor_mask" = Vec::<i32>::new(), "which anchors `X` has predictions for";
+        attr "downsample_ratio" = 32, "the network's input over the map, in height";
+        attr "ignore_thresh" = 0.7f32, "predictions that overlap a box by more are not punished for finding an object";
+        attr "use_label_smooth" = true, "take 1 / class_num, at most 1 / 40, from the right class and give it to the others";
+        attr "scale_x_y" = 1.0f32, "factor of a centre's distance from the middle of its cell";
     }
 
     fn infer(&self, cx: &mut Infer<'_>) -> Result<()> {
@@ -60,10 +59,6 @@ impl OpDef for Yolov3Loss {
         let inputs = Inputs::new(p)?;
         let outs = (p.output("Loss")?, p.output("ObjectnessMask")?, p.output("GTMatchMask")?);
         by_float!(p.float("X")?, T => kernel(move |io| forward::<T>(io, &inputs, outs, &loss)))
-    }
-
-    fn grad(&self, g: &mut Grad<'_>) -> Result<()> {
-        g.emit_for(&Yolov3LossGrad)
     }
 }
 
@@ -104,22 +99,13 @@ impl LossAttrs {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Inputs {
-    x: In,
-    boxes: In,
-    labels: In,
-    scores: Option<In>,
-}
-
-impl Inputs {
-    fn new(p: &Prepare<'_>) -> Result<Inputs> {
-        Ok(Inputs {
-            x: p.input("X")?,
-            boxes: p.input("GTBox")?,
-            labels: p.input("GTLabel")?,
-            scores: p.maybe_input("GTScore")?,
-        })
+slots! {
+    #[derive(Clone, Copy)]
+    struct Inputs(p) {
+        x: input "X",
+        boxes: input "GTBox",
+        labels: input "GTLabel",
+        scores: maybe_input "GTScore",
     }
 }
 
@@ -407,25 +393,18 @@ fn forward<T: Float>(
     })
 }
 
-struct Yolov3LossGrad;
-
-impl OpDef for Yolov3LossGrad {
-    fn sig(&self) -> Sig {
-        Sig::new("yolov3_loss_grad", "gradient of `yolov3_loss`").grad_of(
-            &Yolov3Loss.sig(),
-            &["X", "GTBox", "GTLabel", "GTScore", "Loss@GRAD", "ObjectnessMask", "GTMatchMask"],
-            &["X@GRAD"],
-        )
-    }
-
-    fn prepare(&self, p: &Prepare<'_>) -> Result<Box<dyn Kernel>> {
-        let loss = LossAttrs::new(&p.attrs())?;
-        let inputs = Inputs::new(p)?;
-        let more = (p.input("Loss@GRAD")?, p.input("ObjectnessMask")?, p.input("GTMatchMask")?);
-        let dx = p.output("X@GRAD")?;
-        by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, &inputs, more, dx, &loss)))
-    }
-}
+const GRAD: GradOp = GradOp::of(
+    &Yolov3Loss,
+    "yolov3_loss_grad(X, GTBox, GTLabel, GTScore, Loss@GRAD, ObjectnessMask, GTMatchMask) -> X@GRAD",
+)
+.doc("gradient of `yolov3_loss`")
+.kernel(|p| {
+    let loss = LossAttrs::new(&p.attrs())?;
+    let inputs = Inputs::new(p)?;
+    let more = (p.input("Loss@GRAD")?, p.input("ObjectnessMask")?, p.input("GTMatchMask")?);
+    let dx = p.output("X@GRAD")?;
+    by_float!(p.float("X")?, T => kernel(move |io| backward::<T>(io, &inputs, more, dx, &loss)))
+});
 
 fn backward<T: Float>(
     io: &Io<'_>,

@@ -156,13 +156,13 @@ fn proposals() -> Vec<Case> {
 fn regions() -> Vec<Case> {
     cases! {
         "roi_pool(map1,boxes,2,3,0.5)" [map1 boxes]
-            |net| net.roi_pool(&map1, &boxes, RoiPool::to(2, 3).spatial_scale(0.5), None);
+            |net| net.roi_pool(&map1, &boxes, RoiPool::to(2, 3).spatial_scale(0.5), RegionImages::Lod);
         "roi_align(map1,boxes,2,3,0.5,2)" [map1 boxes]
-            |net| net.roi_align(&map1, &boxes, RoiPool::to(2, 3).spatial_scale(0.5), 2, None);
+            |net| net.roi_align(&map1, &boxes, RoiPool::to(2, 3).spatial_scale(0.5), 2, RegionImages::Lod);
         "psroi_pool(map1,boxes,2,0.5,2,2)" [map1 boxes]
             |net| net.psroi_pool(&map1, &boxes, 2, RoiPool::to(2, 2).spatial_scale(0.5));
         "prroi_pool(map1,boxes,0.5,2,2)" [map1 boxes]
-            |net| net.prroi_pool(&map1, &boxes, RoiPool::to(2, 2).spatial_scale(0.5), None);
+            |net| net.prroi_pool(&map1, &boxes, RoiPool::to(2, 2).spatial_scale(0.5), RegionImages::Lod);
         "roi_perspective_transform(map1,quads,4,6,0.5)" [map1 quads]
             |net| net.roi_perspective_transform(&map1, &quads, RoiPool::to(4, 6).spatial_scale(0.5));
         "deformable_conv(map1,dloff,dlmask,4,3,deformable_groups=1,im2col_step=1)" [map1 dloff dlmask] |net| {

@@ -116,8 +116,7 @@ impl Net {
             .input("BoxScore", [box_score])
             .attr("box_clip", box_clip);
         let dtype = self.dtype(prior_box)?;
-        let [decoded, assigned] =
-            self.detection_op(op, [("DecodeBox", dtype), ("OutputAssignBox", dtype)], true)?;
+        let [decoded, assigned] = self.detection_op(op, [("DecodeBox", dtype), ("OutputAssignBox", dtype)], true)?;
         Ok((decoded, assigned))
     }
 

@@ -4,10 +4,9 @@ use oarlock_ir::{Error, Kind, Op, Result, fail};
 use oarlock_tensor::DType;
 
 use crate::declare::{Args, declare};
+use crate::layers::GlobalVar;
 use crate::options::options;
 use crate::{Net, VarRef};
-
-use super::GlobalVar;
 
 options! {
     /// `detection_map(detect_res, label, class_num, background_label=0, overlap_threshold=0.3, evaluate_difficult=True,

@@ -50,11 +50,7 @@ impl Net {
             .attr("num_classes", options.num_classes)
             .attr("resolution", options.resolution);
         let dtype = self.dtype(rois)?;
-        self.detection_op(
-            op,
-            [("MaskRois", dtype), ("RoiHasMaskInt32", DType::I32), ("MaskInt32", DType::I32)],
-            false,
-        )
+        self.detection_op(op, [("MaskRois", dtype), ("RoiHasMaskInt32", DType::I32), ("MaskInt32", DType::I32)], false)
     }
 }
 

@@ -88,8 +88,7 @@ impl Net {
     pub fn multiclass_nms2(&mut self, bboxes: &VarRef, scores: &VarRef, options: Nms) -> Result<(VarRef, VarRef)> {
         let op = Op::new("multiclass_nms2").input("BBoxes", [bboxes]).input("Scores", [scores]);
         let dtype = self.dtype(bboxes)?;
-        let [out, index] =
-            self.detection_op(options.attrs(op), [("Out", dtype), ("Index", DType::I32)], false)?;
+        let [out, index] = self.detection_op(options.attrs(op), [("Out", dtype), ("Index", DType::I32)], false)?;
         Ok((out, index))
     }
 
