@@ -13,7 +13,7 @@ fn bookkeeping() -> [(&'static str, Attr); 3] {
 }
 
 /// Outputs that Fluid declares otherwise than its kernels write them. Ours are declared as they are written.
-const DECLARED_OTHERWISE: [(&str, &str); 23] = [
+const DECLARED_OTHERWISE: [(&str, &str); 56] = [
     // f32 and sequences, but declared as f64 without LoD.
     ("filter_by_instag", "LossWeight"),
     // Three numbers per row and sequences, but declared with two and without LoD.
@@ -54,6 +54,45 @@ const DECLARED_OTHERWISE: [(&str, &str); 23] = [
     ("get_tensor_from_selected_rows", "Out"),
     // Sequences, but declared without LoD.
     ("filter_by_instag", "Out"),
+    // As many as stay, but declared as many as there are, some without LoD.
+    ("multiclass_nms", "Out"),
+    ("multiclass_nms2", "Out"),
+    ("matrix_nms", "Out"),
+    ("locality_aware_nms", "Out"),
+    ("retinanet_detection_output", "Out"),
+    ("collect_fpn_proposals", "FpnRois"),
+    // As many as the layer says, but declared without a number.
+    ("density_prior_box", "Boxes"),
+    ("density_prior_box", "Variances"),
+    // i32, but declared as i64 and as many as there are.
+    ("multiclass_nms2", "Index"),
+    ("matrix_nms", "Index"),
+    // i64, but declared as i32; one without its size.
+    ("roi_pool", "Argmax"),
+    ("generate_proposals", "RpnRoisLod"),
+    // Numbers, but declared as integers.
+    ("yolov3_loss", "ObjectnessMask"),
+    ("deformable_psroi_pooling", "TopCount"),
+    // Sequences, but declared without LoD.
+    ("mine_hard_examples", "NegIndices"),
+    ("generate_proposals", "RpnRois"),
+    ("generate_proposals", "RpnRoiProbs"),
+    ("generate_proposal_labels", "Rois"),
+    ("generate_proposal_labels", "LabelsInt32"),
+    ("generate_proposal_labels", "BboxTargets"),
+    ("generate_proposal_labels", "BboxInsideWeights"),
+    ("generate_proposal_labels", "BboxOutsideWeights"),
+    ("rpn_target_assign", "LocationIndex"),
+    ("rpn_target_assign", "ScoreIndex"),
+    ("rpn_target_assign", "TargetLabel"),
+    ("rpn_target_assign", "TargetBBox"),
+    ("rpn_target_assign", "BBoxInsideWeight"),
+    ("retinanet_target_assign", "LocationIndex"),
+    ("retinanet_target_assign", "ScoreIndex"),
+    ("retinanet_target_assign", "TargetLabel"),
+    ("retinanet_target_assign", "TargetBBox"),
+    ("retinanet_target_assign", "BBoxInsideWeight"),
+    ("retinanet_target_assign", "ForegroundNumber"),
 ];
 
 /// Slots and attributes whose order is the accident of a Python set, with the gradients that follow it.

@@ -14,10 +14,12 @@ def data(name, shape, dtype="float32", lod_level=0):
 def inputs():
     made = {
         "image": data("image", [3, 32, 32]), "map1": data("map1", [8, 4, 4]), "map2": data("map2", [8, 2, 2]),
-        "imap": data("imap", [8, 4, 4], "int64"), "boxes": data("boxes", [4], lod_level=1), "iboxes": data("iboxes", [4], "int64", 1),
+        "imap": data("imap", [8, 4, 4], "int64"), "boxes": data("boxes", [4], lod_level=1),
+        "iboxes": data("iboxes", [4], "int64", 1),
         "cls": data("cls", [1], "int32", 1), "cls64": data("cls64", [1], "int64", 1), "codes": data("codes", [20, 4]),
         "confs": data("confs", [20, 3]), "score3": data("score3", [3, 20]), "priors": data("priors", [4]), "info": data("info", [3]),
-        "size": data("size", [2], "int32"), "ymap": data("ymap", [21, 4, 4]), "ybox": data("ybox", [5, 4]), "ylabel": data("ylabel", [5], "int32"),
+        "size": data("size", [2], "int32"), "ymap": data("ymap", [21, 4, 4]), "ybox": data("ybox", [5, 4]),
+        "ylabel": data("ylabel", [5], "int32"),
         "fg": fluid.data("fg", [1], "int32"), "score2": data("score2", [3]), "logits": data("logits", [20, 1]),
         "offset": data("offset", [18, 2, 2]), "ioffset": data("ioffset", [18, 2, 2], "int32"),
     }

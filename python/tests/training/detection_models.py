@@ -46,9 +46,10 @@ def yolo(fluid):
     found = fluid.layers.multiclass_nms(
         fluid.layers.concat(boxes, 1), fluid.layers.concat(scores, 2), 0.05, 40, 8, nms_threshold=0.45, background_label=-1
     )
-    truth = np.array([[[0.3, 0.3, 0.2, 0.3], [0.7, 0.6, 0.5, 0.4], [0, 0, 0, 0]], [[0.5, 0.5, 0.3, 0.2], [0.2, 0.8, 0.6, 0.5], [0.9, 0.1, 0.1, 0.2]]])
+    first = [[0.3, 0.3, 0.2, 0.3], [0.7, 0.6, 0.5, 0.4], [0, 0, 0, 0]]
+    second = [[0.5, 0.5, 0.3, 0.2], [0.2, 0.8, 0.6, 0.5], [0.9, 0.1, 0.1, 0.2]]
     feed = {
-        "image": IMAGES, "size": np.array([[32, 32], [64, 48]], "int32"), "box": truth.astype("float32"),
+        "image": IMAGES, "size": np.array([[32, 32], [64, 48]], "int32"), "box": np.array([first, second], "float32"),
         "label": np.array([[0, 1, 0], [1, 0, 1]], "int32"),
     }
     return fluid.layers.mean(fluid.layers.sum(losses)), feed, losses + [found]
@@ -117,9 +118,11 @@ def train(fluid, model):
         grads = [name + "@GRAD" for name in params]
         first = exe.run(main, feed=feed, fetch_list=[loss] + grads + fetched, return_numpy=False)
         second = exe.run(main, feed=feed, fetch_list=[loss])[0]
-        outs = [{"shape": list(np.array(t).shape), "lod": t.recursive_sequence_lengths(), "values": numbers(t)} for t in first[1 + len(grads) :]]
+        shown = lambda t: {"shape": list(np.array(t).shape), "lod": t.recursive_sequence_lengths(), "values": numbers(t)}
         return {
-            "losses": numbers(first[0]) + numbers(second), "grads": {name: numbers(t) for name, t in zip(params, first[1:])}, "outs": outs,
+            "losses": numbers(first[0]) + numbers(second),
+            "grads": {name: numbers(t) for name, t in zip(params, first[1:])},
+            "outs": [shown(t) for t in first[1 + len(grads) :]],
         }
 
 
