@@ -10,18 +10,19 @@ __all__ = [
     "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addmm", "affine_channel", "affine_grid",
     "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm", "brelu", "chunk_eval", "clip",
     "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos_sim",
-    "crf_decoding", "crop", "crop_tensor", "ctc_greedy_decoder", "data_norm", "diag_embed", "dice_loss", "dot",
-    "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
-    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand",
-    "expand_as", "fc", "filter_by_instag", "flatten", "flip", "fsp_matrix", "full_like", "gather", "gather_nd",
-    "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
-    "grid_sampler", "group_norm", "hard_sigmoid", "hard_swish", "hash", "im2sequence", "image_resize",
-    "image_resize_short", "index_select", "instance_norm", "kron", "l2_normalize", "label_smooth", "layer_norm",
-    "leaky_relu", "linear_chain_crf", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid",
-    "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d",
-    "pow", "prelu", "randint", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear",
+    "crf_decoding", "crop", "crop_tensor", "ctc_greedy_decoder", "data_norm", "deformable_conv",
+    "deformable_roi_pooling", "diag_embed", "dice_loss", "dot", "dropout", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
+    "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand", "expand_as", "fc", "filter_by_instag",
+    "flatten", "flip", "fsp_matrix", "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "grid_sampler", "group_norm", "hard_sigmoid",
+    "hard_swish", "hash", "im2sequence", "image_resize", "image_resize_short", "index_select", "instance_norm",
+    "kron", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "linear_chain_crf", "log", "log1p",
+    "log_loss", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "lrn", "matmul", "maxout",
+    "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d",
+    "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "prroi_pool", "psroi_pool", "randint",
+    "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "roi_align", "roi_pool",
     "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape",
     "shard_index", "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1", "soft_relu",
     "softmax", "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh", "strided_slice", "sum",
@@ -902,6 +903,102 @@ def data_norm(
         ['dn.batch_size', 'dn.batch_sum', 'dn.batch_square_sum']
     """
     return layer("data_norm", locals())
+
+
+def deformable_conv(
+    input: Variable, offset: Variable, mask: Variable, num_filters: int, filter_size: Union[int, Sequence[Any]],
+    stride: Union[int, Sequence[Any]] = 1, padding: Union[int, Sequence[Any]] = 0,
+    dilation: Union[int, Sequence[Any]] = 1, groups: Optional[int] = None, deformable_groups: Optional[int] = None,
+    im2col_step: Optional[int] = None, param_attr: Optional[ParamLike] = None,
+    bias_attr: Optional[Union[ParamLike, bool]] = None, modulated: bool = True, name: Optional[str] = None,
+) -> Variable:
+    """Convolves images with filters whose points are moved, position by position, by offsets that the network computes.
+
+    Values are linear between pixels and 0 outside of the image. Version 2 (``modulated``) multiplies every point by a
+    mask. Gradients flow into all inputs. Fluid 1.8.5 mixes up images and filters of a batch of several images unless
+    ``im2col_step`` is 1; here results do not depend on it.
+
+    Args:
+        input (Variable): float32 or float64, ``[batch, channels, height, width]``.
+        offset (Variable): ``[batch, 2 * deformable_groups * filter points, out height, out width]``: down and across for
+            each point in turn.
+        mask (Variable): ``[batch, deformable_groups * filter points, out height, out width]``: factors; ``None`` unless
+            ``modulated``.
+        num_filters (int): channels of the result.
+        filter_size (int, list or tuple): height and width of the filter, or one number for both.
+        stride (int, list or tuple): steps of the filter.
+        padding (int, list or tuple): zeros around the image.
+        dilation (int, list or tuple): distances between the points of the filter, before offsets.
+        groups (int): channels are divided into this number of groups that do not see each other; ``None``: 1.
+        deformable_groups (int): channels are divided into this number of groups that have offsets of their own;
+            ``None``: 1.
+        im2col_step (int): how many images Fluid lays out at a time; it must be above 0, results do not depend on it.
+        param_attr (ParamAttr): the filters.
+        bias_attr (ParamAttr or False): a bias per channel; ``False``: none.
+        modulated (bool): version 2, with a mask; ``False``: version 1.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[batch, num_filters, out height, out width]``.
+
+    Raises:
+        ValueError: the channels cannot be divided into ``groups``, or there is no mask although it is ``modulated``.
+        TypeError: elements are no floats.
+
+    Example:
+        >>> x = fluid.data("x", [None, 3, 8, 8])
+        >>> offset, mask = fluid.data("offset", [None, 18, 6, 6]), fluid.data("mask", [None, 9, 6, 6])
+        >>> fluid.layers.deformable_conv(x, offset, mask, num_filters=4, filter_size=3).shape
+        (-1, 4, 6, 6)
+    """
+    return layer("deformable_conv", locals())
+
+
+def deformable_roi_pooling(
+    input: Variable, rois: Variable, trans: Variable, no_trans: bool = False, spatial_scale: float = 1.0,
+    group_size: Union[Sequence[Any]] = [1, 1], pooled_height: int = 1, pooled_width: int = 1,
+    part_size: Optional[Union[Sequence[Any]]] = None, sample_per_part: int = 1, trans_std: float = 0.1,
+    position_sensitive: bool = False, name: Optional[str] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the mean of every part, each moved by offsets that the network computes.
+
+    Gradients flow into ``input`` and ``trans``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        trans (Variable): ``[regions, 2 * classes, part height, part width]``: moves across and down, for each class in
+            turn, as fractions of the region.
+        no_trans (bool): parts are not moved.
+        spatial_scale (float): the size of the feature map over that of the image.
+        group_size (list or tuple): rows and columns of channels.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        part_size (list or tuple): rows and columns of moves; ``None``: those of the result.
+        sample_per_part (int): points of a part along each axis.
+        trans_std (float): factor of the moves.
+        position_sensitive (bool): every part has channels of its own, and the result has ``channels / (pooled_height *
+            pooled_width)``.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``; 0 where no point lies on the map.
+
+    Raises:
+        ValueError: the channels cannot be divided into parts.
+        TypeError: elements are no floats, or a size is no list.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> trans = fluid.layers.assign(np.zeros([1, 2, 1, 1], "float32"))
+        >>> out = fluid.layers.deformable_roi_pooling(x, rois, trans, no_trans=True)
+        >>> fluid.Executor().run(fetch_list=[out])[0].tolist()
+        [[[[1.0]]]]
+    """
+    return layer("deformable_roi_pooling", locals())
 
 
 def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
@@ -3047,6 +3144,77 @@ def prelu(x: Variable, mode: str, param_attr: Optional[ParamLike] = None, name: 
     return layer("prelu", locals())
 
 
+def prroi_pool(
+    input: Variable, rois: Variable, spatial_scale: float = 1.0, pooled_height: int = 1, pooled_width: int = 1,
+    batch_roi_nums: Optional[Variable] = None, name: Optional[str] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the integral of every part over its area.
+
+    The map is linear between pixels and 0 outside, so nothing is rounded, and gradients flow into ``input`` and
+    ``rois``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        spatial_scale (float): the size of the feature map over that of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        batch_roi_nums (Variable): int64, ``[batch]``: the number of regions of each image, instead of the LoD.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``.
+
+    Raises:
+        TypeError: a number has another Python type than is listed; ``spatial_scale`` must not be an int.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.prroi_pool(x, rois)])[0].tolist()
+        [[[[3.25]]]]
+    """
+    return layer("prroi_pool", locals())
+
+
+def psroi_pool(
+    input: Variable, rois: Variable, output_channels: int, spatial_scale: float, pooled_height: int,
+    pooled_width: int, name: Optional[str] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the mean of every part, each from channels of its own.
+
+    Channel ``(c * pooled_height + i) * pooled_width + j`` of ``input`` is channel ``c`` of part ``(i, j)``. R-FCN uses
+    it. Gradients flow into ``input``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64,
+            ``[batch, output_channels * pooled_height * pooled_width, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        output_channels (int): channels of the result.
+        spatial_scale (float): the size of the feature map over that of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        name (str): prefix of the names of its variables.
+
+    Returns:
+        Variable: ``[regions, output_channels, pooled_height, pooled_width]``; 0 where a part has no pixels.
+
+    Raises:
+        TypeError: a number has another Python type than is listed; ``spatial_scale`` must not be an int.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 3]], [[5, 9]], [[2, 4]], [[6, 8]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 0]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.psroi_pool(x, rois, 2, 1.0, 1, 2)])[0].tolist()
+        [[[[1.0, 9.0]], [[2.0, 8.0]]]]
+    """
+    return layer("psroi_pool", locals())
+
+
 def randint(
     low: int, high: Optional[int] = None, shape: Optional[Union[Sequence[Any], Variable]] = None,
     out: Optional[Variable] = None, dtype: Optional[DTypeLike] = None, device: Optional[str] = None,
@@ -3510,6 +3678,73 @@ def resize_trilinear(
         (-1, 3, 4, 8, 8)
     """
     return layer("resize_trilinear", locals())
+
+
+def roi_align(
+    input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0,
+    sampling_ratio: int = -1, name: Optional[str] = None, rois_lod: Optional[Variable] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the mean of every part at points between pixels.
+
+    Regions are not rounded to pixels; values are linear between them. Mask R-CNN uses it. Gradients flow into
+    ``input``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        spatial_scale (float): the size of the feature map over that of the image.
+        sampling_ratio (int): points of a part along each axis; 0 or less: about one per pixel.
+        name (str): prefix of the names of its variables.
+        rois_lod (Variable): int64, ``[batch + 1]``: where the regions of each image begin, instead of the LoD.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``.
+
+    Raises:
+        TypeError: elements are no floats.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.roi_align(x, rois)])[0].tolist()
+        [[[[3.25]]]]
+    """
+    return layer("roi_align", locals())
+
+
+def roi_pool(
+    input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0,
+    rois_lod: Optional[Variable] = None,
+) -> Variable:
+    """Pools regions of a feature map to one size: the largest value of every part.
+
+    A region is divided into ``pooled_height * pooled_width`` parts, rounded to pixels. Fast R-CNN uses it. Gradients
+    flow into ``input``.
+
+    Args:
+        input (Variable): the feature map, float32 or float64, ``[batch, channels, h, w]``.
+        rois (Variable): the same element type, ``[regions, 4]`` with a LoD by image: left, top, right and bottom in
+            pixels of the image.
+        pooled_height (int): rows of the result.
+        pooled_width (int): columns of the result.
+        spatial_scale (float): the size of the feature map over that of the image.
+        rois_lod (Variable): int64, ``[batch + 1]``: where the regions of each image begin, instead of the LoD.
+
+    Returns:
+        Variable: ``[regions, channels, pooled_height, pooled_width]``; 0 where a part has no pixels.
+
+    Example:
+        >>> x = fluid.layers.assign(np.array([[[[1, 5, 2], [4, 3, 6]]]], "float32"))
+        >>> rois = fluid.layers.assign(np.array([[0, 0, 1, 1]], "float32"))
+        >>> rois = fluid.layers.lod_reset(rois, target_lod=[0, 1])
+        >>> fluid.Executor().run(fetch_list=[fluid.layers.roi_pool(x, rois)])[0].tolist()
+        [[[[5.0]]]]
+    """
+    return layer("roi_pool", locals())
 
 
 def roll(
