@@ -17,16 +17,21 @@ from processes import LIMIT, Processes, endpoints, wait_for_step
 from test_failures import all_gone, environment
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "oracle_job.py")
-STEPS, WORKERS, SERVERS = 40, 2, 2
+STEPS, SERVERS = 40, 2
 #: Kills of the longest test; a soak asks for more.
 KILLS = int(os.environ.get("OARLOCK_TEST_KILLS", "2"))
+
+
+def workers(mode):
+    """Several workers of GEO mix their parameters as often as they exchange them: only that of one is known exactly."""
+    return 1 if mode == "geo" else 2
 
 
 def launched(tmp_path, job, *flags, **env):
     """A job under the launcher."""
     job = dict({"dir": str(tmp_path), "steps": STEPS, "pause": 0.02}, **job)
-    command = [sys.executable, "-m", "oarlock", "launch", "--server-num", str(SERVERS), "--worker-num", str(WORKERS), *flags, SCRIPT,
-               json.dumps(job)]
+    command = [sys.executable, "-m", "oarlock", "launch", "--server-num", str(SERVERS), "--worker-num", str(workers(job["mode"])),
+               *flags, SCRIPT, json.dumps(job)]
     settings = environment(FLAGS_communicator_is_sgd_optimizer="1", **env)
     return subprocess.Popen(command, cwd=tmp_path, env=settings, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             start_new_session=True)
@@ -51,7 +56,7 @@ def assert_exact(tmp_path, mode, said, steps=STEPS):
     with fluid.scope_guard(fluid.Scope()):
         program, _, fetches = fluid.io.load_inference_model(str(tmp_path / "model"), exe)
         table, dense = exe.run(program, feed={"ids": np.arange(ROWS).reshape(-1, 1)}, fetch_list=fetches)
-    for found, wanted in zip((table, dense), expected(WORKERS, steps, mode)):
+    for found, wanted in zip((table, dense), expected(workers(mode), steps, mode)):
         np.testing.assert_array_equal(np.asarray(found), wanted, err_msg=said)
 
 
