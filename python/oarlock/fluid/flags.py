@@ -3,7 +3,7 @@
 import os
 
 from .. import _core
-from . import options
+from . import _state, options
 
 _values: dict = {}
 
@@ -88,6 +88,8 @@ def _set(flags):
         options.check("flag", name, v)
     is_set = True
     _values.update(new)
+    if "FLAGS_check_nan_inf" in new and _state.tracer is not None:
+        _state.tracer.check_nan_inf(bool(new["FLAGS_check_nan_inf"]))
 
 
 class Flags:

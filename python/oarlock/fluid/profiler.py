@@ -2,41 +2,46 @@
 
 import contextlib
 
+from . import _state
+
 __all__ = ["profiler", "start_profiler", "stop_profiler", "reset_profiler", "cuda_profiler"]
 
-_executors = None
+# What records: the cores of executors, and the tracer of eager mode.
+_recording = None
 
 
 def start_profiler(state, tracer_option="Default"):
-    """Starts to record the time of every operator of every executor."""
-    global _executors
+    """Starts to record the time of every operator of every executor, and of eager mode if it is on."""
+    global _recording
     if state not in ("CPU", "GPU", "All"):
         raise ValueError("The state must be 'CPU' or 'GPU' or 'All'.")
     from .executor import live_executors
 
-    _executors = live_executors()
-    for exe in _executors:
-        exe._core.start_profile()
+    _recording = [exe._core for exe in live_executors()] + ([_state.tracer] if _state.tracer is not None else [])
+    for core in _recording:
+        core.start_profile()
 
 
 def stop_profiler(sorted_key=None, profile_path="/tmp/profile"):
     """Stops recording, prints a table, and writes a Chrome trace to ``profile_path``."""
-    global _executors
-    for number, exe in enumerate(_executors or []):
-        found = exe._core.stop_profile()
+    global _recording
+    number = 0
+    for core in _recording or []:
+        found = core.stop_profile()
         if found is None:
             continue
         table, trace = found
         print(table)
         with open(profile_path if number == 0 else "%s.%d" % (profile_path, number), "w") as f:
             f.write(trace)
-    _executors = None
+        number += 1
+    _recording = None
 
 
 def reset_profiler():
     """Forgets what was recorded."""
-    for exe in _executors or []:
-        exe._core.start_profile()
+    for core in _recording or []:
+        core.start_profile()
 
 
 @contextlib.contextmanager

@@ -525,3 +525,50 @@ def layers_of_fluid_run_at_once(fluid):
                 made.backward()
                 found["gradient of " + name] = x.gradient()
     return found
+
+
+def network(fluid):
+    """A network with an optimizer, for files."""
+    layer = fluid.dygraph.Sequential(fluid.Linear(4, 3, act="tanh"), fluid.BatchNorm(3), fluid.Linear(3, 1))
+    fill(layer)
+    rate = fluid.dygraph.ExponentialDecay(0.05, 3, 0.9)
+    return layer, fluid.optimizer.Adam(rate, parameter_list=layer.parameters())
+
+
+def steps(fluid, layer, optimizer, first, count):
+    """The losses of some steps."""
+    losses = []
+    for at in range(first, first + count):
+        x = fluid.dygraph.to_variable(numbers(8, 4, start=at + 1))
+        loss = fluid.layers.mean(fluid.layers.square(layer(x)))
+        loss.backward()
+        optimizer.minimize(loss)
+        layer.clear_gradients()
+        losses.append(loss.numpy()[0])
+    return losses
+
+
+@case
+def losses_around_a_checkpoint(fluid):
+    with fluid.dygraph.guard():
+        layer, optimizer = network(fluid)
+        return {"before": steps(fluid, layer, optimizer, 0, 4), "after": steps(fluid, layer, optimizer, 4, 4)}
+
+
+def save(fluid, path):
+    """Saves the network after four steps."""
+    with fluid.dygraph.guard():
+        layer, optimizer = network(fluid)
+        steps(fluid, layer, optimizer, 0, 4)
+        fluid.save_dygraph(layer.state_dict(), path)
+        fluid.save_dygraph(optimizer.state_dict(), path)
+
+
+def go_on(fluid, path):
+    """The losses of the steps after a load."""
+    with fluid.dygraph.guard():
+        layer, optimizer = network(fluid)
+        params, state = fluid.load_dygraph(path)
+        layer.set_dict(params)
+        optimizer.set_dict(state)
+        return steps(fluid, layer, optimizer, 4, 4)

@@ -1,6 +1,7 @@
 """The tracer of eager mode: runs operators and remembers whether gradients are wanted."""
 
 from ... import _core
+from .. import flags
 from ..executor import runtime
 
 __all__ = ["Tracer"]
@@ -21,6 +22,7 @@ class Tracer(_core.Eager):
         self._enable_program_desc_tracing = False
 
     def _enter(self):
+        self.check_nan_inf(bool(flags.value("FLAGS_check_nan_inf")))
         self._outer_mode, self._has_grad = self._has_grad, self._mode
 
     def _leave(self):
