@@ -200,7 +200,8 @@ def convert_for(items, goes_on, body, get, set, names):
     for item in items:
         further = True if goes_on is None else _seen(goes_on())
         if is_variable(further):
-            _control.branch(further, lambda: body(item), lambda: None, get, set, names)
+            # The next step may read what this one changes.
+            _control.branch(further, lambda: body(item), lambda: None, get, set, tuple((name, True) for name, _ in names))
         elif further:
             body(item)
         else:
