@@ -75,7 +75,7 @@ class _Out:
 
     def of(self, value):
         if isinstance(value, Undefined):
-            return filler(self.like)
+            return as_variable(0, self.dtype) if self.like is None else filler(self.like)
         return as_variable(value, self.dtype)
 
 
