@@ -75,7 +75,7 @@ class _Out:
 
     def of(self, value):
         if isinstance(value, Undefined):
-            return filler(self.like)
+            return as_variable(0, self.dtype) if self.like is None else filler(self.like)
         return as_variable(value, self.dtype)
 
 
@@ -186,7 +186,10 @@ def _plans(true, false, get, set, before, names):
         try:
             with _trial():
                 a, b = _after(true, get, set, before), _after(false, get, set, before)
-                plans = [_compare(name, at, x, y, _ours(name)) for at, ((name, _), x, y) in enumerate(zip(names, a, b))]
+                plans = [
+                    _compare(name, at, x, y, _ours(name)) if read or x is y else _Same(Undefined(name, "nothing reads it"))
+                    for at, ((name, read), x, y) in enumerate(zip(names, a, b))
+                ]
             set(before)
             return plans, before
         except _Grows as grows:
@@ -221,7 +224,7 @@ def branch(test, true, false, get, set, names):
     else:
         outs = layers.cond(test, way(true), way(false)) or []
     for out in outs:
-        if not _has_gradient(out):
+        if out.dtype == VarDesc.VarType.BOOL:
             out.stop_gradient = True
     outs = iter(outs)
     set([_restore(plan, outs) for plan in plans])

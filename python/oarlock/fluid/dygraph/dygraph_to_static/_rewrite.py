@@ -90,7 +90,7 @@ class Rewriter(ast.NodeTransformer):
         self.file, self.class_name = file, class_name
         self.count = 0
         self.function = self.locals = self.outer = None
-        self.within_try = 0
+        self.within_try = self.loops = 0
 
     def refuse(self, node, what):
         raise Refused("%s; %s, line %d" % (what, self.file, node.lineno), (self.file, node.lineno, node.col_offset + 1, None))
@@ -98,14 +98,14 @@ class Rewriter(ast.NodeTransformer):
     # Functions.
 
     def visit_FunctionDef(self, node):
-        saved = self.function, self.locals, self.outer, self.within_try
+        saved = self.function, self.locals, self.outer, self.within_try, self.loops
         own = [child for stmt in node.body for child in _walk_own(stmt)]
         for child in own:
             if isinstance(child, (ast.Yield, ast.YieldFrom)):
                 self.refuse(child, "a generator cannot be part of a program: return a list")
         lower(node)
         changed = assigned(node.body)
-        self.function, self.outer, self.within_try = node, dict(changed.outer), 0
+        self.function, self.outer, self.within_try, self.loops = node, dict(changed.outer), 0, 0
         parameters = arguments(node)
         self.locals = set(parameters) | (set(changed.names) - set(changed.outer))
         body = self.block(node.body)
@@ -117,7 +117,7 @@ class Rewriter(ast.NodeTransformer):
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
-        self.function, self.locals, self.outer, self.within_try = saved
+        self.function, self.locals, self.outer, self.within_try, self.loops = saved
         return node
 
     def _stated(self, body):
@@ -146,6 +146,12 @@ class Rewriter(ast.NodeTransformer):
             made += done if isinstance(done, list) else [done]
         return made
 
+    def step(self, stmts):
+        self.loops += 1
+        made = self.block(stmts)
+        self.loops -= 1
+        return made
+
     def number(self):
         self.count += 1
         return self.count
@@ -156,7 +162,9 @@ class Rewriter(ast.NodeTransformer):
         if self.within_try:
             node.test = self.python_only(node.test)
             return self.generic_visit_blocks(node)
-        state = _State(self, assigned(node.body + node.orelse), ())
+        changed = assigned(node.body + node.orelse)
+        # In a loop, the next step may read what this one changes.
+        state = _State(self, changed, changed.names + changed.changed if self.loops else read_outside(self.function, node))
         bare, number = not _plain(node.test), self.number()
         test = self.visit(node.test)
         test = _helper("known", test) if bare else _lambda(test)
@@ -178,7 +186,7 @@ class Rewriter(ast.NodeTransformer):
         test, number = self.stopping(node.stops, self.visit(node.test)), self.number()
         names = ["_jst_%s_%d" % (kind, number) for kind in ("test", "body", "get", "set")]
         made = [
-            _function(names[0], state.declarations() + [ast.Return(test)]), _function(names[1], state.declarations() + self.block(node.body)),
+            _function(names[0], state.declarations() + [ast.Return(test)]), _function(names[1], state.declarations() + self.step(node.body)),
             state.getter(names[2]), state.setter(names[3]),
             ast.Expr(_helper("convert_while", *[_load(name) for name in names], state.described())),
         ]
@@ -200,7 +208,7 @@ class Rewriter(ast.NodeTransformer):
         names = ["_jst_%s_%d" % (kind, number) for kind in ("body", "get", "set")]
         goes_on = _lambda(self.stopping(node.stops, None)) if node.stops else ast.Constant(None)
         made = [
-            _function(names[0], state.declarations() + [target] + self.block(node.body), ["_item"]),
+            _function(names[0], state.declarations() + [target] + self.step(node.body), ["_item"]),
             state.getter(names[1]), state.setter(names[2]),
             ast.Expr(_helper("convert_for", self.visit(node.iter), goes_on, *[_load(name) for name in names], state.described())),
         ]

@@ -56,14 +56,15 @@ def _code(code, class_name):
     node = _rewritten(code, class_name)
     made = ast.arguments([], [ast.arg(name) for name in ("_jst",) + code.co_freevars], None, [], [], None, [])
     # Defaults are those of the original: their values, not their expressions.
-    plain = ast.FunctionDef(node.name, _without_defaults(node.args), node.body, [], None)
-    factory = ast.FunctionDef("_jst_factory", made, [plain, ast.Return(ast.Name(node.name, ast.Load()))], [], None)
+    # Its own name stays what it is outside: a global, or a free variable.
+    plain = ast.FunctionDef("_jst_function", _without_defaults(node.args), node.body, [], None)
+    factory = ast.FunctionDef("_jst_factory", made, [plain, ast.Return(ast.Name("_jst_function", ast.Load()))], [], None)
     for each in (plain, factory):
         ast.copy_location(each, node)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = compile(module, code.co_filename, "exec")
     outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
-    inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType) and c.co_name == node.name)
+    inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType) and c.co_name == "_jst_function").replace(co_name=node.name)
     _remember(inner)
     return inner
 

@@ -62,12 +62,14 @@ def _call_layer(layer):
 
 @functools.lru_cache(None)
 def _replaced():
+    from ... import layers
     from . import convert_operators as ours
 
     return {
         builtins.len: ours.convert_len, builtins.print: ours.convert_print, builtins.range: ours.convert_range,
         builtins.enumerate: ours.convert_enumerate, builtins.int: ours.convert_int, builtins.float: ours.convert_float,
         builtins.bool: ours.convert_bool, to_variable: ours.convert_to_variable,
+        layers.concat: ours.convert_concat, layers.stack: ours.convert_stack,
     }
 
 

@@ -15,7 +15,7 @@ __all__ = [
     "Undefined", "attribute", "is_defined", "returned", "python_only", "known", "convert_ifelse", "convert_while", "convert_for", "convert_range",
     "convert_enumerate", "convert_logical_and", "convert_logical_or", "convert_logical_not", "convert_compare", "convert_ifexp", "convert_assert",
     "convert_print", "convert_len", "convert_shape", "convert_numpy", "convert_append", "convert_getitem", "convert_setitem",
-    "convert_int", "convert_float", "convert_bool", "convert_to_variable", "convert_call",
+    "convert_int", "convert_float", "convert_bool", "convert_to_variable", "convert_concat", "convert_stack", "convert_call",
 ]
 
 
@@ -200,7 +200,8 @@ def convert_for(items, goes_on, body, get, set, names):
     for item in items:
         further = True if goes_on is None else _seen(goes_on())
         if is_variable(further):
-            _control.branch(further, lambda: body(item), lambda: None, get, set, names)
+            # The next step may read what this one changes.
+            _control.branch(further, lambda: body(item), lambda: None, get, set, tuple((name, True) for name, _ in names))
         elif further:
             body(item)
         else:
@@ -497,3 +498,21 @@ def convert_to_variable(value, name=None, zero_copy=None):
         return to_variable(value, name, zero_copy)
     value = _seen(value)
     return value if is_variable(value) else layers.assign(value)
+
+
+def convert_concat(input, axis=0, name=None):
+    """``layers.concat``, also of a list that became an array of the program.
+
+    Args:
+        input (list), axis (int), name (str): its arguments.
+    """
+    return layers.tensor_array_to_tensor(input, axis=axis)[0] if is_array(input) else layers.concat(input, axis, name)
+
+
+def convert_stack(x, axis=0):
+    """``layers.stack``, also of a list that became an array of the program.
+
+    Args:
+        x (list), axis (int): its arguments.
+    """
+    return layers.tensor_array_to_tensor(x, axis=axis, use_stack=True)[0] if is_array(x) else layers.stack(x, axis)
