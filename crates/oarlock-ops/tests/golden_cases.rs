@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use oarlock_exec::eager::{BackwardOptions, EagerEngine, EagerTensor, Target};
+use oarlock_exec::eager::{BackwardOptions, EagerEngine, EagerTensor, LeafGradient, Target};
 use oarlock_exec::{ExecOptions, Executor, Scope};
 use oarlock_ir::{
     Attr, EMPTY, Entry, Grad, Name, Op, Program, Registry, Runtime, Shape, Var, VarKind, VarType, append_op, grad_name,
@@ -247,7 +247,9 @@ impl Case<'_> {
                 roots.extend(tensor.clone().zip(grad).map(|(t, g)| (t, Some(engine.tensor(g)))));
             }
         }
-        engine.backward(&roots, BackwardOptions::default()).map_err(|e| e.to_string())?;
+        // A tensor that was overwritten in place has the gradient of its new value until that of the old one takes its place.
+        let options = BackwardOptions { leaves: LeafGradient::Overwrite, ..BackwardOptions::default() };
+        engine.backward(&roots, options).map_err(|e| e.to_string())?;
         let grads: Vec<(&str, Vec<Option<EagerTensor>>)> = inputs
             .iter()
             .map(|(slot, list)| (slot.as_str(), list.iter().map(|t| t.as_ref().and_then(EagerTensor::grad)).collect()))

@@ -286,7 +286,7 @@ impl EagerEngine {
             let no_grad = |name: &str| !GradPlan::is_wanted(name, wanted);
             let mut grad = Grad::new(program, &variant.op, &no_grad, None);
             handle.registry().entry(handle.op_type())?.grad(&mut grad)?;
-            GradPlan::new(self, &variant.op, grad.into_ops())
+            GradPlan::new(self, &variant.op, &variant.overwrites, grad.into_ops())
         };
         let mut site = None;
         let work = match variant.grad_plan(wanted, make) {

@@ -60,6 +60,8 @@ struct Builder {
     registers: usize,
     saved: Vec<Source>,
     out_grads: Vec<OutGrad>,
+    /// By output: the input it overwrites, whose name it has.
+    overwrites: Vec<Option<usize>>,
 }
 
 impl GradPlan {
@@ -69,9 +71,15 @@ impl GradPlan {
         input.is_some_and(|at| wanted & bit(at) != 0)
     }
 
-    /// Of the operators that `OpDef::grad` made for `forward`; `None` if there are none.
-    pub(crate) fn new(engine: &EagerEngine, forward: &Op, ops: Vec<Op>) -> Result<Option<GradPlan>> {
-        let mut builder = Builder::default();
+    /// Of the operators that `OpDef::grad` made for `forward`; `None` if there are none. `overwrites` says by output which input
+    /// it overwrites.
+    pub(crate) fn new(
+        engine: &EagerEngine,
+        forward: &Op,
+        overwrites: &[Option<usize>],
+        ops: Vec<Op>,
+    ) -> Result<Option<GradPlan>> {
+        let mut builder = Builder { overwrites: overwrites.to_vec(), ..Builder::default() };
         let mut calls = Vec::new();
         // Of an operator that is itself a gradient, some gradients may not be wanted; then nothing is left to compute.
         for op in ops.into_iter().filter(|op| op.outputs.args().next().is_some()) {
@@ -131,8 +139,8 @@ impl Builder {
             return Ok(Some(register));
         }
         if let Some(base) = name.strip_suffix(GRAD) {
-            // The gradient of a state that the operator updates in place: nothing computes it.
-            let Some(output) = position(base, 'o') else { return Ok(None) };
+            let over = || position(base, 'i').and_then(|at| self.overwrites.iter().position(|o| *o == Some(at)));
+            let Some(output) = position(base, 'o').or_else(over) else { return Ok(None) };
             let register = self.new_register(name);
             self.out_grads.push(OutGrad { register, output, optional });
             return Ok(Some(register));

@@ -96,10 +96,8 @@ impl EagerTensor {
 
     /// Its value.
     pub(crate) fn held(&self) -> Result<Held> {
-        match &self.0.state.lock().value {
-            Some(held) => Ok(held.clone()),
-            None => Err(self.has_no_value()),
-        }
+        let held = self.0.state.lock().value.clone();
+        held.ok_or_else(|| self.has_no_value())
     }
 
     #[cold]
