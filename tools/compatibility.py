@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = os.path.join(HERE, "fluid_names.txt")
 PAGE = os.path.join(HERE, "..", "docs", "compatibility.md")
 
-EAGER = "eager mode; programs are static here"
+EAGER = "an inner part of Fluid's eager mode, such as its translator of code"
 PSLIB = "belongs to pslib, a parameter server of its own: use `incubate.fleet.parameter_server.distribute_transpiler`"
 OPERATOR = "needs an operator that does not exist here yet"
 SLIM = "compression of models; use other tools on a saved model"
@@ -23,10 +23,6 @@ SLIM = "compression of models; use other tools on a saved model"
 # Names and prefixes of names, and why they cannot be reached. The longest prefix counts.
 REASONS = {
     "paddle.fluid.dygraph": EAGER,
-    "paddle.fluid.enable_dygraph": EAGER,
-    "paddle.fluid.disable_dygraph": EAGER,
-    "paddle.fluid.enable_imperative": EAGER,
-    "paddle.fluid.disable_imperative": EAGER,
     "paddle.fluid.contrib.slim": SLIM,
     "paddle.fluid.contrib.Compressor": SLIM,
     "paddle.fluid.contrib.mixed_precision": "mixed precision does not exist here yet; parameters and products are float32",
@@ -39,14 +35,12 @@ REASONS = {
     "paddle.fluid.device_worker.Section": "pipelines over devices: use `PipelineOptimizer`",
     "paddle.fluid.trainer_desc.PipelineTrainer": "pipelines over devices: use `PipelineOptimizer`",
     "paddle.fluid.incubate.fleet.base.role_maker.GeneralRoleMaker": "finds its peers through HDFS: `PaddleCloudRoleMaker` reads the same variables",
-    "paddle.fluid.layers": OPERATOR,
-    "paddle.fluid.contrib.layers": OPERATOR,
 }
 
 # Names that can be reached, because scripts look at them, but whose call is refused with one sentence.
 REFUSED = {
-    "paddle.fluid.Variable.numpy, backward, detach, gradient, clear_gradient, set_value": EAGER + "; Fluid raises AssertionError, too",
-    "paddle.fluid.optimizer.*.clear_gradients, state_dict, set_dict": EAGER,
+    "paddle.fluid.Variable.numpy, backward, detach, gradient, clear_gradient, set_value": "belong to eager mode; Fluid raises AssertionError, too",
+    "paddle.fluid.optimizer.*.clear_gradients, state_dict, set_dict": "belong to eager mode",
     "paddle.fluid.cuda_places, cuda_pinned_places; running on CUDAPlace": "this build computes on CPUs",
     "paddle.fluid.load_op_library, paddle.sysconfig.get_include, get_lib": "operators are written in Rust, or in Python with `layers.py_func`",
     "paddle.fluid.optimizer.RecomputeOptimizer.load": "not supported by Fluid either: use `fluid.io.load_persistables`",

@@ -43,6 +43,23 @@ INPUTS = {
     "it": fixed([2], "int64"),
 }
 
+# Those of object detection, as tools/layer_programs.py declares them.
+INPUTS.update({
+    "map1": batch([8, 4, 4], "float32", 0), "map2": batch([8, 2, 2], "float32", 0), "map3": batch([8, 1, 1], "float32", 0),
+    "pic": batch([3, 64, 64], "float32", 0), "boxes": batch([4], "float32", 1), "priors": batch([4], "float32", 0),
+    "pvar": batch([4], "float32", 0), "codes": batch([20, 4], "float32", 0), "confs": batch([20, 3], "float32", 0),
+    "info": batch([3], "float32", 0), "cls32": batch([1], "int32", 1), "crowd": batch([1], "int32", 1),
+    "overlap": batch([20], "float32", 1), "matches": batch([20], "int32", 0), "negs": batch([1], "int32", 1),
+    "rows3": batch([1, 4], "float32", 1), "allcodes": batch([8], "float32", 0), "scores2": batch([2], "float32", 0),
+    "score3": batch([3, 20], "float32", 0), "score1": batch([1, 20], "float32", 0), "rpnscore": batch([3, 4, 4], "float32", 0),
+    "rpnmove": batch([12, 4, 4], "float32", 0), "quads": batch([8], "float32", 1), "segms": batch([2], "float32", 3),
+    "ymap": batch([21, 4, 4], "float32", 0), "ybox": batch([5, 4], "float32", 0), "ylabel": batch([5], "int32", 0),
+    "yscore": batch([5], "float32", 0), "size2": batch([2], "int32", 0), "dloff": batch([18, 2, 2], "float32", 0),
+    "dlmask": batch([9, 2, 2], "float32", 0), "moves": batch([2, 2, 2], "float32", 0), "logits": batch([20, 1], "float32", 0),
+    "lab32": batch([1], "int32", 0), "fscore": batch([1], "float32", 1), "rpnanchor": fixed([4, 4, 3, 4], "float32"),
+    "rpnvar": fixed([4, 4, 3, 4], "float32"), "fixed4": fixed([4], "float32"), "fgnum": fixed([1], "int32"),
+})
+
 
 def selected_rows():
     """A variable of selected rows."""

@@ -367,17 +367,3 @@ def test_listing(name, tmp_path, monkeypatch):
     done = subprocess.run(
         [sys.executable, "-m", "oarlock.paddle", "listing.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_eager_models_are_not_supported(tmp_path):
-    (tmp_path / "eager.py").write_text(
-        "import paddle.fluid as fluid\n"
-        "for name in ('save_dygraph', 'load_dygraph', 'dygraph', 'dygraph.nn'):\n"
-        "    try:\n"
-        "        __import__('paddle.fluid.' + name) if '.' in name else getattr(fluid, name)\n"
-        "    except NotImplementedError as e:\n"
-        "        assert 'eager mode' in str(e)\n"
-        "    else:\n"
-        "        raise AssertionError(name)\n"
-    )
-    subprocess.run([sys.executable, "-m", "oarlock.paddle", "eager.py"], cwd=tmp_path, check=True)

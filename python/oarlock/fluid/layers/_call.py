@@ -2,6 +2,7 @@
 
 import functools
 
+from ..._core import VarBase
 from .. import _state, options
 from ..framework import Parameter, default_main_program
 from ..param_attr import WeightNormParamAttr
@@ -23,7 +24,8 @@ def layer(name, args):
     """Calls a layer of the core with its arguments by name."""
     if _state.capture is not None:
         args = _state.capture.arguments(args)
-    if _state.tracer is None:
+    # The core says it better when a tensor of eager mode is among them.
+    if _state.tracer is None and not any(isinstance(value, VarBase) for value in args.values()):
         _accepted.check(name, args)
     unread = _checked(name)
     for argument, key in unread:
