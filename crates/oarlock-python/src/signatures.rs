@@ -18,6 +18,9 @@ type Slot = (&'static str, &'static str, bool, bool);
 /// Slots by name with their variables.
 type Arguments = Vec<(String, Vec<String>)>;
 
+/// Type, inputs, outputs and attributes of an operator.
+type OpParts<'py> = (String, Arguments, Arguments, Bound<'py, PyDict>);
+
 /// Adds the functions to the module.
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(op_types, m)?)?;
@@ -82,7 +85,7 @@ fn gradient_ops<'py>(
     index: usize,
     no_grad: HashSet<String>,
     grad_block: Option<usize>,
-) -> PyResult<Vec<(String, Arguments, Arguments, Bound<'py, PyDict>)>> {
+) -> PyResult<Vec<OpParts<'py>>> {
     let (program, registry) = (program.get(), registry());
     let found = program.blocks().get(block).and_then(|b| b.ops.get(index));
     let op = found.ok_or_else(|| PyIndexError::new_err(format!("block {block} has no operator {index}")))?;

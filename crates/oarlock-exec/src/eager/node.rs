@@ -52,6 +52,7 @@ pub(crate) struct Links {
 }
 
 /// How the gradients of the inputs are computed.
+#[allow(clippy::large_enum_variant, reason = "nearly all are of the large kind, and a box is an allocation per call")]
 #[derive(Clone)]
 pub(crate) enum Work {
     /// By gradient operators.

@@ -38,6 +38,9 @@ pub struct OpHandle {
 
 type Key = SmallVec<[u8; 32]>;
 
+/// Sizes of inputs: the rank of each, then its sizes.
+type Sizes = SmallVec<[usize; 16]>;
+
 impl OpHandle {
     pub(crate) fn new(registry: &Arc<Registry>, op_type: &str, attrs: Attrs) -> Result<OpHandle> {
         let entry = registry.entry(op_type)?;
@@ -155,7 +158,8 @@ pub(crate) struct Variant {
     /// The declared types; their sizes are those of the last inference.
     program: Mutex<Program>,
     workers: Mutex<Vec<Worker>>,
-    sizes: Mutex<FxHashMap<SmallVec<[usize; 16]>, Arc<[usize]>>>,
+    /// Bytes of the outputs, by the sizes of the inputs.
+    sizes: Mutex<FxHashMap<Sizes, Arc<[usize]>>>,
     grad_plans: Mutex<Vec<(u128, Option<Arc<GradPlan>>)>>,
 }
 
@@ -235,7 +239,7 @@ impl Variant {
 
     /// The bytes that each output will take, as far as known, for inputs of these sizes; an error if they do not fit the operator.
     pub(crate) fn output_bytes(&self, handle: &OpHandle, values: &Values) -> Result<Arc<[usize]>> {
-        let mut key: SmallVec<[usize; 16]> = SmallVec::new();
+        let mut key = Sizes::new();
         for value in values.iter().flatten() {
             if let Value::Dense(t) = value.value() {
                 key.push(t.dims().rank());

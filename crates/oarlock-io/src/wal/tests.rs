@@ -29,7 +29,7 @@ const HISTORY: &str = "0123456789abcdef0123456789abcdef";
 
 fn append(wal: &Wal, text: &str) -> u64 {
     let bytes = text.as_bytes();
-    let check = (bytes.len() % 2 == 0).then(|| crc32fast::hash(bytes));
+    let check = (bytes.len().is_multiple_of(2)).then(|| crc32fast::hash(bytes));
     wal.append(&[b"head", b""], Payload { bytes, check }).unwrap()
 }
 

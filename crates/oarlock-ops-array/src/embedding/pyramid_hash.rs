@@ -101,7 +101,7 @@ impl Sizes {
             longest: attrs.count("pyramid_layer")?,
             piece: attrs.count("rand_len")?,
         };
-        if sizes.space == 0 || sizes.piece == 0 || sizes.longest < 2 || sizes.width % sizes.piece != 0 {
+        if sizes.space == 0 || sizes.piece == 0 || sizes.longest < 2 || !sizes.width.is_multiple_of(sizes.piece) {
             fail!(
                 Kind::Argument,
                 "`pyramid_hash` needs `space_len` and `rand_len` above 0, `pyramid_layer` of at least 2 and a multiple of \

@@ -25,6 +25,9 @@ use crate::tensor::owned_tensor_of;
 /// From this number of elements on, an operator runs without the interpreter's lock.
 const DETACH: usize = 1 << 14;
 
+/// Tensors by name.
+type Named = Vec<(String, VarBase)>;
+
 /// The tracer of eager mode: runs operators and layers, and records them.
 #[pyclass(frozen, subclass)]
 pub(crate) struct Eager {
@@ -189,7 +192,7 @@ impl Eager {
         &self,
         work: &Bound<'py, PyAny>,
         named: &Bound<'py, PyAny>,
-    ) -> PyResult<(Bound<'py, PyAny>, Program, Vec<(String, VarBase)>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Program, Named)> {
         let because = |e: PyErr| Error::new(Kind::Argument, "the traced function failed").because(e);
         let names =
             |result: &Bound<'py, PyAny>| -> PyResult<Vec<(String, VarBase)>> { named.call1((result,))?.extract() };

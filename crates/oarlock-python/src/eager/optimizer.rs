@@ -16,13 +16,16 @@ use crate::args::{PyArgs, by_name, clip_of, decay_of};
 use crate::error::IntoPy;
 use crate::tensor::{array_of, owned_tensor_of};
 
+/// Does the gradient of the parameter of this name have a limit?
+type NeedClip = dyn Fn(&str) -> bool + Send + Sync;
+
 /// The settings of an optimizer, from which it is made again for every set of parameters.
 struct Settings {
     rule: String,
     args: declare::Args,
     decay: Option<Decay>,
     clip: Option<Clip>,
-    need: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    need: Option<Arc<NeedClip>>,
     name: Option<String>,
 }
 
@@ -64,9 +67,7 @@ impl EagerOptimizer {
             None => args.raw("grad_clip")?,
         };
         let need = match clip.as_ref().map(|c| c.getattr("need_clip")) {
-            Some(Ok(need)) if !need.is_none() => {
-                Some(Arc::new(by_name(need.unbind())) as Arc<dyn Fn(&str) -> bool + Send + Sync>)
-            }
+            Some(Ok(need)) if !need.is_none() => Some(Arc::new(by_name(need.unbind())) as Arc<NeedClip>),
             _ => None,
         };
         let settings = Settings {

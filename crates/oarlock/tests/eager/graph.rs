@@ -46,8 +46,9 @@ fn gradient_of_a_gradient_is_recorded_on_request() {
     let x = leaf(&engine, &[3.0]);
     let y = binary(&engine, "elementwise_mul", &unary(&engine, "square", &x), &x);
     let create = BackwardOptions { create_graph: true, retain_graph: true, ..ONCE };
-    let first = engine.grad(&[(y, None)], &[x.clone()], &[], create).unwrap().remove(0).unwrap();
-    let second = engine.grad(&[(first.clone(), None)], &[x.clone()], &[], RETAIN).unwrap().remove(0).unwrap();
+    let first = engine.grad(&[(y, None)], std::slice::from_ref(&x), &[], create).unwrap().remove(0).unwrap();
+    let second =
+        engine.grad(&[(first.clone(), None)], std::slice::from_ref(&x), &[], RETAIN).unwrap().remove(0).unwrap();
     assert_eq!((values(&first), values(&second)), (vec![27.0], vec![18.0]));
     assert!(x.grad().is_none(), "`grad` leaves nothing in the tensors");
 }
@@ -129,7 +130,7 @@ fn operator_without_gradient_fails_in_the_pass_that_needs_it() {
         let cube = binary(&engine, "elementwise_mul", &binary(&engine, "elementwise_mul", &x, &x), &x);
         let mut of = cube;
         for _ in 0..2 {
-            of = engine.grad(&[(of, None)], &[x.clone()], &[], create).unwrap().remove(0).unwrap();
+            of = engine.grad(&[(of, None)], std::slice::from_ref(&x), &[], create).unwrap().remove(0).unwrap();
         }
         engine.grad(&[(of, Some(one))], &[x], &[], create)
     };
@@ -186,7 +187,7 @@ fn function_of_the_user_takes_part_in_the_graph() {
     let engine = engine();
     let x = leaf(&engine, &[2.0]);
     let tripled = Value::Dense(Tensor::from_slice([1], &[6.0f32]).unwrap());
-    let y = engine.record_custom("triple", &[x.clone()], vec![tripled], Arc::new(Triple)).remove(0);
+    let y = engine.record_custom("triple", std::slice::from_ref(&x), vec![tripled], Arc::new(Triple)).remove(0);
     let z = unary(&engine, "square", &y);
     engine.backward(&[(z, None)], ONCE).unwrap();
     assert_eq!(grad(&x), [36.0]);
@@ -235,7 +236,7 @@ fn second_gradient_leaves_out_what_nobody_wants() {
     let create = BackwardOptions { create_graph: true, retain_graph: true, ..ONCE };
     let mean = engine.build("reduce_mean").input("X", &unary(&engine, "square", &x)).attr("reduce_all", true);
     let mean = mean.get("Out").unwrap();
-    let first = engine.grad(&[(mean, None)], &[x.clone()], &[], create).unwrap().remove(0).unwrap();
+    let first = engine.grad(&[(mean, None)], std::slice::from_ref(&x), &[], create).unwrap().remove(0).unwrap();
     let squared = unary(&engine, "square", &first);
     engine.backward(&[(squared, None)], ONCE).unwrap();
     assert_eq!(grad(&x), [2.0, 6.0], "the seed of the mean has no gradient");

@@ -57,9 +57,12 @@ options! {
     }
 }
 
+/// Sizes by map.
+type Lists = Vec<Vec<f32>>;
+
 impl MultiBoxSizes {
     /// `min_sizes` and `max_sizes` of every one of `maps`.
-    fn lists(&self, maps: usize) -> Result<(Vec<Vec<f32>>, Vec<Vec<f32>>)> {
+    fn lists(&self, maps: usize) -> Result<(Lists, Lists)> {
         let (min, max) = match self {
             MultiBoxSizes::Given(min, max) => (min.clone(), max.clone()),
             &MultiBoxSizes::Ratios { base_size, min_ratio, max_ratio } => {
