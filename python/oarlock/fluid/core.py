@@ -138,6 +138,9 @@ class Place:
         """Returns whether it is memory for transfers to a GPU."""
         return isinstance(self._place, CUDAPinnedPlace)
 
+    def _type(self):
+        return _PINNED if self.is_cuda_pinned_place() else _GPU if self.is_gpu_place() else _CPU
+
     def gpu_device_id(self):
         """Returns the number of the GPU."""
         return self._place.get_device_id()

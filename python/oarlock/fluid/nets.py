@@ -63,6 +63,8 @@ def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rat
     for what, var in (("queries", queries), ("keys", keys), ("values", values)):
         if len(var.shape) != 3:
             raise ValueError("%s should have 3 dimensions, not %s" % (what, var.shape))
+    if len({queries.dtype, keys.dtype, values.dtype}) > 1:
+        raise TypeError("queries, keys and values must have one element type, not %s, %s and %s" % (queries.dtype, keys.dtype, values.dtype))
     if queries.shape[-1] != keys.shape[-1]:
         raise ValueError("queries and keys should have one size, not %s and %s" % (queries.shape[-1], keys.shape[-1]))
     if keys.shape[-1] % num_heads or values.shape[-1] % num_heads:

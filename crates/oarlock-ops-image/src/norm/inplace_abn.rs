@@ -236,6 +236,29 @@ mod tests {
     }
 
     #[test]
+    fn gradients_find_the_input_from_the_output() {
+        for (act, layout) in [("identity", "NCHW"), ("leaky_relu", "NHWC"), ("elu", "NCHW")] {
+            for global in [false, true] {
+                // Far from zero, where the activations bend.
+                let x = tensor([4, 2], &[-4.0, -3.0, -3.0, -4.0, 3.0, 4.0, 4.0, 3.0]);
+                let case = case_of("inplace_abn", x);
+                // Running statistics leave nothing to save.
+                let case = if global { case } else { case.any_output("SavedMean").any_output("SavedVariance") };
+                case.attr("data_layout", layout)
+                    .attr("activation", act)
+                    .attr("alpha", 0.5f32)
+                    .attr("use_global_stats", global)
+                    .in_place("Mean", "MeanOut")
+                    .in_place("Variance", "VarianceOut")
+                    .any_output("Y")
+                    .counting(&["Y"])
+                    .grad(&["X", "Scale", "Bias"])
+                    .run();
+            }
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let e = case_of("inplace_abn", noise([2, 2], 1)).attr("activation", "relu").any_output("Y").error();
         assert!(

@@ -158,7 +158,7 @@ _TYPES = {
     (bool,): "adaptive_pool2d.require_index adaptive_pool3d.require_index image_resize.align_corners",
     _NUMBER: """
         lstm.hidden_size lstm.max_len lstm.num_layers pixel_shuffle.upscale_factor shuffle_channel.group similarity_focus.axis
-        spectral_norm.dim spectral_norm.power_iters temporal_shift.seg_num tril.diagonal triu.diagonal gru_unit.size
+        spectral_norm.dim spectral_norm.power_iters temporal_shift.seg_num gru_unit.size
     """,
     (float, np.floating): "spectral_norm.eps temporal_shift.shift_ratio",
     (int, np.integer, Variable): "concat.axis one_hot.depth",

@@ -52,6 +52,13 @@ def _check(name, args):
         raise ValueError("the input of %s needs batch and channels, but has shape %s" % (name, tuple(args["input"].shape)))
     if name in ("expand", "expand_as") and args["x"].dtype == VarDesc.VarType.BOOL and args["x"].stop_gradient:
         raise ValueError("%s of bool needs x.stop_gradient to be False" % name)
+    if name == "get_tensor_from_selected_rows" and args["x"].type != VarDesc.VarType.SELECTED_ROWS:
+        raise TypeError("x of get_tensor_from_selected_rows must be SELECTED_ROWS, not %s" % args["x"].type)
+    if name in ("tril", "triu"):
+        if len(args["input"].shape) < 2:
+            raise ValueError("input shape in %s must be at least 2-D" % name)
+        if not isinstance(args["diagonal"], (int, np.integer)):
+            raise TypeError("diagonal in %s must be a python Int" % name)
     if name == "reshape":
         _check_reshape(args)
     if name == "crop_tensor":

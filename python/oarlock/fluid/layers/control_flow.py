@@ -368,6 +368,11 @@ def split_lod_tensor(input, mask, level=0):
         >>> [v.ravel().tolist() for v in fluid.Executor().run(fetch_list=list(both))]
         [[1.0, 3.0], [2.0]]
     """
+    for what, given in (("input", input), ("mask", mask)):
+        if not isinstance(given, (Variable, list, tuple)):
+            raise TypeError("%s of split_lod_tensor must be a Variable, not %r" % (what, type(given)))
+    if not isinstance(level, int):
+        raise TypeError("level of split_lod_tensor must be int, not %r" % type(level))
     helper = _helper("split_lod_tensor")
     out_true = helper.create_variable_for_type_inference(dtype=input.dtype)
     out_false = helper.create_variable_for_type_inference(dtype=input.dtype)
@@ -389,6 +394,9 @@ def merge_lod_tensor(in_true, in_false, x, mask, level=0):
     Returns:
         Variable: all sequences.
     """
+    for what, given in (("in_true", in_true), ("in_false", in_false), ("x", x), ("mask", mask)):
+        if not isinstance(given, (Variable, list, tuple)):
+            raise TypeError("%s of merge_lod_tensor must be a Variable, not %r" % (what, type(given)))
     helper = _helper("merge_lod_tensor")
     out = helper.create_variable_for_type_inference(dtype=in_true.dtype)
     helper.append_op(type="merge_lod_tensor", inputs={"X": [x], "Mask": [mask], "InTrue": [in_true], "InFalse": [in_false]},
