@@ -96,13 +96,17 @@ pub struct Payload<'a> {
 }
 
 impl Wal {
-    /// Begins a log in a folder, which must have no segments.
+    /// Begins a log in a folder, which must have no records. A first segment without any is replaced: its process ended before it
+    /// wrote one.
     pub fn create(dir: &Path, lineage: &str, durability: Durability) -> Result<Wal> {
         fs::create_dir_all(dir).map_err(|e| not_writable(dir, &e))?;
-        if let Some((_, path)) = segments(dir)?.first() {
-            let what = format!("{} is in the way of a new log", path.display());
-            return Err(Error::new(Kind::Io, what)
-                .help("it is the log of an earlier job: move it away, or give the job another name"));
+        for (number, path) in segments(dir)? {
+            let len = fs::metadata(&path).map_err(|e| io_error("read", path.display(), &e))?.len();
+            if number > 1 || len > SEGMENT_HEADER as u64 {
+                let what = format!("{} is in the way of a new log: it has records", path.display());
+                return Err(Error::new(Kind::Io, what)
+                    .help("restore the snapshot that belongs to it, move it away, or give the job another name"));
+            }
         }
         Wal::begin(dir, lineage, durability, 1, 0)
     }

@@ -164,3 +164,13 @@ fn folder_that_cannot_be_written_is_named() {
     assert!(error.contains("cannot hold a log"), "{error}");
     fs::remove_file(&folder.0).unwrap();
 }
+
+#[test]
+fn log_that_was_begun_and_has_no_record_is_begun_again() {
+    let folder = Folder::new("begun-again");
+    drop(Wal::create(&folder.0, "another", Durability::Process).unwrap());
+    let wal = Wal::create(&folder.0, HISTORY, Durability::Process).unwrap();
+    append(&wal, "one");
+    drop(wal);
+    assert_eq!(read(&folder.0, 1).unwrap().0, ["one"]);
+}

@@ -33,6 +33,16 @@ fn restarted_server_keeps_its_lineage_in_a_new_epoch() {
 }
 
 #[test]
+fn server_that_was_killed_while_it_wrote_its_first_snapshot_starts_again() {
+    let folder = Folder::new("first-snapshot");
+    let first = TestServer::start_with(1, options(&folder, "j")).unwrap().shared().identity.clone();
+    std::fs::remove_file(PathBuf::from(folder.path()).join("j/0/snapshot-1").join(oarlock_io::MANIFEST)).unwrap();
+    let second = TestServer::start_with(1, options(&folder, "j")).unwrap().shared().identity.clone();
+    assert_eq!(second.epoch, 1, "no trainer can have met it before");
+    assert_ne!(first.lineage, second.lineage);
+}
+
+#[test]
 fn server_needs_the_name_of_its_job_to_keep_a_log() {
     let folder = Folder::new("no-job");
     assert!(refusal(options(&folder, "")).contains("a server with a log needs the name of its job"));

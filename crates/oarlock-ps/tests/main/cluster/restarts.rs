@@ -29,7 +29,7 @@ impl Logs {
         Logs(path)
     }
 
-    /// Options of servers that take a snapshot after so many bytes.
+    /// Options of servers that take a snapshot when the log has this number of bytes.
     fn options(&self, limit: u64) -> ServerOptions {
         let log = LogOptions { limit, ..LogOptions::at(&self.0) };
         ServerOptions { net: net(), log: Some(log), ..quiet() }
