@@ -199,7 +199,7 @@ impl VarBase {
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let dense = self.tensor.with_value(|value| match value {
             Value::Dense(t) => array_of(py, t),
-            Value::Rows(r) => array_of(py, &dense_of(r)),
+            Value::Rows(r) => array_of(py, &dense_of(r)?),
             other => Err(PyTypeError::new_err(format!("a tensor that is {} has no array", other.kind()))),
         });
         dense.py()?
@@ -300,10 +300,14 @@ impl VarBase {
 }
 
 /// The whole matrix of selected rows; a repeated row is the sum.
-fn dense_of(rows: &oarlock::tensor::SelectedRows) -> Tensor {
+fn dense_of(rows: &oarlock::tensor::SelectedRows) -> PyResult<Tensor> {
+    if let Some(row) = rows.rows.iter().find(|row| !(0..rows.height).contains(*row)) {
+        return Err(PyValueError::new_err(format!("row {row} is outside a matrix of {} rows", rows.height)));
+    }
     match rows.value.dtype() {
-        DType::F64 => scatter_rows::<f64>(rows),
-        _ => scatter_rows::<f32>(rows),
+        DType::F32 => Ok(scatter_rows::<f32>(rows)),
+        DType::F64 => Ok(scatter_rows::<f64>(rows)),
+        other => Err(PyTypeError::new_err(format!("selected rows of {other} have no dense array"))),
     }
 }
 

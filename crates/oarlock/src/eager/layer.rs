@@ -52,7 +52,7 @@ impl LayerCalls {
         args: &Args,
         inputs: &[EagerTensor],
     ) -> Result<Made> {
-        let key = key_of(layer, args, inputs)?;
+        let key = key_of(net, layer, args, inputs)?;
         if let Some(recipe) = key.as_ref().and_then(|key| self.kept.lock().get(key).cloned()) {
             return recipe.run(engine, inputs.to_vec());
         }
@@ -69,10 +69,13 @@ impl LayerCalls {
     }
 }
 
-/// The layer, its plain arguments, and the types of its tensors; `None` if an argument cannot be compared.
-fn key_of(layer: &Declaration, args: &Args, inputs: &[EagerTensor]) -> Result<Option<Vec<u8>>> {
+/// The layer, the seeds that go into its operators, its plain arguments, and the types of its tensors; `None` if an argument cannot be
+/// compared.
+fn key_of(net: &Net, layer: &Declaration, args: &Args, inputs: &[EagerTensor]) -> Result<Option<Vec<u8>>> {
     let mut key = Vec::with_capacity(96);
     key.extend((layer.signature.as_ptr() as usize).to_le_bytes());
+    key.extend(net.main.random_seed.to_le_bytes());
+    key.extend(net.startup.random_seed.to_le_bytes());
     if !args.write_key(&mut key) {
         return Ok(None);
     }

@@ -102,6 +102,7 @@ fn gather_rows(engine: &EagerEngine, group: &Group, tensor: &EagerTensor) -> Res
     let mut value = Tensor::new();
     value.resize(mine.value.dtype(), mine.value.dims().with_rows(rows.len()));
     if value.bytes().len() != joined.len() {
+        engine.exchange_value(tensor, Value::Rows(mine));
         fail!(Kind::Shape, "ranks have sparse gradients of different widths");
     }
     value.bytes_mut().copy_from_slice(&joined);
