@@ -7,8 +7,9 @@ use oarlock_tensor::Dims;
 use oarlock_tensor::gemm::{GemmElem, Mat};
 use oarlock_tensor::simd::Math;
 
+use crate::fused::fusion_lstm::Scratch;
 use crate::recurrent::lstm_cell::{Activations, CandidateAt, Lstm, LstmCell, States, gather_first};
-use crate::recurrent::steps::{Steps, first_state, maybe_dense};
+use crate::recurrent::steps::{first_state, maybe_dense};
 
 pub(crate) const OPS: &[&dyn OpDef] = &[&FusedEmbeddingFcLstm];
 
@@ -85,18 +86,6 @@ slots! {
         reverse: bool "is_reverse",
         act: Activations = Activations::read(&p.attrs())?,
     }
-}
-
-/// Memory that a kernel keeps.
-#[derive(Default)]
-struct Scratch<T> {
-    steps: Steps,
-    first: [Vec<T>; 2],
-    sums: Vec<T>,
-    gates: Vec<T>,
-    cells: Vec<T>,
-    active: Vec<T>,
-    hidden: Vec<T>,
 }
 
 impl Fused {

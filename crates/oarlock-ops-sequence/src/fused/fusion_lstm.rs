@@ -87,16 +87,16 @@ slots! {
     }
 }
 
-/// Memory that a kernel keeps.
+/// Memory that the kernel of a fused LSTM keeps.
 #[derive(Default)]
-struct Scratch<T> {
-    steps: Steps,
-    first: [Vec<T>; 2],
-    sums: Vec<T>,
-    gates: Vec<T>,
-    cells: Vec<T>,
-    active: Vec<T>,
-    hidden: Vec<T>,
+pub(crate) struct Scratch<T> {
+    pub(crate) steps: Steps,
+    pub(crate) first: [Vec<T>; 2],
+    pub(crate) sums: Vec<T>,
+    pub(crate) gates: Vec<T>,
+    pub(crate) cells: Vec<T>,
+    pub(crate) active: Vec<T>,
+    pub(crate) hidden: Vec<T>,
 }
 
 impl Fused {
