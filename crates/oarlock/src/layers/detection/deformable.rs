@@ -171,8 +171,8 @@ declare! {
     /// Convolves images with filters whose points are moved, position by position, by offsets that the network computes.
     ///
     /// Values are linear between pixels and 0 outside of the image. Version 2 (``modulated``) multiplies every point by a
-    /// mask. Gradients flow into all inputs. Fluid 1.8.5 mixes up images and filters of a batch of several images unless
-    /// ``im2col_step`` is 1; here results do not depend on it.
+    /// mask. Gradients flow into all inputs. Version 1 of Fluid 1.8.5 mixes up images and filters of a batch of several images
+    /// if ``im2col_step`` is above 1; here results do not depend on it.
     ///
     /// Args:
     ///     input (Variable): float32 or float64, ``[batch, channels, height, width]``.
