@@ -1,15 +1,17 @@
 """Programs, blocks, variables and operators, as thin views of the core's."""
 
 import contextlib
-import re
 import warnings
 
 import numpy as np
 
 from .. import _core
 from . import _state
+from ._complex_variable import ComplexVariable
 from ._desc import BlockView, OpView, VarView
-from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc
+from ._op_proto_holder import OpProtoHolder, get_all_op_protos  # noqa: F401
+from ._places import _cpu_num, cpu_places, cuda_pinned_places, cuda_places, load_op_library, require_version  # noqa: F401
+from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, VarDesc  # noqa: F401
 from .flags import get_flags, set_flags
 from .wrapped_decorator import wrap_decorator
 
@@ -147,117 +149,6 @@ def _dygraph_place_guard(place):
 def is_compiled_with_cuda():
     """Always False: this build computes on CPUs."""
     return False
-
-
-def get_all_op_protos():
-    """Returns the signatures of all operators.
-
-    Example:
-        >>> len(fluid.framework.get_all_op_protos()) > 400
-        True
-    """
-    from . import _op_protos
-
-    return _op_protos.all_protos()
-
-
-class OpProtoHolder:
-    """The signatures of operators, by type.
-
-    Example:
-        >>> proto = fluid.framework.OpProtoHolder.instance().get_op_proto("sum")
-        >>> proto.inputs[0].name, proto.inputs[0].duplicable
-        ('X', True)
-    """
-
-    _instance = None
-
-    @classmethod
-    def instance(cls):
-        """Returns the one holder."""
-        if cls._instance is None:
-            cls._instance = cls()
-        return cls._instance
-
-    @property
-    def op_proto_map(self):
-        """All signatures by type."""
-        return {proto.type: proto for proto in get_all_op_protos()}
-
-    def get_op_proto(self, type):
-        """Returns the signature of an operator.
-
-        Args:
-            type (str): its type.
-
-        Raises:
-            ValueError: there is no such operator.
-        """
-        from . import _op_protos
-
-        if not self.has_op_proto(type):
-            raise ValueError('Operator "%s" has not been registered.' % type)
-        return _op_protos.proto(type)
-
-    def has_op_proto(self, type):
-        """Returns whether there is an operator of a type."""
-        return type in _core.op_types()
-
-    def update_op_proto(self):
-        """Returns the types of operators that were loaded since: none, operators are part of this build."""
-        return []
-
-    @staticmethod
-    def generated_op_attr_names():
-        """Returns the names of the attributes that every operator has."""
-        from . import _op_protos
-
-        return set(_op_protos.GENERATED)
-
-
-class ComplexVariable:
-    """A complex number as two variables; ``oarlock.complex`` has its layers. Fetch both parts.
-
-    Args:
-        real (Variable), imag (Variable): of one shape and element type.
-
-    Example:
-        >>> part = fluid.layers.ones([2], "float32")
-        >>> x = fluid.framework.ComplexVariable(part, part)
-        >>> x.shape, x.dtype
-        ((2,), 'complex64')
-    """
-
-    def __init__(self, real, imag):
-        if tuple(real.shape) != tuple(imag.shape):
-            raise AssertionError("The real part and imaginary part of a ComplexVariable should have the same shape!")
-        if real.dtype != imag.dtype:
-            raise AssertionError("The real part and imaginary part of a ComplexVariable should have the same data type!")
-        self.real, self.imag = real, imag
-
-    @property
-    def dtype(self):
-        """``"complex64"``, or ``"complex128"`` for parts of float64."""
-        return "complex64" if self.real.dtype in (VarDesc.VarType.FP16, VarDesc.VarType.FP32) else "complex128"
-
-    @property
-    def shape(self):
-        """The shape of both parts."""
-        return self.real.shape
-
-    @property
-    def name(self):
-        """The names of both parts, by ``"real"`` and ``"imag"``."""
-        return {"real": self.real.name, "imag": self.imag.name}
-
-    def numpy(self):
-        """Belongs to eager mode: fetch both parts."""
-        return self.real.numpy() + 1j * self.imag.numpy()
-
-    def __repr__(self):
-        return "REAL: %rIMAG: %r" % (self.real, self.imag)
-
-    __str__ = __repr__
 
 
 def _operator(layer, reverse=None):
@@ -562,128 +453,6 @@ class Parameter(Variable):
     def regularizer(self, value):
         self._regularizer = value
         self._set("regularizer", value)
-
-
-class _DeclaredTensor(_core.VarBase):
-    """An eager tensor whose sizes and element type are known before it has a value."""
-
-    _declared_shape, _declared_dtype = (), VarDesc.VarType.FP32
-    _declared_type = VarDesc.VarType.LOD_TENSOR
-
-    @property
-    def shape(self):
-        """Sizes."""
-        return _core.VarBase.shape.__get__(self) if self._has_value() else list(self._declared_shape)
-
-    @property
-    def dtype(self):
-        """The element type."""
-        return VarDesc.VarType(self._dtype_number) if self._has_value() else self._declared_dtype
-
-    @property
-    def type(self):
-        """A tensor, or selected rows."""
-        if not self._has_value():
-            return self._declared_type
-        return VarDesc.VarType.SELECTED_ROWS if self._is_rows() else VarDesc.VarType.LOD_TENSOR
-
-    def _check_value(self):
-        if not self._has_value():
-            raise _core.EnforceNotMet("tensor %s has no value yet: no operator has written it" % self.name)
-
-    def numpy(self):
-        """Returns the values."""
-        self._check_value()
-        return super().numpy()
-
-    def backward(self, backward_strategy=None, retain_graph=False):
-        """Computes gradients.
-
-        Args:
-            backward_strategy (BackwardStrategy), retain_graph (bool): as those of every tensor.
-        """
-        self._check_value()
-        super().backward(backward_strategy, retain_graph)
-
-
-def _as_var_type(dtype):
-    if dtype is None:
-        return VarDesc.VarType.FP32
-    return dtype if isinstance(dtype, VarDesc.VarType) else convert_np_dtype_to_dtype_(_NUMPY_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
-
-
-def _varbase_creator(type=None, name=None, shape=None, dtype=None, persistable=None, stop_gradient=False, **kwargs):
-    """An eager tensor without a value; the operator that writes it gives it one.
-
-    Args:
-        type (VarType): the kind of variable.
-        name (str), shape (list), dtype: of the tensor.
-        persistable (bool): whether it belongs to a layer.
-        stop_gradient (bool): whether no gradient flows to it, even if the operator has one.
-
-    Returns:
-        VarBase: the tensor.
-    """
-    made = _DeclaredTensor.__new__(_DeclaredTensor)
-    made.stop_gradient = stop_gradient
-    made._declared_dtype = _as_var_type(dtype)
-    if type is not None:
-        made._declared_type = type
-    if shape:
-        made._declared_shape = tuple(shape)
-    if name:
-        made._name = name
-    if persistable:
-        made.persistable = True
-    return made
-
-
-def _first_value(tensor, initializer):
-    """Gives an eager tensor the value that an initializer of ours describes."""
-    stop = tensor.stop_gradient
-    tensor._become(_state.tracer.initial_value(
-        _state.builder, default_main_program()._context(), list(tensor.shape), tensor.dtype, initializer))
-    tensor.stop_gradient = stop
-
-
-class ParamBase(_DeclaredTensor):
-    """A parameter of eager mode: a tensor that is trained.
-
-    Args:
-        shape (list), dtype: of the parameter.
-        name (str): its name; a new one by default.
-        trainable (bool): whether optimizers update it.
-        optimize_attr (dict): ``{"learning_rate": factor}``.
-        regularizer: weight decay of its own.
-        do_model_average (bool): whether averages of a model contain it.
-        gradient_clip_attr: a limit on its gradient.
-    """
-
-    def __new__(cls, *args, **kwargs):
-        return super().__new__(cls)
-
-    @dygraph_only
-    def __init__(self, shape, dtype, name=None, trainable=True, optimize_attr=None, regularizer=None, do_model_average=None,
-                 gradient_clip_attr=None, need_clip=True, stop_gradient=False, **kwargs):
-        if shape is None or dtype is None:
-            raise ValueError("The shape and dtype of Parameter should not be None")
-        if len(shape) == 0:
-            raise ValueError("The dimensions of shape for Parameter must be greater than 0")
-        if any(size < 0 for size in shape):
-            raise ValueError("Each dimension of shape for Parameter must be greater than 0, but received %s" % list(shape))
-        self._declared_shape, self._declared_dtype = tuple(int(size) for size in shape), _as_var_type(dtype)
-        self._name = name or _state.builder.generate("_param_base")
-        self.persistable = True
-        self.stop_gradient = stop_gradient
-        self.trainable = trainable
-        self.optimize_attr = {"learning_rate": 1.0} if optimize_attr is None else optimize_attr
-        self.regularizer = regularizer
-        self.do_model_average = do_model_average
-        self.gradient_clip_attr = gradient_clip_attr
-        self.is_distributed = False
-
-    def __repr__(self):
-        return self.to_string(True)
 
 
 class _OptimizeAttr(dict):
@@ -1461,79 +1230,5 @@ def _set_device(op, device):
     op._set_attr("op_device", device)
 
 
-_said_one = False
-
-
-def _cpu_num():
-    """How many replicas programs run on: ``CPU_NUM``, or one as in Fluid 1.8.5, which is said once."""
-    import logging
-    import os
-
-    global _said_one
-    number = os.environ.get("CPU_NUM", "").strip()
-    if number:
-        if not number.isdigit() or int(number) == 0:
-            raise ValueError("the environment variable CPU_NUM must be a number from 1 on, not %r" % number)
-        return int(number)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores > 1 and not _said_one:
-        _said_one = True
-        logging.getLogger("oarlock").warning(
-            "CPU_NUM is not set: data parallel programs run on one replica, whose operators use all %d cores. Set the environment "
-            "variable CPU_NUM for more replicas; every one takes a part of the batch, or a batch of its own from a loader", cores)
-    return 1
-
-
-def cpu_places(device_count=None):
-    """As many CPU places as ``CPU_NUM`` says, or one."""
-    return [CPUPlace()] * (_cpu_num() if device_count is None else device_count)
-
-
-def cuda_places(device_ids=None):
-    """This build has no GPUs; with ``OARLOCK_GPU_AS_CPU=1`` in the environment, places that stand for the CPU."""
-    CUDAPlace(0)._refuse()
-    return [CUDAPlace(number) for number in (range(_cpu_num()) if device_ids is None else device_ids)]
-
-
-def cuda_pinned_places(device_count=None):
-    """This build has no GPUs; with ``OARLOCK_GPU_AS_CPU=1`` in the environment, places that stand for the CPU."""
-    CUDAPinnedPlace()._refuse()
-    return [CUDAPinnedPlace() for _ in range(1 if device_count is None else device_count)]
-
-
-def load_op_library(lib_filename):
-    """Operators of other libraries cannot be loaded."""
-    raise NotImplementedError("operators of %s were compiled for Fluid; write them in Rust or with layers.py_func" % lib_filename)
-
-
-def _parts(what, version):
-    if not isinstance(version, str):
-        raise TypeError("The type of '%s' in require_version must be str, but received %r." % (what, type(version)))
-    if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
-        raise ValueError("The value of '%s' in require_version must be in format '\\d+(\\.\\d+){0,3}', like '1.5.2.0', but received %s."
-                         % (what, version))
-    parts = [int(part) for part in version.split(".")]
-    return parts + [0] * (4 - len(parts))
-
-
-def require_version(min_version, max_version=None):
-    """Raises unless the API, which is that of Fluid 1.8.5, is among versions.
-
-    Args:
-        min_version (str), max_version (str): the oldest and the newest version, such as ``"1.6.0"``.
-
-    Example:
-        >>> fluid.require_version("1.6.0")
-    """
-    from .. import version
-
-    here = [int(part) for part in (version.major, version.minor, version.patch, version.rc)]
-    low = _parts("min_version", min_version)
-    high = None if max_version is None else _parts("max_version", max_version)
-    if here == [0, 0, 0, 0]:
-        warnings.warn("the version of this build is not known, and is not compared")
-        return
-    if high is not None and not low <= here <= high:
-        raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs one in [%s, %s]" % (min_version, max_version))
-    if here < low:
-        raise Exception("VersionError: this is the API of Fluid 1.8.5, but the script needs at least %s" % min_version)
+# At the end: these need what stands above.
+from ._eager_parameters import ParamBase, _as_var_type, _DeclaredTensor, _first_value, _varbase_creator  # noqa: E402, F401

@@ -52,6 +52,7 @@ def _produce(generate, sending):
         text = traceback.format_exc()
         try:
             pickle.loads(pickle.dumps(error))
+        # Whatever is wrong with an exception of the user's own class: its text is sent instead.
         except Exception:
             error = RuntimeError("%s: %s" % (type(error).__name__, error))
         sending.send(("raised", (error, text)))

@@ -240,7 +240,7 @@ def test_parallel_executor_in_another_scope(monkeypatch):
 
 
 def test_cpu_num(monkeypatch, caplog):
-    monkeypatch.setattr(fluid.framework, "_said_one", False)
+    monkeypatch.setattr(fluid._places, "_said_one", False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     monkeypatch.delenv("CPU_NUM", raising=False)
     with caplog.at_level(logging.WARNING, "oarlock"):

@@ -224,7 +224,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         raise AssertionError("backward_strategy must be type paddle.fluid.dygraph.BackwardStrategy")
     _check_bools(create_graph=create_graph, allow_unused=allow_unused, only_inputs=only_inputs)
     if not only_inputs:
-        raise AssertionError("only_inputs=False is not supported yet")
+        raise AssertionError("only_inputs must be True: gradients of other tensors are not computed")
     retain_graph = create_graph if retain_graph is None else retain_graph
     _check_bools(retain_graph=retain_graph)
     found = _state.tracer.grad(outputs, inputs, grad_outputs or None, stops, create_graph, retain_graph)

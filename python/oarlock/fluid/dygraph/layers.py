@@ -140,18 +140,22 @@ class Layer(_CoreLayer):
         return [layer for _, layer in self.named_sublayers(include_sublayers=include_sublayers)]
 
     def named_parameters(self, prefix="", include_sublayers=True):
-        """Yields parameters with the path of attributes to them; a parameter that is shared once.
+        """Returns an iterator over parameters with the path of attributes to them; a parameter that is shared once.
 
         Args:
             prefix (str): begins every path.
             include_sublayers (bool): with those of layers inside it.
         """
+        return self._named_members("_parameters", prefix, include_sublayers)
+
+    def _named_members(self, kind, prefix, include_sublayers):
+        """Yields what layers hold under an attribute, with the paths to it; what is shared once."""
         seen = set()
         for path, layer in self.named_sublayers(prefix, include_sublayers, include_self=True):
-            for name, param in layer._parameters.items():
-                if param is not None and param not in seen:
-                    seen.add(param)
-                    yield path + ("." if path else "") + name, param
+            for name, member in getattr(layer, kind).items():
+                if member is not None and member not in seen:
+                    seen.add(member)
+                    yield path + ("." if path else "") + name, member
 
     def named_sublayers(self, prefix="", include_sublayers=True, include_self=False, layers_set=None):
         """Yields layers with the path of attributes to them; a layer that is shared once.
@@ -188,18 +192,13 @@ class Layer(_CoreLayer):
         (self._unsaved_buffers.discard if persistable else self._unsaved_buffers.add)(name)
 
     def named_buffers(self, prefix="", include_sublayers=True):
-        """Yields buffers with the path of attributes to them.
+        """Returns an iterator over buffers with the path of attributes to them.
 
         Args:
             prefix (str): begins every path.
             include_sublayers (bool): with those of layers inside it.
         """
-        seen = set()
-        for path, layer in self.named_sublayers(prefix, include_sublayers, include_self=True):
-            for name, buffer in layer._buffers.items():
-                if buffer is not None and buffer not in seen:
-                    seen.add(buffer)
-                    yield path + ("." if path else "") + name, buffer
+        return self._named_members("_buffers", prefix, include_sublayers)
 
     def buffers(self, include_sublayers=True):
         """Returns the buffers of the layer, and of those inside it.
